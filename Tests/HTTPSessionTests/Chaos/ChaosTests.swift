@@ -3,8 +3,8 @@ import Testing
 
 /// The short form of `make chaos`.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ChaosTests {
-    @Test func `every transfer ends whole, whatever happens to its way, its server and its process`() throws {
-        // On a busy machine more is under way when something breaks.
+    @Test func `every transfer completes although networks, servers and processes fail`() throws {
+        // On a busy machine more transfers run at the moment of a failure.
         let program = try Program([
             try Programs.built("chaos"), "--downloads", "22", "--uploads", "12", "--mebibytes", "16", "--kills", "12", "--flaps",
             "20", "--rate", "500000", "--ratio", "150",

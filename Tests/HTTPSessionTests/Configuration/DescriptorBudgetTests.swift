@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct DescriptorBudgetTests {
     @Test(
-        "connections are capped by the descriptors that are left",
+        "the maximum number of connections is limited by the available file descriptors",
         arguments: [
             (1_024, 10, 256, 256), (1_024, 10, 1_000, 496), (128, 10, 1_000, 48), (128, 10, 6, 6), (64, 20, 256, 11),
             (34, 10, 256, 1),
@@ -16,24 +16,24 @@ import Testing
         #expect(DescriptorBudget(DescriptorUse(limit: limit, open: open)).connections(wanted) == allowed)
     }
 
-    @Test("the error of too few descriptors names the limit, the use and the remedy")
+    @Test("the error for too few file descriptors names the limit, the use and the remedy")
     func error() {
         let error = DescriptorBudget(DescriptorUse(limit: 20, open: 15)).error
         #expect(error.reason.hasPrefix("15 of the 20 descriptors that the process may open are open"))
         #expect(error.reason.contains("ulimit -n") && error.context.systemError == EMFILE)
     }
 
-    @Test("a socket that takes one of the last descriptors is refused")
+    @Test("a socket that takes one of the last file descriptors is refused")
     func refusal() {
         #expect(DescriptorBudget.refusal(of: 59, limit: 64) == nil)
         #expect(DescriptorBudget.refusal(of: 60, limit: 64)?.context.systemError == EMFILE)
         #expect(DescriptorBudget.refusal(of: 63, limit: 64)?.code == .cannotConnectToHost)
     }
 
-    @Test("open descriptors are counted")
+    @Test("open file descriptors are counted")
     func use() throws {
         let before = DescriptorUse.now()
-        // Other tests open and close theirs meanwhile: so many that it does not matter.
+        // Other tests open and close descriptors meanwhile, so this test opens so many that theirs do not matter.
         var opened: [Int32] = []
         defer { for descriptor in opened { close(descriptor) } }
         for _ in 0..<2_000 { opened.append(open("/dev/null", O_RDONLY | O_CLOEXEC)) }

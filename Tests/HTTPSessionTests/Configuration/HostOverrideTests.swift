@@ -10,23 +10,23 @@ import Testing
     }
 
     @Test(arguments: ["a.example", "A.Example.", "xn--bcher-kva.example", "_service.example", "1.example", "127.0.0.1", "a"])
-    func `a host override of a name is accepted`(host: String) {
+    func `a host override for a valid host name is accepted`(host: String) {
         #expect(error(host) == nil)
     }
 
-    /// CURLOPT_RESOLVE reads a leading `-` as a removal, a leading `+` as a lifetime and `*` as every host.
+    /// CURLOPT_RESOLVE reads a leading `-` as a removal, a leading `+` as a lifetime, and `*` as every host.
     @Test(
         arguments: [
             "", "*", "*.example", "-a.example", "+a.example", "a:80", "a,b", "a b", "a\n-b", "a\0", "[::1]", "::1", "a..b", ".a",
             ".", "bücher.example",
             "a/b", "a\\b", "a@b", "127.1", "0x7f.1", String(repeating: "a", count: 64), String(repeating: "a.", count: 127) + "a",
         ])
-    func `a host override of what is no host name is refused`(host: String) {
+    func `a host override for an invalid host name is refused`(host: String) {
         let error = error(host)
         #expect(error?.code == .invalidConfiguration && error?.reason.contains("hostOverrides") == true)
     }
 
-    @Test func `a host override needs a port and addresses`() {
+    @Test func `a host override requires a valid port and addresses`() {
         #expect(error("a", 0)?.reason.contains("port") == true)
         #expect(error("a", 65_536)?.reason.contains("port") == true)
         #expect(error("a", 1, [])?.reason.contains("address") == true)

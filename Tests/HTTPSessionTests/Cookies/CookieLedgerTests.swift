@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// What has changed in a jar, and what becomes of it in a store.
+/// The changes of a session's cookies, and their effect on a shared store.
 @Suite struct CookieLedgerTests {
     private func line(
         _ name: String, _ value: String = "v", at domain: String = "host.example", path: String = "/", isSecure: Bool = false,
@@ -13,7 +13,7 @@ import Testing
         return CookieLine("\(domain)\t\(below)\t\(path)\t\(secure)\t\(expires)\t\(name)\t\(value)")
     }
 
-    @Test func `what was added, changed and removed`() {
+    @Test func `cookie changes list added, changed and removed cookies`() {
         let old = [line("a"), line("b"), line("c"), line("d")]
         #expect(CookieChanges(from: old, to: old).isEmpty)
         #expect(CookieChanges(from: [], to: old) == CookieChanges(set: old))
@@ -26,7 +26,7 @@ import Testing
                 == CookieChanges(removed: [line("c")], set: [line("b", "w"), line("e")]))
     }
 
-    @Test func `random changes lead from one list to the other`() {
+    @Test func `applying the cookie changes between two random lists gives the second list`() {
         let seed = UInt64.random(in: 0 ... .max)
         var random = SplitMix64(seed: seed)
         for _ in 0..<500 {
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `a cookie is the same by domain, whom it is for, path and name alone`() {
+    @Test func `a cookie is identified by domain, subdomain flag, path and name only`() {
         let key = CookieLine("#HttpOnly_.Host.example\tTRUE\t/A\tTRUE\t7\tname\tvalue").key
         #expect(CookieLine(".host.EXAMPLE\tTRUE\t/A\tFALSE\t0\tname\tother").key == key)
         for other in [
@@ -53,7 +53,7 @@ import Testing
         ] { #expect(CookieLine(other).key != key) }
     }
 
-    @Test func `a change has a place and a number, what changes nothing has none`() {
+    @Test func `a cookie change increments the version, and no change does not`() {
         var ledger = CookieLedger([line("a"), line("b")], now: 0)
         let version = ledger.version
         ledger.apply(CookieChanges(removed: [line("c")], set: [line("a")]), now: 0)
@@ -63,7 +63,7 @@ import Testing
         #expect(ledger.lines == [line("a", "w"), line("c")])
     }
 
-    @Test func `a store has its bound`() {
+    @Test func `a cookie store evicts cookies above its maximum`() {
         var ledger = CookieLedger()
         for number in 0..<25 {
             ledger.apply(CookieChanges(set: [line("\(number)"), line("x", at: "other.example")]), now: 0, most: 20)
@@ -73,7 +73,7 @@ import Testing
         #expect(!ledger.lines.contains(line("0")))
     }
 
-    @Test func `a line that is over takes the place of the one that it was`() {
+    @Test func `the expired form of a cookie line has the same key and an expired time`() {
         let kept = CookieLine("#HttpOnly_host.example\tFALSE\t/\tTRUE\t1999999999\ta\tx\ty")
         #expect(kept.expired.text == "#HttpOnly_host.example\tFALSE\t/\tTRUE\t1\ta\tx\ty")
         #expect(kept.expired.key == kept.key)
@@ -81,21 +81,21 @@ import Testing
         #expect(!line("a").hasExpired(at: .max))
     }
 
-    @Test func `what another session has been given anew does not end because it expires here`() throws {
+    @Test func `a cookie that another session renewed stays when the old one expires here`() throws {
         let store = CookieStore()
         _ = store.apply(CookieChanges(set: [line("a", "old", expires: 100), line("b")]), now: 0, isSecure: true)
         let share = CookieShare(store)
         #expect(!share.isBehind)
         _ = store.apply(CookieChanges(set: [line("a", "new", expires: 300)]), now: 0, isSecure: true)
         #expect(share.isBehind)
-        // The jar has dropped one by its time, and the other by a server's word.
+        // One cookie left the session's jar because it expired, the other because a server deleted it.
         let changes = share.exchange([], now: 200, isSecure: true)
         #expect(!share.isBehind)
         #expect(changes == CookieChanges(set: [line("a", "new", expires: 300)]))
         #expect(store.present.lines == [line("a", "new", expires: 300)])
     }
 
-    @Test func `of two that are given the same cookie the later is right, for both`() {
+    @Test func `if two sessions receive the same cookie the later value is used by both`() {
         let store = CookieStore()
         let (one, other) = (CookieShare(store), CookieShare(store))
         #expect(one.exchange([line("a", "1")], now: 0, isSecure: true).isEmpty)
@@ -106,9 +106,9 @@ import Testing
         #expect(one.exchange([line("a", "2"), line("b")], now: 0, isSecure: true).isEmpty)
     }
 
-    // MARK: What is over
+    // MARK: Expiry
 
-    @Test func `cookies that were short-lived push out none that lives`() {
+    @Test func `expired cookies are evicted before others`() {
         var ledger = CookieLedger([line("login")], now: 0)
         for number in 0..<100 {
             ledger.apply(CookieChanges(set: [line("short\(number)", expires: number + 2)]), now: Int64(number), most: 20)
@@ -117,17 +117,17 @@ import Testing
         let version = ledger.version
         #expect(ledger.lines(at: 100) == [line("login"), line("short99", expires: 101)])
         #expect(ledger.lines(at: 101) == [line("login")])
-        // The places of what is left are right: the one of this key, and no other.
+        // After the eviction the index is correct: this change replaces the cookie with this key only.
         ledger.apply(CookieChanges(set: [line("short99", "renewed", expires: 300)]), now: 100)
         #expect(ledger.lines == [line("login"), line("short99", "renewed", expires: 300)])
         ledger.apply(CookieChanges(), now: 300)
         #expect(ledger.lines == [line("login")])
-        // The end of a time is nothing that sessions have to be told.
+        // Expiry changes no version, because sessions expire cookies themselves.
         #expect(ledger.version == version + 1)
         #expect(CookieLedger([line("old", expires: 7), line("a")], now: 7).lines == [line("a")])
     }
 
-    @Test func `a cookie given anew outlives the end of the old one in every jar`() {
+    @Test func `a renewed cookie replaces the expired one in every session`() {
         let store = CookieStore()
         _ = store.apply(CookieChanges(set: [line("a", "old", expires: 100), line("b", expires: 100)]), now: 0, isSecure: true)
         let (one, other) = (CookieShare(store), CookieShare(store))
@@ -139,13 +139,13 @@ import Testing
         #expect(store.present.lines == [new])
     }
 
-    // MARK: What is for https
+    // MARK: Secure cookies
 
-    @Test func `without https no cookie of https is removed, changed or covered`() {
+    @Test func `over http no secure cookie is removed, changed or shadowed`() {
         let secure = line("a", "good", at: "www.host.example", path: "/in", isSecure: true)
         let ledger = CookieLedger([secure, line("b")], now: 0)
         #expect(ledger.allowedInClear(CookieChanges(removed: [secure]), now: 0).isEmpty)
-        // As the jar knew it, before it was for https.
+        // The jar knew this cookie before it was secure.
         #expect(ledger.allowedInClear(CookieChanges(removed: [line("a", at: "www.host.example", path: "/in")]), now: 0).isEmpty)
         for bad in [
             line("a", at: "www.host.example", path: "/in"), line("a", at: "WWW.host.example", path: "/in/deep"),
@@ -157,14 +157,14 @@ import Testing
             line("A", at: "www.host.example", path: "/in"), line("a", at: "www.host.example", path: "/"),
             line("a", at: "www.host.example", path: "/inner"), line("a", at: "w.host.example", path: "/in"),
             line("a", at: "ww.host.example", path: "/in"), line("b", "w"),
-            // Nobody but https has such a one set by libcurl.
+            // libcurl stores such a cookie only from an https response.
             line("a", "next", at: "www.host.example", path: "/in", isSecure: true),
         ]
         let changes = CookieChanges(removed: [line("b")], set: good)
         #expect(ledger.allowedInClear(changes, now: 0) == changes)
     }
 
-    @Test func `a jar in which http has taken the place of another session's https is set right`() {
+    @Test func `a cookie set over http is replaced by another session's secure cookie`() {
         let store = CookieStore()
         let share = CookieShare(store)
         let (good, evil) = (line("a", "good", isSecure: true), line("a", "evil"))
@@ -181,7 +181,7 @@ import Testing
         #expect(store.present.lines == [own])
     }
 
-    @Test func `a cookie of a domain replaces the cookie of the host with the same name and path`() throws {
+    @Test func `a cookie that no session accepts is removed and the former cookie restored`() throws {
         let store = CookieStore()
         try store.setCookie(Cookie(name: "a", value: "1", domain: "host.example"))
         let domain = Cookie(name: "a", value: "2", domain: "host.example", includesSubdomains: true)

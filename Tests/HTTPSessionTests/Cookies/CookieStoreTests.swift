@@ -5,9 +5,9 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// One store of cookies for several sessions.
+/// A cookie store shared by several sessions.
 @Suite(.timeLimit(.minutes(20))) struct CookieStoreTests {
-    /// `/set?a=1; Max-Age=9` sets that; any other path says what came.
+    /// `/set?a=1; Max-Age=9` sets that cookie; any other path returns the received cookies.
     private func server() throws -> TestServer {
         try TestServer { request in
             request.path == "/set"
@@ -16,64 +16,64 @@ import Testing
         }
     }
 
-    private func said(_ session: HTTPSessionManager, _ url: URL) async throws -> Set<String> {
+    private func sentCookies(_ session: HTTPSessionManager, _ url: URL) async throws -> Set<String> {
         let text = String(decoding: try await session.dataTask(for: TransferRequest(url: url)).response.data, as: UTF8.self)
         return Set(text.components(separatedBy: "; ").filter { !$0.isEmpty })
     }
 
     private func set(_ cookie: String, at server: TestServer, by session: HTTPSessionManager) async throws {
         let query = cookie.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
-        #expect(try await said(session, server.url("/set?\(query)")) == ["set"])
+        #expect(try await sentCookies(session, server.url("/set?\(query)")) == ["set"])
     }
 
     private func session(_ store: CookieStore, _ monitors: [any EventMonitor] = []) throws -> HTTPSessionManager {
         try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .shared(store) }, monitors: monitors)
     }
 
-    @Test func `what one session is given the other sends, changes and loses`() async throws {
+    @Test func `a cookie that one session receives is sent, changed and deleted by the other`() async throws {
         let server = try server()
         let store = CookieStore()
         let (one, other) = (try session(store), try session(store))
-        #expect(try await said(other, server.url("/")) == [])
+        #expect(try await sentCookies(other, server.url("/")) == [])
         try await set("a=1", at: server, by: one)
         #expect(store.cookies.map(\.name) == ["a"])
-        #expect(try await said(other, server.url("/")) == ["a=1"])
+        #expect(try await sentCookies(other, server.url("/")) == ["a=1"])
         try await set("a=2; Max-Age=1000", at: server, by: other)
         try await set("b=1; Path=/; HttpOnly", at: server, by: other)
-        #expect(try await said(one, server.url("/")) == ["a=2", "b=1"])
+        #expect(try await sentCookies(one, server.url("/")) == ["a=2", "b=1"])
         try await set("a=; Max-Age=0", at: server, by: one)
-        #expect(try await said(other, server.url("/")) == ["b=1"])
+        #expect(try await sentCookies(other, server.url("/")) == ["b=1"])
         #expect(store.cookies(for: server.url("/")).map(\.isHTTPOnly) == [true])
         #expect(store.cookies(for: try #require(URL(string: "http://other.example/"))) == [])
     }
 
-    @Test func `what the program sets and deletes holds for every session, from outside and by one of them`() async throws {
+    @Test func `cookies set and deleted through the store or through a session apply to every session`() async throws {
         let server = try server()
         let store = CookieStore()
         let (one, other) = (try session(store), try session(store))
         let cookie = Cookie(name: "own", value: "1", domain: "127.0.0.1")
         try store.setCookie(cookie)
-        #expect(try await said(one, server.url("/")) == ["own=1"])
-        #expect(try await said(other, server.url("/")) == ["own=1"])
+        #expect(try await sentCookies(one, server.url("/")) == ["own=1"])
+        #expect(try await sentCookies(other, server.url("/")) == ["own=1"])
         try one.store.setCookie(Cookie(name: "more", value: "2", domain: "127.0.0.1"))
-        #expect(try await said(other, server.url("/")) == ["own=1", "more=2"])
+        #expect(try await sentCookies(other, server.url("/")) == ["own=1", "more=2"])
         #expect(Set(try other.store.cookies) == Set(store.cookies))
         try other.store.deleteCookie(cookie)
         #expect(store.cookies.map(\.name) == ["more"])
-        #expect(try await said(one, server.url("/")) == ["more=2"])
-        // The other of the same name, domain and path.
+        #expect(try await sentCookies(one, server.url("/")) == ["more=2"])
+        // The domain cookie replaces the host-only cookie of the same name, domain and path.
         try store.setCookie(Cookie(name: "more", value: "3", domain: "127.0.0.1", includesSubdomains: true))
         #expect(store.cookies.count == 1)
-        #expect(try await said(one, server.url("/")) == ["more=3"])
+        #expect(try await sentCookies(one, server.url("/")) == ["more=3"])
         try store.setCookie(Cookie(name: "more", value: "", domain: "127.0.0.1", includesSubdomains: true, expires: .distantPast))
-        #expect(try await said(one, server.url("/")) == [])
+        #expect(try await sentCookies(one, server.url("/")) == [])
         try store.setCookie(cookie)
         store.deleteAllCookies()
-        #expect(try await said(other, server.url("/")) == [])
+        #expect(try await sentCookies(other, server.url("/")) == [])
         #expect(store.cookies == [])
     }
 
-    @Test func `what no server could set is refused`() async throws {
+    @Test func `a cookie that no server could set is refused by a shared cookie store`() async throws {
         let store = CookieStore()
         let session = try session(store)
         for bad in [
@@ -88,7 +88,8 @@ import Testing
         #expect(store.cookies == [])
     }
 
-    @Test func `sessions at work at the same time lose nothing, and end with the same cookies`() async throws {
+    @Test func `sessions that use a shared cookie store concurrently lose no cookie and end with the same cookies`() async throws
+    {
         let server = try server()
         let store = CookieStore()
         let sessions = [try session(store), try session(store), try session(store)]
@@ -110,7 +111,7 @@ import Testing
         for session in sessions { #expect(Set(try session.store.cookies) == all) }
     }
 
-    @Test func `one session's end is not the others', and brings what there is to the file`() async throws {
+    @Test func `invalidating a session writes the shared cookie file, and other sessions still use the store`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()
         let file = folder.url("cookies")
@@ -123,7 +124,7 @@ import Testing
         #expect(try String(contentsOf: file, encoding: .utf8).contains("a\t1\n"))
         let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-        #expect(try await said(sessions[1], server.url("/")) == ["a=1"])
+        #expect(try await sentCookies(sessions[1], server.url("/")) == ["a=1"])
         try await set("b=2; Max-Age=1000", at: server, by: sessions[1])
         try await store.save()
         #expect(try String(contentsOf: file, encoding: .utf8).contains("b\t2\n"))
@@ -132,14 +133,14 @@ import Testing
         _ = await otherLog.awaitInvalidation()
         let next = try CookieStore(file: file)
         #expect(Set(next.cookies.map(\.name)) == ["a", "b", "c"])
-        #expect(try await said(session(next), server.url("/")) == ["a=1", "b=2", "c=3"])
+        #expect(try await sentCookies(session(next), server.url("/")) == ["a=1", "b=2", "c=3"])
     }
 
-    @Test func `http does not take the place of what another session was given over https meanwhile`() async throws {
+    @Test func `an http response does not replace a secure cookie that another session received meanwhile`() async throws {
         let store = CookieStore()
         let good = Cookie(name: "a", value: "good", domain: "host.example", isSecure: true)
         let server = try TestServer { _ in
-            // As another session's response would, after this one's request has left.
+            // The secure cookie arrives as by another session's response, after this session's request was sent.
             try? store.setCookie(good)
             return StubResponse(body: "x").field("Set-Cookie", "a=evil").field("Set-Cookie", "b=own")
         }
@@ -153,7 +154,7 @@ import Testing
         #expect(Set(try session.store.cookies) == Set(store.cookies))
     }
 
-    @Test func `what is over is neither read from the file nor left in it`() async throws {
+    @Test func `expired cookies are neither read from the cookie file nor written to it`() async throws {
         let folder = try ScratchDirectory()
         let file = folder.url("cookies")
         let start = "host.example\tFALSE\t/\tFALSE"
@@ -165,7 +166,7 @@ import Testing
         #expect(text.contains("alive") && !text.contains("dead"))
     }
 
-    @Test func `the file is written soon after a change, without a session`() async throws {
+    @Test func `a cookie file is written soon after a change, without a session`() async throws {
         let folder = try ScratchDirectory()
         let store = try CookieStore(file: folder.url("cookies"))
         #expect(folder.names == [])
@@ -179,13 +180,13 @@ import Testing
         #expect(folder.names == ["cookies"])
     }
 
-    @Test func `what was set last is in the file when the store is gone`() throws {
+    @Test func `a cookie file has the last change when its store is released`() throws {
         let folder = try ScratchDirectory()
         do { try CookieStore(file: folder.url("cookies")).setCookie(Cookie(name: "a", value: "1", domain: "host.example")) }
         #expect(try CookieStore(file: folder.url("cookies")).cookies.map(\.value) == ["1"])
     }
 
-    @Test func `a file that cannot be read or written is said`() async throws {
+    @Test func `a cookie file that cannot be read or written is an error`() async throws {
         let folder = try ScratchDirectory()
         for bad in [URL(fileURLWithPath: folder.path), try #require(URL(string: "https://host.example/cookies"))] {
             let error = #expect(throws: HTTPSessionError.self) { try CookieStore(file: bad) }
@@ -201,7 +202,7 @@ import Testing
         #expect(try CookieStore(file: folder.url("none/cookies")).cookies == store.cookies)
     }
 
-    @Test func `requests without cookies and sessions without the store have no part in it`() async throws {
+    @Test func `requests without handlesCookies and sessions without the store do not use the shared cookies`() async throws {
         let server = try server()
         let store = CookieStore()
         let (one, stranger) = (try session(store), try localSession())
@@ -210,11 +211,13 @@ import Testing
         var request = TransferRequest(url: server.url("/"))
         request.options.handlesCookies = false
         #expect(try await one.dataTask(for: request).response.data.isEmpty)
-        #expect(try await said(stranger, server.url("/")) == ["b=1"])
-        #expect(try await said(one, server.url("/")) == ["a=1"])
+        #expect(try await sentCookies(stranger, server.url("/")) == ["b=1"])
+        #expect(try await sentCookies(one, server.url("/")) == ["a=1"])
     }
 
-    @Test func `a cookie that comes with a challenge is shared, also where libcurl answers that`() async throws {
+    @Test func `a cookie received with an authentication challenge is shared, also if libcurl answers the challenge`()
+        async throws
+    {
         let server = try TestServer { request in
             guard request.path == "/" else { return StubResponse(body: .text(request.values("cookie").joined())) }
             guard request.values("authorization").first?.hasPrefix("Digest ") == true else {
@@ -230,8 +233,8 @@ import Testing
             handlers: TransferHandlers(challenge: { _ in .useCredential(Credential(user: "me", password: "word")) }),
             credentials: credentials)
         let other = try session(store)
-        #expect(try await said(one, server.url("/")) == ["in"])
+        #expect(try await sentCookies(one, server.url("/")) == ["in"])
         #expect(store.cookies.map(\.name) == ["seen"])
-        #expect(try await said(other, server.url("/say")) == Set(store.cookies.map { "seen=\($0.value)" }))
+        #expect(try await sentCookies(other, server.url("/say")) == Set(store.cookies.map { "seen=\($0.value)" }))
     }
 }

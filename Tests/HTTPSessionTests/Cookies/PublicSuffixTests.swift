@@ -4,9 +4,9 @@ import HTTPSessionTestKit
 import HTTPTypes
 import Testing
 
-/// For which domains a server may set cookies (RFC 6265 section 5.3, step 5).
+/// The domains for which a server may set cookies (RFC 6265 section 5.3, step 5).
 @Suite(.timeLimit(.minutes(20))) struct PublicSuffixTests {
-    @Test func `a server sets cookies for its own domain, and for none that belongs to many`() async throws {
+    @Test func `a server sets cookies for its own domain, not for a public suffix or another domain`() async throws {
         let server = try TestServer { request in
             guard request.path == "/set" else {
                 return StubResponse(body: .text(request.values("cookie").joined(separator: "; ")))
@@ -27,7 +27,7 @@ import Testing
             return Set(text.components(separatedBy: "; "))
         }
         #expect(try await sent(to: "a.co.uk", "/set") == ["set"])
-        // Without a list it takes a domain with a dot for somebody's own.
+        // Without a public suffix list, libcurl accepts any domain that contains a dot.
         let many: Set<String> = SessionConfiguration.CookieStorage.knowsPublicSuffixes ? [] : ["many=1"]
         #expect(try await sent(to: "a.co.uk") == many.union(["own=1"]))
         #expect(try await sent(to: "below.a.co.uk") == many.union(["own=1"]))
@@ -54,11 +54,11 @@ import Testing
             return String(decoding: try await session.dataTask(for: request).response.data, as: UTF8.self)
         }
         #expect(try await sent(to: "a.co.uk.", "/set") == "set")
-        // libcurl goes by the Host field.
+        // libcurl uses the Host field as the cookie host.
         #expect(try await sent(to: "a.co.uk", "/set", field: "a.co.uk.:\(port)") == "set")
         #expect(try session.store.cookies.isEmpty)
         for host in ["a.co.uk.", "b.co.uk.", "b.co.uk"] { #expect(try await sent(to: host) == "") }
-        // A host without the dot keeps its own, and cannot give any to a domain with one.
+        // The host without the dot keeps its own cookies, and cannot set any for a domain with a trailing dot.
         #expect(try await sent(to: "a.co.uk", "/set") == "set")
         #expect(try session.store.cookies.map(\.name) == ["own"])
         #expect(try await sent(to: "a.co.uk") == "own=1")

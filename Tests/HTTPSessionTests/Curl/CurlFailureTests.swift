@@ -5,9 +5,9 @@ import Testing
 
 @testable import HTTPSession
 
-/// What each of libcurl's codes becomes (libcurl-errors(3)).
+/// The error code for each of libcurl's codes (libcurl-errors(3)).
 @Suite struct CurlFailureTests {
-    /// By number, as the manual lists them; every other is `transferFailed`.
+    /// Error codes by libcurl's number, as the manual lists them; every other number is `transferFailed`.
     private static let meanings: [UInt32: HTTPSessionError.Code] = [
         1: .invalidRequest, 3: .invalidRequest, 5: .proxyFailed, 6: .cannotFindHost, 7: .cannotConnectToHost,
         8: .badServerResponse,
@@ -25,9 +25,9 @@ import Testing
         HTTPSessionError.thrown { () throws(HTTPSessionError) in try CurlFailure.check(code, evidence) }
     }
 
-    @Test func `every code but the first is an error with a meaning, its number and a reason`() {
+    @Test func `every CURLcode except CURLE_OK becomes an error with a code, the number and a reason`() {
         #expect(error(CURLE_OK) == nil)
-        // Those of a newer library too.
+        // Numbers of a newer library are included.
         for number in Array(1...UInt32(CURL_LAST.rawValue)) + [150, .max] {
             let error = error(CURLcode(number))
             #expect(error?.code == Self.meanings[number] ?? .transferFailed, "CURLcode \(number)")
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test func `every code of a share and of a multi handle but the first is an error with a reason`() {
+    @Test func `every CURLSHcode and CURLMcode of a failure becomes an error with a reason`() {
         for number in 0..<CURLSHE_LAST.rawValue {
             let error = HTTPSessionError.thrown { () throws(HTTPSessionError) in try CurlFailure.check(CURLSHcode(number)) }
             #expect((error == nil) == (number == 0) && error?.reason.isEmpty != true, "CURLSHcode \(number)")
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func `what stands beside a code makes it more definite`() {
+    @Test func `a CURLcode's error code depends on the system error, the proxy and the text`() {
         func meaning(_ code: CURLcode, _ change: (inout CurlEvidence) -> Void) -> HTTPSessionError.Code? {
             var evidence = CurlEvidence()
             change(&evidence)
@@ -70,8 +70,8 @@ import Testing
         #expect(meaning(CURLE_ABORTED_BY_CALLBACK) { $0.wasResent = true } == .connectionLost)
     }
 
-    /// Its text names milliseconds and functions, and quotes a proxy's address with the password in it.
-    @Test func `no code's reason is a sentence of libcurl's`() throws {
+    /// libcurl's text has milliseconds and function names, and quotes a proxy's URL with its password.
+    @Test func `no error's reason contains the text of libcurl`() throws {
         for number in UInt32(1)...100 {
             let code = CURLcode(number)
             let texts = ["Recv failure: x after 3 milliseconds", "Unsupported proxy 'socks9://user:s3cret@host'"]
@@ -86,14 +86,14 @@ import Testing
         #expect(error(CURLE_RECV_ERROR, CurlEvidence())?.context.curlCode == 56)
     }
 
-    @Test func `a failed handshake's reason is OpenSSL's`() {
+    @Test func `a failed handshake's reason is OpenSSL's text`() {
         let text = "TLS connect error: error:0A000410:SSL routines::ssl/tls alert handshake failure"
         #expect(
             error(CURLE_SSL_CONNECT_ERROR, CurlEvidence(text: text))?.reason
                 == "the TLS handshake failed: ssl/tls alert handshake failure")
     }
 
-    @Test func `a multi handle's codes are errors, but for the one that says to go on`() {
+    @Test func `a CURLMcode is an error unless it is CURLM_OK or CURLM_CALL_MULTI_PERFORM`() {
         for number in Int32(-1)...13 {
             let code = CURLMcode(number)
             let error = HTTPSessionError.thrown { () throws(HTTPSessionError) in try CurlFailure.check(code) }

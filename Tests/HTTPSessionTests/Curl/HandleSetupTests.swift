@@ -9,7 +9,7 @@ import Testing
         return plan
     }
 
-    @Test func `attempts that differ in their address and their fields find the same setup`() throws {
+    @Test func `attempts with different URLs and header fields share a handle setup`() throws {
         let first = try #require(HandleSetup(plan(), trust: nil))
         #expect(first.fits(plan("https://b.test/2"), trust: nil))
         #expect(first.fits(plan { $0.headerLines = ["Accept: x"] }, trust: nil))
@@ -17,7 +17,7 @@ import Testing
         #expect(first.fits(plan { $0.unaskedCredential = Credential(user: "u", password: "p") }, trust: nil))
     }
 
-    @Test func `attempts that differ in anything else do not`() throws {
+    @Test func `attempts that differ in any other property do not share a handle setup`() throws {
         let first = try #require(HandleSetup(plan(), trust: nil))
         let others = [
             plan("http://a.test/1"), plan { $0.method = "HEAD" }, plan { $0.isolatesConnection = true },
@@ -28,20 +28,21 @@ import Testing
             plan { $0.packetSize = 1 },
         ]
         for other in others { #expect(!first.fits(other, trust: nil), "\(other)") }
-        // A property that a plan gets one day is said anew by every attempt, or compared: then it belongs in one of these tests.
-        let saidAnew = ["url", "headerLines", "usesProxy", "unaskedCredential"]
+        // A new property of a plan is either set by every attempt or compared; add it to one of these lists.
+        let setByEachAttempt = ["url", "headerLines", "usesProxy", "unaskedCredential"]
         #expect(
-            Mirror(reflecting: plan()).children.count == saidAnew.count + ["login", "proxyLogin", "body"].count + others.count)
+            Mirror(reflecting: plan()).children.count == setByEachAttempt.count + ["login", "proxyLogin", "body"].count
+                + others.count)
     }
 
-    @Test func `how long a connection may have been idle is said anew by every attempt, where it is said at all`() throws {
+    @Test func `the maximum idle time is set by every attempt if the setup has one`() throws {
         let first = try #require(HandleSetup(plan { $0.maximumIdleSeconds = 3 }, trust: nil))
         #expect(first.fits(plan { $0.maximumIdleSeconds = 4 }, trust: nil))
         #expect(first.fits(plan { $0.maximumIdleSeconds = 0 }, trust: nil))
         #expect(!first.fits(plan(), trust: nil))
     }
 
-    @Test func `a server judged by one policy finds no setup of another`() throws {
+    @Test func `attempts with different security policies do not share a handle setup`() throws {
         let plan = plan()
         func trust(_ policy: PreparedPolicy) -> ServerTrust { ServerTrust(policy: policy, host: "a.test") }
         var other = SecurityPolicy.default
@@ -53,7 +54,7 @@ import Testing
         #expect(!first.fits(plan, trust: nil))
     }
 
-    @Test func `of a login and of a body nothing is kept`() throws {
+    @Test func `a handle setup with a login or a body is not reused`() throws {
         let first = try #require(HandleSetup(plan(), trust: nil))
         let login = TransferPlan.Login(user: "u", password: "p", schemes: [.digest])
         for other in [

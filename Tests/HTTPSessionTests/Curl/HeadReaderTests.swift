@@ -3,38 +3,38 @@ import Testing
 @testable import HTTPSession
 
 struct HeadReaderTests {
-    /// What comes of the lines, one after the other: `*` where a head begins, the status of a head that ends, `!` for an error.
+    /// The result of reading the lines in order: `*` if a head begins, the status of a complete head, `!` for an error.
     private func read(_ lines: [String]) -> String {
-        var (reader, said) = (HeadReader(), "")
+        var (reader, result) = (HeadReader(), "")
         for line in lines {
             Array(line.utf8).withUnsafeBytes { line in
-                if reader.begins(with: line) { said += "*" }
+                if reader.begins(with: line) { result += "*" }
                 do throws(HTTPSessionError) {
-                    if let head = try reader.add(line) { said += "\(head.statusCode)" }
+                    if let head = try reader.add(line) { result += "\(head.statusCode)" }
                 } catch {
-                    said += "!"
+                    result += "!"
                 }
             }
         }
-        return said
+        return result
     }
 
-    @Test func `a head is whole with its empty line, which ends in CRLF or LF`() {
+    @Test func `a response head is complete after an empty line that ends in CRLF or LF`() {
         #expect(read(["HTTP/1.1 200 OK\r\n", "A: b\r\n", "\r\n"]) == "*200")
         #expect(read(["HTTP/1.1 204 No Content\n", "\n"]) == "*204")
         #expect(read(["HTTP/2 200 \r\n", "HTTP/2 is a field: \r\n"]) == "*")
     }
 
-    @Test func `interim responses come before the response, and nothing between them counts`() {
+    @Test func `interim responses precede the response, and lines between them are ignored`() {
         #expect(read(["HTTP/1.1 103 Hints\r\n", "\r\n", "A: b\r\n", "\r\n", "HTTP/1.1 200 OK\r\n", "\r\n"]) == "*103*200")
     }
 
-    @Test func `without a status there is no head`() {
+    @Test func `a response head without a status is an error`() {
         #expect(read(["HTTP/1.1 OK\r\n", "\r\n"]) == "*!")
         #expect(read(["A: b\r\n", "\r\n"]) == "*!")
     }
 
-    @Test func `heads and trailers have a bound`() {
+    @Test func `the size of response heads and trailers is limited`() {
         let line = "A: " + String(repeating: "b", count: 65_531) + "\r\n"
         #expect(read(["HTTP/1.1 200 OK\r\n", line, line, line, line]) == "*!")
         var reader = HeadReader()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// What the kernel says of its ways, of a host with two interfaces.
+/// Routes that the kernel reports for a host with two interfaces.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct KernelRoutesTests {
     private let host: LabHost
     private let far: LabHost
@@ -32,7 +32,7 @@ import Testing
     @Test(arguments: [
         ("203.0.113.0/24", "203.0.113.9", "10.9.1.2", "10.9.2.2"),
         ("2001:db8:9::/48", "2001:db8:9::9", "2001:db8:1::2", "2001:db8:2::2"),
-    ]) func `a way is the address that a connection would have, and follows the routes`(
+    ]) func `a kernel route is reported as the local address of a connection, and follows route changes`(
         _ network: String, _ remote: String, _ one: String, _ two: String
     ) throws {
         #expect(try way(to: remote) == .none)
@@ -50,22 +50,22 @@ import Testing
         #expect(try way(to: one) == from(one))
     }
 
-    @Test func `over a given interface the way is that one's, whatever the routes say`() throws {
+    @Test func `with a given interface the route goes over that interface, regardless of the routing table`() throws {
         try host.ip("route add 203.0.113.0/24 dev one")
         #expect(try way(to: "203.0.113.9", over: "two") == from("10.9.2.2"))
         try host.ip("addr del 10.9.2.2/24 dev two")
         #expect(try way(to: "203.0.113.9", over: "two", expecting: "10.9.2.2") != from("10.9.2.2"))
     }
 
-    @Test func `nothing is said of neighbors without their zone`() throws {
+    @Test func `the route to a link-local address without zone is unknown`() throws {
         #expect(try way(to: "fe80::1") == .unknown)
     }
 
-    @Test func `several ways are found, where connections are spread over them by their ports`() throws {
+    @Test func `several routes are reported if the kernel spreads connections over them by port`() throws {
         try host.set("ipv4.fib_multipath_hash_policy", "1")
         try host.ip("route add 203.0.113.0/24 nexthop dev one nexthop dev two")
         #expect(try way(to: "203.0.113.9", expecting: "10.9.1.2", "10.9.2.2") == from("10.9.1.2", "10.9.2.2"))
-        // An address of neither: there may be ways that no answer was of.
+        // The expected address belongs to neither route, so there may be routes that no lookup returned.
         #expect(try way(to: "203.0.113.9", expecting: "10.9.3.2") == .unknown)
     }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// The values that remember which servers send surplus responses.
+/// The record of servers that send surplus responses.
 @Suite struct SurplusServersTests {
     private static func server(_ port: Int32) -> SurplusServers.Server {
         .init(.init(remoteAddress: "192.0.2.1", remotePort: port, localPort: 50_000 + port))

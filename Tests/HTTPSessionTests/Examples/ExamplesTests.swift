@@ -4,7 +4,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// What the documents show is what ``Examples/`` has, word for word.
+/// The Swift code in documents equals the code in ``Examples/``.
 struct DocumentedExamplesTests {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
@@ -13,7 +13,7 @@ struct DocumentedExamplesTests {
         try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
     }
 
-    /// Without comments, and without what a formatter may change.
+    /// The code without comments and whitespace, which a formatter may change.
     private static func essence(_ text: some StringProtocol) -> String {
         text.split(separator: "\n").map { String($0).replacing(/(?:^|\s)\/\/.*/, with: "") }.joined().filter {
             !$0.isWhitespace && $0 != ";"
@@ -28,7 +28,7 @@ struct DocumentedExamplesTests {
         "Sources/HTTPSessionFoundation/HTTPSessionFoundation.docc/HTTPSessionFoundation.md",
         "Sources/HTTPSessionJournal/HTTPSessionJournal.docc/HTTPSessionJournal.md",
     ])
-    func `a document's Swift is that of a program that is compiled`(_ document: String) throws {
+    func `Swift code in a document is part of a compiled example`(_ document: String) throws {
         let folders = [
             "HTTPSession", "HTTPSessionFoundation", "HTTPSessionJournal", "HTTPSessionTestKit", "Reachability",
             "ReachabilityTestKit",
@@ -45,7 +45,7 @@ struct DocumentedExamplesTests {
     }
 }
 
-/// The programs, each in a network of its own in which api.example.com is this machine.
+/// The example programs, each in a network namespace in which api.example.com is this machine.
 @Suite(.requiresNamespaces, .requiresMounts, .timeLimit(.minutes(20))) struct ExamplesTests {
     private let host: LabHost
     private let folder: ScratchDirectory
@@ -61,12 +61,12 @@ struct DocumentedExamplesTests {
         let command = [try Programs.built(words[0])] + words.dropFirst()
         return try withOwnMounts { [host] in
             guard mount(hosts, "/etc/hosts", "none", UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
-            // To a terminal it writes line by line.
+            // Output to a terminal is written line by line.
             return try Program(command, on: host, environment: environment, output: .terminal)
         }
     }
 
-    /// A server that is api.example.com, for programs with the environment ``trusting``.
+    /// A server as api.example.com, for programs with the environment ``trusting``.
     private func serve(_ reply: @escaping @Sendable (ReceivedRequest) -> StubResponse) throws -> TestServer {
         let certificate = try SelfSignedCertificate(names: ["api.example.com"])
         try Data(certificate.certificate.utf8).write(to: folder.url("root.pem"))
@@ -80,7 +80,7 @@ struct DocumentedExamplesTests {
         ["SSL_CERT_FILE": folder.file("root.pem"), "https_proxy": nil, "HTTPS_PROXY": nil, "all_proxy": nil]
     }
 
-    /// A network with a default route. - Returns: what is at its other end.
+    /// Adds a default route. - Returns: the host at its other end.
     private func addUplink() throws -> LabHost {
         let router = try Lab().host()
         try Lab().connect(host, "up0", router, "down0")
@@ -92,7 +92,7 @@ struct DocumentedExamplesTests {
         return router
     }
 
-    @Test func `the path, and how it comes`() throws {
+    @Test func `the path example prints an unsatisfied and a satisfied path`() throws {
         let program = try run("ReachabilityExamples", "path")
         #expect(try program.nextLine()?.hasPrefix("unsatisfied nil []") == true)
         let router = try addUplink()
@@ -100,7 +100,7 @@ struct DocumentedExamplesTests {
         #expect(try program.nextLine { $0.hasPrefix("satisfied") }.contains("wired"))
     }
 
-    @Test func `a server, and how it goes`() throws {
+    @Test func `the server example prints that the server is up, and then that it refuses connections`() throws {
         var server: Server? = try host.serve(at: "127.0.0.1", port: 443)
         let program = try run("ReachabilityExamples", "server")
         #expect(try program.nextLine { $0.hasPrefix("up via") }.contains("loopback"))
@@ -109,9 +109,9 @@ struct DocumentedExamplesTests {
         #expect(try program.nextLine(within: .seconds(60)) { !$0.hasPrefix("up via") }.contains("refuses"))
     }
 
-    @Test func `the path by callbacks and by notifications`() throws {
+    @Test func `the callbacks example prints path updates by callback and by notification`() throws {
         let program = try run("ReachabilityExamples", "callbacks")
-        // The first path may be posted before anybody observes; the callback begins with the present, whenever it is made.
+        // The first path may be posted before the example observes it; a callback always starts with the current path.
         _ = try program.nextLine { $0.hasPrefix("unsatisfied") }
         let router = try addUplink()
         defer { withExtendedLifetime(router) {} }
@@ -119,7 +119,7 @@ struct DocumentedExamplesTests {
         #expect(lines.map { $0.filter { $0 != "\r" } }.sorted() == ["posted satisfied", "satisfied"])
     }
 
-    @Test func `a value, a download and a callback`() throws {
+    @Test func `the README example decodes a value, downloads a file and calls a callback`() throws {
         let server = try serve { request in
             switch (request.method, request.path) {
             case ("GET", "/v1/users/7"): StubResponse(body: #"{"name": "Ada"}"#).field("Content-Type", "application/json")
@@ -137,7 +137,7 @@ struct DocumentedExamplesTests {
         #expect(server.requests.map(\.path) == ["/v1/users/7", "/v1/models/big.bin", "/v1/events"])
     }
 
-    @Test func `a network that a test makes`() throws {
+    @Test func `the test kit example prints the paths that a test publishes`() throws {
         let program = try run("ReachabilityTestKitExamples")
         #expect(try program.nextLine()?.hasPrefix("satisfied, wifi") == true)
         #expect(try program.nextLine()?.hasPrefix("unsatisfied, no-carrier") == true)
@@ -156,7 +156,7 @@ struct DocumentedExamplesTests {
         #expect(ContinuousClock.now - start < .seconds(30))
     }
 
-    @Test func `a document, a progress and a URLRequest`() throws {
+    @Test func `the Foundation example prints a document, a progress and a URLRequest`() throws {
         let server = try serve { request in
             switch request.path {
             case "/v1/feed.xml": StubResponse(body: "<feed/>").field("Content-Type", "text/xml")
@@ -173,7 +173,7 @@ struct DocumentedExamplesTests {
         #expect(server.requests.count == 3)
     }
 
-    @Test func `a download of a durable session`() throws {
+    @Test func `the journal example finishes a download of a durable session`() throws {
         let server = try serve { _ in StubResponse(body: .pattern(300_000)) }
         let program = try run("HTTPSessionJournalExamples", folder.file("state"), environment: trusting)
         #expect(try program.nextLine { $0.hasPrefix("https://") }.contains("finished"))

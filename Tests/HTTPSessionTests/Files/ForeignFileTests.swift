@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// Partial files, sidecars and other files that somebody else has put beside a destination, or can write to.
+/// Partial files, sidecars and other files that another user has created beside a destination, or can write to.
 struct ForeignFileTests {
     private let folder: ScratchDirectory
 
@@ -37,7 +37,7 @@ struct ForeignFileTests {
             keeping: .init(path: folder.file("file.netwatch-part")), report: report)
     }
 
-    @Test func `a file of another user is refused`() throws {
+    @Test func `a file or directory of another user is refused`() throws {
         try put("", "file")
         let found = try status("file")
         #expect(OwnFile.objection(to: found, .file, user: found.st_uid) == nil)
@@ -83,7 +83,7 @@ struct ForeignFileTests {
         #expect(!folder.names.contains { $0.hasSuffix(".part") })
     }
 
-    @Test func `a continued partial file becomes another inode than an earlier process created`() throws {
+    @Test func `a continued partial file is copied to another inode than an earlier process created`() throws {
         try put("abcdef", "file.netwatch-part")
         try SidecarFile.write(sidecar, besides: folder.file("file.netwatch-part"))
         let foreign = open(folder.file("file.netwatch-part"), O_RDWR)
@@ -115,7 +115,7 @@ struct ForeignFileTests {
         #expect(try status("file").st_mode & 0o7777 == new)
     }
 
-    @Test func `an unfinished download under a random name leaves nothing`() throws {
+    @Test func `a discarded download under a random name leaves no partial file`() throws {
         try plant(.othersWritable, "file.netwatch-part")
         let part = download()
         try part.begin(expected: nil, sidecar)
@@ -125,7 +125,7 @@ struct ForeignFileTests {
     }
 
     @Test(arguments: [Plant.hardLink, .symbolicLink, .groupWritable])
-    func `planted cookie and HSTS files are an error and stay`(_ kind: Plant) throws {
+    func `planted cookie and HSTS files are an error and are left unchanged`(_ kind: Plant) throws {
         try plant(kind, "jar")
         let before = try status("jar")
         #expect(throws: HTTPSessionError.self) { try CookieFile.read(folder.url("jar")) }
@@ -143,10 +143,10 @@ struct ForeignFileTests {
         #expect(throws: HTTPSessionError.self) { try HTTPSessionManager(configuration: configuration) }
     }
 
-    @Test func `an upload's file with a restored mtime is another version`() throws {
+    @Test func `an upload's file that changed and has its old mtime is detected as another version`() throws {
         try put("aaaa", "file")
         let (before, old) = (try FileVersion(folder.file("file")), try status("file"))
-        // The clock of inodes advances by ticks of a few milliseconds.
+        // The inode clock advances in ticks of a few milliseconds.
         let end = ContinuousClock.now + .seconds(10)
         var after = before
         while after == before, ContinuousClock.now < end {
@@ -160,14 +160,14 @@ struct ForeignFileTests {
         #expect(try status("file").st_mtim.tv_nsec == old.st_mtim.tv_nsec)
     }
 
-    @Test func `a file of proc with size 0 and bytes is refused for uploads`() throws {
+    @Test func `a file of /proc with size 0 and content is refused for uploads`() throws {
         let body = RequestBody.file(URL(fileURLWithPath: "/proc/version"))
         #expect(throws: HTTPSessionError.self) { try body.segments() }
         try put("", "empty")
         #expect(try RequestBody.file(folder.url("empty")).segments().totalLength == 0)
     }
 
-    @Test(arguments: [204, 205]) func `a response without content never replaces a file`(_ status: Int) async throws {
+    @Test(arguments: [204, 205]) func `a response with 204 or 205 never replaces a file`(_ status: Int) async throws {
         try put("old", "file")
         let server = try TestServer { _ in StubResponse(status) }
         let session = try HTTPSessionManager(configuration: localConfiguration { _ in })

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// Files that belong to another user, in directories of one's own and in those of everybody (the sticky bit, as of `/tmp`).
+/// Files that belong to another user, in the user's own directories and in sticky directories such as `/tmp`.
 @Suite(.requiresOtherUsers) struct OtherUsersTests {
     private let folder: ScratchDirectory
     private let other: uid_t = 1
@@ -66,7 +66,7 @@ import Testing
         #expect(found.st_uid == other && found.st_gid == other && found.st_mode & 0o7777 == 0o640)
     }
 
-    /// Its owner may have put it there for just that.
+    /// The other user may have created the file in order to own the result.
     @Test func `replacing another user's file in a sticky directory takes over neither owner nor write permission`() throws {
         try shareFolder()
         try put("old", "file", mode: 0o666)
@@ -76,7 +76,7 @@ import Testing
         #expect(try Data(contentsOf: folder.url("file")) == Data("new".utf8))
     }
 
-    @Test func `a finished file of another user is neither unchanged nor known by its digest`() throws {
+    @Test func `a complete file of another user is neither revalidated nor recognized by its digest`() throws {
         try Data("one".utf8).write(to: folder.url("file"))
         try #require(chmod(folder.file("file"), 0o644) == 0)
         let descriptor = open(folder.file("file"), O_RDWR)
@@ -90,8 +90,8 @@ import Testing
         #expect(FinishedFile.size(at: folder.file("file"), having: digest) == nil)
     }
 
-    /// The group is the one that this test runs with; its members are unknown here.
-    @Test func `a finished file that a foreign group can write to is not trusted`() throws {
+    /// The group is the one that this test runs with; its members are unknown to the library.
+    @Test func `a complete file that a foreign group can write to is not recognized by its digest`() throws {
         try Data("one".utf8).write(to: folder.url("file"))
         let digest = try #require(ContentDigest.sha256(of: Data("one".utf8)))
         try #require(chown(folder.file("file"), geteuid(), other) == 0 && chmod(folder.file("file"), 0o664) == 0)

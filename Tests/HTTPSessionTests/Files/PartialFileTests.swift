@@ -11,7 +11,9 @@ struct PartialFileTests {
     init() throws { folder = try ScratchDirectory() }
 
     @Test(.requiresMounts, arguments: [DownloadDestination.ExistingFile.fail, .replace])
-    func `a part on another file system is copied into its place`(existingFile: DownloadDestination.ExistingFile) throws {
+    func `a partial file on another file system is copied to its destination`(existingFile: DownloadDestination.ExistingFile)
+        throws
+    {
         try FileManager.default.createDirectory(at: folder.url("other"), withIntermediateDirectories: false)
         let destination = DownloadDestination(folder.url("file"), existingFile: existingFile)
         try withOwnMounts { [folder] in
@@ -26,7 +28,7 @@ struct PartialFileTests {
         #expect(folder.names == ["file", "other"])
     }
 
-    @Test(.requiresMounts) func `a disk without room for the copy leaves the part`() throws {
+    @Test(.requiresMounts) func `a disk without space for the copy leaves the partial file`() throws {
         try FileManager.default.createDirectory(at: folder.url("small"), withIntermediateDirectories: false)
         try withOwnMounts { [folder] in
             try #require(mount("none", folder.file("small"), "tmpfs", 0, "size=64k") == 0)
@@ -44,7 +46,7 @@ struct PartialFileTests {
         #expect(folder.names == ["part", "part.json", "small"])
     }
 
-    @Test func `the sidecar says what is synced, every 16 MiB`() throws {
+    @Test func `the sidecar of a partial file records the synced bytes every 16 MiB`() throws {
         let resumption = Resumption(url: folder.url("x"), validator: .entityTag("\"1\""), total: nil, digest: nil)
         let sidecar = Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: BootIdentifier.current)
         let part = PartialFile(DownloadDestination(folder.url("file")), keeping: .init(path: folder.file("part")))
@@ -63,7 +65,7 @@ struct PartialFileTests {
     @Test(arguments: [
         (EPERM, true), (EOPNOTSUPP, true), (ENOSYS, true), (EMLINK, true), (EXDEV, true), (EEXIST, false), (ENOENT, false),
     ])
-    func `where a file system has no links, a rename must do`(_ number: Int32, _ isWithout: Bool) {
+    func `if a file system does not support links a rename is used`(_ number: Int32, _ isWithout: Bool) {
         #expect(FileMove.isWithoutLinks(number) == isWithout)
     }
 }

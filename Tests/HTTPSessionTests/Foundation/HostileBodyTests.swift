@@ -6,7 +6,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Bodies that are made to hurt whoever reads them.
+/// Bodies that are made to exhaust or exploit their parser.
 @Suite struct HostileBodyTests {
     private func response(_ body: Data, _ type: String) throws -> TransferResponse {
         TransferResponse(
@@ -24,7 +24,9 @@ import Testing
         }?.code
     }
 
-    @Test(arguments: [600, 5_000, 100_000]) func `nesting without end is an error in every format`(_ depth: Int) throws {
+    @Test(arguments: [600, 5_000, 100_000]) func `a body nested too deeply is an error in JSON, property lists and XML`(
+        _ depth: Int
+    ) throws {
         for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
             let beginning = String(repeating: open, count: depth)
             for text in [beginning + "1" + String(repeating: close, count: depth), beginning] {
@@ -50,7 +52,7 @@ import Testing
         func parser(_ parser: XMLParser, foundCharacters string: String) { text += string }
     }
 
-    @Test func `entities neither unfold without measure nor read files`() throws {
+    @Test func `XML entities neither expand without limit nor read files`() throws {
         let folder = try ScratchDirectory()
         try Data("s3cret".utf8).write(to: folder.url("secret"))
         try Data("<!ATTLIST a b CDATA \"s3cret\"><!ENTITY e \"s3cret\">".utf8).write(to: folder.url("dtd"))

@@ -8,7 +8,7 @@ import Testing
     let serializer = PropertyListRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]))
 
     @Test(arguments: [.xml, .binary] as [PropertyListSerialization.PropertyListFormat])
-    func `parameters become a property list`(format: PropertyListSerialization.PropertyListFormat) throws {
+    func `parameters are encoded as a property list`(format: PropertyListSerialization.PropertyListFormat) throws {
         var serializer = serializer
         serializer.format = format
         let parameters: Parameters = [
@@ -27,18 +27,18 @@ import Testing
     }
 
     @Test(arguments: [["a": nil], .set(["a"]), [.set([])]] as [Parameters])
-    func `what no property list has is an error`(parameters: Parameters) {
+    func `parameters that no property list can represent are an error`(parameters: Parameters) {
         let error = HTTPSessionError.thrown { try SerializedRequest(.post, parameters: parameters, by: serializer) }
         #expect(error?.code == .cannotEncodeRequest)
         #expect(error?.reason == "the parameters are not a valid property list")
     }
 
-    @Test func `without parameters there is neither body nor type, and GET has a query`() throws {
+    @Test func `without parameters there is no body and no content type, and GET has a query`() throws {
         #expect(try SerializedRequest(.post, by: serializer).field(.contentType) == nil)
         #expect(try SerializedRequest(.get, parameters: ["a": 1], by: serializer).url == "https://example.com/things?a=1")
     }
 
-    @Test func `the OpenStep format, which nothing writes, is an error`() {
+    @Test func `the OpenStep format is refused, because it cannot be written`() {
         let serializer = PropertyListRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), format: .openStep)
         #expect(
             HTTPSessionError.thrown { try SerializedRequest(.post, parameters: [:], by: serializer) }?.code

@@ -13,7 +13,7 @@ import Testing
         try PropertyListSerialization.data(fromPropertyList: object, format: format, options: 0)
     }
 
-    /// A binary list of arrays, each of which has the references that `references` gives for it, one byte each.
+    /// A binary property list of arrays. `references` returns the references of each array, one byte each.
     func binary(_ count: Int, references: (Int) -> [UInt8]) -> Data {
         var bytes = Array("bplist00".utf8)
         var offsets: [UInt8] = []
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test(arguments: [.xml, .binary] as [PropertyListSerialization.PropertyListFormat])
-    func `a property list becomes its objects`(format: PropertyListSerialization.PropertyListFormat) throws {
+    func `a property list is decoded to its objects`(format: PropertyListSerialization.PropertyListFormat) throws {
         let body = try list(["a": [1, "b"], "c": ["d": true], "long": Array(0..<20)] as [String: Any], format)
         let object = try serializer.serialize(response(body, type: plist)) as? [String: Any]
         #expect((object?["a"] as? [Any])?.count == 2)
@@ -37,12 +37,12 @@ import Testing
         #expect((object?["long"] as? [Int])?.last == 19)
     }
 
-    @Test func `another name for a property list is an error`() {
+    @Test func `a property list with another content type fails as unacceptableContentType`() {
         let error = HTTPSessionError.thrown { try serializer.serialize(response("<plist/>", type: "application/xml")) }
         #expect(error?.code == .unacceptableContentType)
     }
 
-    @Test func `204 without a body is no value, not an error`() throws {
+    @Test func `a 204 without a body decodes to no property list, without an error`() throws {
         #expect(try serializer.serialize(response("", type: plist, status: .noContent)) == nil)
         #expect(try serializer.serialize(response("", status: .noContent)) == nil)
     }
@@ -52,12 +52,12 @@ import Testing
             "invalid", "{\"a\":1}", "<plist><dict></plist>", "bplist", "bplist00", "<", "(1,2)", " ",
             "<!DOCTYPE plist [<!ENTITY x SYSTEM \"file:///etc/hostname\">]><plist version=\"1.0\"><string>&x;</string></plist>",
         ])
-    func `what is no property list is an error`(text: String) {
+    func `a body that is not a property list is an error`(text: String) {
         let error = HTTPSessionError.thrown { try serializer.serialize(response(text, type: plist)) }
         #expect(error?.code == .cannotDecodeContent)
     }
 
-    @Test func `a binary list that contains itself, unfolds without measure or is too deep is an error`() {
+    @Test func `a binary property list that contains itself, expands without limit or is too deep is an error`() {
         let itself = binary(1) { _ in [0] }
         let unfolding = binary(40) { $0 == 39 ? [] : [UInt8($0 + 1), UInt8($0 + 1)] }
         for (body, reason) in [(itself, "contains itself"), (unfolding, "more than 1000000 objects")] {
@@ -70,14 +70,14 @@ import Testing
         #expect(HTTPSessionError.thrown { try serializer.serialize(response(xml, type: plist)) }?.code == .cannotDecodeContent)
     }
 
-    @Test func `a binary list with a set, at which Foundation crashes, is an error`() {
+    @Test func `a binary property list with a set, which crashes Foundation, is an error`() {
         var body = binary(2) { $0 == 0 ? [1] : [] }
         body[10] = 0xC0
         let error = HTTPSessionError.thrown { try serializer.serialize(response(body, type: plist)) }
         #expect(error?.reason == "the property list has a set or a reference, which are not supported")
     }
 
-    @Test func `a list with a few bytes changed is a list or an error`() throws {
+    @Test func `a property list with random bytes changed is decoded or an error`() throws {
         let source: [String: Any] = ["a": [1, "x"], "b": ["c": true, "d": Data([1])], "f": 1.5, "g": "ü€", "l": Array(0..<20)]
         let lists = [try list(source, .binary), try list(source, .xml)]
         for seed in (0..<4_000).map({ _ in UInt64.random(in: .min ... .max) }) {
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `a copy is independent of what it was copied from`() {
+    @Test func `a copy of a property list serializer is independent of the original`() {
         var copy = serializer
         copy.readOptions = .mutableContainers
         #expect(serializer.readOptions.isEmpty)

@@ -9,7 +9,7 @@ import Testing
 @Suite struct URLRequestTests {
     private let url = URL(string: "https://b%C3%BCcher.example/a?b=c")
 
-    @Test func `a URLRequest's URL, method, fields, body and limits are taken over`() throws {
+    @Test func `a URLRequest's URL, method, fields, body and limits are converted`() throws {
         var original = URLRequest(url: try #require(url))
         original.httpMethod = "PATCH"
         original.setValue("text/plain", forHTTPHeaderField: "Content-Type")
@@ -31,14 +31,14 @@ import Testing
         #expect(request.options.handlesCookies == false)
     }
 
-    @Test func `what a URLRequest leaves at its defaults is the session's to say`() throws {
+    @Test func `a URLRequest's default options leave the request's options unset`() throws {
         let request = try TransferRequest(URLRequest(url: try #require(url)))
         #expect(request.options == TransferRequest.Options())
         #expect(request.method == .get)
     }
 
     @Test(arguments: [0, -1, .nan, 1e-9, 1e300, .infinity] as [TimeInterval])
-    func `any timeout of a URLRequest is within the bounds of a request's`(timeout: TimeInterval) throws {
+    func `every timeout of a URLRequest becomes a valid timeout or none`(timeout: TimeInterval) throws {
         var original = URLRequest(url: try #require(url))
         original.timeoutInterval = timeout
         let request = try TransferRequest(original)
@@ -46,7 +46,7 @@ import Testing
         #expect((request.options.requestTimeout == nil) == !(timeout > 0))
     }
 
-    @Test func `a URLRequest that HTTP does not allow is an error`() throws {
+    @Test func `a URLRequest with an invalid method, a body stream or no URL is an error`() throws {
         var method = URLRequest(url: try #require(url))
         method.httpMethod = "A B"
         var stream = URLRequest(url: try #require(url))
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `a request becomes a URLRequest, and the same request again`() throws {
+    @Test func `a request converts to a URLRequest and back without a loss`() throws {
         var request = TransferRequest(
             url: try #require(url), method: .put, headerFields: [.accept: "a/b", .authorization: "x"], body: .data(Data([1])))
         request.options.requestTimeout = .seconds(5)
@@ -73,7 +73,7 @@ import Testing
         #expect(HTTPSessionError.thrown { try URLRequest(request) }?.code == .invalidRequest)
     }
 
-    @Test func `a URLRequest is sent`() async throws {
+    @Test func `a converted URLRequest is sent`() async throws {
         let server = try TestServer { request in StubResponse(body: .init(stringLiteral: request["x-a"] ?? "")) }
         var original = URLRequest(url: server.url("/"))
         original.setValue("b", forHTTPHeaderField: "X-A")

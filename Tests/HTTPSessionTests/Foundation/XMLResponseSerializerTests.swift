@@ -10,20 +10,22 @@ import Testing
     let document = XMLDocumentResponseSerializer()
     let xml = "<?xml version=\"1.0\" encoding=\"utf-8\"?><foo>bar</foo>"
 
-    @Test(arguments: ["application/xml", "text/xml"]) func `XML becomes a parser that has not begun`(type: String) throws {
+    @Test(arguments: ["application/xml", "text/xml"]) func `an XML response becomes a parser that has not started`(type: String)
+        throws
+    {
         let parser = try parsing.serialize(response(xml, type: type))
         #expect(parser.lineNumber <= 1)
         #expect(parser.parse())
         #expect(parser.parserError == nil)
     }
 
-    @Test(arguments: ["application/xml", "text/xml"]) func `XML becomes a document`(type: String) throws {
+    @Test(arguments: ["application/xml", "text/xml"]) func `an XML response becomes a document`(type: String) throws {
         let document = try document.serialize(response(xml, type: type))
         #expect(document.rootElement()?.name == "foo")
         #expect(document.rootElement()?.stringValue == "bar")
     }
 
-    @Test func `another name for XML is an error`() {
+    @Test func `XML with another content type fails as unacceptableContentType`() {
         let sample = response(xml, type: "nonstandard/xml")
         #expect(HTTPSessionError.thrown { try parsing.serialize(sample) }?.code == .unacceptableContentType)
         #expect(HTTPSessionError.thrown { try document.serialize(sample) }?.code == .unacceptableContentType)
@@ -35,20 +37,20 @@ import Testing
             "<a>\u{1}</a>",
             "<!-- a -->", "<?xml version=\"1.0\"?>", "{}", "\u{0}<a/>",
         ])
-    func `what is no XML is an error, not a repaired document and not a crash`(text: String) {
+    func `a body that is not well-formed XML is an error`(text: String) {
         let error = HTTPSessionError.thrown { try document.serialize(response(text, type: "text/xml")) }
-        // The validation lets an unacceptable type of an empty body pass; the document of nothing is still an error.
+        // The validation accepts any content type of an empty body, but an empty body is not a document.
         #expect(error?.code == .cannotDecodeContent)
     }
 
-    @Test func `a parser's error is seen where there is no XML`() throws {
+    @Test func `an XML parser reports an error for malformed XML`() throws {
         let parser = try parsing.serialize(response("<a><b></a>", type: "text/xml"))
-        // `parse()` says true on Linux; only the error tells.
+        // On Linux `parse()` returns true; only `parserError` shows the failure.
         _ = parser.parse()
         #expect(parser.parserError != nil)
     }
 
-    @Test func `a document reads no file of this machine`() async throws {
+    @Test func `an XML document reads no local file through entities or a DTD`() async throws {
         let secret = FileManager.default.temporaryDirectory.appending(path: "secret-\(UUID().uuidString)")
         try Data("secret".utf8).write(to: secret)
         defer { try? FileManager.default.removeItem(at: secret) }
@@ -82,19 +84,19 @@ import Testing
         #expect(collector.text == "a")
     }
 
-    @Test func `a document type without entities is read`() throws {
+    @Test func `an XML document type without entities is accepted`() throws {
         let text = "<?xml version=\"1.0\"?><!DOCTYPE r SYSTEM \"file:///nonexistent.dtd\"><r>a&amp;b</r>"
         #expect(try document.serialize(response(text, type: "text/xml")).rootElement()?.stringValue == "a&b")
     }
 
     @Test(arguments: [.isoLatin1, .utf16, .utf16LittleEndian, .utf16BigEndian, .utf8] as [String.Encoding])
-    func `a document's encoding is what its first bytes say`(encoding: String.Encoding) throws {
+    func `the encoding of an XML document is detected from its first bytes`(encoding: String.Encoding) throws {
         let name = encoding == .isoLatin1 ? "ISO-8859-1" : encoding == .utf8 ? "UTF-8" : "UTF-16"
         let body = try #require("<?xml version=\"1.0\" encoding=\"\(name)\"?><a>ü</a>".data(using: encoding))
         #expect(try document.serialize(response(body, type: "text/xml")).rootElement()?.stringValue == "ü")
     }
 
-    @Test func `elements are read up to 256 deep and refused beyond`() throws {
+    @Test func `XML elements are accepted up to 256 levels deep and refused beyond`() throws {
         func nested(_ depth: Int) -> String { String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth) }
         #expect(try document.serialize(response(nested(250), type: "text/xml")).rootElement()?.childCount == 1)
         for depth in [257, 100_000] {
@@ -103,14 +105,14 @@ import Testing
         }
     }
 
-    @Test func `a copy is independent of what it was copied from`() {
+    @Test func `a copy of an XML serializer is independent of the original`() {
         var copy = document
         copy.options = .nodePreserveWhitespace
         #expect(document.options.isEmpty)
     }
 }
 
-/// The text between the tags.
+/// Collects the text between the tags.
 private final class TextCollector: NSObject, XMLParserDelegate {
     private(set) var text = ""
 

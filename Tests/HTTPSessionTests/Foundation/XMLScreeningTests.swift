@@ -7,7 +7,7 @@ import NetworkLab
 import Pacing
 import Testing
 
-/// XML bodies that end the process inside FoundationXML, and bodies that only look like them.
+/// XML bodies that crash the process in FoundationXML, and bodies that only look similar.
 @Suite struct XMLScreeningTests {
     private static func response(_ body: Data) -> TransferResponse {
         TransferResponse(
@@ -15,7 +15,7 @@ import Testing
             url: URL(filePath: "/"), data: body)
     }
 
-    /// Reads the body with both serializers, runs the parser, and returns the errors of the two.
+    /// Reads the body with both serializers, runs the parser, and returns both errors.
     @discardableResult private static func read(_ body: Data) -> (parser: HTTPSessionError?, document: HTTPSessionError?) {
         let response = response(body)
         let events = EventCounter()
@@ -76,11 +76,11 @@ import Testing
         "<!DOCTYPE a SYSTEM 'urn:x'><a/>", "<!DOCTYPE a ><a/>", "<ä:ö xmlns:ä='urn:x' ä:ü='&lt;&#60;'><b\n/></ä:ö>\n",
         "<a>]]</a >",
         "\u{FEFF}<?xml version=\"1.0\" encoding=\"utf-8\" standalone=\"yes\"?>\r\n<a/>",
-    ]) func `comments, CDATA, instructions and document types without declarations are accepted`(_ text: String) {
+    ]) func `XML comments, CDATA, processing instructions and document types without declarations are accepted`(_ text: String) {
         expectAcceptance(text)
     }
 
-    @Test func `a stylesheet instruction at the beginning is no XML declaration and stays`() throws {
+    @Test func `a stylesheet instruction at the beginning is not taken for the XML declaration and is kept`() throws {
         let body = Data("<?xml-stylesheet href=\"a.css\"?><a/>".utf8)
         let document = try XMLDocumentResponseSerializer().serialize(Self.response(body))
         #expect(document.xmlString.contains("<?xml-stylesheet href=\"a.css\"?>"))
@@ -101,8 +101,8 @@ import Testing
         expectRefusal(Data(text.utf8), "the body is not well-formed XML", "\(text)")
     }
 
-    // libxml2 abandons these in the middle, and reads what follows as markup.
-    @Test func `names and documents beyond libxml2's limits are refused, with what hides behind them`() {
+    // libxml2 stops inside these tokens, and reads the following bytes as markup.
+    @Test func `XML names and documents beyond libxml2's limits are refused, including markup hidden in them`() {
         let name = String(repeating: "p", count: 50_100)
         expectRefusal(Data("<a><?\(name) <?x?> ?></a>".utf8), "the body is not well-formed XML")
         let filler = String(repeating: "x", count: 10_000_100)
@@ -119,7 +119,9 @@ import Testing
             ("UTF-16", .utf16), ("UTF-16", .utf16LittleEndian), ("UTF-16", .utf16BigEndian), ("UTF-8", .utf8),
             ("ISO-8859-1", .isoLatin1), ("Shift_JIS", .shiftJIS), ("ISO-2022-JP", .iso2022JP),
         ] as [(String, String.Encoding)])
-    func `an instruction without data is found in every encoding that is read`(name: String, encoding: String.Encoding) throws {
+    func `a processing instruction without data is found in every supported encoding`(name: String, encoding: String.Encoding)
+        throws
+    {
         let declaration = "<?xml version=\"1.0\" encoding=\"\(name)\"?>"
         let instruction = try #require("\(declaration)<a><?x?></a>".data(using: encoding))
         expectRefusal(instruction, "the XML document has a processing instruction without data, which is not supported")
@@ -127,7 +129,7 @@ import Testing
         expectRefusal(subset, "the XML document has an internal DTD subset, which is not supported")
     }
 
-    @Test func `encodings in which markup is spelled with other bytes are refused`() {
+    @Test func `encodings that spell markup with other bytes are refused`() {
         let utf7 = "<?xml version=\"1.0\" encoding=\"UTF-7\"?>+ADw-?x?+AD4-<a/>"
         let overlong = Data("<a>".utf8) + Data([0xC0, 0xBC]) + Data("?x?></a>".utf8)
         // "<?xm" and an instruction in code page 037.
@@ -142,20 +144,20 @@ import Testing
         }
     }
 
-    @Test func `a byte order mark outranks the declared encoding`() throws {
+    @Test func `a byte order mark overrides the declared encoding`() throws {
         let body = Data([0xEF, 0xBB, 0xBF]) + Data("<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?><a>ü</a>".utf8)
         let document = try XMLDocumentResponseSerializer().serialize(Self.response(body))
         #expect(document.rootElement()?.stringValue == "ü")
     }
 
-    @Test func `nesting beyond 256 elements never reaches a parser`() {
+    @Test func `XML nested deeper than 256 elements never reaches a parser`() {
         let deep = String(repeating: "<a>", count: 257) + String(repeating: "</a>", count: 257)
         expectRefusal(Data(deep.utf8), "the XML document is more than 256 elements deep")
         expectRefusal(Data(deep.utf8.prefix(257 * 3)), "the XML document is more than 256 elements deep")
     }
 
-    /// Another seed: `NETWATCH_SEED=N`; more of it: `NETWATCH_FUZZ_SECONDS=N`.
-    @Test func `random mutations of XML never end the process`() async {
+    /// `NETWATCH_SEED=N` repeats a seed; `NETWATCH_FUZZ_SECONDS=N` runs longer.
+    @Test func `random mutations of XML do not crash the process`() async {
         let environment = ProcessInfo.processInfo.environment
         let seed = environment["NETWATCH_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0...UInt64.max)
         let seconds = environment["NETWATCH_FUZZ_SECONDS"].flatMap { Int($0) } ?? 1
@@ -195,7 +197,7 @@ private final class EventCounter: NSObject, XMLParserDelegate {
     func parser(_ parser: XMLParser, didEndMappingPrefix prefix: String) { count += 1 }
 }
 
-/// XML texts with random changes: fragments of markup put in, bytes changed, spans removed or repeated.
+/// XML texts with random changes: fragments of markup are inserted, bytes are changed, spans are removed or repeated.
 private struct XMLMutator {
     private var random: SplitMix64
 

@@ -8,40 +8,40 @@ import Testing
 @Suite struct HTTPRequestSerializerTests {
     let form = "application/x-www-form-urlencoded"
 
-    @Test func `POST puts the parameters into a form`() throws {
+    @Test func `POST encodes the parameters as a form in its body`() throws {
         let request = try SerializedRequest(.post, parameters: ["key": "value"])
         #expect(request.field(.contentType) == form)
         #expect(request.body == "key=value")
         #expect(request.url == SerializedRequest.url)
     }
 
-    @Test func `POST without parameters is an empty form, not none`() throws {
+    @Test func `POST without parameters has an empty form body`() throws {
         let request = try SerializedRequest(.post)
         #expect(request.field(.contentType) == form)
         #expect(request.body == "")
     }
 
     @Test(arguments: [.get, .head, .delete] as [HTTPRequest.Method])
-    func `GET, HEAD and DELETE put the parameters into the query`(method: HTTPRequest.Method) throws {
+    func `GET, HEAD and DELETE encode the parameters in the query`(method: HTTPRequest.Method) throws {
         let request = try SerializedRequest(method, parameters: ["key": "value"])
         #expect(request.url == "https://example.com/things?key=value")
         #expect(request.body == nil)
         #expect(request.field(.contentType) == nil)
     }
 
-    @Test func `a method in lower case is looked up as in upper case`() throws {
+    @Test func `a method in lower case encodes parameters like the method in upper case`() throws {
         let request = try SerializedRequest(try #require(HTTPRequest.Method("get")), parameters: ["key": "value"])
         #expect(request.url == "https://example.com/things?key=value")
     }
 
-    @Test func `which methods put the parameters into the query can be chosen`() throws {
+    @Test func `the methods that encode parameters in the query can be chosen`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.httpMethodsEncodingParametersInURI = [.post]
         #expect(try SerializedRequest(.post, parameters: ["a": 1], by: serializer).url == "https://example.com/things?a=1")
         #expect(try SerializedRequest(.delete, parameters: ["a": 1], by: serializer).body == "a=1")
     }
 
-    @Test func `an empty dictionary leaves the URL without a question mark`() throws {
+    @Test func `empty parameters leave the URL without a question mark`() throws {
         #expect(try SerializedRequest(parameters: [:]).url == SerializedRequest.url)
         #expect(try SerializedRequest(parameters: ["a": []]).url == SerializedRequest.url)
     }
@@ -51,7 +51,7 @@ import Testing
         #expect(request.url == "https://example.com/things?key=%20%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D/?")
     }
 
-    @Test func `what is escaped already is escaped once more`() throws {
+    @Test func `percent escapes in parameter values are escaped again`() throws {
         let request = try SerializedRequest(parameters: ["key": "%20%3A%23"])
         #expect(request.url == "https://example.com/things?key=%2520%253A%2523")
     }
@@ -62,18 +62,18 @@ import Testing
             ("https://e.com/?", "https://e.com/?a=1"), ("https://e.com/?b&", "https://e.com/?b&a=1"),
             ("https://e.com/p#part", "https://e.com/p?a=1#part"), ("https://e.com/?b=%5B#f?x", "https://e.com/?b=%5B&a=1#f?x"),
         ])
-    func `a query is added to the one that is there, before the fragment`(url: String, expected: String) throws {
+    func `a query is appended to the URL's query, before the fragment`(url: String, expected: String) throws {
         #expect(try SerializedRequest(.get, url, parameters: ["a": 1]).url == expected)
     }
 
-    @Test func `a query serialization of one's own is used for queries and forms`() throws {
+    @Test func `a custom query serialization is used for queries and forms`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.queryStringSerialization = .custom { request, _ in "method=\(request.method)" }
         #expect(try SerializedRequest(.get, parameters: ["a": 1], by: serializer).url == "https://example.com/things?method=GET")
         #expect(try SerializedRequest(.put, parameters: ["a": 1], by: serializer).body == "method=PUT")
     }
 
-    @Test func `a query serialization that fails ends the request with its error`() {
+    @Test func `a custom query serialization that throws fails the request with its error`() {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.queryStringSerialization = .custom { _, _ in throw Refusal() }
         let error = HTTPSessionError.thrown { try SerializedRequest(parameters: ["a": 1], by: serializer) }
@@ -83,14 +83,14 @@ import Testing
     }
 
     @Test(arguments: ["a=b c", "a=\r\nX: y", "a=ü", "a=1#2", "a=<b>", "a=%zz"])
-    func `a query serialization that gives what no query has is an error`(query: String) {
+    func `a custom query serialization that returns an invalid query is an error`(query: String) {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.queryStringSerialization = .custom { _, _ in query }
         let error = HTTPSessionError.thrown { try SerializedRequest(parameters: ["a": 1], by: serializer) }
         #expect(error?.code == .cannotEncodeRequest)
     }
 
-    @Test func `a body that is there stays, and parameters beside it are an error`() throws {
+    @Test func `an existing body is kept, and parameters beside it are an error`() throws {
         let request = try SerializedRequest(.put, body: .data(Data("kept".utf8)))
         #expect(request.body == "kept")
         #expect(request.field(.contentType) == nil)
@@ -98,21 +98,21 @@ import Testing
         #expect(error?.code == .invalidRequest)
     }
 
-    // Fields.
+    // MARK: Header fields
 
-    @Test func `a field that was set is found, in any case of letters`() throws {
+    @Test func `a header field that was set is found regardless of case`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         try serializer.setValue("value", forHTTPHeaderField: "X-Field")
         #expect(serializer.value(forHTTPHeaderField: "x-field") == "value")
         #expect(try SerializedRequest(by: serializer).request.headerFields.count == 1)
     }
 
-    @Test func `a field that was not set is nil`() {
+    @Test func `a header field that was not set is nil`() {
         #expect(HTTPRequestSerializer(headerFields: [:]).value(forHTTPHeaderField: "X-Field") == nil)
         #expect(HTTPRequestSerializer(headerFields: [:]).value(forHTTPHeaderField: "no name") == nil)
     }
 
-    @Test func `setting a field to nil removes it`() throws {
+    @Test func `setting a header field to nil removes it`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         try serializer.setValue("value", forHTTPHeaderField: "X-Field")
         try serializer.setValue(nil, forHTTPHeaderField: "X-Field")
@@ -120,7 +120,7 @@ import Testing
         #expect(serializer.headerFields.isEmpty)
     }
 
-    @Test func `a field of the request is not replaced`() throws {
+    @Test func `a header field of the request is not replaced by the serializer's`() throws {
         let serializer = HTTPRequestSerializer(headerFields: [.accept: "a/b", .contentType: "c/d", .from: "e"])
         let request = try SerializedRequest(.post, fields: [.accept: "x/y"], by: serializer)
         #expect(request.field(.accept) == "x/y")
@@ -128,7 +128,7 @@ import Testing
         #expect(request.field(.from) == "e")
     }
 
-    @Test func `fields set by many threads at once arrive`() throws {
+    @Test func `header fields set by many threads at once are all kept`() throws {
         let serializer = Locked(HTTPRequestSerializer(headerFields: [:]))
         let failures = Atomic(0)
         DispatchQueue.concurrentPerform(iterations: 1000) { number in
@@ -139,14 +139,14 @@ import Testing
         #expect(serializer.withLock { $0.headerFields.count } == 1000)
     }
 
-    @Test func `a copy is independent of what it was copied from`() throws {
+    @Test func `a copy of a request serializer is independent of the original`() throws {
         let original = HTTPRequestSerializer(headerFields: [.accept: "a/b"])
         var copy = original
         try copy.setValue("c/d", forHTTPHeaderField: "Accept")
         #expect(original.value(forHTTPHeaderField: "Accept") == "a/b")
     }
 
-    @Test func `options that the request does not have come from the serializer`() throws {
+    @Test func `options that the request does not set come from the serializer`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.options.requestTimeout = .seconds(5)
         serializer.options.allowsCellularAccess = false
@@ -158,7 +158,7 @@ import Testing
         #expect(serialized.options.handlesCookies == nil)
     }
 
-    @Test func `every option reaches a request that says nothing of it`() throws {
+    @Test func `every option of the serializer applies to a request without options`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.options.requestTimeout = .seconds(1)
         serializer.options.resourceTimeout = .seconds(2)

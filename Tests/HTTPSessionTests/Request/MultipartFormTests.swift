@@ -12,7 +12,7 @@ import Testing
         return form
     }
 
-    /// What goes over the wire; streams are drained.
+    /// The bytes of the form as sent, including those of its streams.
     func wire(_ form: MultipartForm) async throws -> String {
         var bytes = Data()
         for segment in form.segments() {
@@ -26,7 +26,7 @@ import Testing
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test func `parts stand between boundaries`() async throws {
+    @Test func `multipart parts are separated by the boundary`() async throws {
         let form = try form {
             try $0.appendPart(form: Data("value".utf8), name: "field")
             try $0.appendPart(data: Data("{}".utf8), name: "file", fileName: "a.json", mimeType: "application/json")
@@ -47,7 +47,7 @@ import Testing
         #expect(form.contentType == "multipart/form-data; boundary=B")
     }
 
-    @Test func `a part with headers of one's own has those only`() async throws {
+    @Test func `a multipart part with custom headers has only those headers`() async throws {
         let form = try form {
             $0.appendPart(headers: [.contentLocation: "a\r\nb", .contentType: "x/y"], body: Data("body".utf8))
         }
@@ -62,13 +62,13 @@ import Testing
             ("100%22", "100%22", "100%22"), ("ü\\'", "ü\\'", "ü\\'"),
             ("e\u{301}\"\u{301}", "e\u{301}%22\u{301}", "e\u{301}%22\u{301}"),
         ])
-    func `names are escaped as browsers do`(text: String, name: String, fileName: String) async throws {
+    func `names in a multipart form are escaped as browsers do`(text: String, name: String, fileName: String) async throws {
         let form = try form { try $0.appendPart(data: Data(), name: text, fileName: text, mimeType: "a/b") }
         #expect(
             try await wire(form).contains("form-data; name=\"\(name)\"; filename=\"\(fileName)\"\r\nContent-Type: a/b\r\n\r\n"))
     }
 
-    @Test func `no name of any bytes ends its line`() async throws {
+    @Test func `no name in a multipart form ends its line, for random bytes`() async throws {
         var draws = SplitMix64(seed: 0)
         for seed in (0..<300).map({ _ in UInt64.random(in: .min ... .max) }) {
             draws = SplitMix64(seed: seed)
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `a NUL in a name and a line break in a type are refused`() throws {
+    @Test func `a NUL in a multipart name and a line break in a content type are refused`() throws {
         var form = try form()
         #expect(HTTPSessionError.thrown { try form.appendPart(form: Data(), name: "a\0") }?.code == .invalidRequest)
         let error = HTTPSessionError.thrown {
@@ -93,17 +93,17 @@ import Testing
         #expect(form.isEmpty)
     }
 
-    @Test func `parameters become fields with plain names, before the other parts`() async throws {
+    @Test func `parameters become multipart fields with plain names, before the other parts`() async throws {
         let form = try form { try $0.appendPart(form: Data("last".utf8), name: "z") }
         let request = TransferRequest(url: try #require(URL(string: SerializedRequest.url)), method: .post)
         let serialized = try HTTPRequestSerializer(headerFields: [:]).multipartRequest(
             request, parameters: ["user": ["a b", nil], "bytes": .data(Data("\r\n".utf8))], form: form)
-        guard case .multipart(let whole) = serialized.body else {
+        guard case .multipart(let completeForm) = serialized.body else {
             Issue.record("no form")
             return
         }
         #expect(
-            try await wire(whole) == """
+            try await wire(completeForm) == """
                 --B\r
                 Content-Disposition: form-data; name="bytes"\r
                 \r
@@ -126,7 +126,7 @@ import Testing
         #expect(!serialized.headerFields.contains(.contentLength))
     }
 
-    @Test func `a form without parts leaves the request as it is`() throws {
+    @Test func `a multipart form without parts leaves the request unchanged`() throws {
         let request = TransferRequest(url: try #require(URL(string: SerializedRequest.url)), method: .post)
         let serialized = try HTTPRequestSerializer(headerFields: [:]).multipartRequest(request, parameters: [:], form: form())
         guard case .none = serialized.body else {
@@ -139,7 +139,7 @@ import Testing
     }
 
     @Test(arguments: [.get, .head] as [HTTPRequest.Method])
-    func `GET and HEAD carry no form`(method: HTTPRequest.Method) throws {
+    func `GET and HEAD with a multipart form are refused`(method: HTTPRequest.Method) throws {
         let request = TransferRequest(url: try #require(URL(string: SerializedRequest.url)), method: method)
         let error = HTTPSessionError.thrown {
             try HTTPRequestSerializer(headerFields: [:]).multipartRequest(request, form: form())
@@ -147,26 +147,26 @@ import Testing
         #expect(error?.code == .invalidRequest)
     }
 
-    @Test func `the length is known before anything is read`() async throws {
+    @Test func `the length of a multipart form is known before any part is read`() async throws {
         let stream: BodyStreamFactory = {
             AsyncThrowingStream { continuation in
                 continuation.yield(Data("stream".utf8))
                 continuation.finish()
             }
         }
-        var whole = try form {
+        var completeForm = try form {
             try $0.appendPart(form: Data(count: 100_000), name: "large")
             try $0.appendPart(stream: stream, length: 6, name: "s", fileName: "s")
         }
-        #expect(whole.contentLength == Int64(try await wire(whole).utf8.count))
-        try whole.appendPart(stream: stream, length: nil, name: "s", fileName: "s")
-        #expect(whole.contentLength == nil)
+        #expect(completeForm.contentLength == Int64(try await wire(completeForm).utf8.count))
+        try completeForm.appendPart(stream: stream, length: nil, name: "s", fileName: "s")
+        #expect(completeForm.contentLength == nil)
         #expect(
-            HTTPSessionError.thrown { try whole.appendPart(stream: stream, length: -1, name: "", fileName: "") }?.code
+            HTTPSessionError.thrown { try completeForm.appendPart(stream: stream, length: -1, name: "", fileName: "") }?.code
                 == .invalidRequest)
     }
 
-    @Test func `lengths that no number holds are no length`() throws {
+    @Test func `the length of a multipart form is unknown if the sum overflows`() throws {
         let form = try form {
             try $0.appendPart(path: "/a", length: .max, name: "a")
             try $0.appendPart(path: "/b", length: .max, name: "b")
@@ -174,7 +174,7 @@ import Testing
         #expect(form.contentLength == nil)
     }
 
-    @Test func `small parts are joined, large ones and files stand by themselves`() throws {
+    @Test func `small multipart parts are joined, large ones and files are separate segments`() throws {
         let form = try form {
             try $0.appendPart(form: Data(count: 10), name: "small")
             try $0.appendPart(form: Data(count: 1_000_000), name: "large")
@@ -195,23 +195,25 @@ import Testing
             ("/tmp/a.PNG", "a.PNG", "image/png"), ("/tmp/archive.tar.gz", "archive.tar.gz", "application/gzip"),
             ("/tmp/none", "none", MIMEType.unknown), ("/tmp/.hidden", ".hidden", MIMEType.unknown), ("", "", MIMEType.unknown),
         ])
-    func `a file's part is named and typed by its path`(path: String, fileName: String, type: String) async throws {
+    func `a file's multipart part takes its file name and content type from the path`(
+        path: String, fileName: String, type: String
+    ) async throws {
         let form = try form { try $0.appendPart(path: path, length: 0, name: "f") }
         #expect(try await wire(form).contains("name=\"f\"; filename=\"\(fileName)\"\r\nContent-Type: \(type)\r\n"))
     }
 
     @Test(arguments: ["", "a b ", "a\r\nb", "ü", "a\"b", String(repeating: "a", count: 71)])
-    func `a boundary that RFC 2046 does not allow is refused`(boundary: String) {
+    func `a multipart boundary that RFC 2046 does not allow is refused`(boundary: String) {
         #expect(HTTPSessionError.thrown { try MultipartForm(boundary: boundary) }?.code == .invalidRequest)
     }
 
-    @Test func `a boundary with special characters is quoted, a random one is not`() throws {
+    @Test func `a multipart boundary with special characters is quoted, a random one is not`() throws {
         #expect(try MultipartForm(boundary: "a b:c").contentType == "multipart/form-data; boundary=\"a b:c\"")
         #expect(MultipartForm(random: (1, .max)).boundary == "Boundary-0000000000000001ffffffffffffffff")
         #expect(MultipartForm().boundary != MultipartForm().boundary)
     }
 
-    @Test func `throttling is remembered, within sense`() throws {
+    @Test func `the throttle of a multipart form is limited to valid values`() throws {
         var form = try form()
         #expect(form.throttle == nil)
         form.throttleBandwidth(packetSize: 16_384, delay: .milliseconds(200))
@@ -220,7 +222,7 @@ import Testing
         #expect(form.throttle == MultipartForm.Throttle(packetSize: 1, delay: .zero))
     }
 
-    @Test func `a throttle is a speed`() {
+    @Test func `a multipart throttle gives a rate in bytes per second`() {
         #expect(MultipartForm.Throttle.suggestedFor3G.bytesPerSecond == 81_920)
         #expect(MultipartForm.Throttle(packetSize: 100, delay: .zero).bytesPerSecond == nil)
         #expect(MultipartForm.Throttle(packetSize: 1, delay: .seconds(3600)).bytesPerSecond == 1)

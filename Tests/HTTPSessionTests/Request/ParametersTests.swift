@@ -5,7 +5,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct ParametersTests {
-    @Test func `a dictionary of Swift values keeps each value's kind`() throws {
+    @Test func `a dictionary of Swift values becomes parameters of the same kinds`() throws {
         let id = UUID()
         let values: [String: any Sendable] = [
             "text": "a", "part": "abc".dropFirst(), "whole": 1, "byte": UInt8(2), "large": UInt64.max, "half": Float(0.5),
@@ -23,20 +23,20 @@ import Testing
         #expect(try Parameters(values) == expected)
     }
 
-    @Test func `a value of an unknown type is an error that names the type`() {
+    @Test func `a parameter value of an unsupported type is an error that names the type`() {
         let error = HTTPSessionError.thrown { try Parameters(["a": ["b": Refusal()]]) }
         #expect(error?.code == .cannotEncodeRequest)
         #expect(error?.reason.contains("Refusal") == true)
     }
 
-    @Test func `Swift values deeper than the limit are refused`() {
+    @Test func `parameters from Swift values nested deeper than the limit are refused`() {
         var values: [String: any Sendable] = ["leaf": 1]
         for _ in 0..<2_000 { values = ["deeper": values] }
         let error = HTTPSessionError.thrown { try Parameters(values) }
         #expect(error?.reason == "the parameters are nested more than 512 deep")
     }
 
-    @Test func `an Encodable becomes parameters as its encoder writes it`() throws {
+    @Test func `an Encodable value becomes parameters by its encoder's strategies`() throws {
         struct Person: Encodable {
             var firstName = "Ada"
             var born = Date(timeIntervalSince1970: 0)
@@ -52,13 +52,13 @@ import Testing
                 == ["first_name": "Ada", "born": "1970-01-01T00:00:00Z", "ids": [1, 2], "is_known": true, "height": 1.5])
     }
 
-    @Test func `the whole numbers of an Encodable stay exact`() throws {
+    @Test func `integers of an Encodable value stay exact`() throws {
         let numbers = ["a": UInt64.max, "b": UInt64(Int64.max) + 1, "c": 9_007_199_254_740_993]
         #expect(
             try Parameters(encoding: numbers).queryString() == "a=18446744073709551615&b=9223372036854775808&c=9007199254740993")
     }
 
-    @Test(arguments: [Double.nan, .infinity, -.infinity, 1e15, -1e12]) func `dates that no format has are errors`(
+    @Test(arguments: [Double.nan, .infinity, -.infinity, 1e15, -1e12]) func `dates that no format can represent are errors`(
         _ seconds: Double
     ) {
         let parameters: Parameters = ["a": [.date(Date(timeIntervalSince1970: seconds))]]
@@ -72,13 +72,13 @@ import Testing
         #expect(throws: Never.self) { try (["a": .date(.distantPast), "b": .date(.distantFuture)] as Parameters).queryString() }
     }
 
-    @Test func `an Encodable that JSON cannot say is an error`() {
+    @Test func `an Encodable value that JSON cannot represent is an error`() {
         let error = HTTPSessionError.thrown { try Parameters(encoding: ["a": Double.nan]) }
         #expect(error?.code == .cannotEncodeRequest)
         #expect(error?.underlying is EncodingError)
     }
 
-    @Test func `of a repeated key in a literal the last value stays`() {
+    @Test func `the last value of a repeated key in a literal is used`() {
         let parameters: Parameters = ["a": 1, "a": 2]
         #expect(parameters == .dictionary(["a": 2]))
     }

@@ -3,12 +3,12 @@ import HTTPSession
 import Testing
 
 @Suite struct QueryStringTests {
-    @Test func `pairs are joined in the order of their keys`() throws {
+    @Test func `query items are joined in the order of their keys`() throws {
         let parameters: Parameters = ["key1": "value&", "key": "value"]
         #expect(try parameters.queryString() == "key=value&key1=value%26")
     }
 
-    @Test func `every reserved character is escaped but slash and question mark`() {
+    @Test func `every reserved character except slash and question mark is percent-escaped`() {
         #expect(
             PercentEscaping.escape(":#[]@!$&'()*+,;=?/ ") == "%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D?/%20")
         #expect(PercentEscaping.escape("AZaz09-._~") == "AZaz09-._~")
@@ -16,7 +16,7 @@ import Testing
         #expect(PercentEscaping.escape("a\r\n\0b") == "a%0D%0A%00b")
     }
 
-    @Test(arguments: 40...60) func `an emoji with a skin tone stays whole, wherever it stands`(place: Int) {
+    @Test(arguments: 40...60) func `an emoji with a skin tone is escaped completely at every position`(place: Int) {
         let text = String(repeating: "a", count: place) + "👴🏿👷🏻\u{200D}♀️" + String(repeating: "b", count: 50)
         let escaped = PercentEscaping.escape(text)
         #expect(escaped.hasPrefix(String(repeating: "a", count: place) + "%F0%9F%91%B4%F0%9F%8F%BF%F0%9F%91%B7"))
@@ -38,18 +38,18 @@ import Testing
             (["when": .date(Date(timeIntervalSince1970: 0))], "when=1970-01-01T00%3A00%3A00Z"),
             ([:], ""),
         ] as [(Parameters, String)])
-    func `nested parameters are flattened`(parameters: Parameters, expected: String) throws {
+    func `nested parameters are flattened into a query`(parameters: Parameters, expected: String) throws {
         let readable = try parameters.queryString().replacing("%5B", with: "[").replacing("%5D", with: "]")
         #expect(readable == expected)
     }
 
     @Test(arguments: [["a", "b"], "text", 1, nil, .set(["a"])] as [Parameters])
-    func `parameters without names are refused`(parameters: Parameters) {
+    func `parameters without names cannot become a query`(parameters: Parameters) {
         let error = HTTPSessionError.thrown { try parameters.queryString() }
         #expect(error?.code == .cannotEncodeRequest)
     }
 
-    @Test func `parameters deeper than the limit are refused, before they are walked`() throws {
+    @Test func `query parameters nested deeper than the limit are refused before they are traversed`() throws {
         var parameters: Parameters = "leaf"
         for _ in 1..<Parameters.maximumDepth { parameters = [parameters] }
         #expect(try Parameters.dictionary(["a": parameters]).queryString().hasSuffix("=leaf"))

@@ -12,7 +12,7 @@ private func request(_ url: String, _ method: HTTPRequest.Method = .get) throws 
     TransferRequest(url: try #require(URL(string: url)), method: method)
 }
 
-/// Where a redirect leads: the next request, or why there is none.
+/// The request that follows a redirect, `nil` if it is not followed, or the error if it is refused.
 private func follow(
     _ request: TransferRequest, _ status: Int = 302, to location: String?, allowsInsecure: Bool = false
 ) throws -> TransferRequest? {
@@ -25,12 +25,13 @@ private func follow(
 
 @Suite struct RedirectRulesTests {
     @Test(arguments: ["https://bücher.example/x", "//b%C3%BCcher.example/x"])
-    func `a redirect to a host of other scripts leads to its form in ASCII`(location: String) throws {
+    func `a redirect to an international host name uses its ASCII form`(location: String) throws {
         let next = try follow(request("https://a.example/"), to: location)
         #expect(next?.url.absoluteString == "https://xn--bcher-kva.example/x")
     }
 
-    /// RFC 3986 section 5.4, whose scheme is http there too. What keeps `http:` and a path only is no address of a server.
+    /// RFC 3986 section 5.4, whose base URL is http too. References that keep only `http:` and a path name no server and are left
+    /// out.
     static let references: [(String, String)] = [
         ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"), ("/g", "http://a/g"), ("//g", "http://g"),
         ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"), ("#s", "http://a/b/c/d;p?q#s"), ("g#s", "http://a/b/c/g#s"),
@@ -46,45 +47,49 @@ private func follow(
         ("g#s/./x", "http://a/b/c/g#s/./x"), ("g#s/../x", "http://a/b/c/g#s/../x"),
     ]
 
-    @Test(arguments: references) func `a reference is resolved as RFC 3986 has it`(_ reference: String, _ target: String) throws {
+    @Test(arguments: references) func `a redirect's relative reference is resolved as in RFC 3986 section 5.4`(
+        _ reference: String, _ target: String
+    ) throws {
         #expect(try follow(request("http://a/b/c/d;p?q"), to: reference)?.url.absoluteString == target)
     }
 
     @Test(arguments: [#"/a\b"#, #"\\evil.example/"#, #"http://a\@evil.example/"#, #"?\"#])
-    func `a redirect to an address with a backslash is refused`(_ location: String) throws {
+    func `a redirect to a URL with a backslash is refused`(_ location: String) throws {
         let error = #expect(throws: HTTPSessionError.self) { try follow(request("http://a/b"), to: location) }
         #expect(error?.code == .redirectRefused && error?.reason.contains("backslash") == true)
     }
 
     @Test(arguments: ["g:h", "http:", "mailto:a@b", "ftp://a/b", "file:///etc/passwd", "javascript:alert(1)", "http:///nothing"])
-    func `what is no http address is refused`(_ location: String) throws {
+    func `a redirect to a URL without an http scheme and a host is refused`(_ location: String) throws {
         let error = #expect(throws: HTTPSessionError.self) { try follow(request("http://a/b"), to: location) }
         #expect(error?.code == .redirectRefused)
         #expect(error?.context.statusCode == 302)
     }
 
-    @Test(arguments: [200, 201, 300, 304, 305, 306, 309, 404]) func `other statuses lead nowhere`(_ status: Int) throws {
+    @Test(arguments: [200, 201, 300, 304, 305, 306, 309, 404]) func `other statuses with Location are not redirects`(
+        _ status: Int
+    ) throws {
         #expect(try follow(request("http://a/b"), status, to: "/c") == nil)
     }
 
-    @Test func `a redirect without an address is the answer`() throws {
+    @Test func `a redirect without Location is the response`() throws {
         #expect(try follow(request("http://a/b"), to: nil) == nil)
         #expect(try follow(request("http://a/b"), to: "") == nil)
     }
 
-    @Test func `a fragment is kept where the reference has none`() throws {
+    @Test func `a redirect keeps the URL's fragment if its reference has none`() throws {
         #expect(try follow(request("http://a/b#here"), to: "/c")?.url.absoluteString == "http://a/c#here")
         #expect(try follow(request("http://a/b#here"), to: "/c#there")?.url.absoluteString == "http://a/c#there")
         #expect(try follow(request("http://a/b#a%20b%25"), to: "/c")?.url.absoluteString == "http://a/c#a%20b%25")
         #expect(try follow(request("http://a/b#"), to: "/c")?.url.path == "/c")
     }
 
-    @Test func `spaces and other scripts in an address are escaped`() throws {
+    @Test func `spaces and non-ASCII characters in a redirect's URL are escaped`() throws {
         #expect(try follow(request("http://a/"), to: "/a b/ü")?.url.absoluteString == "http://a/a%20b/%C3%BC")
         #expect(try follow(request("http://a/"), to: "/a%20b")?.url.absoluteString == "http://a/a%20b")
     }
 
-    @Test func `methods and bodies after each status`() throws {
+    @Test func `methods and bodies after a redirect follow from status and method`() throws {
         let expected: [(Int, HTTPRequest.Method, HTTPRequest.Method)] = [
             (301, .get, .get), (301, .head, .head), (301, .post, .get), (301, .put, .put), (301, .delete, .delete),
             (302, .post, .get), (302, .patch, .patch), (303, .get, .get), (303, .head, .head), (303, .post, .get),
@@ -115,7 +120,9 @@ private func follow(
         ("http://a/b", "/c", true), ("http://a/b", "http://A:80/c", true), ("https://a/b", "https://a:443/c", true),
         ("http://a/b", "http://b/c", false), ("http://a/b", "http://a:81/c", false), ("http://a/b", "https://a/c", false),
         ("http://a/b", "//b/c", false), ("http://a.b/", "http://x.a.b/", false),
-    ]) func `what was meant for one origin is not told to another`(_ from: String, _ location: String, _ isKept: Bool) throws {
+    ]) func `secret fields of the request are not sent to another origin after a redirect`(
+        _ from: String, _ location: String, _ isKept: Bool
+    ) throws {
         var before = try request(from)
         for name in [HTTPField.Name.authorization, .cookie, .proxyAuthorization, .referer, .origin] {
             before.headerFields[name] = "secret"
@@ -126,7 +133,7 @@ private func follow(
         #expect(after.headerFields.count == (isKept ? 6 : 1))
     }
 
-    @Test func `https does not lead to http unless that is allowed`() throws {
+    @Test func `a redirect from https to http is refused unless it is allowed`() throws {
         let error = #expect(throws: HTTPSessionError.self) { try follow(request("https://a/b"), to: "http://a/b") }
         #expect(error?.code == .redirectRefused)
         #expect(try follow(request("https://a/b"), to: "http://a/b", allowsInsecure: true)?.url.scheme == "http")
@@ -135,7 +142,7 @@ private func follow(
         #expect(try follow(request("https://a/b"), to: "//c/b")?.url.absoluteString == "https://c/b")
     }
 
-    @Test func `the first of several addresses counts`() throws {
+    @Test func `the first of several Location fields is used`() throws {
         let bytes = Array("HTTP/1.1 302 Found\r\nLOCATION:  /first \r\nLocation: /second\r\n\r\n".utf8)
         guard
             case .follow(let next) = RedirectRules.decide(

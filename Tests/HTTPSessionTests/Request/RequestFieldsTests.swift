@@ -11,11 +11,11 @@ import Testing
             (["a", "b", "c", "d", "e", "f", "g"], "a, b;q=0.9, c;q=0.8, d;q=0.7, e;q=0.6, f;q=0.5"),
             (["en\r\nX: y", "de, fr", "", "ja"], "ja"),
         ] as [([String], String?)])
-    func `languages are weighted by their order, down to one half`(languages: [String], expected: String?) {
+    func `Accept-Language weights the languages by their order, down to 0.5`(languages: [String], expected: String?) {
         #expect(RequestFields.acceptLanguage(preferring: languages) == expected)
     }
 
-    @Test func `the user agent is written in ASCII`() {
+    @Test func `User-Agent is written in ASCII`() {
         #expect(RequestFields.userAgent(product: "app", version: "1.2", system: "Debian 12") == "app/1.2 (Debian 12)")
         #expect(RequestFields.userAgent(product: "Ünï App", version: nil, system: nil) == "Uni-App")
         #expect(RequestFields.userAgent(product: "e\u{301}\u{6F}ß Æ?", version: nil, system: "naïve?") == "eoss-AE (naive?)")
@@ -24,7 +24,7 @@ import Testing
         #expect(RequestFields.userAgent(product: "", version: "", system: "") == "HTTPSession")
     }
 
-    @Test func `a new serializer says its languages and its name`() throws {
+    @Test func `a new request serializer sets Accept-Language and User-Agent`() throws {
         let serializer = HTTPRequestSerializer()
         let agent = try #require(serializer.value(forHTTPHeaderField: "User-Agent"))
         #expect(!agent.isEmpty && agent.allSatisfy(\.isASCII))
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test(arguments: [("a:b", "c"), ("a\n", "c"), ("a", "\u{0}"), ("a", "\u{7F}")])
-    func `a user name that Basic cannot carry is refused`(username: String, password: String) {
+    func `a user name or password that Basic cannot represent is refused`(username: String, password: String) {
         let error = HTTPSessionError.thrown { try RequestFields.basicAuthorization(username: username, password: password) }
         #expect(error?.code == .invalidRequest)
     }
@@ -53,7 +53,7 @@ import Testing
             ("X-Field\r\nInjected", "a"), ("X-Field:", "a"), ("", "a"), ("X Field", "a"), ("X\0", "a"), ("Ünï", "a"),
             (":path", "a"),
         ])
-    func `a name or value that would break the header is refused`(name: String, value: String) {
+    func `a field name or value that would end its header line is refused`(name: String, value: String) {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         let single = HTTPSessionError.thrown { try serializer.setValue(value, forHTTPHeaderField: name) }
         #expect(single?.code == .invalidRequest)
@@ -61,20 +61,20 @@ import Testing
         #expect(HTTPSessionError.thrown { try HTTPFields(checking: [name: value]) }?.code == .invalidRequest)
     }
 
-    @Test func `swift-http-types leaves no line break in a value that reached it unchecked`() throws {
+    @Test func `swift-http-types replaces line breaks in an unchecked field value`() throws {
         let fields: HTTPFields = [.accept: "a\r\nInjected: b\0"]
         #expect(fields[.accept] == "a  Injected: b")
         #expect(HTTPField.Name("X\r\n") == nil)
         #expect(HTTPRequest.Method("GET / HTTP/1.1\r\n") == nil)
     }
 
-    @Test func `more than a thousand fields are refused`() {
+    @Test func `more than a thousand header fields are refused`() {
         let fields = Dictionary((0...1000).map { ("f\($0)", "v") }) { _, last in last }
         #expect(HTTPSessionError.thrown { try HTTPFields(checking: fields) }?.code == .invalidRequest)
     }
 
     @Test(arguments: [.contentLength, .transferEncoding, .connection] as [HTTPField.Name])
-    func `fields of HTTP's framing are refused`(name: HTTPField.Name) {
+    func `framing fields in a request are refused`(name: HTTPField.Name) {
         let error = HTTPSessionError.thrown { try SerializedRequest(fields: [name: "1"]) }
         #expect(error?.code == .invalidRequest)
         let serializer = HTTPRequestSerializer(headerFields: [name: "1"])

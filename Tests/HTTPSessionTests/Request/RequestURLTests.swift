@@ -14,7 +14,7 @@ import Testing
             "http://127.1/", "http://2130706433/", "http://0x7f000001/", "http://0x7F.0.0.1/", "http://0177.0.0.1/",
             "http://127.0.0.1.0/", "http://127.0.0.256/", "http://a.example.1/", "http://127.0.0.1./", "http://1e.0x/",
         ])
-    func `an address that cannot be asked is refused with a reason`(text: String) {
+    func `a URL that cannot be requested is refused with a reason`(text: String) {
         let error = HTTPSessionError.thrown { try TransferRequest(urlString: text) }
         #expect(error?.code == .invalidRequest)
         #expect(error?.reason.isEmpty == false)
@@ -40,7 +40,7 @@ import Testing
             "127.0.0.1", "0.0.0.0", "255.255.255.255", "[::1]", "a.example.", "1.example", "0x7f.example", "a_b.example", "3com",
             "xn--bcher-kva.example", "bücher.example", "a%2Eexample",
         ])
-    func `hosts as hosts are written are taken`(host: String) throws {
+    func `a URL with a valid host name or address is accepted`(host: String) throws {
         #expect(try TransferRequest(urlString: "http://\(host)/").url.host(percentEncoded: false)?.isEmpty == false)
     }
 
@@ -53,14 +53,16 @@ import Testing
             ("https://e.com/v1/a", "../b", "https://e.com/v1/b"),
             ("https://e.com/", "ü b", "https://e.com/%C3%BC%20b"),
         ])
-    func `a reference is resolved against the base, which counts as a directory`(base: String, text: String, expected: String)
+    func `a relative URL is resolved against the base URL, which counts as a directory`(
+        base: String, text: String, expected: String
+    )
         throws
     {
         let url = try #require(URL(string: base))
         #expect(try TransferRequest(urlString: text, relativeTo: url).url.absoluteString == expected)
     }
 
-    @Test func `an error's place shows neither user, password, query nor fragment`() throws {
+    @Test func `the URL in an error has no user, password, query or fragment`() throws {
         let url = try #require(URL(string: "https://ada:secret@[::1]:8443/a%20b?token=secret#secret"))
         #expect(url.withoutSecrets == "https://[::1]:8443/a%20b")
         let request = TransferRequest(url: url, method: .post, headerFields: [.contentLength: "1"])
@@ -68,7 +70,7 @@ import Testing
         #expect(error?.description == "invalid-request: Content-Length is the engine's to set (POST https://[::1]:8443/a%20b)")
     }
 
-    @Test func `a serializer that throws an error of its own stands below ours`() {
+    @Test func `an error thrown by a request serializer is the underlying error`() {
         struct Failing: RequestSerializer {
             func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest { throw Refusal() }
         }
@@ -78,7 +80,7 @@ import Testing
         #expect(error?.context.method == "GET")
     }
 
-    @Test func `a serializer that makes an address nobody can ask is found out`() {
+    @Test func `a request serializer that returns an invalid URL fails the request`() {
         struct Wrong: RequestSerializer {
             func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest {
                 var request = request
@@ -95,7 +97,7 @@ import Testing
             ("nosuch", MIMEType.unknown),
             ("", MIMEType.unknown),
         ])
-    func `a file's type follows from its name`(pathExtension: String, type: String) {
+    func `a file's content type follows from its name`(pathExtension: String, type: String) {
         #expect(MIMEType.forPathExtension(pathExtension) == type)
     }
 }

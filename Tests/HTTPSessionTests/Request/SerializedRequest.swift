@@ -3,7 +3,7 @@ import HTTPSession
 import HTTPTypes
 import Testing
 
-/// A request to a place that is never asked, and what a test wants to see of the serialized one.
+/// A request that is never sent, with the properties of the serialized request that tests check.
 struct SerializedRequest {
     let request: TransferRequest
 
@@ -31,7 +31,7 @@ struct SerializedRequest {
 }
 
 extension HTTPSessionError {
-    /// What `body` throws; `nil` where it throws nothing or another error.
+    /// The error that `body` throws; `nil` if it throws none or an error of another type.
     static func thrown(by body: () throws -> Any?) -> HTTPSessionError? {
         do {
             _ = try body()

@@ -15,12 +15,12 @@ import Testing
         CompoundResponseSerializer([images.map { Content.image($0) }, JSONResponseSerializer().map { Content.json($0) }])
     }
 
-    @Test func `JSON goes past the serializer of images to that of JSON`() throws {
+    @Test func `a compound serializer uses the first serializer that accepts the content type`() throws {
         #expect(try compound().serialize(response("{}", type: "application/json")) == .json([:]))
         #expect(try compound().serialize(response("png", type: "image/png")) == .image(Data("png".utf8)))
     }
 
-    @Test func `where none succeeds, the last one's error stands below`() {
+    @Test func `if no serializer succeeds, the last one's error is the underlying error`() {
         let error = HTTPSessionError.thrown { try compound().serialize(response("a", type: "text/html")) }
         #expect(error?.code == .cannotDecodeContent)
         #expect(error?.reason == "none of 2 serializers takes the response")
@@ -28,7 +28,7 @@ import Testing
         #expect(error?.context.responseBody == Data("a".utf8))
     }
 
-    @Test func `an unacceptable status is said once, not by each of them`() {
+    @Test func `a compound serializer reports an unacceptable status once`() {
         let error = HTTPSessionError.thrown {
             try compound().serialize(response("{}", type: "application/json", status: .notFound))
         }
@@ -36,12 +36,12 @@ import Testing
         #expect(error?.underlying == nil)
     }
 
-    @Test func `without serializers there is no value`() {
+    @Test func `a compound serializer without serializers is an error`() {
         let error = HTTPSessionError.thrown { try CompoundResponseSerializer<Int>([]).serialize(response("")) }
         #expect(error?.code == .cannotDecodeContent)
     }
 
-    @Test func `a copy is independent of what it was copied from`() {
+    @Test func `a copy of a compound serializer is independent of the original`() {
         let original = compound()
         var copy = original
         copy.serializers.removeLast()

@@ -9,12 +9,12 @@ import Testing
         var firstName: String
     }
 
-    @Test func `a body is decoded`() throws {
+    @Test func `a JSON body is decoded to a Decodable type`() throws {
         let serializer = DecodableResponseSerializer<Person>()
         #expect(try serializer.serialize(response(#"{"firstName":"Ada"}"#)) == Person(firstName: "Ada"))
     }
 
-    @Test func `a decoder of one's own is used`() throws {
+    @Test func `a custom decoder is used`() throws {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         let serializer = DecodableResponseSerializer(of: [Person].self, decoder: decoder)
@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test(arguments: ["{}", #"{"firstName":1}"#, "{invalid}", "[]"])
-    func `a body of another shape is an error with the decoder's below`(text: String) {
+    func `a body of another shape is an error with the decoder's error as its underlying error`(text: String) {
         let error = HTTPSessionError.thrown { try DecodableResponseSerializer<Person>().serialize(response(text)) }
         #expect(error?.code == .cannotDecodeContent)
         #expect(error?.underlying is DecodingError)
@@ -34,8 +34,9 @@ import Testing
 
     @Test(
         arguments: [(.noContent, .get), (.resetContent, .post), (.ok, .head)] as [(HTTPResponse.Status, HTTPRequest.Method)])
-    func `no body at 204, 205 and HEAD is the type's empty value`(status: HTTPResponse.Status, method: HTTPRequest.Method) throws
-    {
+    func `an empty body with 204, 205 or HEAD decodes to the type's empty value`(
+        status: HTTPResponse.Status, method: HTTPRequest.Method
+    ) throws {
         let empty = response("", status: status, method: method)
         #expect(try DecodableResponseSerializer<Empty>().serialize(empty) == Empty())
         #expect(try DecodableResponseSerializer<Person?>().serialize(empty) == nil)
@@ -43,20 +44,20 @@ import Testing
         #expect(error?.reason == "the body is empty, and Person has no value for that")
     }
 
-    @Test func `no body at another status is an error`() {
+    @Test func `an empty body with another status is an error`() {
         let error = HTTPSessionError.thrown { try DecodableResponseSerializer<Empty>().serialize(response("")) }
         #expect(error?.code == .cannotDecodeContent)
         #expect(error?.reason == "the body is empty")
     }
 
-    @Test func `which statuses and methods have no body can be chosen`() throws {
+    @Test func `the statuses and methods without a body can be chosen`() throws {
         let serializer = DecodableResponseSerializer<Empty>(emptyStatusCodes: [202], emptyMethods: [.delete])
         #expect(try serializer.serialize(response("", status: .accepted)) == Empty())
         #expect(try serializer.serialize(response("", method: .delete)) == Empty())
         #expect(HTTPSessionError.thrown { try serializer.serialize(response("", status: .noContent)) } != nil)
     }
 
-    @Test func `a value that is not Sendable is handed over`() async throws {
+    @Test func `a decoded value that is not Sendable can be sent to another task`() async throws {
         final class Node: Decodable {
             var name = ""
         }
@@ -64,7 +65,7 @@ import Testing
         #expect(await Task { node.name }.value == "a")
     }
 
-    @Test func `nesting without end is an error, as JSON and as a property list`() {
+    @Test func `a Decodable body nested too deeply is an error, in JSON and property lists`() {
         struct Endless: Decodable {
             init(from decoder: any Decoder) throws {
                 var elements = try decoder.unkeyedContainer()

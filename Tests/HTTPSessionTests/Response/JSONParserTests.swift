@@ -9,7 +9,7 @@ import Testing
     private func parse(_ text: String) throws -> JSONValue { try JSONValue(parsing: Data(text.utf8)) }
 
     /// RFC 8259 section 13.
-    @Test func `the examples of the RFC are read`() throws {
+    @Test func `the examples of RFC 8259 are parsed`() throws {
         let image = """
             {
               "Image": {
@@ -70,7 +70,7 @@ import Testing
             (#""\uE000\uFFFD""#, "\u{E000}\u{FFFD}"),
             (#""\\u0041""#, "\\u0041"), ("\"ü€😀\"", "ü€😀"), (#""""#, ""), (#""//""#, "//"),
         ] as [(String, JSONValue)])
-    func `what the grammar allows is read`(text: String, expected: JSONValue) throws {
+    func `valid JSON is parsed to its value`(text: String, expected: JSONValue) throws {
         #expect(try parse(text) == expected)
     }
 
@@ -94,7 +94,7 @@ import Testing
             "\"\n\"", "\"\t\"", "\"\u{0}\"", "\"\u{1F}\"", "'a'", #""\ud800""#, #""\ud800a""#, #""\ud800\n""#, #""\ud800\u0041""#,
             #""\ud800\ud800""#, #""\udc00""#, #""\udc00\ud800""#, #""\ud83d\ude0""#, #"["a\"#, "\"a\\\n\"", "\\u0041", "abc\"",
         ])
-    func `what the grammar does not allow is an error with its position`(text: String) {
+    func `invalid JSON is an error with its position`(text: String) {
         let error = HTTPSessionError.thrown { try parse(text) }
         #expect(error?.code == .cannotDecodeContent)
         #expect(error?.reason.hasPrefix("the JSON text ") == true)
@@ -111,25 +111,26 @@ import Testing
             ([0xEF, 0xBB, 0xBF], "the JSON text ends too early"),
             ([0x5B, 0x31, 0x2C], "the JSON text ends too early"),
         ] as [([UInt8], String)])
-    func `an error says where it is`(bytes: [UInt8], reason: String) {
+    func `a JSON error states the position of the fault`(bytes: [UInt8], reason: String) {
         #expect(HTTPSessionError.thrown { try JSONValue(parsing: Data(bytes)) }?.reason == reason)
     }
 
-    @Test func `a name with a long run of combining characters is an error, not a minute's work`() throws {
+    @Test func `a JSON name with a long run of combining characters is an error and takes no long time`() throws {
         let marks = String(repeating: "\u{301}", count: 256)
         #expect(try parse("{\"a\(marks)b\(marks)\":1}")["a\(marks)b\(marks)"] == 1)
         #expect(HTTPSessionError.thrown { try parse("{\"a\(marks)\u{301}\":1}") }?.code == .cannotDecodeContent)
     }
 
-    @Test func `a slice of data is read as data is`() throws {
+    @Test func `a slice of data is parsed like data`() throws {
         let data = Data("xx[1]".utf8)
         #expect(try JSONValue(parsing: data.dropFirst(2)) == [1])
         #expect(try JSONValue(parsing: Data([0xEF, 0xBB, 0xBF]) + data.dropFirst(2)) == [1])
     }
 
-    /// Random texts, made of pieces of JSON and of changed bytes of a valid text. `JSONSerialization` is the oracle, but for commas before a
-    /// closing bracket, which it accepts (Swift 6.3), for zero bytes, by which it guesses encodings, and for the last digits of long numbers.
-    @Test func `JSONSerialization accepts the same texts, with the same values`() {
+    /// Random texts, made of pieces of JSON or of changed bytes in a valid text. `JSONSerialization` is the reference.
+    /// The test leaves out commas before a closing bracket, which it accepts (Swift 6.3), and zero bytes, from which it guesses
+    /// encodings. The last digits of long numbers are not compared.
+    @Test func `the JSON parser accepts the same texts as JSONSerialization, with the same values`() {
         for seed in (0..<20_000).map({ _ in UInt64.random(in: .min ... .max) }) {
             var draws = SplitMix64(seed: seed)
             let bytes = Bool.random(using: &draws) ? Self.pieces(&draws) : Self.changed(&draws)
@@ -169,7 +170,7 @@ import Testing
 }
 
 extension JSONValue {
-    /// The value with numbers of more than 15 digits as 15 digits.
+    /// The value with numbers of more than 15 digits rounded to 15 digits.
     fileprivate var roundingLongNumbers: JSONValue {
         switch self {
         case .array(let elements): .array(elements.map(\.roundingLongNumbers))

@@ -10,16 +10,16 @@ import Testing
     let json = "application/json"
 
     @Test(arguments: ["application/json", "text/json", "text/javascript", "application/json; charset=utf-8"])
-    func `what servers call JSON is accepted`(type: String) throws {
+    func `the content types of JSON that servers use are accepted`(type: String) throws {
         #expect(try serializer.serialize(response(#"{"key":"value"}"#, type: type)) == ["key": "value"])
     }
 
-    @Test func `another name for JSON is an error`() {
+    @Test func `JSON with another content type fails as unacceptableContentType`() {
         let error = HTTPSessionError.thrown { try serializer.serialize(response("{}", type: "nonstandard/json")) }
         #expect(error?.code == .unacceptableContentType)
     }
 
-    @Test func `a valid text becomes its value`() throws {
+    @Test func `a valid JSON body is decoded to its value`() throws {
         let text =
             #" {"a":[1,-0,1.5,true,false,null,"ü\ud83d\ude00"],"b":{},"c":9223372036854775807,"d":18446744073709551615,"e":1e3,"f":"1"} "#
         #expect(
@@ -35,7 +35,7 @@ import Testing
             "  ", "\n",
             "[1]x",
         ])
-    func `an invalid text is an error`(text: String) {
+    func `an invalid JSON body is an error`(text: String) {
         let error = HTTPSessionError.thrown { try serializer.serialize(response(text, type: json)) }
         #expect(error?.code == .cannotDecodeContent)
         #expect(error?.reason.hasPrefix("the JSON text ") == true)
@@ -43,18 +43,20 @@ import Testing
     }
 
     @Test(arguments: [#"["\ud800"]"#, #"["\ud800\u0041"]"#, #"["\udc00"]"#, #"{"\ud800":1}"#])
-    func `a lone surrogate is an error`(text: String) {
+    func `a lone surrogate in a JSON body is an error`(text: String) {
         #expect(HTTPSessionError.thrown { try serializer.serialize(response(text, type: json)) }?.code == .cannotDecodeContent)
         #expect(HTTPSessionError.thrown { try JSONObjectResponseSerializer().serialize(response(text, type: json)) } != nil)
     }
 
-    @Test(arguments: ["", " "]) func `an empty body and a single space are no value, not an error`(text: String) throws {
+    @Test(arguments: ["", " "]) func `an empty body or a single space decodes to no JSON value, without an error`(text: String)
+        throws
+    {
         #expect(try serializer.serialize(response(text, type: json)) == nil)
         #expect(try JSONObjectResponseSerializer().serialize(response(text, type: json)) == nil)
         #expect(try serializer.serialize(response("", type: "text/html", status: .noContent)) == nil)
     }
 
-    @Test func `after an unacceptable status the body can still be decoded`() throws {
+    @Test func `a JSON body can be decoded after an unacceptable status`() throws {
         let failed = response(#"{"error":"gone"}"#, type: json, status: .gone)
         let error = HTTPSessionError.thrown { try serializer.serialize(failed) }
         #expect(error?.code == .unacceptableStatus)
@@ -62,7 +64,7 @@ import Testing
         #expect(try JSONValue(parsing: #require(error?.context.responseBody))["error"]?.string == "gone")
     }
 
-    @Test func `UTF-16 and UTF-32 are read, with and without a byte order mark`() throws {
+    @Test func `a JSON body in UTF-16 or UTF-32 is decoded, with and without a byte order mark`() throws {
         for encoding in [.utf16, .utf16BigEndian, .utf16LittleEndian, .utf32, .utf32BigEndian, .utf32LittleEndian]
             as [String.Encoding]
         {
@@ -71,7 +73,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["[", "{\"a\":"]) func `nesting is read up to 512 deep and refused beyond`(opening: String) throws {
+    @Test(arguments: ["[", "{\"a\":"]) func `a JSON body is accepted up to 512 levels deep and refused beyond`(opening: String)
+        throws
+    {
         let closing = opening == "[" ? "]" : "}"
         func nested(_ depth: Int) -> String {
             String(repeating: opening, count: depth) + (opening == "[" ? "" : "1") + String(repeating: closing, count: depth)
@@ -90,14 +94,14 @@ import Testing
         }
     }
 
-    // Null.
+    // MARK: Null values
 
     @Test(
         arguments: [
             (#"{"a":null,"b":1}"#, ["b": 1]), (#"{"a":{"b":null,"c":[null,{"d":null}]}}"#, ["a": ["c": [[:]]]]),
             (#"[{"a":null,"b":"c"}]"#, [["b": "c"]]), ("[null,null]", []), ("null", nil), (#"{"a":[[null]]}"#, ["a": [[]]]),
         ] as [(String, JSONValue)])
-    func `null members and elements are removed all the way down`(text: String, expected: JSONValue) throws {
+    func `null members and elements of a JSON body are removed at every level`(text: String, expected: JSONValue) throws {
         var stripping = serializer
         stripping.removesKeysWithNullValues = true
         #expect(try stripping.serialize(response(text, type: json)) == expected)
@@ -107,21 +111,21 @@ import Testing
         #expect(try JSONValue(parsing: written) == expected)
     }
 
-    @Test func `null stays unless it is to be removed`() throws {
+    @Test func `null in a JSON body is kept unless it is to be removed`() throws {
         #expect(try serializer.serialize(response(#"{"a":null}"#, type: json)) == ["a": nil])
         let object = try JSONObjectResponseSerializer().serialize(response(#"{"a":null}"#, type: json)) as? [String: Any]
         #expect(object?["a"] is NSNull)
     }
 
-    @Test func `objects are handed over for code that wants Any`() async throws {
+    @Test func `JSON objects are returned as Any`() async throws {
         let body = response(#"{"a":[1,true]}"#, type: json)
         let object = try JSONObjectResponseSerializer().serialize(body)
-        // Not Sendable, and yet another task may have it: nobody else does.
+        // The value is not Sendable, but may be sent to another task because nothing else references it.
         let count = await Task { ((object as? [String: Any])?["a"] as? [Any])?.count }.value
         #expect(count == 2)
     }
 
-    @Test func `the prefix that some servers put before JSON is taken away`() throws {
+    @Test func `the XSSI prefix of a JSON body is removed by a preprocessor`() throws {
         let body = response(")]}',\n{\"a\":1}", type: json)
         #expect(HTTPSessionError.thrown { try serializer.serialize(body) }?.code == .cannotDecodeContent)
         var preprocessing = serializer
@@ -133,7 +137,7 @@ import Testing
         #expect(HTTPSessionError.thrown { try preprocessing.serialize(body) }?.underlying is Refusal)
     }
 
-    @Test func `a copy is independent of what it was copied from`() {
+    @Test func `a copy of a JSON serializer is independent of the original`() {
         var copy = serializer
         copy.removesKeysWithNullValues = true
         copy.validation.acceptableContentTypes = nil
@@ -141,7 +145,7 @@ import Testing
         #expect(serializer.validation.acceptableContentTypes == JSONResponseSerializer.contentTypes)
     }
 
-    @Test func `values are reached by name and place`() throws {
+    @Test func `JSON values are accessed by name and index`() throws {
         let value = try JSONValue(parsing: Data(#"{"a":[{"b":"c"}]}"#.utf8))
         #expect(value["a"]?[0]?["b"]?.string == "c")
         #expect(value["x"] == nil)
@@ -151,7 +155,7 @@ import Testing
         #expect(value.string == nil)
     }
 
-    @Test func `any text is either a value without null or an error`() {
+    @Test func `removing null values from random JSON leaves no null`() {
         for seed in (0..<20_000).map({ _ in UInt64.random(in: .min ... .max) }) {
             var draws = SplitMix64(seed: seed)
             let alphabet = [

@@ -22,17 +22,17 @@ import Testing
         #expect(error?.context.statusCode == code)
     }
 
-    @Test func `205 without type and body is accepted`() throws {
+    @Test func `a 205 without content type and body is accepted`() throws {
         #expect(try text.serialize(response("", status: .resetContent)).isEmpty)
     }
 
-    @Test func `205 without type but with a body is an error`() {
+    @Test func `a 205 with a body and no content type is an error`() {
         let error = HTTPSessionError.thrown { try text.serialize(response("data", status: .resetContent)) }
         #expect(error?.code == .unacceptableContentType)
         #expect(error?.reason == "unacceptable content type: none")
     }
 
-    @Test func `an unacceptable type is an error with the body beside it`() {
+    @Test func `an unacceptable content type is an error with the response body`() {
         let error = HTTPSessionError.thrown { try text.serialize(response("{}", type: "Application/JSON; charset=utf-8")) }
         #expect(error?.code == .unacceptableContentType)
         #expect(error?.urlErrorCode == .cannotDecodeContentData)
@@ -41,11 +41,11 @@ import Testing
         #expect(error?.underlying == nil)
     }
 
-    @Test func `an unacceptable type of an empty body is accepted`() throws {
+    @Test func `an unacceptable content type of an empty body is accepted`() throws {
         #expect(try text.serialize(response("", type: "application/json", status: .noContent)).isEmpty)
     }
 
-    @Test func `with status and type wrong, the type's error stands below the status's`() {
+    @Test func `if status and content type are unacceptable, the status error has the content type error below it`() {
         let error = HTTPSessionError.thrown { try text.serialize(response("{}", type: "application/json", status: .notFound)) }
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.reason == "unacceptable status: 404 Not Found")
@@ -53,7 +53,7 @@ import Testing
         #expect(error?.context.responseBody == Data("{}".utf8))
     }
 
-    @Test func `of a large body the first 64 KiB stay beside the error`() {
+    @Test func `a validation error has the first 64 KiB of a large response body`() {
         let error = HTTPSessionError.thrown { try any.serialize(response(Data(count: 100_000), status: .badRequest)) }
         #expect(error?.context.responseBody?.count == 65_536)
     }
@@ -67,19 +67,19 @@ import Testing
             ("image/png", [], false),
             ("a/b, image/png", ["image/*"], false),
         ] as [(String?, Set<String>, Bool)])
-    func `types are compared with wildcards`(type: String?, ranges: Set<String>, isAccepted: Bool) {
+    func `acceptable content types are compared with wildcards`(type: String?, ranges: Set<String>, isAccepted: Bool) {
         let serializer = HTTPResponseSerializer(validation: ResponseValidation(acceptableContentTypes: ranges))
         let error = HTTPSessionError.thrown { try serializer.serialize(response("body", type: type)) }
         #expect((error == nil) == isAccepted)
     }
 
-    @Test func `every status and every type are accepted when nothing is asked`() throws {
+    @Test func `without acceptable statuses and content types every response is accepted`() throws {
         let serializer = HTTPResponseSerializer(
             validation: ResponseValidation(acceptableStatusCodes: nil, acceptableContentTypes: nil))
         #expect(try serializer.serialize(response("gone", type: "x/y", status: .gone)) == Data("gone".utf8))
     }
 
-    @Test func `checks of one's own come last, and their errors stand below ours`() throws {
+    @Test func `custom checks run last, and their errors become underlying errors`() throws {
         var serializer = text
         serializer.validation.checks = [
             { if $0.head.headerFields[.eTag] == nil { throw Refusal() } },
@@ -96,14 +96,14 @@ import Testing
             HTTPSessionError.thrown { try serializer.serialize(response("a", type: "a/b")) }?.code == .unacceptableContentType)
     }
 
-    @Test func `a copy is independent of what it was copied from`() throws {
+    @Test func `a copy of a validation is independent of the original`() throws {
         var copy = text
         copy.validation.acceptableStatusCodes = [404]
         #expect(HTTPSessionError.thrown { try text.serialize(response("", status: .notFound)) } != nil)
         #expect(try copy.serialize(response("", status: .notFound)).isEmpty)
     }
 
-    @Test func `a serializer that throws an error of its own stands below ours`() {
+    @Test func `an error thrown by a response serializer is the underlying error`() {
         struct Failing: ResponseSerializer {
             func decode(_ response: TransferResponse) throws -> sending Int { throw Refusal() }
         }
@@ -123,22 +123,22 @@ import Testing
             ("a/b; c=\"d", "a/b; c=d"),
             ("a/b; c=1; C=2", "a/b; c=1"), (" a/b\t", "a/b"), ("a/b; =c; d= ; e=f", "a/b; e=f"),
         ])
-    func `a type is read with its parameters`(text: String, expected: String) {
+    func `a media type is parsed with its parameters`(text: String, expected: String) {
         #expect(MediaType(text)?.description == expected)
     }
 
     @Test(arguments: ["", "a", "a/", "/b", "a/b/c", "a b/c", "a/b, c/d", ";a=b", "ü/b"])
-    func `what is no type is nil`(text: String) {
+    func `an invalid media type is nil`(text: String) {
         #expect(MediaType(text) == nil)
     }
 
-    @Test func `of several fields the last counts`() {
+    @Test func `the last of several Content-Type fields is used`() {
         var head = HTTPResponse(status: .ok)
         head.headerFields[values: .contentType] = ["a/b", "c/d"]
         #expect(TransferResponse(head: ResponseHead(head), url: URL(filePath: "/")).mediaType?.essence == "c/d")
     }
 
-    @Test func `reading never fails on any bytes`() {
+    @Test func `parsing a media type does not fail on random text`() {
         for seed in (0..<2_000).map({ _ in UInt64.random(in: .min ... .max) }) {
             var draws = SplitMix64(seed: seed)
             let alphabet = Array("ab/;=\"\\ ,\tü")

@@ -2,7 +2,7 @@ import Foundation
 import HTTPSession
 import HTTPTypes
 
-/// A response as a server might have sent it.
+/// A response with this body, content type, status and method of its request.
 func response(
     _ body: some Sequence<UInt8>, type: String? = nil, status: HTTPResponse.Status = .ok, method: HTTPRequest.Method = .get
 ) -> TransferResponse {
@@ -11,7 +11,7 @@ func response(
     return TransferResponse(head: ResponseHead(head), url: URL(filePath: "/things"), method: method, data: Data(body))
 }
 
-/// The same with a body of text.
+/// A response with a text body.
 func response(
     _ text: String, type: String? = nil, status: HTTPResponse.Status = .ok, method: HTTPRequest.Method = .get
 ) -> TransferResponse {

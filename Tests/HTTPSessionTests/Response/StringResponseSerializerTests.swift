@@ -17,7 +17,8 @@ import Testing
             ("utf-16LE", [0xFF, 0xFE, 0x61, 0], "a"), ("utf-32be", [0, 0, 0, 0x61], "a"), ("shift_jis", [0x82, 0xA0], "あ"),
             ("gbk", [0xC4, 0xE3], "你"), ("big5", [0xA7, 0x41], "你"), ("euc-kr", [0xB0, 0xA1], "가"), ("utf-8", [], ""),
         ] as [(String?, [UInt8], String)])
-    func `text is read in the character set that the type names`(charset: String?, bytes: [UInt8], expected: String) throws {
+    func `text is decoded in the character set that Content-Type names`(charset: String?, bytes: [UInt8], expected: String) throws
+    {
         let type = charset.map { "text/plain; charset=\($0)" }
         #expect(try serializer.serialize(response(bytes, type: type)) == expected)
     }
@@ -27,7 +28,7 @@ import Testing
             (nil, [0xFF]), ("utf-8", [0xC3]), ("utf-8", [0xED, 0xA0, 0x80]), ("us-ascii", [0x80]), ("utf-16le", [0x00, 0xD8]),
             ("utf-16", [0xFE, 0xFF, 0x61]), ("utf-32", [0, 0, 0]), ("windows-1252", [0x81]),
         ] as [(String?, [UInt8])])
-    func `bytes that the character set does not have are an error`(charset: String?, bytes: [UInt8]) {
+    func `bytes that are invalid in the character set are an error`(charset: String?, bytes: [UInt8]) {
         let error = HTTPSessionError.thrown {
             try serializer.serialize(response(bytes, type: charset.map { "text/plain; charset=\($0)" }))
         }
@@ -39,12 +40,12 @@ import Testing
         #expect(error?.reason == "the character set \"klingon\" is not known")
     }
 
-    @Test func `an encoding of one's own goes before the server's`() throws {
+    @Test func `a serializer's encoding overrides the server's character set`() throws {
         let latin = StringResponseSerializer(encoding: .isoLatin1)
         #expect(try latin.serialize(response([0xFC], type: "text/plain; charset=klingon")) == "ü")
     }
 
-    @Test func `any bytes in any character set are text or an error`() {
+    @Test func `random bytes in any character set are decoded or an error`() {
         let charsets = [
             "utf-8", "utf-16", "utf-16le", "utf-32", "iso-8859-1", "iso-8859-15", "windows-1255", "koi8-r", "shift_jis",
             "iso-2022-jp",

@@ -6,14 +6,14 @@ import Testing
 @testable import HTTPSession
 
 @Suite struct CertificateParsingTests {
-    @Test func `DER and PEM of a certificate are the same`() throws {
+    @Test func `DER and PEM of a certificate are equal`() throws {
         let der = try Certificate(MintedCertificates.data("leaf.der"))
         #expect(der == (try MintedCertificates.one("leaf")))
         #expect(der.derBytes == (try MintedCertificates.data("leaf.der")))
         #expect(der.subject == "CN=leaf")
     }
 
-    @Test func `a text of several certificates gives them in order`() throws {
+    @Test func `a text of several certificates is read in order`() throws {
         #expect(
             try Certificate.all(in: MintedCertificates.data("leaf-chain.pem")).map(\.subject) == [
                 "CN=leaf", "CN=Test Intermediate",
@@ -21,7 +21,7 @@ import Testing
         #expect(throws: HTTPSessionError.self) { try Certificate(MintedCertificates.data("leaf-chain.pem")) }
     }
 
-    @Test func `what stands around certificates does no harm`() throws {
+    @Test func `text around PEM certificates is ignored`() throws {
         let text = Data("Subject: somebody\n".utf8) + (try MintedCertificates.data("leaf.pem")) + Data("the end\n".utf8)
         #expect(try Certificate.all(in: text).count == 1)
     }
@@ -32,23 +32,23 @@ import Testing
         Data("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n".utf8), Data([0x30, 0x80]),
         Data([0x30, 0x84, 0xFF, 0xFF, 0xFF, 0xFF]),
     ])
-    func `what is no certificate is an error`(_ data: Data) {
+    func `data without a valid certificate is an error`(_ data: Data) {
         let error = #expect(throws: HTTPSessionError.self) { try Certificate.all(in: data) }
         #expect(error?.code == .invalidConfiguration)
         #expect(throws: HTTPSessionError.self) { try RevocationLists(data) }
     }
 
-    @Test func `bytes behind a DER certificate are an error`() throws {
+    @Test func `bytes after a DER certificate are an error`() throws {
         let data = try MintedCertificates.data("leaf.der") + [0]
         #expect(throws: HTTPSessionError.self) { try Certificate(data) }
     }
 
-    @Test func `a key beside its certificate is passed over`() throws {
+    @Test func `a private key beside its certificate is ignored`() throws {
         let text = try MintedCertificates.data("leaf.key") + MintedCertificates.data("leaf.pem")
         #expect(try Certificate.all(in: text).map(\.subject) == ["CN=leaf"])
     }
 
-    @Test func `a directory gives the certificates of its four kinds of file`() throws {
+    @Test func `the certificates of a directory are read from files with four extensions`() throws {
         let pem = try MintedCertificates.data("leaf-chain.pem")
         let contents = [
             "a.cer": try MintedCertificates.data("root.der"), "b.PEM": pem,
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `the file that cannot be read or parsed is named`() throws {
+    @Test func `the error names the certificate file that cannot be read or parsed`() throws {
         let contents = ["bad.pem": Data("nothing".utf8), "leaf.pem": try MintedCertificates.data("leaf.pem")]
         try MintedCertificates.inDirectory(contents) { directory in
             let faults: [(String, () throws -> Void)] = [
@@ -85,14 +85,14 @@ import Testing
         }
     }
 
-    @Test func `files too large are not read`() throws {
+    @Test func `a certificate file larger than the maximum is not read`() throws {
         try MintedCertificates.inDirectory(["large.pem": Data(count: SecurityFile.maximumSize + 1)]) { directory in
             #expect(throws: HTTPSessionError.self) { try Certificate.all(inFile: "\(directory)/large.pem") }
         }
     }
 
-    /// Bytes changed, cut, doubled and mixed: an error or a value, nothing else. The seed is printed.
-    @Test func `whatever the bytes are, parsers answer`() throws {
+    /// Inputs whose bytes are changed, cut, duplicated and mixed give an error or a value, and no crash. The seed is printed.
+    @Test func `parsers of certificates, keys and pins return a value or an error for random bytes`() throws {
         let seed = UInt64.random(in: .min ... .max)
         print("seed of the parsers' test: \(seed)")
         var random = SplitMix64(seed: seed)
@@ -116,14 +116,14 @@ import Testing
             let data = Data(bytes)
             let text = String(decoding: bytes, as: UTF8.self)
             if let certificates = try? Certificate.all(in: data) {
-                // What is accepted can be used.
+                // An accepted certificate can be used.
                 var policy = SecurityPolicy(pinningMode: .certificate, pinnedCertificates: Set(certificates))
                 policy.roots = .given(Set(certificates))
                 _ = try? PreparedPolicy.of(policy)
                 #expect(certificates.allSatisfy { (try? Certificate($0.derBytes)) == $0 })
             }
             if let lists = try? RevocationLists(data) { _ = try? TrustStore(Authorities(.given([]), revocation: lists)) }
-            // Opening an encrypted key takes milliseconds, so only what began as one is tried.
+            // Opening an encrypted key takes milliseconds, so only samples made from a key are tried.
             let name = sample < names.count ? names[sample] : ""
             if name.hasSuffix(".key") { _ = try? PrivateKey(pem: data, passphrase: "secret", named: name) }
             if name.hasSuffix(".p12") { _ = try? ClientIdentity(pkcs12: data, passphrase: "secret") }

@@ -25,7 +25,9 @@ import Testing
         return (conversation.isComplete, trust)
     }
 
-    @Test(arguments: versions) func `a server that requires a certificate gets it`(_ versions: ClosedRange<Int32>) throws {
+    @Test(arguments: versions) func `a client identity is presented to a server that requires a certificate`(
+        _ versions: ClosedRange<Int32>
+    ) throws {
         let identities = [
             try pem("client"), try pem("client-rsa"), try pem("client", key: "client-encrypted.key", passphrase: "secret"),
             try ClientIdentity(pkcs12: MintedCertificates.data("client.p12"), passphrase: "secret"),
@@ -36,7 +38,9 @@ import Testing
         }
     }
 
-    @Test(arguments: versions) func `without one the error says that it is required`(_ versions: ClosedRange<Int32>) throws {
+    @Test(arguments: versions) func `without a client identity the error says that a certificate is required`(
+        _ versions: ClosedRange<Int32>
+    ) throws {
         let (isComplete, trust) = try connect(nil, versions: versions)
         #expect(!isComplete && trust.wantsClientCertificate)
         #expect(trust.error?.code == .clientCertificateRequired)
@@ -44,24 +48,28 @@ import Testing
         #expect(trust.error?.reason.hasSuffix(isNew ? ": certificate required" : ": handshake failure") == true)
     }
 
-    @Test(arguments: versions) func `a certificate of another authority is rejected, and said so`(_ versions: ClosedRange<Int32>)
+    @Test(arguments: versions) func `a client certificate of another authority fails as clientCertificateRejected`(
+        _ versions: ClosedRange<Int32>
+    )
         throws
     {
         let (isComplete, trust) = try connect(pem("client"), asksFor: "foreign-root", versions: versions)
         #expect(!isComplete && trust.error?.code == .clientCertificateRejected)
     }
 
-    @Test(arguments: versions) func `a server that merely asks is content without`(_ versions: ClosedRange<Int32>) throws {
+    @Test(arguments: versions) func `without a client identity a server that only requests a certificate accepts the client`(
+        _ versions: ClosedRange<Int32>
+    ) throws {
         let (isComplete, trust) = try connect(nil, requires: false, versions: versions)
         #expect(isComplete && trust.wantsClientCertificate && trust.error == nil)
     }
 
-    @Test func `a server that does not ask is told nothing`() throws {
+    @Test func `a client identity is not presented to a server that requests no certificate`() throws {
         let (isComplete, trust) = try connect(pem("client"), asksFor: nil)
         #expect(isComplete && !trust.wantsClientCertificate)
     }
 
-    @Test func `PEM and PKCS#12 of the same files are the same certificate, the chain behind it`() throws {
+    @Test func `PEM and PKCS#12 of the same files are the same client identity, with the chain`() throws {
         let container = try ClientIdentity(pkcs12: MintedCertificates.data("client.p12"), passphrase: "secret")
         #expect(container.certificate == (try pem("client").certificate))
         #expect(container.chain == [try MintedCertificates.one("client-root")])
@@ -69,7 +77,7 @@ import Testing
         #expect(try pem("client") != pem("client-rsa"))
     }
 
-    @Test func `nothing that prints an identity prints its key`() throws {
+    @Test func `descriptions and dumps of a client identity do not contain its private key`() throws {
         let identity = try pem("client")
         var dumped = ""
         dump(identity, to: &dumped)
@@ -79,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func `files are read, and the one at fault is named`() throws {
+    @Test func `a client identity is read from files, and errors name the file`() throws {
         var contents: [String: Data] = ["empty.pem": Data(), "garbage.p12": Data("garbage".utf8)]
         for name in ["client.pem", "client.key", "client-encrypted.key", "client-rsa.key", "client.p12"] {
             contents[name] = try MintedCertificates.data(name)

@@ -18,7 +18,7 @@ import Testing
         ("127.0.0.1", "127.0.0.1", true), ("::1", "[::1]", true), ("[::1]", "::1", true), ("localhost", "localhost", true),
         ("::1", "[0:0:0:0:0:0:0:1]", true), ("[FE80:0::1]", "fe80::1%eth0", true), ("::1", "::2", false),
     ])
-    func `a pattern is for these hosts`(_ pattern: String, _ host: String, _ isFor: Bool) throws {
+    func `a host pattern matches its hosts only`(_ pattern: String, _ host: String, _ isFor: Bool) throws {
         #expect(try HostPattern(pattern).matches(host) == isFor)
     }
 
@@ -26,14 +26,14 @@ import Testing
         "", ".", "*", "**", "*.", "**.", "a.*.com", "*a.com", "***.com", "*.*.com", "a b.com", "exämple.com", "a..com", "a/b",
         "a.com:443", "*.0.0.1", "**.1", "*.::1", "a\u{0}.com", "a\r\n.com", String(repeating: "a", count: 64) + ".com",
     ])
-    func `what is no pattern is an error that names it`(_ text: String) {
+    func `an invalid host pattern is an error that names it`(_ text: String) {
         let error = #expect(throws: HTTPSessionError.self) { try HostPattern(text) }
         #expect(error?.code == .invalidConfiguration)
         #expect(error?.reason.contains(excerpt(of: text)) == true)
         #expect(error?.reason.contains { $0.isNewline || $0 == "\0" } == false)
     }
 
-    @Test func `a pin is read and written alike`() throws {
+    @Test func `a public key pin is parsed and described alike`() throws {
         #expect(try PublicKeyPin(Self.pin).description == Self.pin)
         #expect(try PublicKeyPin(Self.pin).digest == Data(count: 32))
     }
@@ -44,18 +44,18 @@ import Testing
         "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAB=", "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         "sha256/AAAAAAAAAAAAAAAAAAAA-_AAAAAAAAAAAAAAAAAAAAA=", " sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
     ])
-    func `what is no pin is an error that names it`(_ text: String) {
+    func `an invalid public key pin is an error that names it`(_ text: String) {
         let error = #expect(throws: HTTPSessionError.self) { try HostPins("example.com", pins: [Self.pin], backupPins: [text]) }
         #expect(error?.code == .invalidConfiguration)
         #expect(error?.reason.contains(excerpt(of: text)) == true)
     }
 
-    @Test func `no pins for a host are an error`() {
+    @Test func `host pins without a pin are an error`() {
         #expect(throws: HTTPSessionError.self) { try HostPins("example.com", pins: []) }
         #expect(throws: HTTPSessionError.self) { try PublicKeyPin(digest: Data(count: 20)) }
     }
 
-    @Test func `pins in a configuration file are checked as in a program`() throws {
+    @Test func `host pins decoded from a configuration file are validated`() throws {
         func decode(_ text: String) throws -> HostPins { try JSONDecoder().decode(HostPins.self, from: Data(text.utf8)) }
         #expect(try decode(#"{"pattern":"*.a.test","pins":["\#(Self.pin)"]}"#).pattern.description == "*.a.test")
         for text in [
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func `a certificate's pin is what the openssl program prints`() throws {
+    @Test func `a certificate's public key pin equals the output of openssl`() throws {
         let certificate = try MintedCertificates.one("leaf")
         let expected = try MintedCertificates.inDirectory(["leaf.pem": MintedCertificates.data("leaf.pem")]) { directory in
             let shell = Process()

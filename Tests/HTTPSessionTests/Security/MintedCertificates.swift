@@ -1,11 +1,11 @@
 import Foundation
 import HTTPSession
 
-/// What scripts/new-certificates mints, once a run, held in memory.
+/// The certificates that scripts/new-certificates mints, once for each test process, in memory.
 struct MintedCertificates {
     static let shared = Result { try MintedCertificates() }
 
-    // Bytes, not Data: LeakSanitizer does not see what a Data of a global points to.
+    // The type is bytes, not Data, because LeakSanitizer does not follow the pointer of a global Data.
     private let files: [String: [UInt8]]
 
     private init() throws {
@@ -19,29 +19,29 @@ struct MintedCertificates {
         try script.run()
         script.waitUntilExit()
         guard script.terminationStatus == 0 else {
-            throw Failure(what: "new-certificates ended with \(script.terminationStatus)")
+            throw Failure(message: "new-certificates ended with \(script.terminationStatus)")
         }
         let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
         files = try names.reduce(into: [:]) { $0[$1] = Array(try Data(contentsOf: directory.appendingPathComponent($1))) }
     }
 
     struct Failure: Error {
-        let what: String
+        let message: String
     }
 
     static func data(_ name: String) throws -> Data {
-        guard let bytes = try shared.get().files[name] else { throw Failure(what: "no \(name)") }
+        guard let bytes = try shared.get().files[name] else { throw Failure(message: "no \(name)") }
         return Data(bytes)
     }
 
-    /// Certificates by the names of their files without `.pem`.
+    /// The certificates in files with these names, without `.pem`.
     static func set(_ names: String...) throws -> Set<Certificate> {
         Set(try names.flatMap { try Certificate.all(in: data("\($0).pem")) })
     }
 
     static func one(_ name: String) throws -> Certificate { try Certificate(data("\(name).pem")) }
 
-    /// A directory with these files, removed after `body`.
+    /// Runs `body` with a directory that contains these files, and then removes the directory.
     @discardableResult
     static func inDirectory<Value>(_ contents: [String: Data], _ body: (String) throws -> Value) throws -> Value {
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent("netwatch-files-\(UUID())")

@@ -4,7 +4,7 @@ import Testing
 @testable import HTTPSession
 import HTTPSessionFoundation
 
-/// What AFNetworking promises of its AFSecurityPolicy, each on a real chain through the real hook.
+/// The documented behavior of AFNetworking's AFSecurityPolicy, with real chains through the verification callback.
 @Suite struct PolicyConformanceTests {
     @Suite struct Defaults {
         @Test func `a default policy pins nothing`() { #expect(SecurityPolicy.default.pinningMode == .none) }
@@ -28,7 +28,7 @@ import HTTPSessionFoundation
         }
     }
 
-    /// The ten cases that both kinds of pinning share.
+    /// The ten cases that certificate pinning and public key pinning share.
     @Suite struct Pinning {
         static let modes: [SecurityPolicy.PinningMode] = [.publicKey, .certificate]
 
@@ -56,14 +56,18 @@ import HTTPSessionFoundation
         @Test(arguments: modes) func `the entire pinned chain is accepted`(_ mode: SecurityPolicy.PinningMode) throws {
             #expect(try connect(policy(mode, "leaf", "intermediate", "root"), to: "leaf-chain", host: nil) == .accepted)
         }
-        @Test(arguments: modes) func `unrelated pins beside the right one do no harm`(_ mode: SecurityPolicy.PinningMode) throws {
+        @Test(arguments: modes) func `unrelated pins beside a matching pin do not matter`(_ mode: SecurityPolicy.PinningMode)
+            throws
+        {
             let policy = try policy(mode, "leaf", "foreign-leaf", "foreign-root", "self-signed-san")
             #expect(try connect(policy, to: "leaf-chain", host: nil) == .accepted)
         }
         @Test(arguments: modes) func `the pinned leaf is accepted for the right name`(_ mode: SecurityPolicy.PinningMode) throws {
             #expect(try connect(policy(mode, "leaf"), to: "leaf-chain", host: "localhost") == .accepted)
         }
-        @Test(arguments: modes) func `a pinning policy without pins refuses`(_ mode: SecurityPolicy.PinningMode) throws {
+        @Test(arguments: modes) func `a pinning policy without pins refuses every server`(_ mode: SecurityPolicy.PinningMode)
+            throws
+        {
             #expect(try connect(policy(mode), to: "leaf-chain", host: nil) == .refused(.pinMismatch))
         }
         @Test(arguments: modes) func `another site's valid chain is refused`(_ mode: SecurityPolicy.PinningMode) throws {
@@ -74,7 +78,9 @@ import HTTPSessionFoundation
         @Test(arguments: modes) func `the pinned leaf is refused for the wrong name`(_ mode: SecurityPolicy.PinningMode) throws {
             #expect(try connect(policy(mode, "leaf"), to: "leaf-chain", host: "apple.com") == .refused(.certificateUntrusted))
         }
-        @Test(arguments: modes) func `several wrong pins refuse, and allow their own site`(_ mode: SecurityPolicy.PinningMode)
+        @Test(arguments: modes) func `several pins that do not match refuse another site and accept their own`(
+            _ mode: SecurityPolicy.PinningMode
+        )
             throws
         {
             let policy = try policy(mode, "leaf", "intermediate", "root")
@@ -90,7 +96,7 @@ import HTTPSessionFoundation
             policy.validatesDomainName = false
             #expect(try connect(policy, to: "leaf-chain", host: "www.apple.com") == .accepted)
         }
-        /// AFNetworking accepts the common name, as Apple's systems did until 2019; RFC 9525 section 2 does not.
+        /// AFNetworking accepts the common name, as Apple's systems did until 2019. RFC 9525 section 2 does not allow it.
         @Test(arguments: [("self-signed-san", true), ("self-signed-cn", false)])
         func `a pinned self-signed certificate is accepted for its alternative name, not for its common name`(
             _ name: String, _ isAccepted: Bool
@@ -121,30 +127,30 @@ import HTTPSessionFoundation
             return policy
         }
 
-        @Test func `invalid allowed: self-signed is accepted when no name is known`() throws {
+        @Test func `invalid certificates allowed: self-signed is accepted if no name is known`() throws {
             #expect(try connect(policy(.none), to: "self-signed-san", host: nil) == .accepted)
         }
-        @Test func `invalid allowed: self-signed, pinned and rightly named is accepted`() throws {
+        @Test func `invalid certificates allowed: self-signed with a pin and the right name is accepted`() throws {
             #expect(
                 try connect(policy(.publicKey, pins: "self-signed-san"), to: "self-signed-san", host: "foobar.com") == .accepted)
         }
-        @Test func `invalid allowed, nothing pinned, no name validation: self-signed is accepted`() throws {
+        @Test func `invalid certificates allowed, no pins, no name validation: self-signed is accepted`() throws {
             #expect(try connect(policy(.none, names: false), to: "self-signed-san", host: "foobar.com") == .accepted)
         }
-        @Test func `invalid not allowed: self-signed is refused`() throws {
+        @Test func `invalid certificates not allowed: self-signed is refused`() throws {
             #expect(
                 try connect(policy(.none, allowing: false), to: "self-signed-san", host: nil)
                     == .refused(.certificateHasUnknownRoot))
         }
-        @Test func `invalid allowed, keys pinned but none given: self-signed is refused`() throws {
+        @Test func `invalid certificates allowed, public key pinning without pins: self-signed is refused`() throws {
             #expect(try connect(policy(.publicKey), to: "self-signed-san", host: "foobar.com") == .refused(.certificateUntrusted))
         }
-        @Test func `invalid allowed, pins but no pinning, a name to validate: self-signed is refused`() throws {
+        @Test func `invalid certificates allowed, pins but no pinning mode, name validation: self-signed is refused`() throws {
             #expect(
                 try connect(policy(.none, pins: "self-signed-san"), to: "self-signed-san", host: "foobar.com")
                     == .refused(.certificateUntrusted))
         }
-        @Test func `invalid allowed, nothing pinned, a name to validate: self-signed is refused`() throws {
+        @Test func `invalid certificates allowed, no pins, name validation: self-signed is refused`() throws {
             #expect(try connect(policy(.none), to: "self-signed-san", host: "foobar.com") == .refused(.certificateUntrusted))
         }
     }
@@ -162,7 +168,7 @@ import HTTPSessionFoundation
             return policy
         }
 
-        @Test func `a policy is copied with all it holds, and the copy is its own`() throws {
+        @Test func `a copy of a security policy is equal and independent`() throws {
             let policy = try policy()
             var copy = policy
             #expect(copy == policy && copy.hashValue == policy.hashValue)
@@ -170,7 +176,7 @@ import HTTPSessionFoundation
             #expect(copy != policy && policy.pinnedCertificates.count == 2)
         }
 
-        @Test func `a policy is encoded and decoded with all it holds`() throws {
+        @Test func `a security policy is equal after encoding and decoding`() throws {
             let policy = try policy()
             #expect(try JSONDecoder().decode(SecurityPolicy.self, from: JSONEncoder().encode(policy)) == policy)
             let list = PropertyListEncoder()

@@ -13,14 +13,14 @@ import Testing
             host: host, certificates: [], policyError: fault, key: .init(policy: policy, host: host, chain: Data([chain])))
     }
 
-    /// The answer, where the policy believes the server.
+    /// The decision, if the policy trusts the server.
     private func answer(_ decisions: ServerTrustDecisions, _ challenge: ServerTrustChallenge, at now: ContinuousClock.Instant)
         -> Bool?
     {
         decisions.isBelieved(challenge.key, byPolicy: true, at: now)
     }
 
-    @Test func `a decision is for one policy, host and chain`() {
+    @Test func `a server trust decision applies to one policy, host and chain`() {
         let decisions = ServerTrustDecisions()
         decisions.record(.accept, of: challenge("a"), at: start)
         #expect(answer(decisions, challenge("a"), at: start) == true)
@@ -29,8 +29,8 @@ import Testing
         }
     }
 
-    /// A certificate may expire while the handler's word is kept.
-    @Test func `the default is what the policy says when the server is met`() {
+    /// A certificate may expire while the handler's decision is stored.
+    @Test func `with performDefaultHandling the policy decides at each connection`() {
         let decisions = ServerTrustDecisions()
         decisions.record(.performDefaultHandling, of: challenge("a"), at: start)
         decisions.record(.performDefaultHandling, of: challenge("b", fault: .init(.pinMismatch, "no")), at: start)
@@ -41,14 +41,14 @@ import Testing
             ["a", "b", "c"].map { decisions.isBelieved(challenge($0).key, byPolicy: false, at: start) } == [false, false, false])
     }
 
-    @Test func `a decision expires`() {
+    @Test func `a server trust decision expires`() {
         let decisions = ServerTrustDecisions(lifetime: .seconds(10))
         decisions.record(.accept, of: challenge("a"), at: start)
         #expect(answer(decisions, challenge("a"), at: start + .seconds(9)) == true)
         #expect(answer(decisions, challenge("a"), at: start + .seconds(10)) == nil)
     }
 
-    @Test func `what expires first gives way`() {
+    @Test func `when the store is full the server trust decision that expires first is evicted`() {
         let decisions = ServerTrustDecisions(capacity: 3)
         for (second, host) in ["a", "b", "c", "d"].enumerated() {
             decisions.record(.accept, of: challenge(host), at: start + .seconds(second))
@@ -58,7 +58,7 @@ import Testing
         #expect(answer(decisions, challenge("d"), at: start + .seconds(4)) == true)
     }
 
-    @Test func `only a belief that ends makes TLS sessions worthless`() {
+    @Test func `replacing a decision to accept invalidates TLS sessions, replacing another does not`() {
         let decisions = ServerTrustDecisions()
         decisions.record(.reject, of: challenge("a"), at: start)
         decisions.record(.accept, of: challenge("a"), at: start)
@@ -69,9 +69,9 @@ import Testing
         #expect(decisions.generation == 2 && decisions.count == 0)
     }
 
-    // MARK: Through the hook
+    // MARK: Through the verification callback
 
-    /// Held as a session holds it: a policy that is prepared anew is another one to the decisions.
+    /// The prepared policy, kept as a session keeps it, because a policy that is prepared again is another one to the decisions.
     private let policy: PreparedPolicy
 
     init() throws {
@@ -87,11 +87,11 @@ import Testing
     }
 
     private func asked(_ trust: ServerTrust) throws -> ServerTrustChallenge {
-        guard case .undecided(let challenge)? = trust.verdict else { throw MintedCertificates.Failure(what: "nobody asked") }
+        guard case .undecided(let challenge)? = trust.verdict else { throw MintedCertificates.Failure(message: "no challenge") }
         return challenge
     }
 
-    @Test func `a handler is asked with what the server showed and what the policy thinks of it`() throws {
+    @Test func `a server trust challenge has the server's certificates and the policy's error`() throws {
         let (isComplete, trust) = try attempt("foreign-leaf-chain", ServerTrustDecisions())
         #expect(!isComplete)
         let challenge = try asked(trust)
@@ -101,7 +101,7 @@ import Testing
         #expect(try asked(attempt("leaf-chain", ServerTrustDecisions()).trust).policyError == nil)
     }
 
-    @Test func `the attempt is repeated with the handler's word`() throws {
+    @Test func `a repeated attempt uses the server trust handler's decision`() throws {
         let decisions = ServerTrustDecisions()
         let challenge = try asked(attempt("foreign-leaf-chain", decisions).trust)
         decisions.record(.accept, of: challenge, at: .now)
@@ -111,7 +111,7 @@ import Testing
         #expect(try attempt("foreign-leaf-chain", decisions).trust.error?.code == .certificateHasUnknownRoot)
     }
 
-    @Test func `a handler may refuse whom the policy believes`() throws {
+    @Test func `a server trust handler can refuse a server that the policy trusts`() throws {
         let decisions = ServerTrustDecisions()
         decisions.record(.reject, of: try asked(attempt("leaf-chain", decisions).trust), at: .now)
         let (isComplete, trust) = try attempt("leaf-chain", decisions)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// What the hook adds to the table: dates, revocation, versions, names, the error that a person reads.
+/// Verification beyond the decision table: dates, revocation, TLS versions, names, and the error that a person reads.
 @Suite struct ServerTrustTests {
     private static func pins(_ pattern: String, _ names: String...) throws -> SecurityPolicy {
         var policy = SecurityPolicy.default
@@ -18,11 +18,13 @@ import Testing
         ("foreign-leaf-chain", .certificateHasUnknownRoot), ("self-signed-cn", .certificateHasUnknownRoot),
         ("other-leaf-chain", .certificateUntrusted), ("leaf", .certificateHasUnknownRoot),
     ])
-    func `each fault has its code`(_ chain: String, _ code: HTTPSessionError.Code) throws {
+    func `an expired, not yet valid, foreign or incomplete chain has its own error code`(
+        _ chain: String, _ code: HTTPSessionError.Code
+    ) throws {
         #expect(try connect(.default, to: chain, host: "localhost") == .refused(code))
     }
 
-    @Test func `without roots nobody is believed`() throws {
+    @Test func `without roots no server is trusted`() throws {
         var policy = SecurityPolicy.default
         policy.roots = .given([])
         let error = try connectWithError(policy, to: "leaf-chain", host: "localhost")
@@ -30,7 +32,7 @@ import Testing
         #expect(error?.reason.contains("no authority") == true)
     }
 
-    @Test func `the system's roots do not know ours, until it is added`() throws {
+    @Test func `the system's roots do not trust the tests' chain until its root is added`() throws {
         let trust = ServerTrust(policy: try PreparedPolicy.of(.default), host: "localhost")
         #expect(try !TLSConversation(TLSServer("leaf-chain"), trust).isComplete)
         #expect(trust.error?.code == .certificateHasUnknownRoot)
@@ -39,7 +41,7 @@ import Testing
         #expect(try connect(policy, to: "leaf-chain", host: "localhost") == .accepted)
     }
 
-    @Test func `an intermediate that is given is an authority`() throws {
+    @Test func `an intermediate certificate given as a root is trusted`() throws {
         #expect(try connect(.default, to: "leaf-chain", host: "localhost", roots: "intermediate") == .accepted)
     }
 
@@ -48,34 +50,34 @@ import Testing
         ("example.test", false), ("b.a.example.test", false), (".example.test", false), ("127.0.0.2", false), ("", false),
         ("leaf", false), ("localhost\0.evil.test", false),
     ])
-    func `a certificate is for the names in it`(_ host: String, _ isFor: Bool) throws {
+    func `a certificate is accepted for the names in it only`(_ host: String, _ isFor: Bool) throws {
         #expect(try connect(.default, to: "leaf-chain", host: host) == (isFor ? .accepted : .refused(.certificateUntrusted)))
     }
 
     // MARK: Host pins
 
     @Test(arguments: ["leaf", "intermediate", "root"])
-    func `a key of the verified chain is accepted, sent or not`(_ name: String) throws {
+    func `a host pin of any certificate in the verified chain is accepted, sent or not`(_ name: String) throws {
         #expect(try connect(Self.pins("localhost", name), to: "leaf-chain", host: "localhost") == .accepted)
     }
 
-    @Test func `a backup pin is accepted where the first is lost`() throws {
+    @Test func `a backup pin is accepted if the first pin does not match`() throws {
         #expect(try connect(Self.pins("localhost", "foreign-leaf", "leaf"), to: "leaf-chain", host: "localhost") == .accepted)
     }
 
     @Test(arguments: [("*.example.test", "a.example.test"), ("**.example.test", "a.example.test"), ("LocalHost", "localhost")])
-    func `pins hold for the hosts of their pattern`(_ pattern: String, _ host: String) throws {
+    func `host pins apply to the hosts of their pattern`(_ pattern: String, _ host: String) throws {
         #expect(try connect(Self.pins(pattern, "foreign-leaf"), to: "leaf-chain", host: host) == .refused(.pinMismatch))
         #expect(try connect(Self.pins(pattern, "leaf"), to: "leaf-chain", host: host) == .accepted)
         #expect(try connect(Self.pins(pattern, "foreign-leaf"), to: "leaf-chain", host: "foobar.com") == .accepted)
     }
 
-    @Test func `a certificate that is sent but not of the chain does not satisfy a pin`() throws {
+    @Test func `a certificate that is sent but not in the verified chain does not match a pin`() throws {
         let policy = try Self.pins("localhost", "foreign-leaf")
         #expect(try connect(policy, to: "leaf-chain", extra: ["foreign-leaf"], host: "localhost") == .refused(.pinMismatch))
     }
 
-    @Test func `a refused pin prints what the server showed, ready to paste`() throws {
+    @Test func `the error of a pin mismatch lists the pins of the server's certificates`() throws {
         let error = try connectWithError(Self.pins("localhost", "foreign-leaf"), to: "leaf-chain", host: "localhost")
         #expect(error?.code == .pinMismatch)
         for name in ["leaf", "intermediate"] {
@@ -85,8 +87,8 @@ import Testing
         #expect(error?.reason.contains("pinned for localhost") == true)
     }
 
-    /// AFNetworking's row 9: whoever sends the true certificate behind his own is believed there.
-    @Test func `an attacker who appends the true certificate is refused`() throws {
+    /// AFNetworking accepts this in row 9 of its table: an attacker appends the pinned certificate to a chain of its own.
+    @Test func `a pinned certificate appended to an attacker's chain is refused`() throws {
         var policy = SecurityPolicy(pinningMode: .publicKey, pinnedCertificates: try MintedCertificates.set("leaf"))
         policy.allowsInvalidCertificates = true
         #expect(
@@ -96,7 +98,7 @@ import Testing
         #expect(try connect(policy, to: "leaf", host: "elsewhere.test") == .refused(.certificateUntrusted))
     }
 
-    @Test func `a pinned certificate that has expired is refused, invalid ones allowed or not`() throws {
+    @Test func `a pinned certificate that has expired is refused, also if invalid certificates are allowed`() throws {
         var policy = SecurityPolicy(
             pinningMode: .certificate, pinnedCertificates: try MintedCertificates.set("self-signed-expired"))
         policy.allowsInvalidCertificates = true
@@ -114,18 +116,18 @@ import Testing
         return policy
     }
 
-    @Test func `a revoked certificate is accepted where nobody asks, and refused where a list is given`() throws {
+    @Test func `a revoked certificate is accepted without revocation lists and refused with its list`() throws {
         #expect(try connect(.default, to: "revoked-chain", host: "localhost") == .accepted)
         let policy = try Self.revocation("intermediate.crl")
         #expect(try connect(policy, to: "revoked-chain", host: "localhost") == .refused(.certificateRevoked))
         #expect(try connect(policy, to: "leaf-chain", host: "localhost") == .accepted)
     }
 
-    @Test func `a list of another authority proves nothing`() throws {
+    @Test func `a revocation list of another authority makes the chain untrusted`() throws {
         #expect(try connect(Self.revocation("root.crl"), to: "leaf-chain", host: "localhost") == .refused(.certificateUntrusted))
     }
 
-    @Test func `the whole chain needs a list of each authority`() throws {
+    @Test func `checking the complete chain requires a revocation list of each authority`() throws {
         let some = try Self.revocation("intermediate.crl", scope: .completeChain)
         #expect(try connect(some, to: "leaf-chain", host: "localhost") == .refused(.certificateUntrusted))
         let all = try Self.revocation("intermediate.crl", "root.crl", scope: .completeChain)
@@ -133,7 +135,7 @@ import Testing
         #expect(try connect(all, to: "revoked-chain", host: "localhost") == .refused(.certificateRevoked))
     }
 
-    @Test func `a revoked certificate below a pinned authority is refused, invalid ones allowed or not`() throws {
+    @Test func `a revoked certificate below a pinned authority is refused, also if invalid certificates are allowed`() throws {
         var policy = try Self.revocation("intermediate.crl")
         policy.pinningMode = .certificate
         policy.pinnedCertificates = try MintedCertificates.set("root")
@@ -146,7 +148,7 @@ import Testing
 
     // MARK: TLS
 
-    @Test func `versions are kept to`() throws {
+    @Test func `the minimum and maximum TLS version are enforced in the handshake`() throws {
         var policy = SecurityPolicy.default
         policy.minimumTLSVersion = .v1_3
         let old = TLS1_2_VERSION...TLS1_2_VERSION
@@ -161,7 +163,7 @@ import Testing
         #expect(try connect(policy, to: "leaf-chain", host: "localhost", versions: new) == .refused(.secureConnectionFailed))
     }
 
-    @Test func `what is agreed on is told`() throws {
+    @Test func `the negotiated TLS version, cipher suite and peer certificates are reported`() throws {
         var policy = SecurityPolicy.default
         policy.roots = .given(try MintedCertificates.set("root"))
         policy.cipherSuites = "TLS_CHACHA20_POLY1305_SHA256"
@@ -174,7 +176,7 @@ import Testing
         #expect(shown.map(Certificate.init) == (try Certificate.all(in: MintedCertificates.data("leaf-chain.pem"))))
     }
 
-    @Test func `ciphers of TLS 1.2 are kept to`() throws {
+    @Test func `the cipher list of TLS 1.2 is enforced`() throws {
         var policy = SecurityPolicy.default
         policy.roots = .given(try MintedCertificates.set("root"))
         policy.maximumTLSVersion = .v1_2
@@ -185,7 +187,7 @@ import Testing
         #expect(facts?.version == "TLSv1.2" && facts?.cipher == "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384")
     }
 
-    @Test func `versions that exclude each other and unknown ciphers are errors`() {
+    @Test func `a minimum TLS version above the maximum and unknown ciphers are configuration errors`() {
         var policy = SecurityPolicy.default
         policy.minimumTLSVersion = .v1_3
         policy.maximumTLSVersion = .v1_2
@@ -203,12 +205,12 @@ import Testing
 
     // MARK: Proxies
 
-    /// As libcurl marks the context of a proxy when the engine asks for it.
+    /// Marks a context as libcurl marks the context of a proxy before it calls the engine.
     private func mark(_ context: OpaquePointer) {
         netwatch_ssl_ctx_set_versions(context, TLS1_2_VERSION, TLS1_3_VERSION)
     }
 
-    @Test func `a proxy is judged by its own policy and name, never by the server's pins`() throws {
+    @Test func `a proxy is evaluated by its own policy and name, not by the server's pins`() throws {
         var origin = try Self.pins("**.test", "foreign-leaf")
         origin.hostPins += try Self.pins("localhost", "foreign-leaf").hostPins
         origin.roots = .given([])
@@ -227,13 +229,13 @@ import Testing
         #expect(bad.error?.reason.contains("the proxy other.test") == true)
     }
 
-    @Test func `a proxy that nobody named is not connected to`() throws {
+    @Test func `an unexpected TLS proxy is not connected to`() throws {
         let trust = ServerTrust(policy: try PreparedPolicy.of(.default), host: "localhost")
         #expect(throws: HTTPSessionError.self) { try TLSConversation(TLSServer("leaf-chain"), trust, prepare: mark) }
         #expect(trust.error?.code == .proxyFailed)
     }
 
-    @Test func `the server behind a proxy is judged by the server's policy`() throws {
+    @Test func `the server behind a proxy is evaluated by the server's policy`() throws {
         var origin = try Self.pins("localhost", "foreign-leaf")
         origin.roots = .given(try MintedCertificates.set("root"))
         let trust = ServerTrust(
@@ -243,7 +245,7 @@ import Testing
         #expect(trust.error?.code == .pinMismatch)
     }
 
-    @Test func `a proxy that ends the handshake is told from the server`() throws {
+    @Test func `a failed handshake with a proxy names the proxy in its error`() throws {
         var origin = SecurityPolicy.default
         origin.minimumTLSVersion = .v1_3
         let trust = ServerTrust(
@@ -254,9 +256,9 @@ import Testing
         #expect(trust.error?.reason.contains("the proxy proxy.test") == true)
     }
 
-    // MARK: Life
+    // MARK: Lifetime
 
-    @Test func `a context keeps what it needs after the attempt has gone`() throws {
+    @Test func `a TLS context keeps its prepared policy until the context is freed`() throws {
         weak var policy: PreparedPolicy?
         do {
             var value = SecurityPolicy.default
@@ -273,7 +275,7 @@ import Testing
         #expect(policy == nil, "freed with the context")
     }
 
-    @Test func `OpenSSL's queue of errors is left as it was`() throws {
+    @Test func `failures leave OpenSSL's error queue empty`() throws {
         ERR_clear_error()
         _ = try? Certificate(Data("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8))
         _ = try? ClientIdentity(pkcs12: Data([1, 2, 3]), passphrase: "")

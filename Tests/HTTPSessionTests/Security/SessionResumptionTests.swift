@@ -5,18 +5,19 @@ import Testing
 
 @testable import HTTPSession
 
-/// A TLS session that was made under one policy is not resumed under another: OpenSSL judges nobody when it resumes.
+/// A TLS session made under one policy is not resumed under another, because OpenSSL does not verify certificates when it
+/// resumes.
 @Suite struct SessionResumptionTests {
     static let versions: [ClosedRange<Int32>] = [TLS1_2_VERSION...TLS1_2_VERSION, TLS1_3_VERSION...TLS1_3_VERSION]
 
-    private func believing() throws -> SecurityPolicy {
+    private func trustingPolicy() throws -> SecurityPolicy {
         var policy = SecurityPolicy.default
         policy.roots = .given(try MintedCertificates.set("root"))
         return policy
     }
 
-    private func refusing() throws -> SecurityPolicy {
-        var policy = try believing()
+    private func refusingPolicy() throws -> SecurityPolicy {
+        var policy = try trustingPolicy()
         policy.hostPins = [try HostPins("localhost", pins: [MintedCertificates.one("foreign-leaf").publicKeyPin.description])]
         return policy
     }
@@ -28,7 +29,7 @@ import Testing
         ServerTrust(policy: try PreparedPolicy.of(policy), host: host, identity: identity, decisions: decisions)
     }
 
-    /// Connects under `first`, keeps the session, and connects with it under `second`.
+    /// Connects under `first`, keeps the TLS session, and connects with it under `second`.
     private func resume(
         _ versions: ClosedRange<Int32>, _ first: ServerTrust, _ second: ServerTrust
     ) throws -> (conversation: TLSConversation, trust: ServerTrust) {
@@ -41,73 +42,86 @@ import Testing
         return (try TLSConversation(server, second, session: session), second)
     }
 
-    @Test(arguments: versions) func `the same policy resumes, and nobody is judged anew`(_ versions: ClosedRange<Int32>) throws {
-        let (conversation, second) = try resume(versions, trust(believing()), trust(believing()))
+    @Test(arguments: versions) func `the same policy resumes a TLS session without another verification`(
+        _ versions: ClosedRange<Int32>
+    ) throws {
+        let (conversation, second) = try resume(versions, trust(trustingPolicy()), trust(trustingPolicy()))
         #expect(conversation.isComplete && conversation.isResumed)
         #expect(second.verdict == nil && second.refusedSessions == 0)
         #expect(second.admits(conversation.rawClient))
         #expect(TLSFacts(ssl: conversation.rawClient)?.isResumed == true)
     }
 
-    @Test(arguments: versions) func `another policy gets no session, judges, and refuses`(_ versions: ClosedRange<Int32>) throws {
-        let (conversation, second) = try resume(versions, trust(believing()), trust(refusing()))
+    @Test(arguments: versions) func `another policy does not resume the TLS session, verifies the chain, and refuses`(
+        _ versions: ClosedRange<Int32>
+    ) throws {
+        let (conversation, second) = try resume(versions, trust(trustingPolicy()), trust(refusingPolicy()))
         #expect(!conversation.isComplete && !conversation.isResumed)
         #expect(second.error?.code == .pinMismatch)
         #expect(second.refusedSessions == 1)
     }
 
-    @Test(arguments: versions) func `another policy that believes makes a full handshake`(_ versions: ClosedRange<Int32>) throws {
-        var other = try believing()
+    @Test(arguments: versions) func `another policy that trusts the server makes a full handshake`(_ versions: ClosedRange<Int32>)
+        throws
+    {
+        var other = try trustingPolicy()
         other.minimumTLSVersion = versions.lowerBound == TLS1_3_VERSION ? .v1_3 : .v1_2
         other.cipherSuites = "TLS_AES_256_GCM_SHA384"
-        let (conversation, second) = try resume(versions, trust(believing()), trust(other))
+        let (conversation, second) = try resume(versions, trust(trustingPolicy()), trust(other))
         #expect(conversation.isComplete && !conversation.isResumed)
         guard case .believed? = second.verdict else { return #expect(Bool(false), "no verdict") }
     }
 
-    @Test(arguments: versions) func `another host gets no session`(_ versions: ClosedRange<Int32>) throws {
-        let (conversation, second) = try resume(versions, trust(believing()), trust(believing(), host: "elsewhere.test"))
+    @Test(arguments: versions) func `another host does not resume the TLS session`(_ versions: ClosedRange<Int32>) throws {
+        let (conversation, second) = try resume(
+            versions, trust(trustingPolicy()), trust(trustingPolicy(), host: "elsewhere.test"))
         #expect(!conversation.isComplete && second.error?.code == .certificateUntrusted)
     }
 
-    @Test(arguments: versions) func `another identity gets no session`(_ versions: ClosedRange<Int32>) throws {
+    @Test(arguments: versions) func `another client identity does not resume the TLS session`(_ versions: ClosedRange<Int32>)
+        throws
+    {
         let identity = try ClientIdentity(
             certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key"))
-        let (conversation, second) = try resume(versions, trust(believing(), identity: identity), trust(believing()))
+        let (conversation, second) = try resume(versions, trust(trustingPolicy(), identity: identity), trust(trustingPolicy()))
         #expect(conversation.isComplete && !conversation.isResumed && second.refusedSessions == 1)
     }
 
     @Test(arguments: versions)
-    func `a server that a handler took back its word about gets no session`(_ versions: ClosedRange<Int32>) throws {
+    func `a TLS session is not resumed after the server trust handler's decision was revoked`(_ versions: ClosedRange<Int32>)
+        throws
+    {
         let decisions = ServerTrustDecisions()
         let now = ContinuousClock.now
-        let asked = try trust(believing(), decisions: decisions)
+        let asked = try trust(trustingPolicy(), decisions: decisions)
         let server = try TLSServer("leaf-chain", versions: versions)
         _ = try TLSConversation(server, asked)
-        guard case .undecided(let challenge)? = asked.verdict else { return #expect(Bool(false), "nobody asked") }
+        guard case .undecided(let challenge)? = asked.verdict else { return #expect(Bool(false), "no challenge") }
         decisions.record(.accept, of: challenge, at: now)
         let (conversation, second) = try {
-            let before = try TLSConversation(server, trust(believing(), decisions: decisions))
+            let before = try TLSConversation(server, trust(trustingPolicy(), decisions: decisions))
             try #require(before.isComplete)
             let session = before.takeSession()
             defer { SSL_SESSION_free(session) }
             decisions.record(.reject, of: challenge, at: now)
-            let second = try trust(believing(), decisions: decisions)
+            let second = try trust(trustingPolicy(), decisions: decisions)
             return (try TLSConversation(server, second, session: session), second)
         }()
         #expect(!conversation.isComplete && second.error?.code == .certificateUntrusted)
     }
 
-    /// What the protection is for, without it: measured, so that a newer OpenSSL that does otherwise is noticed.
-    @Test(arguments: versions) func `without the hook a resumed session calls no verification`(_ versions: ClosedRange<Int32>)
+    /// Behavior of OpenSSL without this protection. The test notices if a newer OpenSSL behaves differently.
+    @Test(arguments: versions) func `without the verification callback a resumed TLS session is not verified`(
+        _ versions: ClosedRange<Int32>
+    )
         throws
     {
         let server = try TLSServer("leaf-chain", versions: versions)
-        let believeAll: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, _ in
+        let trustAll: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, _ in
             X509_STORE_CTX_set_error(context, X509_V_OK)
             return 1
         }
-        let believeNone: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { _, _ in 0 }
+        let trustNone: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { _, _ in 0 }
         func verifying(
             _ verify: @escaping @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32, context: UInt8
         ) -> (OpaquePointer) -> Void {
@@ -117,9 +131,9 @@ import Testing
                 SSL_CTX_set_session_id_context($0, [context], 1)
             }
         }
-        // A session of TLS 1.3 serves once.
+        // A TLS 1.3 session can be used once.
         func session() throws -> OpaquePointer? {
-            let before = try TLSConversation(server, nil, prepare: verifying(believeAll, context: 1))
+            let before = try TLSConversation(server, nil, prepare: verifying(trustAll, context: 1))
             try #require(before.isComplete)
             return before.takeSession()
         }
@@ -128,58 +142,59 @@ import Testing
             SSL_SESSION_free(first)
             SSL_SESSION_free(second)
         }
-        let judged = try TLSConversation(server, nil, prepare: verifying(believeNone, context: 1))
+        let judged = try TLSConversation(server, nil, prepare: verifying(trustNone, context: 1))
         #expect(!judged.isComplete)
-        let hole = try TLSConversation(server, nil, session: first, prepare: verifying(believeNone, context: 1))
+        let hole = try TLSConversation(server, nil, session: first, prepare: verifying(trustNone, context: 1))
         #expect(hole.isComplete && hole.isResumed, "accepted by a callback that accepts nobody")
-        // The context alone ends the handshake; the watch takes the session away before, so that there is one.
-        let ended = try TLSConversation(server, nil, session: second, prepare: verifying(believeAll, context: 2))
+        // A different session ID context fails the handshake. The library removes the session before, so that a full one is made.
+        let ended = try TLSConversation(server, nil, session: second, prepare: verifying(trustAll, context: 2))
         #expect(!ended.isComplete)
     }
 
-    @Test func `a connection of another policy is not admitted`() throws {
-        let first = try trust(believing())
+    @Test func `a connection made under another policy is not reused`() throws {
+        let first = try trust(trustingPolicy())
         let conversation = try TLSConversation(TLSServer("leaf-chain"), first)
         #expect(conversation.isComplete && first.admits(conversation.rawClient))
-        #expect(try trust(believing()).admits(conversation.rawClient), "an equal policy is the same one")
-        #expect(try !trust(refusing()).admits(conversation.rawClient))
-        #expect(try !trust(believing(), host: "foobar.com").admits(conversation.rawClient))
+        #expect(try trust(trustingPolicy()).admits(conversation.rawClient), "an equal policy is the same one")
+        #expect(try !trust(refusingPolicy()).admits(conversation.rawClient))
+        #expect(try !trust(trustingPolicy(), host: "foobar.com").admits(conversation.rawClient))
         let foreign = try TLSConversation(TLSServer("leaf-chain"), nil)
-        #expect(try !trust(believing()).admits(foreign.rawClient))
+        #expect(try !trust(trustingPolicy()).admits(foreign.rawClient))
     }
 
-    @Test func `what differs in policy, host, identity or proxy has another tag`() throws {
+    @Test func `policy, host, client identity, decisions and proxy give different connection tags`() throws {
         let identity = try ClientIdentity(
             certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key"))
         let decisions = ServerTrustDecisions()
         let trusts = try [
-            trust(believing()), trust(refusing()), trust(believing(), host: "foobar.com"), trust(believing(), identity: identity),
-            trust(believing(), decisions: decisions),
+            trust(trustingPolicy()), trust(refusingPolicy()), trust(trustingPolicy(), host: "foobar.com"),
+            trust(trustingPolicy(), identity: identity),
+            trust(trustingPolicy(), decisions: decisions),
         ]
         decisions.removeAll()
-        let tags = try trusts.map(\.connectionTag) + [trust(believing(), decisions: decisions).connectionTag]
+        let tags = try trusts.map(\.connectionTag) + [trust(trustingPolicy(), decisions: decisions).connectionTag]
         #expect(Set(tags).count == tags.count)
-        #expect(try trust(believing(), host: "LOCALHOST.").connectionTag == tags[0])
+        #expect(try trust(trustingPolicy(), host: "LOCALHOST.").connectionTag == tags[0])
         #expect(trusts[0].proxyConnectionTag == nil)
-        let proxy = ServerTrust.Proxy(policy: try PreparedPolicy.of(believing()), host: "proxy.test")
-        let through = ServerTrust(policy: try PreparedPolicy.of(believing()), host: "localhost", proxy: proxy)
+        let proxy = ServerTrust.Proxy(policy: try PreparedPolicy.of(trustingPolicy()), host: "proxy.test")
+        let through = ServerTrust(policy: try PreparedPolicy.of(trustingPolicy()), host: "localhost", proxy: proxy)
         #expect(through.connectionTag == tags[0] && through.proxyConnectionTag != nil && through.proxyConnectionTag != tags[0])
     }
 
-    @Test func `equal policies are one object while somebody holds it, and share their authorities with others`() throws {
-        let first = try PreparedPolicy.of(believing())
-        #expect(try PreparedPolicy.of(believing()) === first)
-        let second = try PreparedPolicy.of(refusing())
+    @Test func `equal policies share one prepared object, and all policies share the loaded roots`() throws {
+        let first = try PreparedPolicy.of(trustingPolicy())
+        #expect(try PreparedPolicy.of(trustingPolicy()) === first)
+        let second = try PreparedPolicy.of(refusingPolicy())
         #expect(first.number != second.number && first.roots === second.roots)
     }
 
-    @Test func `policies are made and forgotten on many threads at once`() async throws {
-        let policies = try [believing(), refusing(), .default].map { policy in
+    @Test func `policies are prepared and released on many threads at once`() async throws {
+        let policies = try [trustingPolicy(), refusingPolicy(), .default].map { policy in
             var policy = policy
             policy.cipherList = "ECDHE+AESGCM"
             return policy
         }
-        // The system's authorities stay loaded meanwhile.
+        // The system's roots stay loaded meanwhile.
         let held = try PreparedPolicy.of(.default)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for index in 0..<8 {
@@ -196,7 +211,7 @@ import Testing
         withExtendedLifetime(held) {}
     }
 
-    @Test func `the system's roots are loaded once, not once a connection`() throws {
+    @Test func `the system's roots are loaded once, not for each connection`() throws {
         let clock = ContinuousClock()
         let loading = try clock.measure { _ = try TrustStore(Authorities(.system, revocation: nil)) }
         let held = try PreparedPolicy.of(.default)

@@ -3,24 +3,24 @@ import Certificates
 import Foundation
 @testable import HTTPSession
 
-/// An OpenSSL server with a chain of the test's choice.
+/// An OpenSSL server with a certificate chain that the test chooses.
 final class TLSServer {
     let context: OpaquePointer
 
-    // `chain` is the name of a PEM file; its key is that of the name before `-chain`.
+    // `chain` is the name of a PEM file; the private key has the name before `-chain`.
     init(
         _ chain: String, extra: [String] = [], asksFor clientRoot: String? = nil, requires: Bool = false,
         versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
     ) throws {
         OpenSSL.prepare()
-        guard let context = SSL_CTX_new(TLS_server_method()) else { throw MintedCertificates.Failure(what: "no context") }
+        guard let context = SSL_CTX_new(TLS_server_method()) else { throw MintedCertificates.Failure(message: "no context") }
         self.context = context
         let certificates = try Certificate.all(in: MintedCertificates.data("\(chain).pem")) + extra.map(MintedCertificates.one)
         let name = chain.hasSuffix("-chain") ? String(chain.dropLast(6)) : chain
         let key = try PrivateKey(pem: MintedCertificates.data("\(name).key"), passphrase: nil, named: name)
         guard key.use(for: certificates[0].x509, chain: certificates.dropFirst().map(\.x509), on: context),
             netwatch_ssl_ctx_set_versions(context, versions.lowerBound, versions.upperBound) == 1
-        else { throw MintedCertificates.Failure(what: "the server takes no \(chain)") }
+        else { throw MintedCertificates.Failure(message: "the server takes no \(chain)") }
         SSL_CTX_set_session_id_context(context, [1], 1)
         if let clientRoot {
             SSL_CTX_set_verify(context, SSL_VERIFY_PEER | (requires ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
@@ -33,19 +33,19 @@ final class TLSServer {
     deinit { SSL_CTX_free(context) }
 }
 
-/// A handshake in memory between a server and the hook of a ``ServerTrust``, as libcurl would make it, and one byte from the server.
+/// A handshake in memory between a server and a ``ServerTrust``, installed as libcurl would do it, and one byte from the server.
 final class TLSConversation {
     let client: OpaquePointer
     private let server: OpaquePointer
-    /// Both sides have finished, and the client has read the server's byte.
+    /// Whether both sides have finished the handshake and the client has read the server's byte.
     private(set) var isComplete = false
 
     init(
         _ server: TLSServer, _ trust: ServerTrust?, session: OpaquePointer? = nil, sni: String? = nil,
         prepare: (OpaquePointer) -> Void = { _ in }
     ) throws {
-        guard let context = SSL_CTX_new(TLS_client_method()) else { throw MintedCertificates.Failure(what: "no context") }
-        // As libcurl does before it calls the function; SSL_new holds the context from then on.
+        guard let context = SSL_CTX_new(TLS_client_method()) else { throw MintedCertificates.Failure(message: "no context") }
+        // libcurl sets this mode before it calls the function. SSL_new retains the context from then on.
         SSL_CTX_set_session_cache_mode(context)
         defer { SSL_CTX_free(context) }
         prepare(context)
@@ -54,7 +54,7 @@ final class TLSConversation {
         }
         var (near, far): (OpaquePointer?, OpaquePointer?)
         guard let client = SSL_new(context), let server = SSL_new(server.context), BIO_new_bio_pair(&near, 0, &far, 0) == 1 else {
-            throw MintedCertificates.Failure(what: "no SSL")
+            throw MintedCertificates.Failure(message: "no SSL")
         }
         self.client = client
         self.server = server
@@ -67,7 +67,7 @@ final class TLSConversation {
     }
 
     deinit {
-        // OpenSSL takes a session whose connection ended without close_notify for a bad one.
+        // Without close_notify, OpenSSL marks the session as not resumable.
         SSL_set_shutdown(client, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
         SSL_set_shutdown(server, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN)
         SSL_free(client)
@@ -89,7 +89,7 @@ final class TLSConversation {
 
     var isResumed: Bool { SSL_session_reused(client) == 1 }
 
-    /// The session as libcurl would keep it. The caller frees it.
+    /// The TLS session as libcurl would store it. The caller frees it.
     func takeSession() -> OpaquePointer? { SSL_get1_session(client) }
 
     var rawClient: UnsafeMutableRawPointer { UnsafeMutableRawPointer(client) }
@@ -99,13 +99,13 @@ private func SSL_CTX_set_session_cache_mode(_ context: OpaquePointer) {
     SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE), nil)
 }
 
-/// What came of a connection.
+/// The result of a connection.
 enum Outcome: Equatable {
     case accepted
     case refused(HTTPSessionError.Code)
 }
 
-/// Connects to a server that shows `chain`, and says what came of it. The tests' root is the only authority.
+/// Connects to a server that presents `chain`, and returns the result. The tests' root is the only root.
 func connect(
     _ policy: SecurityPolicy, to chain: String, extra: [String] = [], host: String?, roots: String = "root",
     versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
@@ -125,9 +125,9 @@ func connectWithError(
     let trust = ServerTrust(policy: try PreparedPolicy.of(policy), host: host)
     let conversation = try TLSConversation(TLSServer(chain, extra: extra, versions: versions), trust)
     guard !conversation.isComplete else {
-        guard case .believed? = trust.verdict else { throw MintedCertificates.Failure(what: "connected without a verdict") }
+        guard case .believed? = trust.verdict else { throw MintedCertificates.Failure(message: "connected without a verdict") }
         return nil
     }
-    guard let error = trust.error else { throw MintedCertificates.Failure(what: "refused without an error") }
+    guard let error = trust.error else { throw MintedCertificates.Failure(message: "refused without an error") }
     return error
 }

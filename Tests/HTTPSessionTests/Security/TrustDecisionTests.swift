@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// The decision table, row by row, without a handshake.
+/// The decision table of trust, row by row, without a handshake.
 @Suite struct TrustDecisionTests {
     static func certificate(_ name: String) throws -> Certificate {
         Certificate(
@@ -13,13 +13,13 @@ import Testing
                 keyDigest: Data((name + String(repeating: ".", count: 32)).utf8.prefix(32))))
     }
 
-    /// A server with the certificates leaf, intermediate, root, of which it sends the first two.
+    /// The facts about a server with the certificates leaf, intermediate and root, of which it sends the first two.
     static func facts(
         chain: Int32? = nil, anchored: Int32?? = .some(nil), name: Bool? = true, sends: [String] = ["leaf", "intermediate"]
     ) throws -> ChainFacts {
-        let whole = try ["leaf", "intermediate", "root"].map(certificate)
+        let completeChain = try ["leaf", "intermediate", "root"].map(certificate)
         func result(_ code: Int32?) -> Result<[Certificate], ChainError> {
-            code.map { .failure(ChainError(code: $0, text: "code \($0)")) } ?? .success(whole)
+            code.map { .failure(ChainError(code: $0, text: "code \($0)")) } ?? .success(completeChain)
         }
         return ChainFacts(
             presented: try sends.map(certificate), verified: result(chain), anchoredByPins: anchored.map(result),
@@ -28,7 +28,7 @@ import Testing
 
     struct Row: CustomTestStringConvertible, Sendable {
         let number: Int
-        let what: String
+        let label: String
         let mode: SecurityPolicy.PinningMode
         let allows: Bool
         let validates: Bool
@@ -38,15 +38,15 @@ import Testing
         let answer: TrustRefusal?
 
         init(
-            _ number: Int, _ what: String, _ mode: SecurityPolicy.PinningMode, allows: Bool, validates: Bool = true,
+            _ number: Int, _ label: String, _ mode: SecurityPolicy.PinningMode, allows: Bool, validates: Bool = true,
             host: String? = "a.test", pins: [String] = [], _ answer: TrustRefusal?,
             _ facts: @escaping @Sendable () throws -> ChainFacts = { try TrustDecisionTests.facts() }
         ) {
-            (self.number, self.what, self.mode, self.allows, self.validates) = (number, what, mode, allows, validates)
+            (self.number, self.label, self.mode, self.allows, self.validates) = (number, label, mode, allows, validates)
             (self.host, self.pins, self.facts, self.answer) = (host, pins, facts, answer)
         }
 
-        var testDescription: String { "row \(number): \(what)" }
+        var testDescription: String { "row \(number): \(label)" }
     }
 
     private static let expired = TrustRefusal.chain(ChainError(code: 10, text: "code 10"))
@@ -54,13 +54,13 @@ import Testing
 
     static let rows: [Row] = [
         Row(1, "no pinning cannot prove a name", .none, allows: true, .pinsNeeded),
-        Row(1, "pins that are not used prove none either", .none, allows: true, pins: ["leaf"], .pinsNeeded),
+        Row(1, "pins without a pinning mode cannot prove it either", .none, allows: true, pins: ["leaf"], .pinsNeeded),
         Row(2, "keys to be pinned, none given", .publicKey, allows: true, .pinsNeeded),
         Row(2, "certificates to be pinned, none given", .certificate, allows: true, .pinsNeeded),
         Row(3, "a valid chain and name", .none, allows: false, nil),
         Row(3, "an expired chain", .none, allows: false, expired) { try facts(chain: 10) },
         Row(3, "a wrong name", .none, allows: false, .name) { try facts(name: false) },
-        Row(3, "a wrong name that nobody validates", .none, allows: false, validates: false, nil) { try facts(name: false) },
+        Row(3, "a wrong name without name validation", .none, allows: false, validates: false, nil) { try facts(name: false) },
         Row(3, "no name known", .none, allows: false, host: nil, nil) { try facts(name: nil) },
         Row(3, "a host whose name was not compared", .none, allows: false, .name) { try facts(name: nil) },
         Row(4, "nothing validated", .none, allows: true, validates: false, nil) { try facts(chain: 20, name: false) },
@@ -82,7 +82,7 @@ import Testing
             try facts(name: false)
         },
         Row(6, "an anchored chain without a pinned certificate", .certificate, allows: true, pins: ["other"], .pins),
-        Row(6, "an anchor that nobody looked for", .certificate, allows: true, pins: ["leaf"], .pins) {
+        Row(6, "a chain that was not verified against the pins", .certificate, allows: true, pins: ["leaf"], .pins) {
             try facts(anchored: Int32??.none)
         },
         Row(7, "no certificate pinned", .certificate, allows: false, .nothingPinned),
@@ -103,7 +103,7 @@ import Testing
         Row(9, "the leaf's key and a wrong name", .publicKey, allows: true, pins: ["leaf"], .name) {
             try facts(chain: 20, name: false)
         },
-        Row(9, "a wrong name that nobody validates", .publicKey, allows: true, validates: false, pins: ["leaf"], nil) {
+        Row(9, "a wrong name without name validation", .publicKey, allows: true, validates: false, pins: ["leaf"], nil) {
             try facts(chain: 20, name: false)
         },
         Row(10, "no key pinned", .publicKey, allows: false, .nothingPinned),
@@ -112,14 +112,14 @@ import Testing
         Row(0, "no certificate at all", .none, allows: true, validates: false, .noCertificate) { try facts(sends: []) },
     ]
 
-    @Test(arguments: rows) func `the table answers`(_ row: Row) throws {
+    @Test(arguments: rows) func `each row of the trust decision table holds`(_ row: Row) throws {
         var policy = SecurityPolicy(pinningMode: row.mode, pinnedCertificates: Set(try row.pins.map(Self.certificate)))
         policy.allowsInvalidCertificates = row.allows
         policy.validatesDomainName = row.validates
         #expect(answer(policy, row.host, try row.facts()) == row.answer)
     }
 
-    @Test func `every row of the table is there`() {
+    @Test func `every row of the trust decision table has a test`() {
         #expect(Set(Self.rows.map(\.number)).isSuperset(of: 1...10))
     }
 
@@ -141,7 +141,7 @@ import Testing
         return policy
     }
 
-    @Test func `host pins take any certificate of the verified chain`() throws {
+    @Test func `host pins match any certificate of the verified chain`() throws {
         for name in ["leaf", "intermediate", "root"] {
             #expect(answer(try pinned("a.test", name), "a.test", try Self.facts()) == nil)
         }
@@ -149,22 +149,22 @@ import Testing
         #expect(answer(try pinned("a.test", "other"), "a.test", try Self.facts(sends: ["leaf", "other"])) == refusal)
     }
 
-    @Test func `host pins of other hosts say nothing`() throws {
+    @Test func `host pins of other hosts have no effect`() throws {
         #expect(answer(try pinned("b.test", "other"), "a.test", try Self.facts()) == nil)
         #expect(answer(try pinned("*.test", "other"), "a.b.test", try Self.facts()) == nil)
     }
 
-    @Test func `a backup pin is as good as the first`() throws {
+    @Test func `a backup pin matches like the first pin`() throws {
         #expect(answer(try pinned("a.test", "old", "leaf"), "a.test", try Self.facts()) == nil)
     }
 
-    @Test func `the pins of all patterns for a host count together`() throws {
+    @Test func `the pins of all patterns that match a host are combined`() throws {
         var policy = try pinned("a.test", "old")
         policy.hostPins += try pinned("**.test", "root").hostPins
         #expect(answer(policy, "a.test", try Self.facts()) == nil)
     }
 
-    @Test func `where invalid chains are allowed a host pin is of the server's own key, and the name counts`() throws {
+    @Test func `if invalid chains are allowed a host pin must match the server's own key, and the name must match`() throws {
         let invalid = try Self.facts(chain: 20, anchored: nil)
         #expect(answer(try pinned("a.test", "leaf", allows: true), "a.test", invalid) == nil)
         let refusal = TrustRefusal.hostPins([try HostPattern("a.test")])
@@ -173,7 +173,7 @@ import Testing
         #expect(answer(try pinned("b.test", "leaf", allows: true), "a.test", invalid) == .pinsNeeded)
     }
 
-    @Test func `whatever the policy, an answer is never yes for facts that nobody collected`() throws {
+    @Test func `no policy accepts a server whose chain was not verified`() throws {
         let own = try Self.certificate("leaf")
         for mode in SecurityPolicy.PinningMode.allCases {
             let policy = SecurityPolicy(pinningMode: mode, pinnedCertificates: [own])

@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// A plain server whose first connection hears nothing after its first response: the kernel drops what comes, and acknowledges nothing.
-/// Then it sends a response that nobody asked for. On every other connection it answers `right` to each request.
+/// A plain server whose first connection receives nothing after its first response: the kernel drops the client's segments and
+/// acknowledges none. Then the server sends a surplus response. On all other connections it answers `right` to each request.
 final class DeafServer: Sendable {
     private let listener: LoopbackListener
     private let mayTalk = DispatchSemaphore(value: 0)
@@ -25,15 +25,15 @@ final class DeafServer: Sendable {
 
     func url() throws -> URL { try listener.url() }
 
-    /// Sends the response that nobody asked for.
+    /// Sends the surplus response.
     func talk() { mayTalk.signal() }
 
-    /// Attaches a filter that keeps no byte of any segment (SO_ATTACH_FILTER, socket(7)).
+    /// Attaches a filter that accepts no byte of any segment (SO_ATTACH_FILTER, socket(7)).
     private static func dropSegments(of client: Int32) -> Bool {
         // struct sock_filter: BPF_RET | BPF_K, and 0 bytes.
         var instruction: (UInt16, UInt8, UInt8, UInt32) = (0x06, 0, 0, 0)
         return withUnsafeMutableBytes(of: &instruction) { instruction in
-            // struct sock_fprog: the length, and where the instructions are.
+            // struct sock_fprog: the number of instructions, and a pointer to them.
             var program: (UInt16, UnsafeMutableRawPointer?) = (1, instruction.baseAddress)
             return setsockopt(client, SOL_SOCKET, 26, &program, socklen_t(MemoryLayout.size(ofValue: program))) == 0
         }

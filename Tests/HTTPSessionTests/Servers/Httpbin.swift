@@ -2,22 +2,22 @@ import Foundation
 import Glibc
 import NetworkLab
 
-/// httpbin on loopback: Debian's package, served by werkzeug over HTTP/1.1. It ends with this value, and with the test process however
-/// that ends.
+/// httpbin on loopback: Debian's package, served by werkzeug over HTTP/1.1. The process ends with this value, and also if the
+/// test process is killed.
 final class Httpbin: Sendable {
-    /// One for the whole run, started at first use.
+    /// One server for the test process, started at first use.
     static let shared = Result { try Httpbin() }
 
-    /// There where the package is.
+    /// The file by which the package is found.
     static let program = "/usr/lib/python3/dist-packages/httpbin/core.py"
 
     /// The port on 127.0.0.1.
     let port: UInt16
     private let program: Program
 
-    /// Starts one.
+    /// Starts a server.
     init() throws {
-        // Debian's packages are for Debian's own Python. Port 0: the kernel chooses, and the first line says what.
+        // Debian's packages are made for Debian's Python. With port 0 the kernel chooses a port, which the first line reports.
         let program = try Program(["/usr/bin/python3", "-c", script], environment: ["PYTHONPATH": nil, "PYTHONHOME": nil])
         let line = try program.nextLine(within: .seconds(60)) { $0.hasPrefix("port ") }
         guard let port = UInt16(line.dropFirst(5)) else { throw LabError("httpbin: \(line)") }

@@ -1,12 +1,13 @@
 import Foundation
 import Glibc
 
-/// A listening socket of 127.0.0.1 whose connections get a thread each. Connections end with their clients.
+/// A listening socket on 127.0.0.1 with a thread for each connection. A connection ends when its client closes it.
 final class LoopbackListener: Sendable {
     let port: UInt16
     private let listener: Int32
 
-    /// Calls `serve` with each connection and its number, from 1; the connection is closed when it returns. Throws if there is no socket.
+    /// Calls `serve` with each connection and its number, starting with 1; the connection is closed when `serve` returns. Throws
+    /// if the socket cannot be opened.
     init(serve: @escaping @Sendable (_ client: Int32, _ number: Int) -> Void) throws {
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
@@ -35,7 +36,7 @@ final class LoopbackListener: Sendable {
         }
     }
 
-    // The thread that accepts closes the socket.
+    // The accepting thread closes the socket.
     deinit { shutdown(listener, Int32(SHUT_RDWR)) }
 
     func url(_ path: String = "") throws -> URL {
@@ -45,7 +46,7 @@ final class LoopbackListener: Sendable {
 
     /// Sends a response with this body.
     ///
-    /// - Returns: whether the client was there.
+    /// - Returns: whether the response could be sent.
     @discardableResult
     static func respond(_ body: some StringProtocol, to client: Int32) -> Bool {
         let bytes = Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8)

@@ -3,43 +3,43 @@ import Glibc
 import HTTPSessionTestKit
 import NetworkLab
 
-/// nginx on loopback, unprivileged, with everything it writes in a directory of its own. It ends with this value, and with the test
-/// process however that ends.
+/// nginx on loopback, unprivileged, with a directory of its own for all files. The process ends with this value, and also if the
+/// test process is killed.
 ///
-/// | target | what it is |
+/// | target | content |
 /// |---|---|
 /// | `/1k` | 1,024 bytes, the pattern of ``StubBody/pattern(_:)`` |
-/// | `/1m`, `/16m` | the same with as many bytes; ranges, ETag and Last-Modified as nginx has them |
+/// | `/1m`, `/16m` | the same pattern with as many bytes; ranges, ETag and Last-Modified by nginx |
 /// | `/huge` | 2 GiB of zeros (a sparse file) |
-/// | `/text` | 100,000 bytes of text/plain, gzipped for whoever accepts that |
-/// | `/compressed` | a line of text, gzipped for whoever accepts that, and so without a length; it reads no body |
-/// | `/slow/NAME?rate=10k` | one of these at so many bytes a second |
-/// | `/sink` | takes any body and answers 200 when it has it |
+/// | `/text` | 100,000 bytes of text/plain, gzipped if the client accepts gzip |
+/// | `/compressed` | a line of text without Content-Length, gzipped if the client accepts gzip; the request body is not read |
+/// | `/slow/NAME?rate=10k` | one of these files at the given number of bytes per second |
+/// | `/sink` | reads any body and then answers 200 |
 /// | `/status/204`, `/status/404`, `/status/503` | that status |
 /// | `/redirect/307?to=TARGET` | 301, 302, 303, 307 or 308 to the target |
 /// | `/echo-headers` | method, protocol and some fields of the request, a line each |
 final class Nginx: Sendable {
-    /// One for the whole run, started at first use.
+    /// One server for the test process, started at first use.
     static let shared = Result { try Nginx() }
 
-    /// There where the package is.
+    /// The file by which the program is found.
     static let program = "/usr/sbin/nginx"
 
-    /// HTTP/1.1 in plain text.
+    /// The port for HTTP/1.1 in plain text.
     let port: UInt16
-    /// TLS 1.2 and 1.3, with HTTP/2 for whoever offers it.
+    /// The port for TLS 1.2 and 1.3, with HTTP/2 if the client offers it.
     let tlsPort: UInt16
-    /// HTTP/2 in plain text, for those who know beforehand (RFC 9113 section 3.3).
+    /// The port for HTTP/2 in plain text with prior knowledge (RFC 9113 section 3.3).
     let priorPort: UInt16
-    /// Its certificate, which is its own root too: localhost, 127.0.0.1, ::1 and its address.
+    /// The certificate, which is also its own root: localhost, 127.0.0.1, ::1 and the server's address.
     let identity: SelfSignedCertificate
-    /// HTTP/1.1 in plain text over a Unix socket.
+    /// The path of a Unix socket with HTTP/1.1 in plain text.
     let unixSocket: String
     private let address: String
     private let folder: ScratchDirectory
     private let program: Program
 
-    /// Starts one on a lab host, or in the test's own network, at a numeric address there.
+    /// Starts nginx on a lab host, or in the test's own network, at a numeric address of that network.
     init(on host: LabHost? = nil, address: String = "127.0.0.1") throws {
         self.address = address
         folder = try ScratchDirectory()
@@ -49,7 +49,7 @@ final class Nginx: Sendable {
         try Data(identity.privateKey.utf8).write(to: URL(fileURLWithPath: folder.file("key")))
         try Nginx.writeFiles(to: folder.file("files"))
 
-        // Somebody else may take a port between the kernel's choice and nginx's bind.
+        // Another process may take a port between the kernel's choice and nginx's bind.
         var attempt = 0
         while true {
             attempt += 1
@@ -59,7 +59,7 @@ final class Nginx: Sendable {
             let program = try Program(
                 ["/usr/sbin/nginx", "-p", folder.path, "-c", folder.file("nginx.conf"), "-e", folder.file("early.log")], on: host)
             do {
-                // Its sockets are open by then.
+                // nginx's sockets are open when it logs this line.
                 _ = try program.nextLine { $0.contains("using the \"epoll\"") }
                 (self.program, port, tlsPort, priorPort) = (program, ports[0], ports[1], ports[2])
                 return
@@ -72,13 +72,13 @@ final class Nginx: Sendable {
         }
     }
 
-    /// The URL of a target, in plain text.
+    /// The URL of a target for HTTP/1.1 in plain text.
     func url(_ target: String) throws -> URL { try url("http", port, target) }
 
-    /// The URL of a target, encrypted.
+    /// The URL of a target for TLS.
     func tlsURL(_ target: String) throws -> URL { try url("https", tlsPort, target) }
 
-    /// The URL of a target, in plain text by HTTP/2.
+    /// The URL of a target for HTTP/2 in plain text.
     func priorURL(_ target: String) throws -> URL { try url("http", priorPort, target) }
 
     /// The bytes of `/1k`, `/1m` and `/16m`.
@@ -100,7 +100,7 @@ final class Nginx: Sendable {
         let mebibyte = pattern(1 << 20)
         try write(mebibyte.prefix(1024), "1k")
         try write(mebibyte, "1m")
-        // The pattern has no period that would fit into a mebibyte, so the longer file is made whole.
+        // The pattern's period does not divide a mebibyte, so the longer file cannot be made of copies.
         try write(pattern(1 << 24), "16m")
         try write(Data(String(repeating: "all work and no play\n", count: 100_000 / 21 + 1).utf8).prefix(100_000), "text")
         try write(Data(), "huge")
@@ -180,7 +180,7 @@ final class Nginx: Sendable {
     }
 }
 
-/// A TCP port that was free a moment ago.
+/// A TCP port that was free when it was checked.
 private func freePort(_ address: String) throws -> UInt16 {
     let server = try TestServer(at: .ip(address, port: 0)) { _ in StubResponse() }
     defer { server.stop() }

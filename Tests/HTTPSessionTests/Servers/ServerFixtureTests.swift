@@ -4,10 +4,10 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// That the servers that the other tests rely on do what their descriptions say, asked by curl(1).
+/// The servers that other tests rely on behave as documented, checked with curl(1).
 @Suite(.timeLimit(.minutes(20)))
 struct ServerFixtureTests {
-    /// The output of curl, which ends with a line of the status and the protocol's version.
+    /// The output of curl, whose last line has the status and the protocol version.
     private func curl(_ arguments: [String]) throws -> String {
         let program = try Program(
             [
@@ -19,7 +19,7 @@ struct ServerFixtureTests {
         return program.output
     }
 
-    @Test(.requires(Nginx.program)) func `nginx serves files, slowly, gzipped and in parts`() throws {
+    @Test(.requires(Nginx.program)) func `nginx serves files, ranges, rate-limited and gzipped responses`() throws {
         let nginx = try Nginx.shared.get()
         let folder = try ScratchDirectory()
         #expect(try curl(["-o", folder.file("a"), nginx.url("/1k").absoluteString]) == "\n200 1.1")
@@ -35,7 +35,7 @@ struct ServerFixtureTests {
         #expect(FileManager.default.contents(atPath: folder.file("a"))?.count == 100_000)
     }
 
-    @Test(.requires(Nginx.program)) func `nginx speaks HTTP/2, and over a Unix socket`() throws {
+    @Test(.requires(Nginx.program)) func `nginx serves HTTP/2 and a Unix socket`() throws {
         let nginx = try Nginx.shared.get()
         let folder = try ScratchDirectory()
         try Data(nginx.identity.certificate.utf8).write(to: URL(fileURLWithPath: folder.file("ca")))
@@ -46,7 +46,7 @@ struct ServerFixtureTests {
         #expect(try curl(["--unix-socket", nginx.unixSocket, "http://localhost/status/204"]) == "\n204 1.1")
     }
 
-    @Test(.requires(Nginx.program)) func `nginx takes bodies and redirects`() throws {
+    @Test(.requires(Nginx.program)) func `nginx accepts request bodies and sends redirects`() throws {
         let nginx = try Nginx.shared.get()
         let folder = try ScratchDirectory()
         try Nginx.pattern(1 << 20).write(to: URL(fileURLWithPath: folder.file("body")))
@@ -55,7 +55,7 @@ struct ServerFixtureTests {
         #expect(redirect.contains("307") && redirect.contains("/1k"))
     }
 
-    @Test(.requires(Httpbin.program)) func `httpbin echoes, challenges and redirects`() throws {
+    @Test(.requires(Httpbin.program)) func `httpbin echoes, sends challenges and redirects`() throws {
         let httpbin = try Httpbin.shared.get()
         #expect(try curl(["-d", "a=b", httpbin.url("/post").absoluteString]).contains(#""a":"b""#))
         #expect(

@@ -3,26 +3,26 @@ import Foundation
 import Glibc
 import Pacing
 
-/// A plain HTTP/1.1 server that answers each request with its path, and sends a complete response that nobody asked for up to
-/// ``maximumDelay`` behind a response on the same connection.
+/// A plain HTTP/1.1 server that answers each request with its path, and sends a surplus response up to ``maximumDelay`` after a
+/// response on the same connection.
 final class SurplusServer: Sendable {
-    /// When the surplus of a response is sent, relative to the next request.
+    /// The time at which the surplus response is sent, relative to the next request.
     enum Timing: CaseIterable, Sendable {
-        /// By a timer, whether or not another request has arrived meanwhile; requests are answered at once.
+        /// By a timer, regardless of further requests; requests are answered immediately.
         case timer
-        /// Before the server reads the next request, as a server does that waits for the end of what it sends.
+        /// Before the server reads the next request, like a server that finishes its writes before it reads.
         case beforeNextRead
     }
 
-    /// Nanoseconds.
+    /// The longest delay of a surplus response, in nanoseconds.
     static let maximumDelay: Int64 = 4_000_000
     private let listener: LoopbackListener
     private let sent = Locked(0)
 
-    /// How many surplus responses were sent.
+    /// The number of surplus responses sent.
     var surplusCount: Int { sent.withLock { $0 } }
 
-    /// One of `interval` responses, drawn at random, has a surplus. Throws if there is no socket.
+    /// Sends a surplus response after one of `interval` responses, chosen at random. Throws if the socket cannot be opened.
     init(_ timing: Timing, every interval: Int, seed: UInt64) throws {
         let sent = sent
         listener = try LoopbackListener { client, number in
@@ -47,7 +47,7 @@ final class SurplusServer: Sendable {
             while serve(noteSurplus) {}
         }
 
-        /// Reads what has come, and answers it.
+        /// Reads the received bytes and answers the requests in them.
         private mutating func serve(_ noteSurplus: @escaping @Sendable () -> Void) -> Bool {
             var buffer = [UInt8](repeating: 0, count: 4_096)
             let count = recv(client, &buffer, buffer.count, 0)
@@ -62,7 +62,7 @@ final class SurplusServer: Sendable {
                 let delay = Int64.random(in: 0...SurplusServer.maximumDelay, using: &random)
                 switch timing {
                 case .timer:
-                    // The descriptor lasts until its surplus is sent, whatever becomes of the conversation.
+                    // The duplicate descriptor stays open until the surplus response is sent, even if the conversation ends.
                     let client = dup(client)
                     Thread.detachNewThread {
                         usleep(UInt32(delay / 1_000))

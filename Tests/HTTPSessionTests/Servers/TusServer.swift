@@ -3,13 +3,13 @@ import HTTPSession
 import HTTPTypes
 import NetworkLab
 
-/// tuspyserver from PyPI on loopback, served by uvicorn over HTTP/1.1: somebody else's tus server. It ends with this value, and with the
-/// test process however that ends.
+/// tuspyserver from PyPI on loopback, served by uvicorn over HTTP/1.1: an independent tus server. The process ends with this
+/// value, and also if the test process is killed.
 final class TusServer: Sendable {
-    /// There where `scripts/setup test` puts Python's packages for the tests.
+    /// The directory in which `scripts/setup test` installs Python packages for the tests.
     static let packages = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appending(path: ".build/python").path
-    /// There where the package is.
+    /// The file by which the package is found.
     static let program = packages + "/tuspyserver/__init__.py"
 
     /// The port on 127.0.0.1.
@@ -17,7 +17,7 @@ final class TusServer: Sendable {
     private let folder: ScratchDirectory
     private let program: Program
 
-    /// Starts one, at a port of its own choice or at that of an earlier one, whose files it finds again in the same folder.
+    /// Starts a server on a port of its choice, or on the port of an earlier server whose files it serves from the same folder.
     init(in folder: ScratchDirectory, port: UInt16 = 0) throws {
         self.folder = folder
         program = try Program(
@@ -28,13 +28,13 @@ final class TusServer: Sendable {
         self.port = port
     }
 
-    /// The address that makes uploads.
+    /// The URL that creates uploads.
     func url() throws -> URL {
         guard let url = URL(string: "http://127.0.0.1:\(port)/files/") else { throw LabError("no URL") }
         return url
     }
 
-    /// How much its only upload has, by its own word.
+    /// The offset of the server's only upload, as the server reports it.
     func offset(through session: HTTPSessionManager) async throws -> Int64 {
         guard let id = folder.names.first(where: { !$0.contains(".") }), let version = HTTPField.Name("Tus-Resumable"),
             let offset = HTTPField.Name("Upload-Offset")
@@ -43,7 +43,7 @@ final class TusServer: Sendable {
         return Int64(try await session.dataTask(for: request).response.httpResponse.headerFields[offset] ?? "") ?? 0
     }
 
-    /// What it has of an upload.
+    /// The bytes of an upload that the server has stored.
     func contents(of id: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: folder.file(id))) }
 }
 

@@ -8,8 +8,8 @@ import Testing
 
 @testable import Reachability
 
-/// Cellular, expensive and constrained networks, as a monitor tells of them. The monitor watches an empty network, where nothing
-/// happens, and is told paths by the test.
+/// Requests over cellular, expensive and constrained networks, as a path monitor reports them. The monitor watches an empty
+/// network namespace, in which nothing changes; the tests publish the paths.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct AllowedNetworkTests {
     private let monitor: PathMonitor
     private let host: LabHost
@@ -21,20 +21,21 @@ import Testing
         _ = await monitor.firstPath()
     }
 
-    private func tell(_ type: InterfaceType, isExpensive: Bool = false, isConstrained: Bool = false, below: InterfaceType? = nil)
-    {
+    private func publish(
+        _ type: InterfaceType, isExpensive: Bool = false, isConstrained: Bool = false, below: InterfaceType? = nil
+    ) {
         func interface(_ name: String, _ type: InterfaceType) -> NetworkInterface {
             NetworkInterface(
                 name: name, index: 2, type: type, isVirtual: false, isExpensive: isExpensive, level: .routable, addresses: [])
         }
         let top = interface("up0", type)
-        tell(
+        publish(
             NetworkPath(
                 status: .satisfied, interface: top, interfaceV4: top, underlying: below.map { interface("low0", $0) },
                 isExpensive: isExpensive, isConstrained: isConstrained))
     }
 
-    private func tell(_ path: NetworkPath) {
+    private func publish(_ path: NetworkPath) {
         monitor.core.paths.publish(
             PathUpdate(
                 path: path, reasons: [], isInitial: false, coalescedEventCount: 0,
@@ -58,27 +59,29 @@ import Testing
         return request
     }
 
-    @Test func `the metrics say what the network was like when the transaction began`() async throws {
+    @Test func `metrics record whether the network was cellular, expensive or constrained when a transaction began`()
+        async throws
+    {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try session(server.port)
         func network() async throws -> [Bool?] {
             let metrics = try await session.dataTask(for: request(server)).response.metrics
             return metrics.transactions.flatMap { [$0.isCellular, $0.isExpensive, $0.isConstrained] }
         }
-        tell(.cellular, isExpensive: true)
+        publish(.cellular, isExpensive: true)
         #expect(try await network() == [true, true, false])
-        tell(.wifi, isConstrained: true)
+        publish(.wifi, isConstrained: true)
         #expect(try await network() == [false, false, true])
-        // This machine itself is reached over none of them, and without a path nobody knows.
+        // The loopback address is on none of these networks, and without a path the values are unknown.
         let local = try await session.dataTask(for: TransferRequest(url: server.url())).response.metrics.transactions
         #expect(local.map(\.isCellular) == [nil] && local.map(\.isExpensive) == [nil] && local.map(\.isConstrained) == [nil])
-        tell(NetworkPath(status: .unsatisfied))
+        publish(NetworkPath(status: .unsatisfied))
         #expect(try await network() == [nil, nil, nil])
     }
 
-    @Test func `a cellular network is used unless the session or the request says no`() async throws {
+    @Test func `a cellular network is used unless the session or the request refuses it`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
-        tell(.cellular, isExpensive: true)
+        publish(.cellular, isExpensive: true)
         let anyway = try session(server.port)
         #expect(try await anyway.dataTask(for: request(server)).response.data == Data("x".utf8))
         let error = await failure(anyway.dataTask(for: try request(server) { $0.allowsCellularAccess = false }))
@@ -87,104 +90,105 @@ import Testing
         let sparing = try session(server.port) { $0.allowsCellularAccess = false }
         #expect(await failure(sparing.dataTask(for: try request(server)))?.code == .networkNotAllowed)
         #expect(try await sparing.dataTask(for: request(server) { $0.allowsCellularAccess = true }).response.statusCode == 200)
-        // A tunnel is as cellular as what carries it.
-        tell(.tunnel, below: .cellular)
+        // A tunnel over a cellular interface counts as cellular.
+        publish(.tunnel, below: .cellular)
         #expect(await failure(sparing.dataTask(for: try request(server)))?.code == .networkNotAllowed)
-        // Each request is judged by the network of its moment.
-        tell(.wifi)
+        // Each request is checked against the network at the time of that request.
+        publish(.wifi)
         #expect(try await sparing.dataTask(for: request(server)).response.statusCode == 200)
         #expect(server.requests.count == 3)
     }
 
-    @Test func `so are expensive and constrained ones`() async throws {
+    @Test func `expensive and constrained networks are used unless the session or the request refuses them`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let sparing = try session(server.port) { $0.allowsExpensiveAccess = false }
         let gentle = try session(server.port) { $0.allowsConstrainedAccess = false }
-        tell(.usb, isExpensive: true)
+        publish(.usb, isExpensive: true)
         #expect(await failure(sparing.dataTask(for: try request(server)))?.code == .networkNotAllowed)
         #expect(try await sparing.dataTask(for: request(server) { $0.allowsExpensiveAccess = true }).response.statusCode == 200)
         #expect(try await gentle.dataTask(for: request(server)).response.statusCode == 200)
-        tell(.wifi, isConstrained: true)
+        publish(.wifi, isConstrained: true)
         #expect(await failure(gentle.dataTask(for: try request(server)))?.code == .networkNotAllowed)
         #expect(try await gentle.dataTask(for: request(server) { $0.allowsConstrainedAccess = true }).response.statusCode == 200)
         #expect(try await sparing.dataTask(for: request(server)).response.statusCode == 200)
         #expect(server.requests.count == 4)
     }
 
-    @Test func `a redirect is judged as it is met`() async throws {
+    @Test func `a redirect is checked against the network at the time of the redirect`() async throws {
         let server = try TestServer { [self] request in
             if request.path == "/" {
-                tell(.cellular)
+                publish(.cellular)
                 return .redirect(to: "/next")
             }
             return StubResponse()
         }
-        tell(.wired)
+        publish(.wired)
         let session = try session(server.port) { $0.allowsCellularAccess = false }
         #expect(await failure(session.dataTask(for: try request(server)))?.code == .networkNotAllowed)
         #expect(server.requests.map(\.path) == ["/"])
     }
 
-    @Test func `who waits for a network waits for one that may be used`() async throws {
+    @Test func `a task that waits for connectivity waits until an allowed network is available`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
-        tell(.cellular)
+        publish(.cellular)
         let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
         let task = session.dataTask(for: try request(server))
         await log.await("waiting for connectivity")
         #expect(task.state == .waitingForConnectivity)
-        // Neither none, nor another of the same kind.
-        tell(NetworkPath(status: .unsatisfied))
-        tell(.tunnel, below: .cellular)
+        // Neither an unsatisfied path nor another cellular one ends the wait.
+        publish(NetworkPath(status: .unsatisfied))
+        publish(.tunnel, below: .cellular)
         let impatient = session.dataTask(for: try request(server) { $0.waitsForConnectivity = false })
         #expect(await failure(impatient)?.code == .networkNotAllowed)
         #expect(server.requests.isEmpty)
-        tell(.wifi)
+        publish(.wifi)
         let response = try await task.response
         #expect(response.data == Data("x".utf8))
         #expect(response.metrics.retryCount == 0)
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
     }
 
-    @Test func `a task that was on its way when the network changed waits for one that may be used`() async throws {
+    @Test func `a running task whose network changes to a refused one waits for an allowed network`() async throws {
         let server = try TestServer { [self] request in
             if request.path == "/" {
-                tell(.cellular)
+                publish(.cellular)
                 return .redirect(to: "/next")
             }
             return StubResponse(body: "x")
         }
-        tell(.wired)
+        publish(.wired)
         let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
         let task = session.dataTask(for: try request(server))
         await log.await("waiting for connectivity")
-        tell(.wifi)
+        publish(.wifi)
         #expect(try await task.response.data == Data("x".utf8))
         #expect(server.requests.map(\.path) == ["/", "/next"])
     }
 
-    @Test func `this machine and what is not known are never held back`() async throws {
+    @Test func `requests to loopback and over an unknown network are never refused`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let none = try session(server.port) {
             ($0.allowsCellularAccess, $0.allowsExpensiveAccess, $0.allowsConstrainedAccess) = (false, false, false)
         }
-        tell(.cellular, isExpensive: true, isConstrained: true)
+        publish(.cellular, isExpensive: true, isConstrained: true)
         #expect(try await none.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 200)
-        tell(NetworkPath(status: .unsatisfied))
+        publish(NetworkPath(status: .unsatisfied))
         #expect(try await none.dataTask(for: request(server)).response.statusCode == 200)
     }
 
-    @Test func `where there is no network, that is why`() async throws {
+    @Test func `without a network the error is notConnected, not cannotConnectToHost`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let port = server.port
         server.stop()
-        tell(NetworkPath(status: .unsatisfied))
+        publish(NetworkPath(status: .unsatisfied))
         let session = try session(port)
         #expect(await failure(session.dataTask(for: try request(server)))?.code == .notConnected)
-        tell(.wired)
+        publish(.wired)
         #expect(await failure(session.dataTask(for: try request(server)))?.code == .cannotConnectToHost)
     }
 
-    /// Two networks of a machine's: by cable to a server at 192.0.2.1, by radio to the same at 198.51.100.1, where the default route goes.
+    /// A client with two networks: by cable to a server at 192.0.2.1, and by radio, the default route, to the same server at
+    /// 198.51.100.1.
     private func twoNetworks() throws -> (client: LabHost, far: LabHost, server: TestServer) {
         let lab = Lab()
         let (client, far) = try (lab.host(), lab.host())
@@ -201,7 +205,7 @@ import Testing
                 addresses: [IPPrefix(try #require(IPAddress(address)), length: 24)])
         }
         let (cable, radio) = try (interface("cable0", 2, .wired, "192.0.2.2"), interface("radio0", 3, .cellular, "198.51.100.2"))
-        tell(
+        publish(
             NetworkPath(
                 status: .satisfied, interface: radio, interfaceV4: radio, isExpensive: true, interfaces: [cable, radio]))
         var options = TestServer.Options()
@@ -210,7 +214,7 @@ import Testing
     }
 
     @Test(arguments: [\SessionConfiguration.allowsCellularAccess, \.allowsExpensiveAccess])
-    func `what counts is the way to the server's own address, whatever the default route is`(
+    func `the route to the server's address decides whether access is allowed, not the default route`(
         _ option: any WritableKeyPath<SessionConfiguration, Bool> & Sendable
     ) async throws {
         let (client, far, server) = try twoNetworks()
@@ -234,13 +238,14 @@ import Testing
         #expect(await failure(try get("198.51.100.1"))?.code == .networkNotAllowed)
         #expect(try await get("both.example").response.metrics.transactions.last?.localAddress == "192.0.2.2")
         #expect(server.requests.count == 2)
-        // A connection that another request may have made is none for this one.
+        // A request that refuses cellular access does not reuse a connection that another request made over it.
         _ = try await get("radio.example") { ($0.allowsCellularAccess, $0.allowsExpensiveAccess) = (true, true) }.response
         #expect(await failure(try get("radio.example"))?.code == .networkNotAllowed)
         #expect(server.requests.count == 3)
     }
 
-    @Test(.requires(Nginx.program)) func `a connection of HTTP/2 that others may use is none for who may not go that way`()
+    @Test(.requires(Nginx.program))
+    func `a request that refuses cellular access does not share another request's HTTP/2 connection`()
         async throws
     {
         let (client, far, _) = try twoNetworks()
@@ -257,7 +262,7 @@ import Testing
         #expect(try await session.dataTask(for: request).response.metrics.transactions.last?.isReusedConnection == true)
     }
 
-    @Test func `a session that is bound to an interface is judged by that one`() async throws {
+    @Test func `a session bound to an interface is checked against that interface`() async throws {
         let (client, far, server) = try twoNetworks()
         defer { withExtendedLifetime(far) {} }
         for (interface, address, isAllowed) in [("cable0", "192.0.2.1", true), ("radio0", "198.51.100.1", false)] {

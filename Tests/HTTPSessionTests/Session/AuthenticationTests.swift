@@ -6,13 +6,13 @@ import HTTPSessionTestKit
 import HTTPTypes
 import Testing
 
-/// RFC 7617.
+/// The value of `Authorization` for Basic (RFC 7617).
 private func basic(_ user: String, _ password: String) -> String {
     "Basic " + Data("\(user):\(password)".utf8).base64EncodedString()
 }
 
-/// Lets those in who know the word, by Basic.
-private func locked(_ realm: String = "r", user: String = "user", password: String = "word") throws -> TestServer {
+/// A server that requires the user and password by Basic.
+private func basicServer(_ realm: String = "r", user: String = "user", password: String = "word") throws -> TestServer {
     try TestServer { request in
         guard request["authorization"] == basic(user, password) else {
             var reply = StubResponse.unauthorized("Basic realm=\"\(realm)\"")
@@ -23,8 +23,8 @@ private func locked(_ realm: String = "r", user: String = "user", password: Stri
     }
 }
 
-/// Lets those in who know the word, by Digest with MD5 and qop=auth (RFC 7616 section 3.4).
-private struct DigestLock: Sendable {
+/// A server's side of Digest with MD5 and qop=auth (RFC 7616 section 3.4).
+private struct DigestServer: Sendable {
     func hash(_ text: String) -> String {
         var digest = [UInt8](repeating: 0, count: 16)
         EVP_Digest(Array(text.utf8), text.utf8.count, &digest, nil, EVP_md5(), nil)
@@ -33,10 +33,10 @@ private struct DigestLock: Sendable {
 
     func reply(to request: ReceivedRequest) -> StubResponse {
         let challenge = #"Digest realm="d", qop="auth", nonce="n0nce", algorithm=MD5, opaque="o""#
-        guard let field = request["authorization"], let said = AuthenticateField.challenges(in: field).first,
-            said.scheme == "Digest"
+        guard let field = request["authorization"], let credentials = AuthenticateField.challenges(in: field).first,
+            credentials.scheme == "Digest"
         else { return .unauthorized(challenge) }
-        func value(_ name: String) -> String { said.parameters[name] ?? "" }
+        func value(_ name: String) -> String { credentials.parameters[name] ?? "" }
         let expected = hash(
             [
                 hash("user:d:word"), value("nonce"), value("nc"), value("cnonce"), value("qop"),
@@ -55,7 +55,7 @@ private struct DigestLock: Sendable {
         })
     }
 
-    @Test func `a server that asks for another realm each time is not answered for ever`() async throws {
+    @Test func `a server that sends a challenge for another realm each time gets a limited number of answers`() async throws {
         let asked = Counter()
         let server = try TestServer { _ in .unauthorized("Basic realm=\"\(asked.add())\"") }
         var parts = try #require(URLComponents(url: server.url(), resolvingAgainstBaseURL: false))
@@ -65,16 +65,16 @@ private struct DigestLock: Sendable {
         #expect(server.requests.count == 21)
     }
 
-    @Test func `without anybody to ask, the challenge is the answer`() async throws {
-        let server = try locked()
+    @Test func `without a challenge handler the 401 is the response`() async throws {
+        let server = try basicServer()
         let response = try await localSession().dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.statusCode == 401)
         #expect(response.data == Data("who are you?".utf8))
         #expect(server.requests.count == 1)
     }
 
-    @Test func `a user and a password in the address are said when asked for`() async throws {
-        let server = try locked(user: "us er", password: "w:o/rd")
+    @Test func `a user and password in the URL are sent after a challenge only`() async throws {
+        let server = try basicServer(user: "us er", password: "w:o/rd")
         let url = try #require(URL(string: "http://us%20er:w%3Ao%2Frd@127.0.0.1:\(server.port)/x"))
         let response = try await localSession().dataTask(for: TransferRequest(url: url)).response
         #expect(response.statusCode == 200)
@@ -83,8 +83,8 @@ private struct DigestLock: Sendable {
         #expect(response.metrics.transactions.map(\.statusCode) == [401, 200])
     }
 
-    @Test func `a handler's credential is used, kept when it was good, and sent with a body`() async throws {
-        let server = try locked()
+    @Test func `a challenge handler's credential is sent with the body again, and stored after it is accepted`() async throws {
+        let server = try basicServer()
         let asked = Counter()
         let store = CredentialStore()
         let session = try HTTPSessionManager(
@@ -99,8 +99,8 @@ private struct DigestLock: Sendable {
         #expect(store[.init(origin: origin, realm: "r", isProxy: false)]?.user == "user")
     }
 
-    @Test func `a credential for one task is asked for again`() async throws {
-        let server = try locked()
+    @Test func `a credential with persistence none is requested from the handler for each task`() async throws {
+        let server = try basicServer()
         let asked = Counter()
         let session = try localSession(
             handlers: answering(Credential(user: "user", password: "word", persistence: .none), asked: asked))
@@ -108,8 +108,8 @@ private struct DigestLock: Sendable {
         #expect(asked.count == 2)
     }
 
-    @Test func `a wrong word is asked about again, with the count of failures, and not kept`() async throws {
-        let server = try locked()
+    @Test func `a wrong password gets another challenge with the count of failures, and is not stored`() async throws {
+        let server = try basicServer()
         let counts = Locked<[Int]>([])
         let handlers = TransferHandlers(challenge: { challenge in
             counts.withLock { $0.append(challenge.previousFailureCount) }
@@ -126,8 +126,8 @@ private struct DigestLock: Sendable {
         #expect(store[.init(origin: origin, realm: "r", isProxy: false)]?.secret == "word")
     }
 
-    @Test func `what is in the address and in the store is tried once each, then the handler is asked`() async throws {
-        let server = try locked()
+    @Test func `credentials of the URL and of the store are sent once each before the handler is called`() async throws {
+        let server = try basicServer()
         let store = CredentialStore()
         let origin = try #require(Origin(server.url()))
         store[.init(origin: origin, realm: "r", isProxy: false)] = Credential(user: "user", password: "old")
@@ -141,7 +141,7 @@ private struct DigestLock: Sendable {
             server.requests.map { $0["authorization"] } == [
                 nil, basic("user", "typo"), basic("user", "old"), basic("user", "word"),
             ])
-        // Monitors hear of each, whoever has the answer.
+        // Monitors are notified of every challenge, whichever source answers it.
         session.finishTasksAndInvalidate()
         #expect(
             await log.awaitInvalidation().filter { $0.hasPrefix("started") || $0.hasPrefix("challenged") } == [
@@ -149,8 +149,11 @@ private struct DigestLock: Sendable {
             ])
     }
 
-    @Test func `a handler may cancel, reject, leave it or misunderstand`() async throws {
-        let server = try locked()
+    @Test
+    func `a challenge handler's cancel or unsuitable credential fails the task, other dispositions return the 401`()
+        async throws
+    {
+        let server = try basicServer()
         func task(_ disposition: TransferHandlers.ChallengeDisposition) throws -> TransferTask {
             try localSession(handlers: TransferHandlers(challenge: { _ in disposition })).dataTask(
                 for: TransferRequest(url: server.url()))
@@ -165,7 +168,7 @@ private struct DigestLock: Sendable {
         #expect(server.requests.allSatisfy { $0["authorization"] == nil })
     }
 
-    @Test func `a rejected scheme gives way to the next`() async throws {
+    @Test func `after a challenge handler rejects a scheme the next scheme is offered`() async throws {
         let server = try TestServer { request in
             request["authorization"] == basic("user", "word")
                 ? StubResponse(body: "in") : .unauthorized("Basic realm=b", "Digest realm=d, nonce=n", "Hoba x=y", "Bearer")
@@ -182,8 +185,8 @@ private struct DigestLock: Sendable {
         #expect(schemes.withLock { $0 } == [.bearer, .digest, .basic])
     }
 
-    @Test func `a handler that never answers has its time`() async throws {
-        let server = try locked()
+    @Test func `a challenge handler that never returns fails the task after the handler timeout`() async throws {
+        let server = try basicServer()
         let handlers = TransferHandlers(challenge: { _ in
             try? await Task.sleep(for: .seconds(3600))
             return .cancel
@@ -192,7 +195,7 @@ private struct DigestLock: Sendable {
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .handlerTimedOut)
     }
 
-    @Test func `a token is said as Bearer`() async throws {
+    @Test func `a credential with a token is sent as Bearer`() async throws {
         let server = try TestServer {
             $0["authorization"] == "Bearer t0ken" ? StubResponse(body: "in") : .unauthorized("Bearer realm=\"x\"")
         }
@@ -200,8 +203,8 @@ private struct DigestLock: Sendable {
         #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("in".utf8))
     }
 
-    @Test func `Digest never sends the word, with and without a body`() async throws {
-        let lock = DigestLock()
+    @Test func `Digest never sends the password, with and without a body`() async throws {
+        let lock = DigestServer()
         let server = try TestServer { lock.reply(to: $0) }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
         #expect(try await session.dataTask(for: TransferRequest(url: server.url("/a?b"))).response.data == Data("GET ".utf8))
@@ -222,8 +225,8 @@ private struct DigestLock: Sendable {
         #expect(server.requests.allSatisfy { !($0["authorization"] ?? "").contains("word") })
     }
 
-    @Test func `a wrong word by Digest is asked about again`() async throws {
-        let lock = DigestLock()
+    @Test func `a wrong Digest password gets another challenge`() async throws {
+        let lock = DigestServer()
         let server = try TestServer { lock.reply(to: $0) }
         let handlers = TransferHandlers(challenge: { challenge in
             challenge.previousFailureCount > 1
@@ -235,7 +238,7 @@ private struct DigestLock: Sendable {
                 == 401)
     }
 
-    @Test func `a credential said to one origin is not said to another`() async throws {
+    @Test func `a credential for one origin is not sent to another after a redirect`() async throws {
         let other = try TestServer(at: .loopbackIPv6) { StubResponse(body: .text($0["authorization"] ?? "-")) }
         let server = try TestServer { request in
             request["authorization"] == nil ? .unauthorized("Basic realm=r") : .redirect(307, to: other.url().absoluteString)
@@ -246,24 +249,24 @@ private struct DigestLock: Sendable {
         #expect(try await localSession().dataTask(for: TransferRequest(url: url)).response.data == Data("-".utf8))
     }
 
-    @Test func `a field that was refused gives way to the handler's credential`() async throws {
-        let server = try locked()
+    @Test func `a refused Authorization field is replaced by the challenge handler's credential`() async throws {
+        let server = try basicServer()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
         let request = TransferRequest(url: server.url(), headerFields: [.authorization: "Bearer expired"])
         #expect(try await session.dataTask(for: request).response.statusCode == 200)
         #expect(server.requests.map { $0.values("authorization") } == [["Bearer expired"], [basic("user", "word")]])
     }
 
-    @Test func `a challenge on the way to a stream and to a file`() async throws {
-        let server = try locked()
+    @Test func `a stream answers an authentication challenge`() async throws {
+        let server = try basicServer()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
         var data = Data()
         for try await chunk in session.streamTask(for: TransferRequest(url: server.url())).chunks { data.append(chunk) }
         #expect(data == Data("GET ".utf8))
     }
 
-    @Test func `what was refused is not said again, whatever the handler says`() async throws {
-        let server = try locked()
+    @Test func `a refused credential is not sent again if the handler returns it again`() async throws {
+        let server = try basicServer()
         let asked = Counter()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "wrong"), asked: asked))
         let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
@@ -272,7 +275,7 @@ private struct DigestLock: Sendable {
         #expect((asked.count, server.requests.count) == (2, 2))
     }
 
-    @Test func `a credential that is refused without another challenge is not kept`() async throws {
+    @Test func `a credential refused without another challenge is not stored`() async throws {
         let server = try TestServer { request in
             request["authorization"] == nil ? .unauthorized("Basic realm=r") : StubResponse(401, body: "no")
         }
@@ -285,7 +288,7 @@ private struct DigestLock: Sendable {
         #expect(store[.init(origin: origin, realm: "r")] == nil)
     }
 
-    @Test func `a challenge whose body does not come whole is answered`() async throws {
+    @Test func `a challenge whose body is truncated is still answered`() async throws {
         let server = try TestServer { request in
             guard request["authorization"] == nil else { return StubResponse(body: "in") }
             return StubResponse(401, fields: ["WWW-Authenticate": "Basic realm=r"], body: .pattern(1_000)).cut(

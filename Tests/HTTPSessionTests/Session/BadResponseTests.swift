@@ -5,7 +5,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// The greatest amount of memory that this process has had, in bytes (proc_pid_status(5)).
+/// The peak memory of this process so far, in bytes (`VmHWM`, proc_pid_status(5)).
 private func peakMemory() throws -> Int {
     let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM") }
@@ -33,17 +33,17 @@ private func peakMemory() throws -> Int {
         #expect(error?.context.statusCode == 200)
     }
 
-    @Test func `a length that promises more than comes is a lost connection`() async throws {
+    @Test func `a Content-Length larger than the received body fails as connectionLost`() async throws {
         #expect(try await error(StubResponse(body: "short").declaredLength(1_000))?.code == .connectionLost)
     }
 
-    @Test func `a length that promises less gives what was promised, and the rest answers nothing`() async throws {
+    @Test func `bytes after a body that exceeds its Content-Length are not taken for the next response`() async throws {
         let server = try TestServer { _ in
             StubResponse(body: "short HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil").declaredLength(5)
         }
         let session = try localSession()
         #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("short".utf8))
-        // Where the rest comes late it is in the next one's way, which then fails: it is no HTTP as it stands here.
+        // If the surplus bytes arrive late, they precede the next response, which then fails because they are not valid HTTP.
         let second = session.dataTask(for: TransferRequest(url: server.url()))
         if let error = await failure(second) {
             #expect(error.code == .badServerResponse)
@@ -52,14 +52,16 @@ private func peakMemory() throws -> Int {
         }
     }
 
-    @Test func `an unasked 101 Switching Protocols is a bad response at once`() async throws {
+    @Test func `an unrequested 101 Switching Protocols fails immediately as badServerResponse`() async throws {
         var reply = StubResponse.raw("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nabc")
         reply.connectionUse = .keepAlive
         let error = try await error(reply) { $0.retryPolicy = .never }
         #expect(error?.code == .badServerResponse && error?.context.statusCode == 101, "\(String(describing: error))")
     }
 
-    @Test(arguments: [" ", "\t"]) func `a first field line that begins with a space is a bad response`(_ space: String)
+    @Test(arguments: [" ", "\t"]) func `a first field line that begins with whitespace fails as badServerResponse`(
+        _ space: String
+    )
         async
         throws
     {
@@ -69,7 +71,7 @@ private func peakMemory() throws -> Int {
         #expect(error?.reason == "the server's response is not valid HTTP", "\(String(describing: error))")
     }
 
-    @Test(arguments: ["-1", "x", ""]) func `a length that is no length`(_ length: String) async throws {
+    @Test(arguments: ["-1", "x", ""]) func `an invalid Content-Length is an error`(_ length: String) async throws {
         var reply = StubResponse(fields: ["Content-Length": "\(length)"], body: "hello")
         reply.framing = .asGiven
         reply = reply.closing()
@@ -77,7 +79,7 @@ private func peakMemory() throws -> Int {
         #expect([.badServerResponse, .responseTooLarge, .connectionLost].contains(code), "\(String(describing: code))")
     }
 
-    @Test func `what is no gzip, and what breaks off within, cannot be decoded`() async throws {
+    @Test func `content that is not in its declared Content-Encoding fails as cannotDecodeContent`() async throws {
         #expect(
             try await error(StubResponse(fields: ["Content-Encoding": "gzip"], body: "no gzip at all"))?.code
                 == .cannotDecodeContent)
@@ -87,14 +89,14 @@ private func peakMemory() throws -> Int {
         #expect(try await error(StubResponse(fields: ["Content-Encoding": "nonsense"], body: "x"))?.code == .cannotDecodeContent)
     }
 
-    @Test func `what is compressed and not as its checksum says cannot be decoded`() async throws {
-        let whole: [UInt8] = [
+    @Test func `gzip content with a wrong checksum fails as cannotDecodeContent`() async throws {
+        let intact: [UInt8] = [
             31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 203, 72, 205, 201, 201, 87, 200, 64, 39, 117, 20, 18, 243, 82, 20, 138, 243, 21, 242,
             243, 16, 44, 0, 152, 2, 135, 89, 44, 0, 0, 0,
         ]
         let text = Data("hello hello hello hello, and so on and so on".utf8)
         let server = try TestServer { request in
-            var bytes = whole
+            var bytes = intact
             if request.path == "/broken" { bytes[bytes.count - 6] ^= 1 }
             return .gzip(.bytes(bytes))
         }
@@ -103,14 +105,15 @@ private func peakMemory() throws -> Int {
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url("/broken"))))?.code == .cannotDecodeContent)
     }
 
-    @Test(.skippedUnderSanitizers) func `a bomb ends a data task, within bounds`() async throws {
+    @Test(.skippedUnderSanitizers) func `a gzip bomb fails a data task as responseTooLarge with bounded memory`() async throws {
         let before = try peakMemory()
         let error = try await error(.gzipBomb(inflatedBytes: 8 << 30))
         #expect(error?.code == .responseTooLarge)
         #expect(try peakMemory() - before < 1 << 30)
     }
 
-    @Test(.skippedUnderSanitizers) func `a bomb ends a stream that is read, and one that is read late, within bounds`()
+    @Test(.skippedUnderSanitizers)
+    func `a gzip bomb fails a stream as responseTooLarge with bounded memory, even if reading begins late`()
         async throws
     {
         let before = try peakMemory()
@@ -132,7 +135,7 @@ private func peakMemory() throws -> Int {
         #expect(try peakMemory() - before < 1 << 30)
     }
 
-    @Test func `a bomb is a small file, for downloads are not decoded`() async throws {
+    @Test func `a gzip bomb is saved compressed, because downloads are not decoded`() async throws {
         let folder = try ScratchDirectory()
         let server = try TestServer { _ in .gzipBomb(inflatedBytes: 64 << 20) }
         _ = try await localSession().downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url("bomb"))).response
@@ -140,11 +143,11 @@ private func peakMemory() throws -> Int {
         #expect((size?.intValue ?? .max) < 1 << 20)
     }
 
-    @Test func `a bomb that needs no question ends a download, and the rest of one`() async throws {
+    @Test func `a gzip bomb in Transfer-Encoding fails a download, also one that continues a partial file`() async throws {
         let folder = try ScratchDirectory()
         let server = try TestServer { request in
             guard request["range"] == nil else {
-                // Of a file whose first 10 MiB have come as they are.
+                // This range continues a file whose first 10 MiB arrived uncompressed.
                 return StubResponse(
                     206,
                     fields: [
@@ -164,14 +167,14 @@ private func peakMemory() throws -> Int {
         for path in ["/", "/rest"] {
             let task = session.downloadTask(for: TransferRequest(url: server.url(path)), to: .init(folder.url("bomb")))
             let error = await failure(task)
-            // While the file's queue is full, libcurl keeps at most 64 MiB of what it has decoded, and then gives up by itself.
+            // While the file's queue is full, libcurl keeps at most 64 MiB of decoded data, and then fails the transfer itself.
             #expect(error?.code == .responseTooLarge || error?.code == .transferFailed, "\(String(describing: error))")
             #expect(folder.names == [])
         }
         #expect(server.requests.count == 3)
     }
 
-    @Test func `a flood of fields is stemmed`() async throws {
+    @Test func `a response with too many or too large header fields is an error`() async throws {
         #expect(try await error(StubResponse(body: "x").headerFlood(100_000, valueBytes: 1_000))?.code == .badServerResponse)
         #expect(try await error(StubResponse(body: "x").headerFlood(1, valueBytes: 4 << 20)) != nil)
         #expect(try await error(StubResponse(body: "x").headerFlood(100, valueBytes: 1_000)) == nil)
@@ -181,12 +184,12 @@ private func peakMemory() throws -> Int {
         "SSH-2.0-OpenSSH_9.2\r\n", "<html>HTTP/0.9 speaks like this</html>", "220 mail ready\r\n", "\u{1}\u{2}\u{3}",
         "HTTP/1.1 abc OK\r\n\r\n",
     ])
-    func `another protocol is a bad response`(_ text: String) async throws {
+    func `a response of another protocol fails as badServerResponse`(_ text: String) async throws {
         let error = try await error(.raw(.text(text)))
         #expect(error?.code == .badServerResponse, "\(String(describing: error))")
     }
 
-    @Test func `a connection that ends without a word is lost, and not tried again`() async throws {
+    @Test func `a connection closed without a response fails as connectionLost and is not retried`() async throws {
         let server = try TestServer { _ in .none() }
         #expect(await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))?.code == .connectionLost)
         #expect(server.requests.count == 1)
@@ -195,7 +198,7 @@ private func peakMemory() throws -> Int {
         #expect(try await error(StubResponse(body: "x").cut(afterHeadBytes: 20))?.code == .badServerResponse)
     }
 
-    @Test func `interim responses are told and passed over`() async throws {
+    @Test func `interim responses are reported to monitors and do not become the response`() async throws {
         let server = try TestServer { _ in
             StubResponse(body: "x").interim(103, fields: ["Link": "</a>"]).interim(102).interim(103)
         }
@@ -207,19 +210,19 @@ private func peakMemory() throws -> Int {
             await log.awaitInvalidation().filter { $0.hasPrefix("interim") } == ["interim 103", "interim 102", "interim 103"])
     }
 
-    @Test func `interim responses without end are a silent server`() async throws {
+    @Test func `endless interim responses do not extend the request timeout`() async throws {
         let text = String(repeating: "HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n", count: 1_000)
         let server = try TestServer { _ in .raw(StubBody([.bytes(Array(text.utf8)), .wait(.forever)])) }
         let session = try localSession { $0.requestTimeout = .milliseconds(300) }
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .timedOut)
     }
 
-    @Test func `a body without length ends with its connection`() async throws {
+    @Test func `a body without Content-Length ends when the connection closes`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(100_000)).untilClose() }
         #expect(try await localSession().dataTask(for: TransferRequest(url: server.url())).response.data == pattern(100_000))
     }
 
-    @Test func `no body where there is none`() async throws {
+    @Test func `responses to HEAD and with 204 or 304 have no body, and their connection is reused`() async throws {
         let server = try TestServer { request in
             request.method == "HEAD"
                 ? StubResponse(body: .pattern(1_000)) : StubResponse(Int(request.query ?? "") ?? 200, body: "x")
@@ -234,7 +237,7 @@ private func peakMemory() throws -> Int {
         #expect(server.seen.connections == 1)
     }
 
-    @Test func `trailers do not disturb the head`() async throws {
+    @Test func `chunked trailers do not change the response's header fields`() async throws {
         let server = try TestServer { _ in
             StubResponse(body: "x").chunked(trailers: ["X-Late": "1", "Content-Type": "evil/evil"])
         }
@@ -244,7 +247,7 @@ private func peakMemory() throws -> Int {
         #expect(response.head.mediaType == nil)
     }
 
-    @Test func `a second head behind the body changes nothing`() async throws {
+    @Test func `a second response head after the body is ignored`() async throws {
         let server = try TestServer { _ in
             .raw(
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nHTTP/1.1 302 Found: x\r\nLocation: /x\r\n\r\n"
@@ -256,7 +259,7 @@ private func peakMemory() throws -> Int {
         #expect(server.requests.count == 1)
     }
 
-    @Test func `a length beside 204 reserves nothing`() async throws {
+    @Test func `a huge Content-Length with 204 preallocates no file`() async throws {
         let server = try TestServer { _ in .raw("HTTP/1.1 204 No Content\r\nContent-Length: 99999999999999\r\n\r\n") }
         let folder = try ScratchDirectory()
         let file = folder.url("file")
@@ -265,11 +268,12 @@ private func peakMemory() throws -> Int {
         #expect(folder.names.isEmpty)
     }
 
-    @Test func `a bomb whose handler takes its time is too large, not too much for libcurl`() async throws {
+    @Test func `a gzip bomb fails as responseTooLarge, not as a libcurl error, while the response handler is slow`() async throws
+    {
         let server = try TestServer { _ in .gzipBomb(inflatedBytes: 1 << 30) }
         let session = try localSession(
             handlers: TransferHandlers(response: { _ in
-                // What has arrived by then has been decompressed.
+                // Everything received by this time has been decompressed.
                 _ = try? await server.awaitSeen { $0.sentBodyBytes >= 200_000 }
                 return .allow
             }))

@@ -5,7 +5,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Addresses against a session's base (RFC 3986 section 5.2), as AFNetworking documents them.
+/// URLs relative to a session's base URL (RFC 3986 section 5.2), as AFNetworking documents them.
 @Suite(.timeLimit(.minutes(20))) struct BaseURLTests {
     @Test(arguments: [
         ("", "users", "/users"), ("/", "users", "/users"), ("/v1", "users", "/v1/users"), ("/v1/", "users", "/v1/users"),
@@ -13,7 +13,9 @@ import Testing
         ("/v1/", "../up", "/up"), ("/v1", "", "/v1/"), ("/v1.json", "x", "/v1.json/x"), ("/a%20b", "x", "/a%20b/x"),
         ("/v1?key=1", "users", "/v1/users"), ("/v1?key=1", "", "/v1/?key=1"), ("/v1#part", "users", "/v1/users"),
     ])
-    func `an address is relative to the base as if that ended in a slash`(base: String, address: String, target: String)
+    func `a URL is resolved against the base URL as if the base path ended in a slash`(
+        base: String, address: String, target: String
+    )
         async throws
     {
         let server = try TestServer { _ in StubResponse(body: "{}") }
@@ -22,7 +24,7 @@ import Testing
         #expect(server.requests.map(\.target) == [target])
     }
 
-    @Test func `an absolute address stands for itself, and without a base nothing else does`() async throws {
+    @Test func `an absolute URL ignores the base URL, and without a base URL a relative one is invalid`() async throws {
         let server = try TestServer { _ in StubResponse(body: "{}") }
         let session = try HTTPSessionManager(baseURL: "http://127.0.0.1:1/v1", configuration: localConfiguration())
         _ = try await session.get(server.url("/x").absoluteString).response
@@ -31,13 +33,13 @@ import Testing
     }
 
     @Test(arguments: ["", "relative", "ftp://host/", "http://", "http://host\n/"])
-    func `a base that is none is said at once`(_ base: String) {
+    func `an invalid base URL is an error when the session is created`(_ base: String) {
         #expect(throws: HTTPSessionError.self) {
             try HTTPSessionManager(baseURL: base, configuration: localConfiguration())
         }
     }
 
-    @Test func `each method is sent as what it is called`() async throws {
+    @Test func `get, head, delete, post, put and patch send their HTTP method`() async throws {
         let server = try TestServer { _ in StubResponse(body: "{}") }
         let session = try HTTPSessionManager(baseURL: server.origin, configuration: localConfiguration())
         let parameters: Parameters = ["a": 1]

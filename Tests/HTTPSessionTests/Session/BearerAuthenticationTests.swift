@@ -14,25 +14,25 @@ import Testing
             configuration: localConfiguration(), handlers: TransferHandlers(interceptors: [tokens]), monitors: [log])
     }
 
-    /// Believes only `new`.
+    /// A server that accepts only the token `new`.
     private func guarded() throws -> TestServer {
         try TestServer { $0["authorization"] == "Bearer new" ? StubResponse(body: "in") : StubResponse(401, body: "out") }
     }
 
-    @Test func `a token is refreshed once, however many wait for it`() async throws {
+    @Test func `a token is refreshed once for any number of waiting tasks`() async throws {
         let server = try guarded()
         let refreshes = Counter()
-        let (begun, mayEnd) = (Signal(), Signal())
+        let (started, mayEnd) = (Signal(), Signal())
         let tokens = BearerAuthentication(token: "old") { expired in
             #expect(expired == "old")
             refreshes.add()
-            begun.fire()
+            started.fire()
             await mayEnd.wait()
             return "new"
         }
         let session = try session(tokens)
         let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: server.url())) }
-        await begun.wait()
+        await started.wait()
         await log.await("response 401")
         mayEnd.fire()
         for task in tasks { #expect(try await task.string() == "in") }
@@ -41,7 +41,7 @@ import Testing
         #expect(server.requests.count { $0["authorization"] == "Bearer new" } == 20)
     }
 
-    @Test func `without a token the first is fetched, and one that is refused anew stands refused`() async throws {
+    @Test func `without a token the first is fetched, and a token that is refused again yields the 401`() async throws {
         let server = try guarded()
         let tokens = BearerAuthentication { _ in "new" }
         #expect(try await session(tokens).dataTask(for: TransferRequest(url: server.url())).string() == "in")
@@ -51,7 +51,7 @@ import Testing
         #expect(refreshes.count == 2)
     }
 
-    @Test func `a refresh that fails leaves the response, and without a token is an error`() async throws {
+    @Test func `a failed token refresh returns the 401, and without any token is an error`() async throws {
         struct Refused: Error {}
         let server = try guarded()
         let expired = BearerAuthentication(token: "old") { _ in throw Refused() }
@@ -60,24 +60,24 @@ import Testing
         #expect(await failure(try session(none).dataTask(for: TransferRequest(url: server.url())))?.code == .authenticationFailed)
     }
 
-    @Test func `a token is replaced before it expires, and one that cannot be is used to its end`() async throws {
+    @Test func `a token is renewed before it expires, and used until it expires if renewal fails`() async throws {
         let server = try TestServer { StubResponse(body: StubBody(stringLiteral: $0["authorization"] ?? "")) }
-        let (begun, mayEnd) = (Signal(), Signal())
+        let (started, mayEnd) = (Signal(), Signal())
         let fetches = Counter()
-        // Half of its life is over at once: what is said to have been there since long ago.
+        // The token was issued long ago, so half of its lifetime has passed immediately.
         let old = BearerToken("old", expiry: Date().addingTimeInterval(600))
         let tokens = BearerAuthentication(token: old, renewal: TokenRenewal(ahead: .seconds(3_600)), since: .distantPast) {
             expired in
             #expect(expired == old)
             fetches.add()
-            begun.fire()
+            started.fire()
             await mayEnd.wait()
             return BearerToken("new", expiry: Date().addingTimeInterval(36_000))
         }
         let session = try session(tokens)
-        // Nobody waits for what is done in good time.
+        // No request waits for a renewal ahead of expiry.
         for _ in 0..<2 { #expect(try await session.dataTask(for: TransferRequest(url: server.url())).string() == "Bearer old") }
-        await begun.wait()
+        await started.wait()
         mayEnd.fire()
         while tokens.token != "new" { await Task.yield() }
         #expect(try await session.dataTask(for: TransferRequest(url: server.url())).string() == "Bearer new")
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func `a server that refuses every new token does not have them fetched for ever`() async throws {
+    @Test func `a server that refuses every new token causes a limited number of token fetches`() async throws {
         let server = try guarded()
         let fetches = Counter()
         let tokens = BearerAuthentication(renewal: TokenRenewal(maximumCount: 3, period: .seconds(3_600))) { _ in
@@ -100,7 +100,7 @@ import Testing
         let session = try session(tokens)
         for _ in 0..<3 { #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401) }
         #expect(fetches.count == 3)
-        // Without a token that has not expired, the limit is an error.
+        // When no unexpired token exists, reaching the limit is an error.
         let expired = BearerAuthentication(renewal: TokenRenewal(maximumCount: 1, period: .seconds(3_600))) { _ in
             BearerToken("a", expiry: .distantPast)
         }
@@ -129,15 +129,15 @@ import Testing
         #expect(TokenLife(nil, TokenRenewal(), at: now).usable(insteadOf: nil, at: now) == nil)
     }
 
-    @Test func `another is due shortly before, but not in the first half of its life`() {
+    @Test func `token renewal is due shortly before expiry, but not in the first half of the token's lifetime`() {
         for seconds in [nil, 31, 1_000] as [Double?] { #expect(!life(seconds).isDue(at: now)) }
         for seconds in [30, 1] as [Double] { #expect(life(seconds).isDue(at: now)) }
-        // One that lives for ten seconds.
+        // A token with a lifetime of ten seconds.
         #expect([0, 4, 5, 9].map { life(10, since: now).isDue(at: now.addingTimeInterval($0)) } == [false, false, true, true])
         #expect(!TokenLife(nil, TokenRenewal(), at: now).isDue(at: now))
     }
 
-    @Test func `so many fetches are allowed within the period`() {
+    @Test func `the number of token fetches within the period is limited`() {
         var life = TokenLife(nil, TokenRenewal(maximumCount: 2, period: .seconds(30)), at: now)
         let second: Int64 = 1_000_000_000
         #expect([0, 10, 29, 30, 39, 40].map { life.mayFetch(now: $0 * second) } == [true, true, false, true, false, true])

@@ -6,14 +6,14 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Servers that want a certificate, and a handler that is asked which.
+/// Servers that request a client certificate, and a handler that chooses it.
 @Suite(.timeLimit(.minutes(20))) struct ClientCertificateTests {
-    /// What a handler was asked, and what it says.
-    private final class Wallet: Sendable {
+    /// Records the client certificate challenges and answers them.
+    private final class IdentityChooser: Sendable {
         private let questions = Locked<[ClientCertificateChallenge]>([])
         private let answer: @Sendable (Int) async -> ClientCertificateDisposition
 
-        /// `answer` is given the number of the question, from 1 on.
+        /// `answer` receives the number of the challenge, starting with 1.
         init(_ answer: @escaping @Sendable (Int) async -> ClientCertificateDisposition) { self.answer = answer }
 
         var asked: [ClientCertificateChallenge] { questions.withLock { $0 } }
@@ -45,14 +45,14 @@ import Testing
     }
 
     private func session(
-        _ wallet: Wallet, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ chooser: IdentityChooser, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSessionManager {
         let roots = try MintedCertificates.set("root")
         return try localSession(
             {
                 $0.securityPolicy.roots = .given(roots)
                 change(&$0)
-            }, handlers: wallet.handlers)
+            }, handlers: chooser.handlers)
     }
 
     private func request(_ server: TestServer) -> TransferRequest {
@@ -60,63 +60,67 @@ import Testing
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
-    func `a server that wants a certificate gets what the handler chooses, asked once`(
+    func `a server that requires a client certificate gets the handler's choice, asked for once per session`(
         _ version: ServerTLS.Version
     ) async throws {
         let (server, identity) = (try server(version), try identity())
-        let wallet = Wallet { _ in .use(identity) }
-        let session = try session(wallet)
+        let chooser = IdentityChooser { _ in .use(identity) }
+        let session = try session(chooser)
         for _ in 0..<3 { #expect(await failure(session.dataTask(for: request(server))) == nil) }
-        #expect(wallet.asked.map(\.host) == ["127.0.0.1"])
-        #expect(wallet.asked.first?.authorities == [try MintedCertificates.one("client-root").subject])
+        #expect(chooser.asked.map(\.host) == ["127.0.0.1"])
+        #expect(chooser.asked.first?.authorities == [try MintedCertificates.one("client-root").subject])
         #expect(server.requests.map(\.text) == ["said", "said", "said"])
         #expect(server.requests.allSatisfy { $0.tls?.clientCertificate.map { Data($0) } == identity.certificate.derBytes })
-        // What one session has chosen is not another's.
-        let other = Wallet { _ in .cancel }
+        // The choice is not shared with another session.
+        let other = IdentityChooser { _ in .cancel }
         #expect(await failure(try self.session(other).dataTask(for: request(server)))?.code == .clientCertificateRequired)
         #expect(other.asked.count == 1)
     }
 
-    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3]) func `without one the server decides`(_ version: ServerTLS.Version)
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
+    func `without a client certificate the server decides whether the request succeeds`(_ version: ServerTLS.Version)
         async throws
     {
-        let wallet = Wallet { _ in .performDefaultHandling }
+        let chooser = IdentityChooser { _ in .performDefaultHandling }
         let (kind, strict) = (try server(version, .requested), try server(version))
-        #expect(await failure(try session(wallet).dataTask(for: request(kind))) == nil)
+        #expect(await failure(try session(chooser).dataTask(for: request(kind))) == nil)
         #expect(kind.requests.map { $0.tls?.clientCertificate == nil } == [true])
-        #expect(await failure(try session(wallet).dataTask(for: request(strict)))?.code == .clientCertificateRequired)
+        #expect(await failure(try session(chooser).dataTask(for: request(strict)))?.code == .clientCertificateRequired)
         #expect(strict.requests.isEmpty)
-        #expect(wallet.asked.count == 2)
+        #expect(chooser.asked.count == 2)
     }
 
-    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3]) func `an identity that is refused is asked for anew by the next task`(
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
+    func `after a client certificate is rejected the next task asks the handler again`(
         _ version: ServerTLS.Version
     ) async throws {
         let (server, right, wrong) = (try server(version), try identity(), try identity("foreign-leaf"))
-        let wallet = Wallet { $0 == 1 ? .use(wrong) : .use(right) }
-        let session = try session(wallet)
+        let chooser = IdentityChooser { $0 == 1 ? .use(wrong) : .use(right) }
+        let session = try session(chooser)
         #expect(await failure(session.dataTask(for: request(server)))?.code == .clientCertificateRejected)
         #expect(await failure(session.dataTask(for: request(server))) == nil)
-        #expect(wallet.asked.count == 2)
+        #expect(chooser.asked.count == 2)
         #expect(server.requests.count == 1)
     }
 
-    @Test func `nobody is asked for the sake of a server that is not believed, or that wants none`() async throws {
+    @Test func `the client certificate handler is not called for an untrusted server or without a certificate request`()
+        async throws
+    {
         let identity = try identity()
-        let wallet = Wallet { _ in .use(identity) }
+        let chooser = IdentityChooser { _ in .use(identity) }
         let (foreign, plain) = (try server(chain: "foreign-leaf-chain"), try server(.v1_3, .ignored))
-        let error = await failure(try session(wallet).dataTask(for: request(foreign)))
+        let error = await failure(try session(chooser).dataTask(for: request(foreign)))
         #expect(error?.code == .certificateHasUnknownRoot)
-        #expect(await failure(try session(wallet).dataTask(for: request(plain))) == nil)
-        // What is given beforehand is shown unasked.
+        #expect(await failure(try session(chooser).dataTask(for: request(plain))) == nil)
+        // An identity in the configuration is presented without calling the handler.
         let server = try server()
-        #expect(await failure(try session(wallet) { $0.clientIdentity = identity }.dataTask(for: request(server))) == nil)
-        #expect(wallet.asked.isEmpty)
+        #expect(await failure(try session(chooser) { $0.clientIdentity = identity }.dataTask(for: request(server))) == nil)
+        #expect(chooser.asked.isEmpty)
     }
 
-    @Test func `a task's own handler chooses for that task alone`() async throws {
+    @Test func `a task's own client certificate handler chooses for that task only`() async throws {
         let (server, identity) = (try server(), try identity())
-        let (sessions, own) = (Wallet { _ in .cancel }, Wallet { _ in .use(identity) })
+        let (sessions, own) = (IdentityChooser { _ in .cancel }, IdentityChooser { _ in .use(identity) })
         let session = try session(sessions)
         #expect(await failure(session.dataTask(for: request(server), handlers: own.handlers)) == nil)
         #expect(await failure(session.dataTask(for: request(server), handlers: own.handlers)) == nil)
@@ -125,40 +129,42 @@ import Testing
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
-    func `who is asked has no connection and no session that was made without asking`(_ version: ServerTLS.Version) async throws {
+    func `a task with a client certificate handler does not reuse connections or TLS sessions made without one`(
+        _ version: ServerTLS.Version
+    ) async throws {
         var tls = try ServerTLS.minted("leaf-chain")
         (tls.minimumVersion, tls.maximumVersion, tls.clientCertificates) = (version, version, .requested)
         let identity = try identity()
         let server = try TestServer(tls: tls) { _ in StubResponse(body: "x") }
-        let session = try session(Wallet { _ in .cancel })
-        let wallet = Wallet { _ in .use(identity) }
+        let session = try session(IdentityChooser { _ in .cancel })
+        let chooser = IdentityChooser { _ in .use(identity) }
         let url = TransferRequest(url: server.url())
         #expect(await failure(session.dataTask(for: url, handlers: TransferHandlers())) == nil)
-        #expect(await failure(session.dataTask(for: url, handlers: wallet.handlers)) == nil)
+        #expect(await failure(session.dataTask(for: url, handlers: chooser.handlers)) == nil)
         #expect(await failure(session.dataTask(for: url, handlers: TransferHandlers())) == nil)
-        #expect(wallet.asked.map(\.port) == [Int(server.port)])
+        #expect(chooser.asked.map(\.port) == [Int(server.port)])
         #expect(server.requests.map { $0.tls?.clientCertificate != nil } == [false, true, false])
     }
 
-    @Test func `monitors hear that a certificate is asked for, once`() async throws {
+    @Test func `monitors are notified once of a client certificate challenge`() async throws {
         let (server, identity, log) = (try server(), try identity(), EventLog())
         let roots = try MintedCertificates.set("root")
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) },
-            handlers: Wallet { _ in .use(identity) }.handlers, monitors: [log])
+            handlers: IdentityChooser { _ in .use(identity) }.handlers, monitors: [log])
         for _ in 0..<2 { #expect(await failure(session.dataTask(for: request(server))) == nil) }
         session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
         #expect(events.filter { $0.hasPrefix("certificate challenged") } == ["certificate challenged 127.0.0.1"])
     }
 
-    @Test func `a handler that never answers is an error`() async throws {
+    @Test func `a client certificate handler that never returns fails the task after the handler timeout`() async throws {
         let server = try server()
-        let wallet = Wallet { _ in
+        let chooser = IdentityChooser { _ in
             try? await Task.sleep(for: .seconds(3_600))
             return .cancel
         }
-        let session = try session(wallet) { $0.handlerTimeout = .milliseconds(200) }
+        let session = try session(chooser) { $0.handlerTimeout = .milliseconds(200) }
         #expect(await failure(session.dataTask(for: request(server)))?.code == .handlerTimedOut)
     }
 }

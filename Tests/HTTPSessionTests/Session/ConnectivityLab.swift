@@ -4,14 +4,14 @@ import HTTPSessionTestKit
 import NetworkLab
 import Reachability
 
-/// A client with two uplinks to the server's host, on the real kernel. The server is at 203.0.113.9, behind either.
+/// A client with two uplinks to the server's host, on the real kernel. The server is at 203.0.113.9, reachable over both.
 struct ConnectivityLab: Sendable {
     let client: LabHost
     let site: LabHost
     let folder: ScratchDirectory
     let log = EventLog()
 
-    /// Where no route leads to the server yet.
+    /// Creates the hosts without a route to the server.
     init() throws {
         let uplinks = try Uplinks("one", "two")
         (client, site) = (uplinks.client, uplinks.site)
@@ -33,7 +33,7 @@ struct ConnectivityLab: Sendable {
         return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log] + monitors)
     }
 
-    /// A monitor that has a path, or at least knows that there is none.
+    /// Returns a monitor that has a satisfied path, or, without `hasPath`, its first path of any status.
     func settledMonitor(hasPath: Bool = true) async throws -> PathMonitor {
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
         for await update in monitor.updates where update.path.status == .satisfied || !hasPath { break }
@@ -46,12 +46,12 @@ struct ConnectivityLab: Sendable {
         return try TestServer(at: .ip(Uplinks.server, port: 0), options: options, reply: reply)
     }
 
-    /// Packets come on an interface that the route back does not lead over.
+    /// Disables reverse path filtering, so that packets are accepted on an interface that their return route does not use.
     func allowDetours() throws {
         for host in [client, site] { for name in ["all", "one", "two"] { try host.set("ipv4.conf.\(name).rp_filter", "0") } }
     }
 
-    /// A file that can be continued, whose first half alone comes until the gate opens.
+    /// A resumable file whose second half is not sent until the gate opens.
     static func half(_ request: ReceivedRequest, until gate: Gate) -> StubResponse {
         let size: Int64 = 1_000_000
         guard let range = request["range"], let start = Int64(range.dropFirst(6).dropLast()) else {
@@ -66,7 +66,7 @@ struct ConnectivityLab: Sendable {
             body: StubBody([.pattern(from: start, count: size - start)]))
     }
 
-    /// A download of which one half is here, and the other does not come.
+    /// A download that has received one half; the other half does not arrive.
     func halfDownload(_ server: TestServer, over monitor: PathMonitor? = nil) async throws -> TransferTask {
         var monitor = monitor
         if monitor == nil { monitor = try await settledMonitor() }

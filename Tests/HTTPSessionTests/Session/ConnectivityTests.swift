@@ -7,7 +7,7 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// A session's transfers while networks come and go: a client with two uplinks to the server's host, on the real kernel.
+/// A session's transfers while networks appear and disappear: a client with two uplinks to the server's host, on the real kernel.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ConnectivityTests {
     private let lab: ConnectivityLab
     private var client: LabHost { lab.client }
@@ -20,7 +20,7 @@ import Testing
         try lab.route("10.9.1.1")
     }
 
-    @Test func `a task without a network waits for it, counts no try, and goes on when it is there`() async throws {
+    @Test func `a task without a network waits for connectivity, uses no retry and runs when a network appears`() async throws {
         let server = try lab.server { _ in StubResponse(body: "well") }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.retryPolicy = .never }
@@ -37,14 +37,15 @@ import Testing
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
     }
 
-    @Test func `without a carrier the first tasks learn it, and all others of the same server wait with them`() async throws {
+    @Test func `after the carrier is lost all tasks of the same server wait for connectivity, not for TCP timeouts`() async throws
+    {
         let server = try lab.server { _ in StubResponse(body: "well") }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { configuration in
             configuration.retryPolicy = .never
             configuration.maximumConnectionsPerHost = 2
         }
-        // The cable: addresses and routes stay, and TCP would wait for a minute.
+        // The cable is unplugged: addresses and routes stay, and TCP would wait for a minute.
         try site.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let tasks = (0..<50).map { _ in session.dataTask(for: TransferRequest(url: server.url())) }
@@ -60,7 +61,7 @@ import Testing
         #expect(server.seen.peakConnections <= 2)
     }
 
-    @Test func `a download goes on over the interface that takes over`() async throws {
+    @Test func `a download continues over the interface that takes over the default route`() async throws {
         let gate = try Gate()
         let server = try lab.server { ConnectivityLab.half($0, until: gate) }
         let task = try await lab.halfDownload(server)
@@ -72,17 +73,17 @@ import Testing
         gate.open()
     }
 
-    @Test func `what is given up on a link without a carrier does not have the kernel ask for its next hop there`() async throws {
+    @Test func `closing a connection on a link without carrier does not start neighbor discovery on that link`() async throws {
         let gate = try Gate()
         let server = try lab.server { ConnectivityLab.half($0, until: gate) }
         let task = try await lab.halfDownload(server)
-        // Until the server has heard that all has come: its kernel has nothing to say more, nor has the client's.
+        // Wait until all data is acknowledged, so that neither kernel has anything to send.
         while try site.run("ss", "-tnHo", "state", "established").split(separator: "\n").contains(where: {
             $0.split(separator: " ").dropFirst().first != "0"
         }) {}
         try site.ip("link set one down")
         await log.await("waiting for connectivity")
-        // Whoever connects when the link is back would wait for the next question, up to a second.
+        // A connect after the link returns would otherwise wait up to a second for the next neighbor solicitation.
         #expect(try client.ip("neigh show dev one nud incomplete") == "")
         try site.ip("link set one up")
         #expect(try await task.response.metrics.bytesResumed == 500_000)
@@ -90,11 +91,11 @@ import Testing
     }
 
     @Test(.requires(Nginx.program))
-    func `a download over HTTP/2, the first that its session asks for, goes on over a new connection`() async throws {
+    func `a session's first HTTP/2 download continues over a new connection after the carrier returns`() async throws {
         let nginx = try Nginx(on: site, address: Uplinks.server)
         let policy = try SecurityPolicy.trusting(nginx.identity)
         let session = try lab.session(await lab.settledMonitor()) { $0.securityPolicy = policy }
-        // So long that it does not end before the cable is out, however late this test comes to it.
+        // The file is so long that the download cannot end before the carrier is lost, even on a slow machine.
         let request = TransferRequest(url: try nginx.tlsURL("/slow/huge?rate=400k"))
         let task = session.downloadTask(for: request, to: DownloadDestination(folder.url("file")))
         await task.awaitProgress { $0.received > 0 }
@@ -104,23 +105,24 @@ import Testing
         try site.ip("link set one up")
         await log.await("response 206")
         await task.awaitProgress { $0.received > before }
-        // What was given up is told too.
+        // The abandoned transaction is reported too.
         await log.await("transaction 200")
         task.cancel()
         await log.await("failed cancelled")
     }
 
-    /// Packets to the other end of the interface go nowhere, and nobody says so.
-    private func swallow(_ interface: String, _ gateway: String) throws {
+    /// Silently drops packets to the other end of the interface.
+    private func dropPackets(_ interface: String, _ gateway: String) throws {
         try client.ip("neigh replace \(gateway) lladdr 02:00:00:00:00:99 dev \(interface) nud permanent")
     }
 
-    @Test func `an attempt without a connection begins anew over the interface that takes over, and that is no try`() async throws
+    @Test func `an attempt that has no connection yet restarts over the interface that takes over and uses no retry`()
+        async throws
     {
         let server = try lab.server { StubResponse(body: .text($0.method)) }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.retryPolicy = .never }
-        try swallow("one", "10.9.1.1")
+        try dropPackets("one", "10.9.1.1")
         let task = session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
         await log.await("started 1")
         try lab.route("10.9.2.1", metric: 1)
@@ -131,7 +133,7 @@ import Testing
         #expect(server.requests.count == 1)
     }
 
-    @Test func `what cannot be done again is left to TCP when another interface takes over`() async throws {
+    @Test func `a request that cannot be repeated stays on its connection when another interface takes over`() async throws {
         try lab.allowDetours()
         let (file, paid) = (try Gate(), try Gate())
         let server = try lab.server {
@@ -144,7 +146,7 @@ import Testing
         await download.awaitProgress { $0.received == 500_000 }
         try await server.awaitRequests(2)
         try lab.route("10.9.2.1", metric: 1)
-        // The one goes on elsewhere, the other where it was.
+        // The download continues over the other interface, the POST stays on the first.
         #expect(try await download.response.metrics.transactions.last?.localAddress == "10.9.2.2")
         paid.open()
         let response = try await task.response
@@ -153,8 +155,8 @@ import Testing
         file.open()
     }
 
-    @Test func `tries that fail before it is known that the gateway is silent are not counted`() async throws {
-        // Address resolution gives up after a tenth of a second, not after three of them.
+    @Test func `attempts that fail before an unreachable gateway is detected use no retry`() async throws {
+        // Neighbor resolution gives up after a tenth of a second instead of three seconds.
         try client.set("ipv4.neigh.one.retrans_time_ms", "40")
         let count = Counter()
         let server = try lab.server { _ in count.add() <= 6 ? StubResponse(503) : StubResponse(body: "well") }
@@ -166,19 +168,19 @@ import Testing
         let task = session.dataTask(for: TransferRequest(url: server.url()))
         await log.await("waiting for connectivity")
         try site.ip("addr add 10.9.1.1/24 dev one")
-        // All tries are left for what the server does.
+        // All retries are still available for the server's 503 responses.
         let response = try await task.response
         #expect(response.data == Data("well".utf8))
     }
 
-    @Test func `who never tries again waits for a network, and for no connection that was lost`() async throws {
+    @Test func `a task that never retries waits for a network, but fails when its connection is lost`() async throws {
         let gate = try Gate()
         let server = try lab.server { ConnectivityLab.half($0, until: gate) }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.retryPolicy = .never }
         let task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         await task.awaitProgress { $0.received == 500_000 }
-        // Another task has it known that the gateway is silent.
+        // Another task causes the silent gateway to be detected.
         try client.set("ipv4.neigh.one.retrans_time_ms", "40")
         try site.ip("addr del 10.9.1.1/24 dev one")
         try client.ip("neigh flush dev one")
@@ -194,7 +196,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `a download whose address is gone waits for another, and goes on there`() async throws {
+    @Test func `a download whose local address is removed waits for another and continues there`() async throws {
         let gate = try Gate()
         let server = try lab.server { ConnectivityLab.half($0, until: gate) }
         let task = try await lab.halfDownload(server)
@@ -209,7 +211,8 @@ import Testing
         gate.open()
     }
 
-    @Test(arguments: [UploadProtocol.tus, .draft]) func `an upload whose address is gone waits for another, and goes on there`(
+    @Test(arguments: [UploadProtocol.tus, .draft])
+    func `an upload whose local address is removed waits for another and continues there`(
         _ kind: UploadProtocol
     ) async throws {
         let gate = try Gate()
@@ -235,14 +238,15 @@ import Testing
         gate.open()
     }
 
-    @Test func `who does not want to wait hears that there is no network`() async throws {
+    @Test func `a task that does not wait for connectivity fails as notConnected without a network`() async throws {
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.waitsForConnectivity = false }
         try client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
         #expect(await failure(session.dataTask(for: TransferRequest(url: url)))?.code == .notConnected)
-        // So it is where a proxy's name cannot be looked up. A proxy on this machine needs no network to be gone.
+        // The same applies if a proxy's name cannot be resolved. A proxy on this machine fails as a proxy, with or without a
+        // network.
         for (proxy, code) in [
             ("http://proxy.invalid:1", HTTPSessionError.Code.notConnected), ("http://127.0.0.1:1", .proxyFailed),
         ] {
@@ -252,7 +256,7 @@ import Testing
         }
     }
 
-    @Test func `a task that waits can be cancelled, and is stopped by its time`() async throws {
+    @Test func `a task that waits for connectivity can be canceled and ends at its resource timeout`() async throws {
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
         try client.ip("link set one down")
@@ -267,7 +271,7 @@ import Testing
         #expect(await failure(session.dataTask(for: brief))?.code == .timedOut)
     }
 
-    @Test func `a server that refuses is the retry policy's, not the gate's`() async throws {
+    @Test func `a refused connection follows the retry policy and does not wait for connectivity`() async throws {
         let monitor = try await lab.settledMonitor()
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
         let error = await failure(try lab.session(monitor).dataTask(for: TransferRequest(url: url)))
@@ -276,7 +280,7 @@ import Testing
         #expect(!log.names.contains("waiting for connectivity"))
     }
 
-    @Test func `without a default route, servers that have a route are asked, and their words count`() async throws {
+    @Test func `without a default route, servers with a route of their own are contacted and their errors count`() async throws {
         let gate = try Gate()
         let server = try lab.server { ConnectivityLab.half($0, until: gate) }
         let monitor = try await lab.settledMonitor()
@@ -288,7 +292,7 @@ import Testing
         let error = try #require(await failure(session.dataTask(for: TransferRequest(url: url))))
         await log.await("failed \(error.code.rawValue)")
         #expect(!log.names.contains("waiting for connectivity"))
-        // And what goes over that route is left alone.
+        // A transfer over that route is not interrupted.
         let task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
         await task.awaitProgress { $0.received == 500_000 }
         gate.open()
@@ -296,7 +300,7 @@ import Testing
         #expect(response.metrics.transactions.count == 1)
     }
 
-    @Test func `a connection that was idle when the network changed is not used again`() async throws {
+    @Test func `a connection that was idle when the network changed is not reused`() async throws {
         let server = try lab.server { StubResponse(body: .text($0.target)) }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
@@ -305,7 +309,7 @@ import Testing
         #expect(reused.metrics.transactions.last?.isReusedConnection == true)
         try lab.route("10.9.2.1", metric: 1)
         for await update in monitor.updates where update.path.interface?.name == "two" { break }
-        // The session hears of it at about the same moment as this test.
+        // The session receives the update at about the same time as this test.
         var isReused: Bool? = true
         for _ in 0..<100 where isReused == true {
             let response = try await session.dataTask(for: TransferRequest(url: server.url("/3"))).response

@@ -5,9 +5,9 @@ import Testing
 
 @testable import HTTPSession
 
-/// Content-Length and what else frames a response (RFC 9112 section 6.3).
+/// Content-Length and the other ways to frame a response (RFC 9112 section 6.3).
 @Suite(.timeLimit(.minutes(20))) struct ContentLengthTests {
-    @Test func `Content-Length values are digits up to 2^63 - 1, equal wherever they are repeated`() {
+    @Test func `Content-Length values are digits up to 2^63 - 1, equal if repeated`() {
         #expect(ContentLength([]) == .absent)
         #expect(ContentLength(["5"]) == .bytes(5))
         #expect(ContentLength(["0"]) == .bytes(0))
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func `an unreadable Content-Length beside HEAD, 204 and 304 ends nothing`() async throws {
+    @Test func `an unreadable Content-Length with HEAD, 204 or 304 is ignored`() async throws {
         for (method, status) in [(HTTPRequest.Method.head, 200), (.get, 204), (.get, 304)] {
             let server = try TestServer { _ in
                 .raw(.text("HTTP/1.1 \(status) X\r\nContent-Length: +5\r\nContent-Length: 7\r\n\r\n"), .orderly)
@@ -114,7 +114,7 @@ import Testing
                 let both = try await session.dataTask(for: TransferRequest(url: base.appending(path: "both"))).response
                 #expect(both.data == Data("hello".utf8))
                 #expect(both.head.bodyLength == nil)
-                // Its own handle forbids reuse no longer: of these two one connection is enough.
+                // The handle that refused reuse allows it again: these two requests share one connection.
                 for _ in 0..<2 { _ = try await session.dataTask(for: TransferRequest(url: base)).response }
             }
             #expect(server.requests.map(\.connection) == [1, 2, 2, 2, 3, 3])

@@ -6,8 +6,8 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Downloads that lose their connection, and what the server says then. The file has 1,000,000 bytes; the first response ends after
-/// 600,000 of them.
+/// Downloads that lose their connection, and the server's next responses. The file has 1,000,000 bytes; the first response ends
+/// after 600,000 of them.
 @Suite(.timeLimit(.minutes(20))) struct ContinuedDownloadTests {
     private let folder: ScratchDirectory
     private let log = EventLog()
@@ -30,7 +30,7 @@ import Testing
         .response
     }
 
-    /// A server whose first answer is cut off; `next` gives the answers behind it.
+    /// A server that truncates its first response; `next` makes the following ones.
     private func server(
         _ fields: KeyValuePairs<String, String> = ["ETag": "\"1\""], next: @escaping @Sendable (ReceivedRequest) -> StubResponse
     ) throws -> TestServer {
@@ -40,8 +40,8 @@ import Testing
         return try TestServer { [first] request in count.add() == 1 ? first : next(request) }
     }
 
-    /// The rest that a request asks for, as a good server sends it.
-    private static func rest(
+    /// The remaining range that a request asks for, as a correct server sends it.
+    private static func remainingRange(
         _ request: ReceivedRequest, of size: Int64 = 1_000_000, to end: Int64 = 1_000_000, tag: String = "\"1\""
     ) -> StubResponse {
         let start = Int64(request["range"]?.dropFirst("bytes=".count).dropLast() ?? "") ?? -1
@@ -50,19 +50,19 @@ import Testing
             body: StubBody([.pattern(from: start, count: end - start)]))
     }
 
-    private func expectWholeFile(_ count: Int64 = 1_000_000) throws {
+    private func expectCompleteFile(_ count: Int64 = 1_000_000) throws {
         #expect(try Data(contentsOf: folder.url("file")) == pattern(count))
         #expect(folder.names == ["file"])
     }
 
-    @Test func `the rest is asked for, and put behind what is here`() async throws {
-        let server = try server { Self.rest($0) }
+    @Test func `after a lost connection the remaining range is requested and appended to the partial file`() async throws {
+        let server = try server { Self.remainingRange($0) }
         let resumptions = Resumptions()
         let response = try await session().downloadTask(
             for: TransferRequest(url: server.url("/file")), to: DownloadDestination(folder.url("file")),
             handlers: resumptions.handlers
         ).response
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.retryCount == 1)
         #expect(response.metrics.bytesResumed == cut)
         #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-"])
@@ -70,63 +70,64 @@ import Testing
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
         await log.await("completed")
         #expect(log.names.contains("continued 600000 of 1000000"))
-        #expect(resumptions.told == [600_000, 1_000_000])
+        #expect(resumptions.reported == [600_000, 1_000_000])
     }
 
-    /// What a task answers that had its bytes from one whole response.
-    private func expectWholeResponse(_ response: TransferResponse, length: String?) async throws {
+    /// Expects a response as if all bytes came from one complete response.
+    private func expectCompleteResponse(_ response: TransferResponse, length: String?) async throws {
         #expect(response.statusCode == 200)
         #expect(response.head.headerFields[.contentLength] == length)
         #expect(response.file == folder.url("file"))
-        // Events come after the value.
+        // Events are delivered after the task's response.
         await log.await("completed")
         #expect(log.names.count { $0 == "moved" } == 1)
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
-    @Test func `the answer is the response that the bytes began with`() async throws {
-        let server = try server { Self.rest($0) }
+    @Test func `a continued download returns the head of its first response`() async throws {
+        let server = try server { Self.remainingRange($0) }
         let response = try await download(server)
-        try await expectWholeResponse(response, length: "1000000")
+        try await expectCompleteResponse(response, length: "1000000")
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 206])
     }
 
-    @Test func `so it is where nothing was missing any more`() async throws {
-        // All bytes came, but not the chunk that says so; how many there are, only the range beyond their end tells.
-        var whole = StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size)).chunked().cut(afterBodyBytes: size)
-        whole.pieceBytes = 50_000
-        let server = try TestServer { [whole] request in
-            request["range"] == nil ? whole : StubResponse(416, fields: ["ETag": "\"1\"", "Content-Range": "bytes */1000000"])
+    @Test func `a continued download with no remaining bytes returns the head of its first response`() async throws {
+        // All bytes arrived, but not the last chunk; only the 416 to a range beyond the end gives the complete length.
+        var complete = StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size)).chunked().cut(afterBodyBytes: size)
+        complete.pieceBytes = 50_000
+        let server = try TestServer { [complete] request in
+            request["range"] == nil ? complete : StubResponse(416, fields: ["ETag": "\"1\"", "Content-Range": "bytes */1000000"])
         }
         let response = try await download(server)
-        try await expectWholeResponse(response, length: nil)
+        try await expectCompleteResponse(response, length: nil)
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 416])
     }
 
-    @Test func `and where the rest was all, but for its end`() async throws {
+    @Test func `a continued download whose 206 lost only its end returns the head of its first response`() async throws {
         let server = try server { request in
-            request["if-none-match"] == nil ? Self.rest(request).chunked().cut(afterBodyBytes: 400_000) : StubResponse(304)
+            request["if-none-match"] == nil
+                ? Self.remainingRange(request).chunked().cut(afterBodyBytes: 400_000) : StubResponse(304)
         }
         let response = try await download(server)
-        try await expectWholeResponse(response, length: "1000000")
+        try await expectCompleteResponse(response, length: "1000000")
         #expect(response.metrics.transactions.map(\.statusCode) == [200, 206, 304])
     }
 
-    @Test func `a data task that became a download goes on as one`() async throws {
-        let server = try server { Self.rest($0) }
+    @Test func `a data task that became a download continues as a download`() async throws {
+        let server = try server { Self.remainingRange($0) }
         let place = DownloadDestination(folder.url("file"))
         let policy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.retryPolicy = policy },
             handlers: TransferHandlers(response: { _ in .becomeDownload(place) }), monitors: [log])
         let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
-        try await expectWholeResponse(response, length: "1000000")
+        try await expectCompleteResponse(response, length: "1000000")
     }
 
-    @Test func `a server that knows no ranges is not asked for ever`() async throws {
+    @Test func `a server without range support gets a limited number of retries`() async throws {
         let (count, size) = (Counter(), size)
         let server = try TestServer { _ in
-            // A little more each time, which the next attempt loses again.
+            // Each response is a little longer, and the next attempt discards it again.
             let end = Int64(count.add()) * 50_000
             var reply = StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: end, .truncated)
             reply.pieceBytes = 10_000
@@ -138,42 +139,43 @@ import Testing
         #expect(server.requests.count == 3)
     }
 
-    @Test func `a strong date will do where there is no tag`() async throws {
+    @Test func `a strong Last-Modified serves as If-Range if there is no ETag`() async throws {
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         let server = try server(["Last-Modified": date, "Date": "Sun, 06 Nov 1994 09:49:37 GMT"]) { request in
-            var reply = Self.rest(request)
+            var reply = Self.remainingRange(request)
             reply.fields.removeAll { $0.name == "ETag" }
             return reply.field("Last-Modified", date)
         }
         _ = try await download(server)
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(server.requests.last?["if-range"] == date)
     }
 
-    @Test func `another version is taken from its beginning`() async throws {
+    @Test func `a 200 with another version replaces the partial file from its beginning`() async throws {
         let server = try server { _ in StubResponse(fields: ["ETag": "\"2\""], body: .pattern(700_000)) }
         _ = try await download(server)
-        try expectWholeFile(700_000)
+        try expectCompleteFile(700_000)
         #expect(server.requests.count == 2)
     }
 
-    @Test(arguments: ["\"2\"", "W/\"1\""]) func `a rest of another version is not put behind this one`(_ tag: String) async throws
+    @Test(arguments: ["\"2\"", "W/\"1\""]) func `a 206 of another version is not appended to the partial file`(_ tag: String)
+        async throws
     {
         let server = try server { request in
             request["range"] == nil
-                ? StubResponse(fields: ["ETag": "\"2\""], body: .pattern(700_000)) : Self.rest(request, tag: tag)
+                ? StubResponse(fields: ["ETag": "\"2\""], body: .pattern(700_000)) : Self.remainingRange(request, tag: tag)
         }
         _ = try await download(server)
-        try expectWholeFile(700_000)
+        try expectCompleteFile(700_000)
         #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-", nil])
     }
 
-    @Test func `a rest without a tag, or from elsewhere, is not believed`() async throws {
+    @Test func `a 206 without ETag or Content-Range, or with another range, is not appended`() async throws {
         for fault in [0, 1, 2] {
             let folder = try ScratchDirectory()
             let server = try server { request in
                 guard request["range"] != nil else { return StubResponse(body: .pattern(1_000_000)) }
-                var reply = Self.rest(request)
+                var reply = Self.remainingRange(request)
                 switch fault {
                 case 0: reply.fields.removeAll { $0.name == "ETag" }
                 case 1: reply.fields[1].value = "bytes 599999-999998/1000000"
@@ -188,42 +190,42 @@ import Testing
         }
     }
 
-    @Test func `a body without a validator begins anew`() async throws {
+    @Test func `a download without a validator restarts from the beginning`() async throws {
         let server = try server([:]) { _ in StubResponse(body: .pattern(1_000_000)) }
         let response = try await download(server)
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.bytesResumed == 0)
         #expect(server.requests.allSatisfy { $0["range"] == nil })
     }
 
-    @Test func `a server that gives little at a time is asked as often as it takes`() async throws {
+    @Test func `a download from a server that sends short ranges continues until the file is complete`() async throws {
         let server = try server { request in
             let start = Int64(request["range"]?.dropFirst(6).dropLast() ?? "") ?? 0
-            return Self.rest(request, to: min(start + 20_000, 1_000_000))
+            return Self.remainingRange(request, to: min(start + 20_000, 1_000_000))
         }
         let response = try await download(server)
-        try expectWholeFile()
-        // One failed; that the others were short was the server's wish.
+        try expectCompleteFile()
+        // One attempt failed; the short ranges are not failures.
         #expect(response.metrics.retryCount == 1)
         #expect(server.requests.count == 21)
     }
 
-    @Test func `after a part that is hardly one, there is a wait`() async throws {
+    @Test func `a very short range is followed by a wait before the next request`() async throws {
         let server = try server { request in
             let start = Int64(request["range"]?.dropFirst(6).dropLast() ?? "") ?? 0
-            return Self.rest(request, to: start < 900_000 ? 990_000 : min(start + 4_000, 1_000_000))
+            return Self.remainingRange(request, to: start < 900_000 ? 990_000 : min(start + 4_000, 1_000_000))
         }
         let response = try await download(server)
-        try expectWholeFile()
-        // The lost connection, and two parts that were followed by others.
+        try expectCompleteFile()
+        // One retry for the lost connection, and one for each of the two short ranges.
         #expect(response.metrics.retryCount == 3)
         #expect(server.requests.count == 5)
     }
 
-    @Test func `a server that has another version at every look is not asked for ever`() async throws {
+    @Test func `a server that has another version for each request gets a limited number of retries`() async throws {
         let count = Counter()
         let server = try TestServer { request in
-            guard request["range"] == nil else { return Self.rest(request, tag: "\"other\"") }
+            guard request["range"] == nil else { return Self.remainingRange(request, tag: "\"other\"") }
             var reply = StubResponse(fields: ["ETag": "\"1\""], body: .pattern(1_000_000))
             reply.pieceBytes = 10_000
             return reply.cut(afterBodyBytes: Int64(count.add()) * 50_000, .truncated)
@@ -234,23 +236,23 @@ import Testing
         #expect(count.count == 3)
     }
 
-    @Test func `every attempt that brings something gives the next ones their number again`() async throws {
-        let server = try server { request in Self.rest(request).cut(afterBodyBytes: 20_000, .truncated) }
+    @Test func `an attempt that receives bytes resets the number of retries`() async throws {
+        let server = try server { request in Self.remainingRange(request).cut(afterBodyBytes: 20_000, .truncated) }
         let response = try await download(server, retries: 1)
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.retryCount == 20)
     }
 
-    @Test func `errors between are waited out, and the bytes kept`() async throws {
+    @Test func `a 503 between attempts is retried, and the partial file is kept`() async throws {
         let count = Counter()
-        let server = try server { request in count.add() < 4 ? StubResponse(503) : Self.rest(request) }
+        let server = try server { request in count.add() < 4 ? StubResponse(503) : Self.remainingRange(request) }
         let response = try await download(server)
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.bytesResumed == cut)
         #expect(server.requests.dropFirst().allSatisfy { $0["range"] == "bytes=600000-" })
     }
 
-    @Test func `an end without the rest leaves nothing behind`() async throws {
+    @Test func `a download that ends without its remaining range removes its partial file`() async throws {
         let server = try server { _ in StubResponse(404, body: "gone") }
         let error = await failure(
             try session().downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
@@ -259,27 +261,27 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `the rest is asked for where the body came from, behind the redirect`() async throws {
+    @Test func `the remaining range is requested from the redirect's target`() async throws {
         let count = Counter()
         let (size, cut) = (size, cut)
         let server = try TestServer { request in
             guard request.path != "/start" else { return .redirect(to: "/file?signature=\(count.add())") }
-            guard request["range"] == nil else { return Self.rest(request) }
+            guard request["range"] == nil else { return Self.remainingRange(request) }
             return StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
         }
         let response = try await download(server, "/start")
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.bytesResumed == cut)
     }
 
-    @Test func `what a redirect led to is gone on from by another task that asks for the first address`() async throws {
+    @Test func `another task for the original URL continues the partial file of a redirect's target`() async throws {
         let (count, cuts) = (Counter(), Counter())
         let (size, cut) = (size, cut)
         let server = try TestServer { request in
             guard request.path != "/start" else { return .redirect(to: "/file?signature=\(count.add())") }
-            guard request["range"] == nil else { return Self.rest(request) }
-            let whole = StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size))
-            return cuts.add() == 1 ? whole.cut(afterBodyBytes: cut, .truncated) : whole
+            guard request["range"] == nil else { return Self.remainingRange(request) }
+            let complete = StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size))
+            return cuts.add() == 1 ? complete.cut(afterBodyBytes: cut, .truncated) : complete
         }
         let place = DownloadDestination(folder.url("file"), partialFile: .keep)
         let first = try session(0).downloadTask(for: TransferRequest(url: server.url("/start")), to: place)
@@ -287,25 +289,28 @@ import Testing
         #expect(first.metrics?.transactions.map(\.statusCode) == [302, 200])
         #expect(first.metrics?.redirectCount == 1)
         let second = try await session(0).downloadTask(for: TransferRequest(url: server.url("/start")), to: place).response
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(second.metrics.bytesResumed == cut)
         #expect(server.requests.map { $0["range"] } == [nil, nil, nil, "bytes=600000-"])
     }
 
-    @Test func `an address that holds once is asked for anew, and its version goes on`() async throws {
+    @Test
+    func `if a redirect's target works once only, the original URL is requested again and the download continues`()
+        async throws
+    {
         let (signatures, used) = (Counter(), Locked<Set<String>>([]))
         let (size, cut) = (size, cut)
         let server = try TestServer { request in
             guard request.path != "/start" else { return .redirect(to: "/file?signature=\(signatures.add())") }
             guard used.withLock({ $0.insert(request.target).inserted }) else { return StubResponse(403) }
-            guard request["range"] == nil else { return Self.rest(request) }
+            guard request["range"] == nil else { return Self.remainingRange(request) }
             return StubResponse(fields: ["ETag": "\"1\""], body: .pattern(size)).cut(afterBodyBytes: cut, .truncated)
         }
         let response = try await download(server, "/start")
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.bytesResumed == cut)
         #expect(server.requests.map(\.target).count { $0 == "/start" } == 2)
-        // And one that no longer leads anywhere ends it.
+        // If the redirect's new target fails, the download fails.
         let gone = try TestServer { request in
             if request.path == "/start" { return .redirect(to: "/file") }
             guard request["range"] == nil else { return StubResponse(410) }
@@ -316,9 +321,9 @@ import Testing
         #expect(error?.context.statusCode == 410)
     }
 
-    @Test func `a rest that is longer than it says is no file`() async throws {
+    @Test func `a 206 longer than its Content-Range is an error and leaves no file`() async throws {
         let server = try server { request in
-            var reply = Self.rest(request)
+            var reply = Self.remainingRange(request)
             reply.body = .pattern(500_000)
             return reply.chunked()
         }
@@ -328,7 +333,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `a part that nobody asked for is an error`() async throws {
+    @Test func `an unrequested 206 is an error`() async throws {
         let server = try TestServer { _ in
             StubResponse(206, fields: ["Content-Range": "bytes 0-9/20"], body: .pattern(10))
         }
@@ -338,7 +343,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `whoever asks for a part gets that part`() async throws {
+    @Test func `a request with its own Range field receives that range`() async throws {
         let server = try TestServer { request in
             StubResponse(
                 206, fields: ["ETag": "\"1\"", "Content-Range": "bytes 5-9/20"], body: StubBody([.pattern(from: 5, count: 5)]))

@@ -6,13 +6,13 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Suspending, resuming and cancelling in every state.
+/// Suspending, resuming and canceling a task in every state.
 @Suite(.timeLimit(.minutes(20))) struct ControlTests {
     private func request(_ server: TestServer, _ path: String = "/") -> TransferRequest {
         TransferRequest(url: server.url(path))
     }
 
-    @Test func `a task that has not been started asks nothing`() async throws {
+    @Test func `a task that has not been resumed sends no request`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         let task = session.dataTask(for: request(server), startsImmediately: false)
@@ -26,7 +26,7 @@ import Testing
         #expect(server.requests.count == 2)
     }
 
-    @Test func `a task cancelled before its start never starts`() async throws {
+    @Test func `a task canceled before its first resume sends nothing`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let session = try localSession()
         let task = session.dataTask(for: request(server), startsImmediately: false)
@@ -36,7 +36,7 @@ import Testing
         #expect(server.seen.connections == 0)
     }
 
-    @Test func `a task suspended in the queue lets the next one go`() async throws {
+    @Test func `a task suspended in the queue gives its connection to the next task`() async throws {
         let gate = try Gate()
         let server = try TestServer { request in
             request.path == "/first" ? StubResponse().held(by: gate) : StubResponse(body: "x")
@@ -46,7 +46,7 @@ import Testing
         try await server.awaitRequests(1)
         let second = session.dataTask(for: request(server, "/second"))
         let third = session.dataTask(for: request(server, "/third"))
-        // Away and back, and away: it is once in line, then not at all.
+        // After suspend, resume and suspend the task is in the queue once, then not at all.
         second.suspend()
         second.resume()
         second.suspend()
@@ -61,7 +61,7 @@ import Testing
         #expect(server.requests.last?.path == "/second")
     }
 
-    @Test func `a task suspended while it waits for its answer does not end`() async throws {
+    @Test func `a task suspended while it waits for the response does not finish until it is resumed`() async throws {
         let gate = try Gate()
         let server = try TestServer { request in
             request.path == "/other" ? StubResponse().delayed(.milliseconds(200)) : StubResponse(body: "late").held(by: gate)
@@ -80,7 +80,7 @@ import Testing
         #expect(try await task.response.data == Data("late".utf8))
     }
 
-    @Test func `a task suspended in the middle of a body goes on where it stopped`() async throws {
+    @Test func `a task suspended in the middle of a body continues where it stopped`() async throws {
         let gate = try Gate()
         let server = try TestServer { request in
             guard request.path == "/" else { return StubResponse().delayed(.milliseconds(100)) }
@@ -101,7 +101,7 @@ import Testing
         #expect(try await task.response.data == pattern(5_050_000))
     }
 
-    @Test func `an upload is held and goes on`() async throws {
+    @Test func `an upload that is suspended sends nothing more and continues when it is resumed`() async throws {
         let gate = try Gate()
         var options = TestServer.Options()
         options.receiveBuffer = 4_096
@@ -119,7 +119,7 @@ import Testing
         #expect(try await task.response.data == Data("\(32 << 20)".utf8))
     }
 
-    @Test func `a download suspended and cancelled leaves nothing`() async throws {
+    @Test func `a download suspended and then canceled leaves no partial file`() async throws {
         let folder = try ScratchDirectory()
         let server = try TestServer { _ in
             StubResponse(body: StubBody([.pattern(from: 0, count: 500_000), .wait(.forever)])).chunked()
@@ -133,7 +133,7 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `a task cancelled in the queue leaves it`() async throws {
+    @Test func `a task canceled in the queue is removed from it`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse().held(by: gate) }
         let session = try localSession { $0.maximumConnectionsPerHost = 1 }
@@ -148,7 +148,7 @@ import Testing
         #expect(server.requests.map(\.path) == ["/first", "/third"])
     }
 
-    @Test func `what is said to a task that has ended changes nothing`() async throws {
+    @Test func `cancel, suspend and resume have no effect on a finished task`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let task = try localSession().dataTask(for: request(server))
         _ = try await task.response
@@ -159,7 +159,7 @@ import Testing
         #expect(task.state == .finished)
     }
 
-    @Test func `the resource timeout ends a task that is suspended`() async throws {
+    @Test func `the resource timeout ends a suspended task`() async throws {
         let server = try TestServer { _ in .never }
         let task = try localSession { $0.resourceTimeout = .milliseconds(300) }.dataTask(for: request(server))
         try await server.awaitRequests(1)
@@ -167,7 +167,7 @@ import Testing
         #expect(await failure(task)?.code == .timedOut)
     }
 
-    @Test func `cancelling at any moment ends the task once`() async throws {
+    @Test func `canceling at any moment finishes the task exactly once`() async throws {
         let server = try TestServer { request in
             switch Int(request.query ?? "") ?? 0 {
             case 0: StubResponse(body: .pattern(200_000))
@@ -201,11 +201,11 @@ import Testing
         }
         #expect(ends.count == 300)
         #expect(folder.names.allSatisfy { !$0.hasPrefix(".") })
-        // The session is as good as new.
+        // The session still works.
         #expect(try await session.dataTask(for: request(server, "/?0")).response.data == pattern(200_000))
     }
 
-    @Test func `a task suspended before its connection stands sends nothing until it goes on, and its time stands still`()
+    @Test func `suspending before the connection is established leaves the request unsent and stops the connect timeout`()
         async throws
     {
         let certificate = try SelfSignedCertificate()
@@ -225,7 +225,7 @@ import Testing
         let task = session.dataTask(for: request(server), startsImmediately: false)
         held.withLock { $0 = task }
         task.resume()
-        // The handshake gets no answer; when its time has passed, the connection goes.
+        // The handshake gets no answer; the connection closes when its timeout ends.
         try await server.awaitSeen { $0.connections == 1 && $0.openConnections == 0 }
         #expect(task.state == .suspended)
         #expect(task.result == nil)
@@ -233,12 +233,12 @@ import Testing
         #expect(try await task.response.data == Data("x".utf8))
     }
 
-    @Test func `a task suspended while it connects asks nothing`() async throws {
+    @Test func `suspending while the connection is established leaves the request unsent`() async throws {
         let gate = try Gate()
         let certificate = try SelfSignedCertificate()
         var options = TestServer.Options()
         options.arrival = { _ in
-            // The handshake begins when the task is held.
+            // The handshake begins after the task is suspended.
             while !gate.isOpen { usleep(1_000) }
             return .serve
         }
@@ -264,15 +264,17 @@ import Testing
         [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, stream] + payload
     }
 
-    /// libcurl 7.88 keeps three kinds of pieces in a pause, and these are four: it failed with CURLE_OUT_OF_MEMORY.
-    @Test func `an interim response, a head and a body that come over HTTP/2 while the task is suspended are its response`()
+    /// libcurl 7.88 buffers three kinds of data while a transfer is paused. This test sends four kinds, which failed with
+    /// CURLE_OUT_OF_MEMORY.
+    @Test func `an interim response, head and body received over HTTP/2 while the task is suspended become its response`()
         async throws
     {
         let certificate = try SelfSignedCertificate(names: ["127.0.0.1"])
         var tls = certificate.serverTLS
         tls.applicationProtocol = "h2"
         let gate = try Gate()
-        // `:status` by its place in HPACK's static table (RFC 7541 appendix A): 200 is 8, and a literal of the same name has its value behind.
+        // `:status` as an index into HPACK's static table (RFC 7541 appendix A): 8 is `:status 200`. Another status is a literal
+        // value with the name of index 8.
         let (ok, interim): ([UInt8], [UInt8]) = ([0x88], [0x08, 3] + Array("103".utf8))
         let frames = [
             Self.frame(1, 4, stream: 1, interim), Self.frame(1, 4, stream: 1, ok),
@@ -301,7 +303,9 @@ import Testing
         #expect(response.metrics.retryCount == 0 && server.seen.connections == 1)
     }
 
-    @Test func `a response without a body that comes while the task is suspended ends it when it is resumed`() async throws {
+    @Test func `a response without a body received while the task is suspended finishes the task after it is resumed`()
+        async throws
+    {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(204).held(by: gate) }
         let log = EventLog()

@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    private func said(_ session: HTTPSessionManager, _ url: URL, _ change: (inout TransferRequest) -> Void = { _ in })
+    private func sentCookies(_ session: HTTPSessionManager, _ url: URL, _ change: (inout TransferRequest) -> Void = { _ in })
         async throws -> String
     {
         var request = TransferRequest(url: url)
@@ -28,42 +28,44 @@ import Testing
 
     private func sorted(_ cookies: String) -> [String] { cookies.components(separatedBy: "; ").sorted() }
 
-    @Test func `what a server sets it gets back, also within a redirect`() async throws {
+    @Test func `a cookie that a server sets is sent back, also after a redirect`() async throws {
         let server = try server()
         let session = try localSession()
-        _ = try await said(session, server.url("/set"))
-        let first = try await said(session, server.url("/x"))
+        _ = try await sentCookies(session, server.url("/set"))
+        let first = try await sentCookies(session, server.url("/x"))
         #expect(sorted(first) == ["a=1", "kept=2"])
-        #expect(sorted(try await said(session, server.url("/login"))) == ["a=1", "kept=2", "login=yes"])
+        #expect(sorted(try await sentCookies(session, server.url("/login"))) == ["a=1", "kept=2", "login=yes"])
     }
 
-    @Test func `another host gets nothing, a session without cookies keeps nothing, nor a request without`() async throws {
+    @Test func `cookies are not sent to other hosts, and not used without handlesCookies or a cookie store`()
+        async throws
+    {
         let server = try server()
         let other = try self.server(at: .loopbackIPv6)
         let session = try localSession()
-        _ = try await said(session, server.url("/set"))
-        #expect(try await said(session, other.url("/")) == "")
-        #expect(try await said(session, server.url("/away?\(other.url("/").absoluteString)")) == "")
-        #expect(try await said(session, server.url("/")) { $0.options.handlesCookies = false } == "")
-        #expect(sorted(try await said(session, server.url("/"))) == ["a=1", "kept=2"])
+        _ = try await sentCookies(session, server.url("/set"))
+        #expect(try await sentCookies(session, other.url("/")) == "")
+        #expect(try await sentCookies(session, server.url("/away?\(other.url("/").absoluteString)")) == "")
+        #expect(try await sentCookies(session, server.url("/")) { $0.options.handlesCookies = false } == "")
+        #expect(sorted(try await sentCookies(session, server.url("/"))) == ["a=1", "kept=2"])
 
         let none = try localSession { $0.cookies = .none }
-        _ = try await said(none, server.url("/set"))
-        #expect(try await said(none, server.url("/")) == "")
-        #expect(try await said(none, server.url("/")) { $0.headerFields[.cookie] = "own=1" } == "own=1")
+        _ = try await sentCookies(none, server.url("/set"))
+        #expect(try await sentCookies(none, server.url("/")) == "")
+        #expect(try await sentCookies(none, server.url("/")) { $0.headerFields[.cookie] = "own=1" } == "own=1")
 
         let fresh = try localSession()
-        _ = try await said(fresh, server.url("/set")) { $0.options.handlesCookies = false }
-        #expect(try await said(fresh, server.url("/")) == "")
+        _ = try await sentCookies(fresh, server.url("/set")) { $0.options.handlesCookies = false }
+        #expect(try await sentCookies(fresh, server.url("/")) == "")
     }
 
-    @Test func `a jar in a file is there for the next session`() async throws {
+    @Test func `cookies in a file are read by the next session`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()
         let log = EventLog()
         let jar = folder.url("jar")
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
-        _ = try await said(session, server.url("/set"))
+        _ = try await sentCookies(session, server.url("/set"))
         session.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
         #expect(folder.names == ["jar"])
@@ -71,33 +73,33 @@ import Testing
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
         #expect(try String(contentsOf: jar, encoding: .utf8).contains("#HttpOnly_127.0.0.1"))
         let next = try localSession { $0.cookies = .file(jar) }
-        #expect(try await said(next, server.url("/")).contains("kept=2"))
+        #expect(try await sentCookies(next, server.url("/")).contains("kept=2"))
     }
 
-    @Test func `a jar in a file is written soon after a change, and not before it is whole`() async throws {
+    @Test func `a cookie file is written soon after a change, and atomically`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()
         let jar = folder.url("jar")
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
-        _ = try await said(session, server.url("/set"))
+        _ = try await sentCookies(session, server.url("/set"))
         let first = try await text(of: jar) { $0.contains("kept") }
         #expect(first.hasPrefix("# Netscape HTTP Cookie File\n") && first.hasSuffix("\n"))
         let attributes = try FileManager.default.attributesOfItem(atPath: jar.path)
         #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-        _ = try await said(session, server.url("/login"))
+        _ = try await sentCookies(session, server.url("/login"))
         _ = try await text(of: jar) { $0.contains("login") }
         try session.store.deleteAllCookies()
         _ = try await text(of: jar) { !$0.contains("127.0.0.1") }
-        // Nothing changes, nothing is written.
+        // If no cookie changes, the file is not written.
         try FileManager.default.removeItem(at: jar)
-        _ = try await said(session, server.url("/"))
+        _ = try await sentCookies(session, server.url("/"))
         session.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
         #expect(folder.names == [])
     }
 
-    /// What the file holds when it is as wished.
+    /// The text of the file, as soon as the condition is met.
     private func text(of file: URL, where isMet: (String) -> Bool) async throws -> String {
         while true {
             if let text = try? String(contentsOf: file, encoding: .utf8), isMet(text) { return text }
@@ -105,26 +107,27 @@ import Testing
         }
     }
 
-    @Test func `a jar that cannot be written spoils nothing else`() async throws {
+    @Test func `a cookie file that cannot be written does not affect requests`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()
         let log = EventLog()
         let jar = folder.url("none/jar")
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
-        _ = try await said(session, server.url("/set"))
-        #expect(sorted(try await said(session, server.url("/"))) == ["a=1", "kept=2"])
+        _ = try await sentCookies(session, server.url("/set"))
+        #expect(sorted(try await sentCookies(session, server.url("/"))) == ["a=1", "kept=2"])
         session.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
         #expect(folder.names == [])
     }
 
-    @Test func `a jar of nonsense holds no cookies, one that cannot be read is said`() async throws {
+    @Test func `a cookie file without valid lines holds no cookies, and an unreadable one is a configuration error`() async throws
+    {
         let server = try server()
         let folder = try ScratchDirectory()
         let jar = folder.url("jar")
         try Data([0, 0xFF, 0x0A] + Array("a\tb\tc\n#x\n\t\t\t\t\t\t\n".utf8)).write(to: jar)
         let session = try localSession { $0.cookies = .file(jar) }
-        #expect(try await said(session, server.url("/")) == "")
+        #expect(try await sentCookies(session, server.url("/")) == "")
         let error = #expect(throws: HTTPSessionError.self) {
             try localSession { $0.cookies = .file(URL(fileURLWithPath: folder.path)) }
         }

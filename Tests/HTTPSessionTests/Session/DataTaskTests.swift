@@ -7,7 +7,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct DataTaskTests {
-    @Test func `a response's status, fields and body arrive`() async throws {
+    @Test func `a data task returns the response's status, fields and body`() async throws {
         let server = try TestServer { _ in StubResponse(body: "hello").field("X-Kind", "greeting") }
         let session = try localSession()
         let response = try await session.dataTask(for: TransferRequest(url: server.url("/a?b=c"))).response
@@ -19,14 +19,14 @@ import Testing
         #expect(response.metrics.transactions.first?.remotePort == Int(server.port))
     }
 
-    @Test func `a body is sent with its length`() async throws {
+    @Test func `a request body is sent with Content-Length`() async throws {
         let server = try TestServer { StubResponse(body: "\($0.method) \($0["content-length"] ?? "-") \($0.text)") }
         let session = try localSession()
         let request = TransferRequest(url: server.url(), method: .post, body: .data(Data("abc".utf8)))
         #expect(try await session.dataTask(for: request).response.data == Data("POST 3 abc".utf8))
     }
 
-    @Test func `a second request uses the first one's connection`() async throws {
+    @Test func `a second request reuses the first one's connection`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
@@ -35,7 +35,7 @@ import Testing
         #expect(server.seen.connections == 1)
     }
 
-    @Test func `a refused connection says so`() async throws {
+    @Test func `a refused connection fails as cannotConnectToHost with ECONNREFUSED`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let url = server.url("/secret?token=1")
         server.stop()
@@ -48,7 +48,7 @@ import Testing
         #expect(error?.context.url?.contains("token") == false)
     }
 
-    @Test func `http is refused where it is not allowed, before anything is sent`() async throws {
+    @Test func `an http URL is refused before anything is sent if insecure connections are not allowed`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let session = try HTTPSessionManager()
         let error = await #expect(throws: HTTPSessionError.self) {
@@ -58,7 +58,7 @@ import Testing
         #expect(server.seen.connections == 0)
     }
 
-    @Test func `a cancelled task ends as cancelled`() async throws {
+    @Test func `a canceled task fails as cancelled`() async throws {
         let server = try TestServer { _ in .never }
         let session = try localSession()
         let task = session.dataTask(for: TransferRequest(url: server.url()))
@@ -69,7 +69,7 @@ import Testing
         #expect(await session.tasks.isEmpty)
     }
 
-    @Test func `cancelling one of several awaiters leaves the task to the others`() async throws {
+    @Test func `canceling one of several awaiters leaves the task to the others`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let session = try localSession()
@@ -86,7 +86,7 @@ import Testing
         #expect(try await task.response.statusCode == 200)
     }
 
-    @Test func `cancelling whoever awaits the value cancels the task`() async throws {
+    @Test func `canceling the only awaiter cancels the task`() async throws {
         let server = try TestServer { _ in .never }
         let session = try localSession()
         let task = session.dataTask(for: TransferRequest(url: server.url()))
@@ -97,7 +97,7 @@ import Testing
         #expect(error?.code == .cancelled)
     }
 
-    @Test func `a server that says nothing is given up after the request timeout, below a second too`() async throws {
+    @Test func `a server that sends nothing fails after the request timeout, also if that is below a second`() async throws {
         let server = try TestServer { _ in .never }
         let session = try localSession { $0.requestTimeout = .milliseconds(100) }
         let error = await #expect(throws: HTTPSessionError.self) {
@@ -106,13 +106,13 @@ import Testing
         #expect(error?.code == .timedOut)
     }
 
-    @Test func `a server that says something in time is not given up`() async throws {
+    @Test func `a slow server does not trigger the request timeout if each piece arrives in time`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(6)).pieces(of: 1, after: .delay(.milliseconds(600))) }
         let session = try localSession { $0.requestTimeout = .seconds(1) }
         #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == pattern(6))
     }
 
-    @Test func `the resource timeout ends a transfer that goes on and on`() async throws {
+    @Test func `the resource timeout ends a transfer that keeps receiving`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(1 << 20)).slow(bytesPerSecond: 2_000) }
         let session = try localSession { $0.resourceTimeout = .milliseconds(300) }
         let error = await #expect(throws: HTTPSessionError.self) {
@@ -122,7 +122,7 @@ import Testing
         #expect(error?.reason.contains("not done within") == true)
     }
 
-    @Test func `a response longer than allowed ends the task`() async throws {
+    @Test func `a response larger than the maximum size fails as responseTooLarge`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(100_000)) }
         let session = try localSession { $0.maximumResponseSize = 10_000 }
         let error = await #expect(throws: HTTPSessionError.self) {
@@ -131,7 +131,7 @@ import Testing
         #expect(error?.code == .responseTooLarge)
     }
 
-    @Test func `a body that ends early is a lost connection`() async throws {
+    @Test func `a body that is cut off fails as connectionLost`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(10_000)).cut(afterBodyBytes: 5_000) }
         let session = try localSession()
         let error = await #expect(throws: HTTPSessionError.self) {
@@ -140,7 +140,7 @@ import Testing
         #expect(error?.code == .connectionLost)
     }
 
-    @Test func `a POST on a connection that dies is sent once`() async throws {
+    @Test func `a POST on a reused connection that closes is not retried`() async throws {
         let server = try TestServer { request in
             request.method == "GET" ? StubResponse(body: "x").endingOnNextRequest() : StubResponse(body: "done")
         }
@@ -154,7 +154,7 @@ import Testing
         #expect(server.requests.filter { $0.method == "POST" }.isEmpty)
     }
 
-    @Test func `a GET on a connection that dies is tried again on a new one`() async throws {
+    @Test func `a GET on a reused connection that closes is retried on a new connection`() async throws {
         let server = try TestServer { request in
             request.arrival <= 1 ? StubResponse(body: "x").endingOnNextRequest() : StubResponse(body: "second")
         }
@@ -165,7 +165,7 @@ import Testing
         #expect(response.metrics.retryCount == 1)
     }
 
-    @Test func `tasks after the end of a session are errors, not traps`() async throws {
+    @Test func `creating a task after the session is invalidated gives a failed task`() async throws {
         let session = try localSession()
         session.invalidateAndCancel()
         let error = await #expect(throws: HTTPSessionError.self) {
@@ -174,13 +174,13 @@ import Testing
         #expect(error?.code == .sessionInvalidated)
     }
 
-    @Test func `HEAD with a body is refused, not waited for`() async throws {
+    @Test func `HEAD with a request body is refused as invalidRequest`() async throws {
         let server = try TestServer { _ in StubResponse(body: "hello") }
         let request = TransferRequest(url: server.url(), method: .head, body: .data(Data("x".utf8)))
         #expect(await failure(try localSession().dataTask(for: request))?.code == .invalidRequest)
     }
 
-    @Test func `the progress of a body without a length is whole in the end`() async throws {
+    @Test func `the Foundation progress of a body without Content-Length is finished at the end`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(50_000)).chunked() }
         let session = try localSession()
         let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.zero, .seconds(-1), .seconds(Int64.min), .seconds(Int64.max), .seconds(-200 * 366 * 86_400)])
-    func `a request's timeouts have the bounds of a session's`(_ timeout: Duration) async throws {
+    func `a timeout or size option of a request outside the allowed range is refused`(_ timeout: Duration) async throws {
         let server = try TestServer { _ in .never }
         let session = try localSession()
         for option in [

@@ -3,14 +3,14 @@ import HTTPSession
 import HTTPSessionTestKit
 import Testing
 
-/// What compressed bodies become, and how much of them.
+/// Decompression of response bodies and its limits.
 @Suite(.timeLimit(.minutes(20))) struct DecompressionTests {
     /// A frame of Zstandard (RFC 8878 section 3.1.1) whose window is 128 KiB, without a length and a checksum.
     private func zstd(_ blocks: [[UInt8]]) -> StubBody {
         .bytes([0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38] + blocks.joined())
     }
 
-    /// A block's header and what it holds: raw bytes (type 0), or one that is repeated (type 1).
+    /// A block with its header and payload: raw bytes (type 0), or one repeated byte (type 1).
     private func block(_ type: Int, _ bytes: [UInt8], size: Int, isLast: Bool) -> [UInt8] {
         let header = (isLast ? 1 : 0) | type << 1 | size << 3
         return [UInt8(header & 0xFF), UInt8(header >> 8 & 0xFF), UInt8(header >> 16)] + bytes
@@ -20,8 +20,8 @@ import Testing
         block(0, Array(text.utf8), size: text.utf8.count, isLast: isLast)
     }
 
-    // Debian's libcurl has zstd.
-    @Test func `zstd is asked for and understood`() async throws {
+    // The libcurl of Debian includes zstd.
+    @Test func `zstd is requested in Accept-Encoding and decoded`() async throws {
         let body = zstd([
             raw("what was ", isLast: false), block(1, [UInt8(ascii: "o")], size: 100_000, isLast: false),
             raw("nce short", isLast: true),
@@ -35,7 +35,7 @@ import Testing
         #expect(response.metrics.transactions.first?.countOfResponseBodyBytesReceived == body.count)
     }
 
-    @Test func `zstd with a block that does not exist, and what is no zstd, cannot be decoded`() async throws {
+    @Test func `zstd with a reserved block type, and content that is not zstd, fails as cannotDecodeContent`() async throws {
         for body in [zstd([raw("what", isLast: false), block(3, [1], size: 1, isLast: true)]), .text("plain")] {
             let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "zstd"], body: body) }
             let error = await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func `a session that was told not to decompress asks for nothing and gives what came`() async throws {
+    @Test func `without decompression no Accept-Encoding is sent and the body stays encoded`() async throws {
         let body = zstd([raw("what", isLast: true)])
         let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "zstd"], body: body) }
         let session = try localSession { $0.decompressesResponses = false }
@@ -52,8 +52,8 @@ import Testing
         #expect(server.requests.first?["accept-encoding"] == nil)
     }
 
-    @Test func `what decompresses to more than the ratio is too large, once it is long`() async throws {
-        // 1,030 times its size.
+    @Test func `a body that exceeds the maximum decompression ratio fails as responseTooLarge if it is long`() async throws {
+        // The decompressed size is 1,030 times the compressed size.
         let server = try TestServer { request in
             .gzipBomb(inflatedBytes: request.path == "/short" ? 8 << 20 : 9 << 20)
         }
@@ -68,7 +68,7 @@ import Testing
         #expect(refusal?.reason == "maximumDecompressionRatio is below 1")
     }
 
-    @Test func `each coding has the ratio, zstd's greatest is thirty times that of gzip`() async throws {
+    @Test func `the decompression ratio limits every coding; zstd can compress thirty times more than gzip`() async throws {
         let zeros = (0..<80).map { block(1, [0], size: 128 << 10, isLast: $0 == 79) }
         let body = zstd(zeros)
         let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "zstd"], body: body) }

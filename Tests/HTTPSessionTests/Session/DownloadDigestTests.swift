@@ -5,7 +5,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Digests that a server sends in `Repr-Digest`, in places where the first response to a GET has none.
+/// `Repr-Digest` fields in responses other than the first response to a GET.
 @Suite(.timeLimit(.minutes(20))) struct DownloadDigestTests {
     private let folder: ScratchDirectory
     private let size: Int64 = 1_000_000
@@ -18,7 +18,8 @@ import Testing
         "sha-256=:\(try #require(ContentDigest.sha256(of: data)).bytes.base64EncodedString()):"
     }
 
-    /// Cuts its first response, and sends `digest` with the rest, and then with the whole.
+    /// A server that truncates its first response, and sends `digest` with the remaining range and with the complete
+    /// representation.
     private func source(_ digest: String) throws -> TestServer {
         let count = Counter()
         return try TestServer { [size] request in
@@ -42,7 +43,7 @@ import Testing
         try session().downloadTask(for: request, to: DownloadDestination(folder.url("file")))
     }
 
-    @Test func `a digest that comes with the rest is the whole's`() async throws {
+    @Test func `a Repr-Digest received with the remaining range is checked against the complete file`() async throws {
         let server = try source(digest(of: pattern(size)))
         let response = try await download(TransferRequest(url: server.url())).response
         #expect(response.metrics.bytesResumed == 600_000)
@@ -50,7 +51,8 @@ import Testing
         #expect(server.requests.count == 2)
     }
 
-    @Test func `where the whole has another digest than came with the rest, it is asked for once more, and refused`() async throws
+    @Test func `after a digest mismatch of a continued download the complete file is requested once more, then refused`()
+        async throws
     {
         let server = try source(Self.ofNothing)
         let error = await failure(try download(TransferRequest(url: server.url())))
@@ -60,7 +62,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `the digest of what a POST is answered with is checked`(isRight: Bool) async throws {
+    func `the Repr-Digest of a response to POST is checked`(isRight: Bool) async throws {
         let field = isRight ? try digest(of: pattern(size)) : Self.ofNothing
         let server = try TestServer { [size] _ in StubResponse(body: .pattern(size)).field("Repr-Digest", field) }
         let task = try download(TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
@@ -73,7 +75,7 @@ import Testing
         #expect(folder.names == ["file"])
     }
 
-    @Test func `a digest of what is encoded says nothing of what it decodes to`() async throws {
+    @Test func `a Repr-Digest is ignored if the response has a Content-Encoding`() async throws {
         let server = try TestServer { _ in
             StubResponse.gzip(.gzip(pattern(10_000))).field("Repr-Digest", Self.ofNothing)
         }

@@ -22,7 +22,7 @@ import Testing
             for: TransferRequest(url: server.url()), to: destination, startsImmediately: startsImmediately)
     }
 
-    @Test func `a file is there when it is whole, and not before`() async throws {
+    @Test func `a downloaded file appears at its destination only when it is complete`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in
             StubResponse(
@@ -41,7 +41,7 @@ import Testing
         #expect(task.currentProgress.fractionCompleted == 1)
     }
 
-    @Test func `a body of unknown length, and one of none, become files`() async throws {
+    @Test func `a chunked body and an empty body become files`() async throws {
         let server = try TestServer { request in
             request.path == "/empty" ? StubResponse() : StubResponse(body: .pattern(600_000)).chunked()
         }
@@ -55,7 +55,7 @@ import Testing
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
     }
 
-    @Test func `a file that is there is kept, and the server not asked`() async throws {
+    @Test func `an existing file is kept and nothing is requested unless it may be replaced`() async throws {
         let server = try TestServer { _ in StubResponse(body: "new") }
         try Data("old".utf8).write(to: folder.url("file"))
         let error = await failure(try download(server))
@@ -68,7 +68,7 @@ import Testing
         #expect(folder.names == ["file"])
     }
 
-    @Test func `a link to nowhere is there too`() async throws {
+    @Test func `a dangling symbolic link at the destination counts as an existing file`() async throws {
         let server = try TestServer { _ in StubResponse(body: "new") }
         try FileManager.default.createSymbolicLink(atPath: folder.file("file"), withDestinationPath: folder.file("target"))
         #expect(await failure(try download(server))?.code == .cannotWriteFile)
@@ -76,7 +76,9 @@ import Testing
         #expect(folder.names == ["file"])
     }
 
-    @Test func `a file that appears meanwhile is kept, and the loss told`() async throws {
+    @Test func `a file created at the destination during the download is kept, and the task fails as cannotMoveFile`()
+        async throws
+    {
         let gate = try Gate()
         let server = try TestServer { _ in
             StubResponse(body: StubBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
@@ -96,7 +98,7 @@ import Testing
         #expect(events.suffix(3) == ["move failed cannot-move-file", "failed cannot-move-file", "invalidated"])
     }
 
-    @Test func `directories are made where asked for, else missed`() async throws {
+    @Test func `missing directories are created if requested, otherwise the download fails`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let error = await failure(try download(server, to: "a/b/file"))
         #expect(error?.code == .cannotWriteFile)
@@ -113,7 +115,7 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `what is neither a file nor a link is not replaced, and nothing is asked`() async throws {
+    @Test func `a named pipe at the destination is not replaced and nothing is requested`() async throws {
         let server = try TestServer { _ in StubResponse(body: "new") }
         let pipe = folder.file("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)
@@ -125,7 +127,7 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `a link is replaced, and its file left alone`() async throws {
+    @Test func `a symbolic link at the destination is replaced and its target is left unchanged`() async throws {
         let server = try TestServer { _ in StubResponse(body: "new") }
         try Data("old".utf8).write(to: folder.url("real"))
         try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "real")
@@ -134,7 +136,7 @@ import Testing
         #expect(try Data(contentsOf: folder.url("real")) == Data("old".utf8))
     }
 
-    @Test func `a directory that takes no files is an error`() async throws {
+    @Test func `a destination directory that accepts no files fails as cannotWriteFile`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(5_000_000)) }
         let session = try localSession()
         let place = DownloadDestination(URL(fileURLWithPath: "/sys/kernel/netwatch-test"))
@@ -147,8 +149,8 @@ import Testing
                 == .cannotWriteFile)
     }
 
-    @Test(.requiresMounts, arguments: [true, false]) func `a full disk is an error, and its space is given back`(
-        _ tellsLength: Bool
+    @Test(.requiresMounts, arguments: [true, false]) func `a full disk fails as cannotWriteFile and the partial file is removed`(
+        _ sendsLength: Bool
     ) async throws {
         let path = folder.path
         let session = try withOwnMounts {
@@ -157,7 +159,7 @@ import Testing
         }
         let server = try TestServer { request in
             let reply = StubResponse(body: .pattern(request.path == "/small" ? 900_000 : 4_000_000))
-            return tellsLength ? reply : reply.chunked()
+            return sendsLength ? reply : reply.chunked()
         }
         let error = await failure(try download(server, session))
         #expect(error?.code == .cannotWriteFile)
@@ -167,13 +169,13 @@ import Testing
         #expect(try await small.response.statusCode == 200)
     }
 
-    @Test func `a length that no disk has is refused at once`() async throws {
+    @Test func `a Content-Length larger than the disk fails immediately`() async throws {
         let server = try TestServer { _ in StubResponse(body: StubBody([.bytes([1]), .wait(.forever)])).declaredLength(1 << 60) }
         #expect(await failure(try download(server))?.code == .cannotWriteFile)
         #expect(folder.names == [])
     }
 
-    @Test func `an error page is no download`() async throws {
+    @Test func `a 404 fails the download with the response body in its error and leaves no file`() async throws {
         let server = try TestServer { _ in StubResponse(404, body: "no such thing") }
         let error = await failure(try download(server))
         #expect(error?.code == .unacceptableStatus)
@@ -182,14 +184,14 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `of a long error page the beginning is kept`() async throws {
+    @Test func `the error of a failed download has the first 64 KiB of the response body`() async throws {
         let server = try TestServer { _ in StubResponse(500, body: .pattern(5_000_000)) }
         let error = await failure(try download(server))
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.context.responseBody == pattern(64 << 10))
     }
 
-    @Test func `a cancelled download leaves nothing behind`() async throws {
+    @Test func `a canceled download leaves no partial file`() async throws {
         let server = try TestServer { _ in
             StubResponse(body: StubBody([.pattern(from: 0, count: 3_000_000), .wait(.forever)])).chunked()
         }
@@ -201,7 +203,7 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test(arguments: [StubResponse.Ending.truncated, .reset]) func `a body that is cut off leaves nothing behind`(
+    @Test(arguments: [StubResponse.Ending.truncated, .reset]) func `a truncated body leaves no partial file`(
         _ ending: StubResponse.Ending
     )
         async throws
@@ -211,7 +213,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `a name as long as names can be`() async throws {
+    @Test func `a destination name of 255 characters works, and one of 256 is an error`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let name = String(repeating: "ü", count: 127)
         _ = try await download(server, to: name).response
@@ -220,7 +222,7 @@ import Testing
         #expect(folder.names == [name])
     }
 
-    @Test func `the end of a session with a download under way leaves nothing behind`() async throws {
+    @Test func `invalidating the session during a download leaves no partial file`() async throws {
         let server = try TestServer { _ in
             StubResponse(body: StubBody([.pattern(from: 0, count: 3_000_000), .wait(.forever)])).chunked()
         }
@@ -233,7 +235,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `what a server sent before it fell silent is in the file, for whoever goes on after a kill`() async throws {
+    @Test func `bytes received before a server stalls are in the partial file immediately`() async throws {
         let server = try TestServer { _ in
             StubResponse(fields: ["ETag": "\"1\""], body: StubBody([.pattern(from: 0, count: 1_000), .wait(.forever)])).chunked()
         }
@@ -245,7 +247,7 @@ import Testing
         _ = await failure(task)
     }
 
-    @Test func `a name that no file can have is found out before anything is asked for`() async throws {
+    @Test func `a destination name too long for the file system is refused before the request`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let (folder, session) = (try ScratchDirectory(), try localSession())
         for (name, code) in [

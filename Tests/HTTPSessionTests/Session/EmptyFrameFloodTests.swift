@@ -12,7 +12,7 @@ import Testing
         [0, 0, UInt8(payload.count), type, flags, 0, 0, 0, stream] + payload
     }
 
-    @Test func `a flood of empty HTTP2 DATA frames ends its own task, and does not hold up the session`() async throws {
+    @Test func `a flood of empty HTTP/2 DATA frames fails its own task and does not block the session`() async throws {
         // `:status 200` of HPACK's static table.
         let beginning = Self.frame(4) + Self.frame(4, flags: 1) + Self.frame(1, flags: 4, stream: 1, [0x88])
         let empty = [[UInt8]](repeating: Self.frame(0, stream: 1), count: 10_000).flatMap(\.self)
@@ -31,7 +31,7 @@ import Testing
         let task = session.dataTask(for: TransferRequest(url: flooding.url()))
         try await flooding.awaitRequests(1)
         #expect(try await session.dataTask(for: TransferRequest(url: calm.url())).response.data == Data("calm".utf8))
-        // A client that reads faster than the server writes runs into its request timeout.
+        // If the client reads faster than the server writes, the task ends at its request timeout.
         let code = await failure(task)?.code
         #expect(code == .connectionLost || code == .timedOut, "\(String(describing: code))")
     }

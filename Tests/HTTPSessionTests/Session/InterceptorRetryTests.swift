@@ -7,9 +7,9 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Interceptors are also asked to retry after an adapter's own failure and after a failed serializer or validation.
+/// Interceptors also decide about a retry after an adapter's failure and after a failed serializer or validation.
 @Suite(.timeLimit(.minutes(20))) struct InterceptorRetryTests {
-    private struct Trouble: Error {}
+    private struct AdapterError: Error {}
     private struct User: Codable, Equatable, Sendable { var name: String }
 
     private struct Interceptor: RequestInterceptor {
@@ -22,7 +22,7 @@ import Testing
 
     private let seen = Locked<[FailedAttempt]>([])
 
-    /// Notes the attempts and retries while they are fewer than `limit`.
+    /// Records the attempts and retries while they are fewer than `limit`.
     private func retrying(
         upTo limit: Int = .max, adapting: @escaping @Sendable (TransferRequest) async throws -> TransferRequest = { $0 }
     ) -> Interceptor {
@@ -41,7 +41,7 @@ import Testing
             validation: validation)
     }
 
-    /// Answers with the bodies in turn, and with the last one from then on.
+    /// Sends the bodies in turn, and the last one from then on.
     private func server(_ bodies: String...) throws -> TestServer {
         let count = Counter()
         return try TestServer { _ in
@@ -50,14 +50,14 @@ import Testing
         }
     }
 
-    // MARK: The adapter's own failure
+    // MARK: Failures of adapters
 
-    @Test func `an adapter that fails is retried when an interceptor decides so`() async throws {
+    @Test func `an adapter that fails is retried if an interceptor decides so`() async throws {
         let server = try server("done")
         let count = Counter()
         let manager = try session(
             retrying { request in
-                if count.add() < 3 { throw Trouble() }
+                if count.add() < 3 { throw AdapterError() }
                 return request
             })
         let task = manager.dataTask(for: TransferRequest(url: server.url()))
@@ -66,7 +66,7 @@ import Testing
         #expect(task.metrics?.retryCount == 2)
         let attempts = seen.withLock { $0 }
         #expect(attempts.map(\.error?.code) == [.interceptorFailed, .interceptorFailed])
-        #expect(attempts.allSatisfy { $0.error?.underlying is Trouble && $0.response == nil })
+        #expect(attempts.allSatisfy { $0.error?.underlying is AdapterError && $0.response == nil })
         #expect(attempts.map(\.retryCount) == [0, 1])
     }
 
@@ -84,7 +84,7 @@ import Testing
         let manager = try session(
             Interceptor(
                 adapting: { request in
-                    guard request.url == fresh else { throw Trouble() }
+                    guard request.url == fresh else { throw AdapterError() }
                     return request
                 }, retrying: { _ in .retryWith(TransferRequest(url: fresh)) }))
         #expect(try await manager.dataTask(for: TransferRequest(url: server.url("/stale"))).string() == "done")
@@ -93,7 +93,7 @@ import Testing
 
     // MARK: Serializer and validation
 
-    @Test func `a body that its serializer refuses is asked for again when an interceptor decides so`() async throws {
+    @Test func `a body that its serializer refuses is requested again if an interceptor decides so`() async throws {
         let server = try server("no JSON", #"{"name": 1}"#, #"{"name": "Ada"}"#)
         let task = try session(retrying()).dataTask(
             for: TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
@@ -107,7 +107,7 @@ import Testing
         #expect(try await String(decoding: task.response.data, as: UTF8.self) == "no JSON", "the first task keeps its response")
     }
 
-    @Test func `a response that fails its validation is asked for again when an interceptor decides so`() async throws {
+    @Test func `a response that fails its validation is requested again if an interceptor decides so`() async throws {
         let count = Counter()
         let server = try TestServer { _ in
             StubResponse(body: count.add() == 1 ? "portal" : "done").field(
@@ -137,7 +137,7 @@ import Testing
         #expect(seen.withLock { $0.count } == 1)
     }
 
-    @Test func `a status of 400 or above is shown to interceptors once`() async throws {
+    @Test func `interceptors are called once for a status of 400 or above`() async throws {
         let server = try TestServer { _ in StubResponse(418) }
         let manager = try session(retrying(upTo: 0))
         await #expect(throws: HTTPSessionError.self) { _ = try await manager.get(server.url().absoluteString).data() }
@@ -175,7 +175,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `an interceptor that does not answer after a failed serializer is timed out`() async throws {
+    @Test func `an interceptor that never returns after a failed serializer fails as handlerTimedOut`() async throws {
         let server = try server("no JSON")
         let hanging = Interceptor { _ in
             await withTaskCancellationHandler {

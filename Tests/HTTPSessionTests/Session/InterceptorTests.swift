@@ -14,7 +14,7 @@ import Testing
             configuration: localConfiguration(), handlers: TransferHandlers(interceptors: interceptors), monitors: [log])
     }
 
-    /// Does what its closures say.
+    /// An interceptor made of closures.
     private struct Interceptor: RequestInterceptor {
         var adapting: @Sendable (TransferRequest) async throws -> TransferRequest = { $0 }
         var retrying: @Sendable (FailedAttempt) async -> InterceptorDecision = { _ in .proceed }
@@ -34,7 +34,7 @@ import Testing
 
     // MARK: Adapting
 
-    @Test func `each interceptor changes what the one before it has made, before every attempt`() async throws {
+    @Test func `each interceptor adapts the result of the previous one, before every attempt`() async throws {
         let count = Counter()
         let server = try TestServer { _ in
             count.add() == 1 ? StubResponse(503).field("Retry-After", "0") : StubResponse(body: "done")
@@ -46,7 +46,7 @@ import Testing
         #expect(server.requests.map { $0["x-seen"] } == ["a,b", "a,b"])
     }
 
-    @Test func `what an interceptor adds stays within the origin`() async throws {
+    @Test func `a field that an interceptor adds is not sent to another origin after a redirect`() async throws {
         let other = try TestServer { _ in StubResponse(body: "there") }
         let address = other.url("/there").absoluteString
         let server = try TestServer { request in
@@ -61,20 +61,22 @@ import Testing
         #expect(other.requests.map { $0["x-seen"] } == [nil])
     }
 
-    @Test func `what an interceptor throws ends the task, and nothing is sent`() async throws {
-        struct Trouble: Error {}
+    @Test func `an error thrown by an interceptor's adapt ends the task before anything is sent`() async throws {
+        struct AdapterError: Error {}
         let server = try TestServer { _ in StubResponse() }
-        let throwing = try session(Interceptor(adapting: { _ in throw Trouble() }))
+        let throwing = try session(Interceptor(adapting: { _ in throw AdapterError() }))
         let error = await failure(throwing.dataTask(for: TransferRequest(url: server.url())))
         #expect(error?.code == .interceptorFailed)
-        #expect(error?.underlying is Trouble)
+        #expect(error?.underlying is AdapterError)
         let elsewhere = try #require(URL(string: "http://127.0.0.1:1/"))
         let leading = try session(Interceptor(adapting: { _ in TransferRequest(url: elsewhere) }))
         #expect(await failure(leading.dataTask(for: TransferRequest(url: server.url())))?.code == .interceptorFailed)
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `an interceptor that never answers is an error, and one whose task is cancelled is too`() async throws {
+    @Test func `an interceptor that never returns fails the task after the handler timeout, or on cancellation`()
+        async throws
+    {
         let server = try TestServer { _ in StubResponse() }
         let hanging = Interceptor(adapting: { request in
             try await Task.sleep(for: .seconds(3_600))
@@ -93,7 +95,7 @@ import Testing
 
     // MARK: Retrying
 
-    @Test func `an interceptor may have the task try again, so many times`() async throws {
+    @Test func `an interceptor can request a retry, up to ten times`() async throws {
         let server = try TestServer { _ in StubResponse(418, body: "no") }
         let stubborn = Interceptor(retrying: { attempt in
             attempt.response?.statusCode == 418 ? .retry(after: .milliseconds(1)) : .proceed
@@ -107,21 +109,21 @@ import Testing
         #expect(log.names.count { $0 == "retry unacceptable-status" } == 10)
     }
 
-    @Test func `an interceptor hears of errors too`() async throws {
+    @Test func `an interceptor is called after connection errors too`() async throws {
         let count = Counter()
         let server = try TestServer { _ in
             count.add() == 1 ? StubResponse(body: .pattern(1_000)).cut(afterBodyBytes: 10, .reset) : StubResponse(body: "done")
         }
-        let told = Locked<[HTTPSessionError.Code?]>([])
+        let codes = Locked<[HTTPSessionError.Code?]>([])
         let interceptor = Interceptor(retrying: { attempt in
-            told.withLock { $0.append(attempt.error?.code) }
+            codes.withLock { $0.append(attempt.error?.code) }
             return .retry()
         })
         #expect(try await session(interceptor).dataTask(for: TransferRequest(url: server.url())).string() == "done")
-        #expect(told.withLock { $0 } == [.connectionLost])
+        #expect(codes.withLock { $0 } == [.connectionLost])
     }
 
-    @Test func `a download whose address has expired goes on at the one that an interceptor gives`() async throws {
+    @Test func `a download whose URL has expired continues at the URL that an interceptor returns`() async throws {
         let folder = try ScratchDirectory()
         let count = Counter()
         let server = try TestServer { request in
@@ -147,7 +149,7 @@ import Testing
         #expect(server.requests.map(\.target) == ["/file?signature=1", "/file?signature=1", "/file?signature=2"])
     }
 
-    @Test func `an interceptor may end a task with an error of its own, and no later one is asked`() async throws {
+    @Test func `an interceptor can fail a task with its own error, and later interceptors are not called`() async throws {
         struct Enough: Error {}
         let server = try TestServer { _ in StubResponse(409, body: "no") }
         let asked = Counter()

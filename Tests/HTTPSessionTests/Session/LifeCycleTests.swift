@@ -12,7 +12,7 @@ import Testing
         TransferRequest(url: server.url(path))
     }
 
-    @Test func `a session that ends with its tasks cancels them`() async throws {
+    @Test func `invalidating a session with its tasks cancels running and queued tasks`() async throws {
         let server = try TestServer { _ in .never }
         let log = EventLog()
         let session = try HTTPSessionManager(
@@ -28,7 +28,7 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `a session that ends after its tasks lets them end`() async throws {
+    @Test func `invalidating a session without canceling lets its tasks finish`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let log = EventLog()
@@ -44,7 +44,8 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test(arguments: [true, false]) func `a session that is closed has ended with its tasks, its connections and its files`(
+    @Test(arguments: [true, false])
+    func `close returns after the session's tasks finished, its connections closed and its files were written`(
         cancelsTasks: Bool
     ) async throws {
         let folder = try ScratchDirectory()
@@ -62,13 +63,14 @@ import Testing
         #expect((try? task.result?.get()) == nil ? cancelsTasks : !cancelsTasks)
         #expect(log.names.last == "invalidated")
         #expect(folder.names == (cancelsTasks ? [] : ["cookies"]))
-        // Once more it has nothing to wait for.
+        // A second close returns immediately.
         await session.close()
         gate.open()
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `a manager that is dropped leaves its tasks running, and its connections end with them`() async throws {
+    @Test func `a session manager that is released leaves its tasks running, and its connections close after them`() async throws
+    {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         var task: TransferTask? = try localSession().dataTask(for: request(server))
@@ -79,7 +81,7 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `events come in their order`() async throws {
+    @Test func `events of redirects, challenges and responses are delivered in their order`() async throws {
         let server = try TestServer { request in
             switch request.path {
             case "/": .redirect(to: "/locked")
@@ -101,7 +103,7 @@ import Testing
             ])
     }
 
-    @Test func `suspending, retrying and failing are told too`() async throws {
+    @Test func `events of suspend, resume, retry and failure are delivered in their order`() async throws {
         let gate = try Gate()
         let folder = try ScratchDirectory()
         let server = try TestServer { request in
@@ -128,41 +130,41 @@ import Testing
             ])
     }
 
-    @Test func `Foundation's notifications tell of starts, stops, ends and files`() async throws {
+    @Test func `Foundation notifications are posted when a task resumes, moves its file and completes`() async throws {
         let folder = try ScratchDirectory()
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [NotificationMonitor()])
         let task = session.downloadTask(for: request(server), to: .init(folder.url("file")), startsImmediately: false)
-        let told = Locked<[String]>([])
+        let recorded = Locked<[String]>([])
         let end = Signal()
-        @Sendable func tell(_ text: String) {
-            // In any order: Foundation delivers each in a task of its own.
-            let count = told.withLock { told in
-                told.append(text)
-                return told.count
+        @Sendable func record(_ text: String) {
+            // The order varies, because Foundation delivers each message in a task of its own.
+            let count = recorded.withLock { recorded in
+                recorded.append(text)
+                return recorded.count
             }
             if count == 3 { end.fire() }
         }
         let center = NotificationCenter.default
         let tokens = [
-            center.addObserver(of: task, for: .taskDidResume) { _ in tell("resume") },
-            center.addObserver(of: task, for: .taskDidMoveFile) { tell("moved \($0.file.lastPathComponent)") },
+            center.addObserver(of: task, for: .taskDidResume) { _ in record("resume") },
+            center.addObserver(of: task, for: .taskDidMoveFile) { record("moved \($0.file.lastPathComponent)") },
             center.addObserver(of: task, for: .taskDidComplete) { message in
-                if case .success = message.result { tell("complete") } else { tell("complete with error") }
+                if case .success = message.result { record("complete") } else { record("complete with error") }
             },
         ]
         task.resume()
         await end.wait()
-        #expect(Set(told.withLock { $0 }) == ["resume", "moved file", "complete"])
+        #expect(Set(recorded.withLock { $0 }) == ["resume", "moved file", "complete"])
         for token in tokens { center.removeObserver(token) }
     }
 
     @Test(arguments: [true, false])
-    func `Foundation's notification tells of a session's end and its tasks', if anybody wants it`(
+    func `Foundation notifications of a session's invalidation and tasks are posted if postsNotifications is set`(
         _ isWanted: Bool
     ) async throws {
         let server = try TestServer { _ in .never }
-        let told = Locked<[String]>([])
+        let recorded = Locked<[String]>([])
         let log = EventLog()
         let (stream, posted) = AsyncStream.makeStream(of: Void.self)
         var notifications = stream.makeAsyncIterator()
@@ -172,11 +174,11 @@ import Testing
         let task = try #require(session?.dataTask(for: request(server)))
         let tokens = [
             center.addObserver(of: task, for: .taskDidComplete) { _ in
-                told.withLock { $0.append("task") }
+                recorded.withLock { $0.append("task") }
                 posted.yield()
             },
             center.addObserver(of: try #require(session), for: .sessionDidInvalidate) { _ in
-                told.withLock { $0.append("session") }
+                recorded.withLock { $0.append("session") }
                 posted.yield()
             },
         ]
@@ -185,29 +187,29 @@ import Testing
         session?.invalidateAndCancel()
         weak var gone: HTTPSessionManager?
         gone = session
-        // Nobody has to hold it for that.
+        // The session needs no owner for that.
         session = nil
         _ = await log.awaitInvalidation()
         // Foundation delivers each notification in a task of its own.
         for _ in 0..<(isWanted ? 2 : 0) { _ = await notifications.next() }
-        #expect(told.withLock { $0.sorted() } == (isWanted ? ["session", "task"] : []))
+        #expect(recorded.withLock { $0.sorted() } == (isWanted ? ["session", "task"] : []))
         for token in tokens { center.removeObserver(token) }
         while gone != nil { await Task.yield() }
     }
 
-    @Test func `the shared session is one, and goes on`() async throws {
+    @Test func `the shared session is one object and cannot be invalidated`() async throws {
         let session = try HTTPSessionManager.shared
         #expect(try HTTPSessionManager.shared === session)
         session.invalidateAndCancel()
         await session.close()
         let server = try TestServer { _ in StubResponse() }
-        // What it is asked here it refuses, being as strict as any: it has not ended.
+        // The shared session refuses insecure http like any other; it is not invalidated.
         #expect(await failure(session.dataTask(for: request(server)))?.code == .insecureConnectionRefused)
         #expect(try session.store.cookies.isEmpty)
     }
 
-    @Test func `what a session does not keep is on no disk`() async throws {
-        // In a process of its own: directories are a process's, and the other tests use them.
+    @Test func `an ephemeral session writes nothing to disk`() async throws {
+        // The exit test has its own process, because environment and working directory belong to the process.
         await #expect(processExitsWith: .success) {
             let folder = try ScratchDirectory()
             let path = folder.path
@@ -237,7 +239,7 @@ import Testing
         }
     }
 
-    @Test func `what was measured of each transaction`() async throws {
+    @Test func `metrics have one transaction with times and sizes for each redirect and response`() async throws {
         let server = try TestServer { request in
             request.path == "/" ? .redirect(to: "/next") : StubResponse(body: .pattern(10_000)).delayed(.milliseconds(20))
         }
@@ -271,7 +273,7 @@ import Testing
         #expect(second.fetchStart >= first.fetchStart)
     }
 
-    @Test func `what was measured over TLS`() async throws {
+    @Test func `metrics of a TLS connection have its version, cipher suite and handshake times`() async throws {
         let certificate = try SelfSignedCertificate()
         let server = try TestServer(tls: certificate.serverTLS) { _ in StubResponse(body: "x") }
         let policy = try SecurityPolicy.trusting(certificate)
@@ -283,7 +285,7 @@ import Testing
         #expect(start <= end)
     }
 
-    @Test func `a failed task has its transaction too`() async throws {
+    @Test func `a failed task has a transaction in its metrics and a URL without query in its error`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(1_000)).cut(afterBodyBytes: 10) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -295,7 +297,7 @@ import Testing
         #expect(await log.awaitInvalidation().contains("transaction 200"))
     }
 
-    @Test func `a task that was never started keeps no session, whoever listens`() async throws {
+    @Test func `a task that was never resumed does not keep its session alive`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let log = EventLog()
         var session: HTTPSessionManager? = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -306,22 +308,22 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `the end is posted behind the callbacks`() async throws {
+    @Test func `the task's completion is posted after its callbacks`() async throws {
         let server = try TestServer { _ in StubResponse(fields: ["Content-Type": "application/json"], body: "{}") }
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [NotificationMonitor()])
         for _ in 0..<100 {
-            let (told, end) = (Locked<[String]>([]), Signal())
+            let (recorded, end) = (Locked<[String]>([]), Signal())
             let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
             let token = NotificationCenter.default.addObserver(of: task, for: .taskDidComplete) { _ in
-                told.withLock { $0.append("posted") }
+                recorded.withLock { $0.append("posted") }
                 end.fire()
             }
             session.respond(
-                to: task, success: { _, _ in told.withLock { $0.append("called") } },
-                failure: { _, error in told.withLock { $0.append("\(error)") } })
+                to: task, success: { _, _ in recorded.withLock { $0.append("called") } },
+                failure: { _, error in recorded.withLock { $0.append("\(error)") } })
             task.resume()
             await end.wait()
-            #expect(told.withLock { $0 } == ["called", "posted"])
+            #expect(recorded.withLock { $0 } == ["called", "posted"])
             NotificationCenter.default.removeObserver(token)
         }
     }

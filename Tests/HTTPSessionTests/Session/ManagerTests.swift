@@ -9,17 +9,17 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// What AFNetworking promises of its AFHTTPSessionManager.
+/// The documented behavior of AFNetworking's AFHTTPSessionManager.
 @Suite(.timeLimit(.minutes(20))) struct ManagerTests {
-    /// A server that says what it was asked, as JSON.
+    /// A server that returns the received request as JSON.
     private func echo() throws -> TestServer {
         try TestServer { request in
-            let told: [String: String] = [
+            let recorded: [String: String] = [
                 "method": request.method, "target": request.target, "body": request.text,
                 "type": request["content-type"] ?? "-", "kind": request["x-kind"] ?? "-",
                 "authorization": request["authorization"] ?? "-",
             ]
-            let body = (try? JSONEncoder().encode(told)) ?? Data()
+            let body = (try? JSONEncoder().encode(recorded)) ?? Data()
             return StubResponse(fields: ["Content-Type": "application/json"], body: .bytes(body))
         }
     }
@@ -35,7 +35,8 @@ import Testing
 
     // MARK: Methods
 
-    @Test(arguments: ["/v1", "/v1/"]) func `each method asks below the base URL, parameters where they belong`(_ base: String)
+    @Test(arguments: ["/v1", "/v1/"])
+    func `each method resolves its path against the base URL and sends its parameters in the query or the body`(_ base: String)
         async throws
     {
         let server = try echo()
@@ -45,13 +46,13 @@ import Testing
             session.delete("a", parameters: ["k": "v w"]), session.post("a", parameters: ["k": "v w"]),
             session.put("a", parameters: ["k": "v w"]), session.patch("a", parameters: ["k": "v w"]), session.post("a"),
         ]
-        var told: [String] = []
+        var recorded: [String] = []
         for task in tasks {
             let json = try await task.json()
-            told.append(["method", "target", "body", "type"].map { json?[$0]?.string ?? "" }.joined(separator: " "))
+            recorded.append(["method", "target", "body", "type"].map { json?[$0]?.string ?? "" }.joined(separator: " "))
         }
         #expect(
-            told == [
+            recorded == [
                 "GET /v1/a?k=v%20w  -", "   ", "DELETE /v1/a?k=v%20w  -",
                 "POST /v1/a k=v%20w application/x-www-form-urlencoded", "PUT /v1/a k=v%20w application/x-www-form-urlencoded",
                 "PATCH /v1/a k=v%20w application/x-www-form-urlencoded", "POST /v1/a  application/x-www-form-urlencoded",
@@ -59,7 +60,7 @@ import Testing
         #expect(server.requests.filter { $0.method == "HEAD" }.map(\.target) == ["/v1/a?k=v%20w"])
     }
 
-    @Test func `a form of parts is posted below the base URL, parameters first`() async throws {
+    @Test func `a multipart form is posted below the base URL, parameters first`() async throws {
         let server = try echo()
         let session = try manager(server)
         var form = try MultipartForm(boundary: "B")
@@ -74,7 +75,7 @@ import Testing
         #expect(server.requests.first?["content-length"] == "\(server.requests.first?.bodyLength ?? 0)")
     }
 
-    @Test func `fields of one request stand before those of the serializer`() async throws {
+    @Test func `header fields of a request override those of the request serializer`() async throws {
         let server = try echo()
         var serializer = HTTPRequestSerializer()
         try serializer.setValue("all", forHTTPHeaderField: "X-Kind")
@@ -84,7 +85,7 @@ import Testing
         #expect(try await session.get("a", headerFields: [name: "one"]).json()?["kind"]?.string == "one")
     }
 
-    @Test func `Basic authorization goes out before any server asks`() async throws {
+    @Test func `Basic authorization of the request serializer is sent without a challenge`() async throws {
         let server = try echo()
         var serializer = HTTPRequestSerializer()
         try serializer.setAuthorizationHeaderField(username: "user", password: "password")
@@ -92,7 +93,7 @@ import Testing
         #expect(try await session.get("a").json()?["authorization"]?.string == "Basic dXNlcjpwYXNzd29yZA==")
     }
 
-    @Test func `the fields of a JSON serializer go out with a form too`() async throws {
+    @Test func `the fields of a JSON serializer are sent with a multipart form too`() async throws {
         let server = try echo()
         var base = HTTPRequestSerializer()
         try base.setAuthorizationHeaderField(username: "user", password: "password")
@@ -108,7 +109,7 @@ import Testing
         ("/v1", "", "/v1/"), ("/v1?x=y", "a", "/v1/a"), ("/v1?x=y", "", "/v1/?x=y"), ("", "a", "/a"), ("/v1", "/a", "/a"),
         ("/v1", "?q", "/v1/?q"),
         ("/v1", "../a", "/a"), ("/v1/x", "a b", "/v1/x/a%20b"),
-    ]) func `addresses are resolved against the base URL`(_ base: String, _ address: String, _ target: String) async throws {
+    ]) func `URLs are resolved against the base URL`(_ base: String, _ address: String, _ target: String) async throws {
         let server = try echo()
         #expect(try await manager(server, base).get(address).json()?["target"]?.string == target)
     }
@@ -117,12 +118,12 @@ import Testing
         "", "nonsense", "ftp://example.com/", "/path", "https://", "https://exam ple.com/", "https://a.example:99999/",
         "https://a.example/\n", "https://a.example/\0",
     ])
-    func `what is no base URL is an error`(_ text: String) {
+    func `an invalid base URL is a configuration error`(_ text: String) {
         let error = HTTPSessionError.thrown { try HTTPSessionManager(baseURL: text) }
         #expect(error?.code == .invalidConfiguration, "\(text.debugDescription)")
     }
 
-    @Test func `what cannot be serialized is the error of a task that never starts`() async throws {
+    @Test func `parameters that cannot be serialized fail the task before it connects`() async throws {
         let server = try echo()
         var serializer = HTTPRequestSerializer()
         serializer.queryStringSerialization = .custom { _, _ in throw Refusal() }
@@ -131,21 +132,21 @@ import Testing
         let error = await failure(task)
         #expect(error?.code == .cannotEncodeRequest && error?.underlying is Refusal)
         #expect(server.seen.connections == 0)
-        let told = Locked<[String]>([])
+        let recorded = Locked<[String]>([])
         let end = Signal()
         session.get(
             "a", parameters: ["a": 1], success: { _, _ in },
             failure: { _, error in
-                told.withLock { $0.append(error.code.rawValue) }
+                recorded.withLock { $0.append(error.code.rawValue) }
                 end.fire()
             })
         await end.wait()
-        #expect(told.withLock { $0 } == ["cannot-encode-request"])
+        #expect(recorded.withLock { $0 } == ["cannot-encode-request"])
     }
 
     // MARK: Callbacks
 
-    /// What one of the callbacks was told.
+    /// The result that a callback received.
     private func callback(_ ask: (@escaping HTTPSessionManager.Success, @escaping HTTPSessionManager.Failure) -> TransferTask)
         async -> Result<JSONValue?, HTTPSessionError>?
     {
@@ -168,7 +169,8 @@ import Testing
         return result.withLock { $0 }
     }
 
-    @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]) func `success is called at 200, failure at 404`(
+    @Test(arguments: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"])
+    func `the success callback is called for 200, the failure callback for 404`(
         _ method: String
     ) async throws {
         let server = try TestServer { request in
@@ -197,34 +199,34 @@ import Testing
         #expect(server.requests.map(\.method) == [method, method])
     }
 
-    @Test func `204 is no value, not an error`() async throws {
+    @Test func `204 is a success without a value`() async throws {
         let server = try TestServer { _ in StubResponse(204) }
         let session = try manager(server)
         guard case .success(nil)? = await callback({ session.get("a", success: $0, failure: $1) }) else {
-            Issue.record("no success without a value")
+            Issue.record("204 did not call success without a value")
             return
         }
     }
 
-    @Test func `a type that is no JSON, and a check that fails, are failures`() async throws {
+    @Test func `an unacceptable content type and a failed check call the failure callback`() async throws {
         let server = try TestServer { request in
             StubResponse(fields: ["Content-Type": request.path == "/v1/html" ? "text/html" : "application/json"], body: "{}")
         }
         let session = try manager(server)
         guard case .failure(let error)? = await callback({ session.get("html", success: $0, failure: $1) }) else {
-            Issue.record("text/html is no JSON")
+            Issue.record("text/html was accepted as JSON")
             return
         }
         #expect(error.code == .unacceptableContentType)
         let checking = try manager(server, validation: ResponseValidation(checks: [{ _ in throw Refusal() }]))
         guard case .failure(let error)? = await callback({ checking.get("a", success: $0, failure: $1) }) else {
-            Issue.record("the session's check was not asked")
+            Issue.record("the session's check did not run")
             return
         }
         #expect(error.code == .badServerResponse && error.underlying is Refusal)
     }
 
-    @Test func `callbacks run on the queue and enter the group`() async throws {
+    @Test func `callbacks run on the completion queue and enter the group`() async throws {
         let server = try echo()
         let queue = DispatchQueue(label: "callbacks")
         let key = DispatchSpecificKey<Bool>()
@@ -245,7 +247,7 @@ import Testing
         #expect(places.withLock { $0.count } >= 2 && places.withLock { $0.allSatisfy(\.self) })
     }
 
-    @Test func `progress reaches the whole, of what is received and of what is sent`() async throws {
+    @Test func `progress of downloads and uploads reaches its total`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(300_000)) }
         let session = try localSession()
         let task = session.dataTask(
@@ -253,7 +255,7 @@ import Testing
         let (down, up) = (task.foundationProgress(.download), task.foundationProgress(.upload))
         task.resume()
         _ = try await task.response
-        // The progress objects hear of it on the session's delivery queue.
+        // The progress objects are updated on the session's delivery queue.
         let end = Signal()
         let last = session.dataTask(for: TransferRequest(url: server.url()))
         session.respond(
@@ -263,7 +265,7 @@ import Testing
         #expect(up.fractionCompleted == 1 && up.totalUnitCount == 200_000)
     }
 
-    @Test func `a Progress stops its task, lets it go on and cancels it`() async throws {
+    @Test func `a Foundation Progress pauses, resumes and cancels its task`() async throws {
         let gate = try Gate()
         let body = StubBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .pattern(from: 1_000, count: 1_000)])
         let server = try TestServer { _ in StubResponse(body: body) }
@@ -278,7 +280,7 @@ import Testing
             progress.resume()
             await log.await("resumed", times: round + 1)
         }
-        // Whatever is called first of what follows at once, the last word counts.
+        // Whichever call runs first, the last one decides.
         for _ in 0..<100 {
             progress.pause()
             progress.resume()
@@ -288,7 +290,7 @@ import Testing
     }
 
     @Test(arguments: [TransferTask.Kind.data, .upload, .download])
-    func `each kind of task tells when it goes on and when it stops`(
+    func `a notification is posted when a data, upload or download task is resumed, suspended and completed`(
         _ kind: TransferTask.Kind
     ) async throws {
         let gate = try Gate()
@@ -301,22 +303,22 @@ import Testing
             ? session.downloadTask(for: request, to: .init(folder.url("file")), startsImmediately: false)
             : session.dataTask(for: request, startsImmediately: false)
         #expect(task.kind == kind)
-        let told = Locked<[String]>([])
+        let recorded = Locked<[String]>([])
         let end = Signal()
-        // They come on threads of the center's own, in no order.
-        @Sendable func tell(_ text: String) {
-            let count = told.withLock { told in
-                told.append(text)
-                return told.count
+        // The center delivers them on threads of its own, in any order.
+        @Sendable func record(_ text: String) {
+            let count = recorded.withLock { recorded in
+                recorded.append(text)
+                return recorded.count
             }
             if count == 4 { end.fire() }
         }
         let center = NotificationCenter.default
         let tokens = [
-            center.addObserver(of: task, for: .taskDidResume) { _ in tell("resumed") },
-            center.addObserver(of: task, for: .taskDidSuspend) { _ in tell("suspended") },
+            center.addObserver(of: task, for: .taskDidResume) { _ in record("resumed") },
+            center.addObserver(of: task, for: .taskDidSuspend) { _ in record("suspended") },
             center.addObserver(of: task, for: .taskDidComplete) { message in
-                tell("completed after \((try? message.result.get().metrics.transactions.count) ?? 0)")
+                record("completed after \((try? message.result.get().metrics.transactions.count) ?? 0)")
             },
         ]
         task.resume()
@@ -326,11 +328,11 @@ import Testing
         task.resume()
         gate.open()
         await end.wait()
-        #expect(told.withLock { $0.sorted() } == ["completed after 1", "resumed", "resumed", "suspended"])
+        #expect(recorded.withLock { $0.sorted() } == ["completed after 1", "resumed", "resumed", "suspended"])
         for token in tokens { center.removeObserver(token) }
     }
 
-    // MARK: The policy's setter
+    // MARK: Setting the policy
 
     @Test(
         arguments: [
@@ -340,7 +342,7 @@ import Testing
             ("https://example.com", .publicKey, true), ("http://example.com", .publicKey, false), (nil, .certificate, false),
             (nil, .publicKey, false), ("HTTPS://example.com", .publicKey, true),
         ] as [(String?, SecurityPolicy.PinningMode, Bool)])
-    func `pinning needs a base URL of https`(_ base: String?, _ mode: SecurityPolicy.PinningMode, _ isTaken: Bool) throws {
+    func `pinning requires an https base URL`(_ base: String?, _ mode: SecurityPolicy.PinningMode, _ isTaken: Bool) throws {
         var configuration = localConfiguration()
         configuration.securityPolicy = SecurityPolicy(pinningMode: mode, pinnedCertificates: try MintedCertificates.set("leaf"))
         let error = HTTPSessionError.thrown { try HTTPSessionManager(baseURL: base, configuration: configuration) }

@@ -6,7 +6,7 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// Sessions inside a network namespace, on the real kernel; the server is at 203.0.113.9 of another.
+/// Sessions in a network namespace, on the real kernel; the server is at 203.0.113.9 in another namespace.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct NamespaceTests {
     private let uplinks: Uplinks
     private let log = TaskLog()
@@ -28,7 +28,7 @@ import Testing
         return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log, names])
     }
 
-    /// What is told of each task.
+    /// The events of each task.
     private final class TaskLog: EventMonitor {
         private let words = Locked<[UInt64: [String]]>([:])
 
@@ -41,12 +41,12 @@ import Testing
             }
         }
 
-        /// The different orders.
+        /// The distinct orders of events.
         var orders: Set<[String]> { words.withLock { Set($0.values) } }
         var completed: Int { words.withLock { $0.values.count { $0.contains("completed") } } }
     }
 
-    @Test func `another network may have another word for a name`() async throws {
+    @Test func `after a network change host names are resolved again`() async throws {
         try uplinks.site.ip("addr add 203.0.113.10/32 dev lo")
         let old = try TestServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in StubResponse(body: "old").closing() }
         let new = try TestServer(at: .ip("203.0.113.10", port: old.port), options: options) { _ in StubResponse(body: "new") }
@@ -64,21 +64,22 @@ import Testing
         while let update = await paths.next(), update.path.status != .satisfied {}
         let request = TransferRequest(url: try #require(URL(string: "http://named.example:\(old.port)/")))
         #expect(try await session.dataTask(for: request).response.data == Data("old".utf8))
-        // In place: the mount is the file's.
+        // The file is rewritten in place, because the bind mount refers to its inode.
         try Data("203.0.113.10 named.example\n".utf8).write(to: hosts)
         try uplinks.take("two")
         while let update = await paths.next(), update.path.interface?.name != "two" {}
-        // The session hears of it when this test does, or a little later; libcurl would believe the former word for a minute.
+        // The session receives the update when this test does, or a little later. libcurl would cache the old address for a
+        // minute.
         for _ in 0..<1_000 where new.requests.isEmpty { _ = try await session.dataTask(for: request).response }
         #expect(new.requests.count == 1)
     }
 
-    @Test func `of every task its events are told in their order, whichever thread has them`() async throws {
+    @Test func `each task's events are delivered in order when several threads produce them`() async throws {
         let server = try TestServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in StubResponse(body: "well") }
         let session = try session()
         let request = TransferRequest(url: server.url())
         for _ in 0..<20 {
-            // The session's thread has news of some, while this one has of others.
+            // The session's thread publishes events of some tasks while this thread publishes events of others.
             let tasks = (0..<20).map { _ in session.dataTask(for: request) }
             for _ in 0..<20 { session.dataTask(for: request, startsImmediately: false).cancel() }
             for task in tasks { #expect(try await task.response.statusCode == 200) }
@@ -89,11 +90,11 @@ import Testing
         #expect(log.completed == 800)
     }
 
-    /// The threads that dispatch made, for its queues and for Swift's tasks, and that are in another namespace.
+    /// The threads that Dispatch made for its queues and for Swift tasks, and that are in another namespace.
     private func strays(from home: String) throws -> [String] {
         try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").compactMap { thread in
             let files = "/proc/self/task/\(thread)"
-            // One that ends meanwhile has no files.
+            // A thread that ends meanwhile has no files.
             guard let name = try? String(contentsOfFile: "\(files)/comm", encoding: .utf8), name.contains("-qos"),
                 let namespace = try? FileManager.default.destinationOfSymbolicLink(atPath: "\(files)/ns/net"), namespace != home
             else { return nil }
@@ -101,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func `the process's own threads stay where they are, whatever a session in a namespace has for them`() async throws {
+    @Test func `a session in a network namespace does not move the process's other threads into it`() async throws {
         let home = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/net")
         let server = try TestServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in StubResponse(body: "well") }
         let monitor = try PathMonitor(namespace: NetworkNamespace(uplinks.client.path))

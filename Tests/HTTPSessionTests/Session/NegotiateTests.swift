@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// Connections that a server may take for a user's own (RFC 4559 section 6).
+/// Connections that a server may authenticate as a whole for one user (RFC 4559 section 6).
 @Suite(.timeLimit(.minutes(20))) struct NegotiateTests {
     @Test func `a connection authenticated by Negotiate carries no other request, before or after it`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
@@ -20,7 +20,7 @@ import Testing
         #expect(server.requests.map(\.connection) == [1, 2, 3, 4, 1, 1])
     }
 
-    @Test func `a Negotiate credential is sent on a fresh connection, which is not used again`() async throws {
+    @Test func `a Negotiate credential is sent on a fresh connection, which is not reused`() async throws {
         let server = try TestServer { request in
             request.path == "/locked" ? .unauthorized("Negotiate") : StubResponse(body: "x")
         }
@@ -30,7 +30,7 @@ import Testing
                     ? .useCredential(Credential(user: "user", password: "word")) : .performDefaultHandling
             }))
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
-        // Nobody has a ticket here: libcurl asks without one, and the answer is the challenge again.
+        // This machine has no Kerberos ticket: libcurl asks without one, and the server sends the challenge again.
         #expect(try await session.dataTask(for: TransferRequest(url: server.url("/locked"))).response.statusCode == 401)
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         let requests = server.requests
@@ -53,7 +53,7 @@ import Testing
                 let settings = try SessionSettings(localConfiguration(), credentials: CredentialStore(), path: nil)
                 let plan = TransferPlan(
                     TransferRequest(url: url), logins: logins, settings: settings, segments: [], isElsewhere: false)
-                // Beside other streams it would not be alone.
+                // An HTTP/2 connection would carry other streams too.
                 #expect(plan.isolatesConnection == isIsolated && plan.avoidsHTTP2 == isIsolated)
             }
         }

@@ -7,45 +7,46 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// What Foundation's notification centre is told of tasks.
+/// Messages of tasks that Foundation's notification center receives.
 @Suite(.timeLimit(.minutes(20))) struct NotificationTests {
     /// A session that posts notifications.
     private func postingSession(_ monitors: any EventMonitor...) throws -> HTTPSessionManager {
         try HTTPSessionManager(configuration: localConfiguration(), monitors: monitors + [NotificationMonitor()])
     }
 
-    /// Notes what is posted of a task. Foundation delivers each message in a task of its own, so that their order is no one's promise.
+    /// Records the messages posted for a task. Foundation delivers each message in a task of its own, in no guaranteed order.
     private final class Observer: Sendable {
-        private let told = AsyncStream.makeStream(of: String.self)
+        private let recorded = AsyncStream.makeStream(of: String.self)
         private let tokens = Locked<[NotificationCenter.ObservationToken]>([])
 
         init(_ task: TransferTask) {
             let center = NotificationCenter.default
             tokens.withLock {
                 $0 = [
-                    center.addObserver(of: task, for: .taskDidResume) { [self] _ in tell("resumed") },
-                    center.addObserver(of: task, for: .taskDidSuspend) { [self] _ in tell("suspended") },
-                    center.addObserver(of: task, for: .taskDidMoveFile) { [self] in tell("moved \($0.file.lastPathComponent)") },
+                    center.addObserver(of: task, for: .taskDidResume) { [self] _ in record("resumed") },
+                    center.addObserver(of: task, for: .taskDidSuspend) { [self] _ in record("suspended") },
+                    center.addObserver(of: task, for: .taskDidMoveFile) { [self] in record("moved \($0.file.lastPathComponent)")
+                    },
                     center.addObserver(of: task, for: .taskDidFailToMoveFile) { [self] in
-                        tell("not moved: \($0.error.code.rawValue) \($0.error.context.systemError ?? 0)")
+                        record("not moved: \($0.error.code.rawValue) \($0.error.context.systemError ?? 0)")
                     },
                     center.addObserver(of: task, for: .taskDidComplete) { [self] message in
                         if case .failure(let error) = message.result {
-                            tell("failed \(error.code.rawValue)")
+                            record("failed \(error.code.rawValue)")
                         } else {
-                            tell("completed")
+                            record("completed")
                         }
                     },
                 ]
             }
         }
 
-        private func tell(_ text: String) { told.continuation.yield(text) }
+        private func record(_ text: String) { recorded.continuation.yield(text) }
 
         /// The first `count` messages, sorted.
         func messages(_ count: Int) async -> [String] {
             var messages: [String] = []
-            for await message in told.stream {
+            for await message in recorded.stream {
                 messages.append(message)
                 if messages.count == count { break }
             }
@@ -54,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `a download that loses its place is told of`() async throws {
+    @Test func `a notification is posted when a download cannot be moved because its destination was taken`() async throws {
         let (folder, gate) = (try ScratchDirectory(), try Gate())
         let server = try TestServer { _ in
             StubResponse(body: StubBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
@@ -67,17 +68,17 @@ import Testing
         await folder.awaitFile()
         try Data("other".utf8).write(to: folder.url("file"))
         gate.open()
-        let told = await observer.messages(3)
-        #expect(told == ["failed cannot-move-file", "not moved: cannot-move-file \(EEXIST)", "resumed"])
+        let recorded = await observer.messages(3)
+        #expect(recorded == ["failed cannot-move-file", "not moved: cannot-move-file \(EEXIST)", "resumed"])
         #expect(folder.names == ["file"])
     }
 
-    @Test func `a download whose place is taken from the beginning is told of too`() async throws {
+    @Test func `a notification is posted for a download whose destination exists from the beginning`() async throws {
         let folder = try ScratchDirectory()
         let server = try TestServer { _ in StubResponse(body: "x") }
         try Data("other".utf8).write(to: folder.url("file"))
         let end = Signal()
-        // Whoever wants to hear of such a task listens before it is there.
+        // The observer is registered before the task exists, because the task fails when it is created.
         let token = NotificationCenter.default.addObserver(of: TransferTask.self, for: .taskDidFailToMoveFile) { message in
             if message.error.context.url == server.url().absoluteString { end.fire() }
         }
@@ -96,19 +97,19 @@ import Testing
         NotificationCenter.default.removeObserver(token)
     }
 
-    @Test func `a download whose directory is not there is told of too`() async throws {
+    @Test func `a notification is posted for a download whose directory does not exist`() async throws {
         let folder = try ScratchDirectory()
         let server = try TestServer { _ in StubResponse(body: "x") }
         let task = try postingSession().downloadTask(
             for: TransferRequest(url: server.url()), to: .init(folder.url("none/file")), startsImmediately: false)
         let observer = Observer(task)
         task.resume()
-        let told = await observer.messages(3)
-        #expect(told == ["failed cannot-write-file", "not moved: cannot-write-file \(ENOENT)", "resumed"])
+        let recorded = await observer.messages(3)
+        #expect(recorded == ["failed cannot-write-file", "not moved: cannot-write-file \(ENOENT)", "resumed"])
         #expect(folder.names == [])
     }
 
-    @Test func `stops and starts are told once each, and the file and the end`() async throws {
+    @Test func `notifications of resume and suspend are posted once each, then the moved file and completion`() async throws {
         let (folder, gate) = (try ScratchDirectory(), try Gate())
         let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let log = EventLog()
@@ -122,13 +123,13 @@ import Testing
         for _ in 0..<2 { task.resume() }
         await log.await("resumed", times: 2)
         gate.open()
-        let told = await observer.messages(5)
-        #expect(told == ["completed", "moved file", "resumed", "resumed", "suspended"])
+        let recorded = await observer.messages(5)
+        #expect(recorded == ["completed", "moved file", "resumed", "resumed", "suspended"])
     }
 
-    // MARK: What the end is told with
+    // MARK: Content of the completion message
 
-    /// The end of a task as it is posted.
+    /// The completion message of a task.
     private func end(
         of path: String, _ listen: (HTTPSessionManager, TransferTask) -> Void = { _, _ in }
     ) async throws -> TransferTask.DidComplete {
@@ -154,7 +155,7 @@ import Testing
         return try #require(message.withLock { $0 })
     }
 
-    @Test func `the end is posted with what the callbacks were given, in their order`() async throws {
+    @Test func `the completion is posted with the values that the callbacks received, in their order`() async throws {
         let end = try await end(of: "/") { session, task in
             session.respond(to: task, success: { _, _ in }, failure: { _, _ in })
             session.respond(to: task, with: StringResponseSerializer(), success: { _, _ in }, failure: { _, _ in })
@@ -170,7 +171,7 @@ import Testing
     @Test(arguments: [
         ("/lost", HTTPSessionError.Code.connectionLost, false), ("/missing", .unacceptableStatus, true),
         ("/broken", .cannotDecodeContent, true),
-    ]) func `the end is posted with the error of the task, or of its serializer`(
+    ]) func `the completion is posted with the error of the task, or of its serializer`(
         _ path: String, _ code: HTTPSessionError.Code, _ hasResponse: Bool
     ) async throws {
         let end = try await end(of: path) { session, task in
@@ -179,11 +180,11 @@ import Testing
         #expect(end.error?.code == code)
         #expect(((try? end.result.get()) != nil) == hasResponse)
         #expect(end.serializedResponse == nil && end.callbackResults.count == 1)
-        let told = HTTPSessionError.thrown { try end.callbackResults.first?.result.get() }
-        #expect(told?.code == code)
+        let recorded = HTTPSessionError.thrown { try end.callbackResults.first?.result.get() }
+        #expect(recorded?.code == code)
     }
 
-    @Test func `without callbacks the end is the response as it came`() async throws {
+    @Test func `without callbacks the completion is posted with the response`() async throws {
         let end = try await end(of: "/missing")
         #expect(try end.result.get().statusCode == 404)
         #expect(end.callbackResults.isEmpty && end.serializedResponse == nil && end.error == nil)

@@ -8,7 +8,7 @@ import Testing
 
 /// Observers of Reachability's notifications.
 @Suite(.timeLimit(.minutes(5))) struct ObserverTests {
-    @Test func `statusDidChange is posted with its update when a server goes away`() async throws {
+    @Test func `statusDidChange is posted with its update when a server stops`() async throws {
         let server = Locked<TestServer?>(try TestServer { _ in StubResponse() })
         let port = try #require(server.withLock { $0?.port })
         let settings = ProbeSettings(interval: .milliseconds(100), timeout: .seconds(60), failAfter: 1, recoverAfter: 1)
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(.requiresNamespaces)
-    func `a session pauses, retries and resumes on the changes that pathDidChange and statusDidChange tell`()
+    func `a session pauses, retries and resumes on the changes that pathDidChange and statusDidChange report`()
         async throws
     {
         let (lab, gate) = (try ConnectivityLab(), try Gate())
@@ -51,18 +51,18 @@ import Testing
         ]
         defer { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
 
-        // The cable is pulled: the task pauses, and the attempt does not count.
+        // The cable is unplugged: the task pauses, and the attempt uses no retry.
         try lab.site.ip("link set one down")
         for await status in paths where status == .unsatisfied { break }
         await lab.log.await("waiting for connectivity")
         #expect(task.state == .waitingForConnectivity)
-        // The cable is in again, and nobody listens: the task retries.
+        // The cable is plugged in again, but no server listens: the task retries.
         first.stop()
         try lab.site.ip("link set one up")
         for await status in paths where status == .satisfied { break }
         for await code in causes where code == .refused { break }
         await lab.log.await("retry cannot-connect-to-host")
-        // The server is there: the task resumes with the second half.
+        // The server listens again: the task resumes with the second half.
         var options = TestServer.Options()
         options.namespace = lab.site.path
         let second = try TestServer(at: .ip(Uplinks.server, port: first.port), options: options) {

@@ -7,7 +7,8 @@ import Testing
 
 @testable import HTTPSession
 
-/// What a proxy asks for, and by whom it is judged. ``WayTests`` has the ways through one.
+/// Proxy authentication, and the policy that decides whether a proxy is trusted. ``ConnectionSetupTests`` has connections through
+/// proxies.
 @Suite(.timeLimit(.minutes(20))) struct ProxyTests {
     private let own: SelfSignedCertificate
     private let proxys: SelfSignedCertificate
@@ -17,7 +18,7 @@ import Testing
         proxys = try SelfSignedCertificate(names: ["localhost"])
     }
 
-    /// A proxy that speaks TLS, as `https://localhost:PORT`.
+    /// An HTTPS proxy at `https://localhost:PORT`.
     private func secureProxy(_ credentials: ProxyServer.Credentials? = nil) throws -> (server: ProxyServer, address: String) {
         let server = try ProxyServer(tls: proxys.serverTLS, credentials: credentials, names: ["named.example": "127.0.0.1"])
         return (server, "https://localhost:\(server.port)")
@@ -40,7 +41,7 @@ import Testing
 
     // MARK: TLS to the proxy
 
-    @Test func `a proxy that speaks TLS forwards and tunnels, TLS within TLS`() async throws {
+    @Test func `an HTTPS proxy forwards http requests and tunnels https requests`() async throws {
         let (proxy, address) = try secureProxy()
         let plain = try TestServer { _ in StubResponse(body: "plain") }
         let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse(body: "secure") }
@@ -57,7 +58,7 @@ import Testing
         #expect(secure.requests.map(\.tls?.serverName) == ["named.example", "named.example"])
     }
 
-    @Test func `a proxy that is not believed gets no request`() async throws {
+    @Test func `an untrusted HTTPS proxy gets no request`() async throws {
         let (proxy, address) = try secureProxy()
         let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse() }
         let session = try session(address) { $0.proxySecurityPolicy = .default }
@@ -65,14 +66,14 @@ import Testing
             let error = await failure(session.dataTask(for: try request(url)))
             #expect(error?.code == .certificateHasUnknownRoot, "\(String(describing: error))")
         }
-        // One whose name is another.
+        // The name of this proxy does not match its certificate.
         let foreign = try self.session("https://127.0.0.1:\(proxy.port)")
         #expect(await failure(foreign.dataTask(for: try request("https://named.example:\(secure.port)/"))) != nil)
         #expect(proxy.passages.isEmpty)
         #expect(secure.seen.connections == 0)
     }
 
-    @Test func `behind a proxy that is believed the server is judged by its own policy`() async throws {
+    @Test func `behind a trusted HTTPS proxy the server is evaluated by its own security policy`() async throws {
         let (proxy, address) = try secureProxy()
         let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse() }
         let session = try session(address) { $0.securityPolicy = .default }
@@ -82,7 +83,7 @@ import Testing
         #expect(secure.requests.isEmpty)
     }
 
-    @Test func `the pins of hosts judge servers, and never a proxy`() async throws {
+    @Test func `host pins apply to servers and never to a proxy`() async throws {
         let (proxy, address) = try secureProxy()
         let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse(body: "x") }
         let nobody = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
@@ -100,7 +101,7 @@ import Testing
     // MARK: Credentials
 
     @Test(arguments: ProxyServer.Scheme.allCases, [false, true])
-    func `a proxy's credential is asked for once, and good for all that is behind it`(
+    func `a proxy's credential is requested once and used for all servers behind the proxy`(
         _ scheme: ProxyServer.Scheme, _ isSecure: Bool
     ) async throws {
         let credentials = ProxyServer.Credentials(user: "user", password: "word", scheme: scheme)
@@ -133,7 +134,7 @@ import Testing
         #expect((plain.requests + secure.requests).allSatisfy { $0["proxy-authorization"] == nil })
     }
 
-    @Test func `a wrong word is asked about again, one that is given twice is said once`() async throws {
+    @Test func `a wrong proxy password gets another challenge, and the same one returned again is not sent again`() async throws {
         let (proxy, address) = try secureProxy(.init(user: "user", password: "word"))
         let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse(body: "x") }
         let url = "https://named.example:\(secure.port)/"
@@ -152,7 +153,7 @@ import Testing
         #expect(proxy.passages.count { $0.outcome == .forwarded } == 1)
     }
 
-    @Test func `a proxy's credential stays with the task on its way to another server`() async throws {
+    @Test func `a proxy's credential is kept for the task after a redirect to another server`() async throws {
         let (proxy, address) = try secureProxy(.init(user: "user", password: "word"))
         let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse(body: "there") }
         let plain = try TestServer { [port = secure.port] _ in .redirect(to: "https://named.example:\(port)/") }
@@ -169,9 +170,9 @@ import Testing
         #expect(proxy.passages.last?.outcome == .forwarded)
     }
 
-    // MARK: Which proxy is before which server
+    // MARK: Choosing the proxy of an origin
 
-    @Test func `the proxy of an origin is that which libcurl takes`() throws {
+    @Test func `the proxy of an origin is the one that libcurl uses`() throws {
         let http = try #require(Origin(request("http://a/").url))
         let https = try #require(Origin(request("https://a/").url))
         func proxies(_ proxy: SessionConfiguration.Proxy, _ environment: [String: String] = [:]) -> [String?] {
@@ -189,7 +190,7 @@ import Testing
             proxies(.environment, ["HTTP_PROXY": "p:1", "http_proxy": "", "ALL_PROXY": "p:3"]) == ["http://p:3", "http://p:3"])
     }
 
-    @Test func `what has to be reached first is the proxy, where the origin is no exception`() throws {
+    @Test func `the address to connect to is the proxy's, unless the origin is an exception`() throws {
         func address(
             _ origin: String, _ proxy: SessionConfiguration.Proxy, _ environment: [String: String] = [:]
         ) throws -> String? {
@@ -215,8 +216,8 @@ import Testing
         #expect(try address("https://a/", .environment, ["http_proxy": "p:1"]) == nil)
     }
 
-    @Test func `the environment names proxies, and who is reached without`() async throws {
-        // In a process of its own: what it changes is everybody's.
+    @Test func `the environment variables choose the proxy and its exceptions`() async throws {
+        // The exit test has its own process, because environment variables belong to the process.
         await #expect(processExitsWith: .success) {
             let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
             let (other, certificate) = (
@@ -244,21 +245,21 @@ import Testing
             }
             try #require(proxy.passages.map(\.kind) == [.absoluteForm])
             try #require(other.passages.map(\.kind) == [.connect])
-            // A session that wants none asks nobody.
+            // A session without a proxy ignores the environment.
             let none = try localSession {
                 $0.hostOverrides = [.init(host: "named.example", port: Int(plain.port), addresses: ["127.0.0.1"])]
             }
             let named = try #require(URL(string: "http://named.example:\(plain.port)/"))
             _ = try await none.dataTask(for: TransferRequest(url: named)).response
             try #require(proxy.seen.connections + other.seen.connections == 2)
-            // One that is gone is the proxy's failure, as if it had been named.
+            // A stopped proxy from the environment fails the task like an explicit one.
             proxy.stop()
             let url = try #require(URL(string: "http://named.example:\(plain.port)/"))
             try #require(await failure(session.dataTask(for: TransferRequest(url: url)))?.code == .proxyFailed)
         }
     }
 
-    @Test func `of two proxies that speak TLS each is judged by its own name`() async throws {
+    @Test func `each of two HTTPS proxies is evaluated by its own name`() async throws {
         await #expect(processExitsWith: .success) {
             let certificates = try [
                 SelfSignedCertificate(names: ["localhost"]), SelfSignedCertificate(names: ["127.0.0.1"]),
@@ -284,7 +285,7 @@ import Testing
                 $0.securityPolicy = policy
                 $0.proxySecurityPolicy = proxyPolicy
             }
-            // The last goes by https, because its server has asked for that.
+            // The last request is upgraded to https by HSTS.
             for url in [
                 "http://named.example:\(plain.port)/", "https://named.example:\(secure.port)/",
                 "https://kept.example:\(secure.port)/",
@@ -300,7 +301,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy that is named has the exceptions that are named with it, not the environment's`() async throws {
+    @Test func `an explicit proxy uses its own exceptions and ignores no_proxy`() async throws {
         await #expect(processExitsWith: .success) {
             let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
             let server = try TestServer { _ in StubResponse(body: "x") }
@@ -312,7 +313,8 @@ import Testing
         }
     }
 
-    @Test func `a proxy's credential among the fields, which a tunnel leads to the server, is refused`() async throws {
+    @Test func `a Proxy-Authorization field in a request is refused, because a tunnel would send it to the server`() async throws
+    {
         let server = try TestServer { _ in StubResponse() }
         let fields: HTTPFields = [.proxyAuthorization: "Basic s3cret"]
         let error = HTTPSessionError.thrown { try localSession { $0.additionalHeaderFields = fields } }

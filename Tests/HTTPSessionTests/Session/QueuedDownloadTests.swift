@@ -4,9 +4,9 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// The files of downloads that wait in the queue.
+/// Partial files of queued downloads.
 @Suite(.timeLimit(.minutes(10))) struct QueuedDownloadTests {
-    /// The number of descriptors that are open for files below `directory`.
+    /// The number of open descriptors of files below `directory`.
     private func descriptors(below directory: String) throws -> Int {
         let own = "/proc/self/fd"
         return try FileManager.default.contentsOfDirectory(atPath: own).count { name in
@@ -24,10 +24,10 @@ import Testing
         }
     }
 
-    @Test func `queued kept downloads hold no descriptor of their partial files`() async throws {
+    @Test func `queued downloads hold no open descriptors of their partial files`() async throws {
         let scratch = try ScratchDirectory()
         let gate = try Gate()
-        // Each leaves a partial file at first.
+        // The first 40 downloads leave a partial file each.
         let server = try TestServer { request in
             let reply = StubResponse(body: .pattern(2_000)).field("ETag", "\"x\"")
             return request.arrival <= 40 ? reply.cut(afterBodyBytes: 1_000) : reply.held(by: gate)

@@ -5,8 +5,8 @@ import HTTPSessionTestKit
 import HTTPTypes
 import Testing
 
-/// How many requests a server has at the same time, and had at most.
-private final class Crowd: Sendable {
+/// Counts the requests that a server handles at the same time.
+private final class ConcurrencyCounter: Sendable {
     private let numbers = Locked((present: 0, most: 0))
     var most: Int { numbers.withLock { $0.most } }
 
@@ -28,13 +28,13 @@ private final class Crowd: Sendable {
         return request
     }
 
-    @Test func `a host has so many connections and no more`() async throws {
+    @Test func `maximumConnectionsPerHost limits the connections of a host`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let session = try localSession { $0.maximumConnectionsPerHost = 3 }
         let tasks = (0..<10).map { session.dataTask(for: request(server, "/\($0)")) }
         try await server.awaitRequests(3)
-        // The thread has had its turn with all ten when this is answered by another server.
+        // When another server has responded, the session's thread has handled all ten tasks.
         let other = try TestServer { _ in StubResponse() }
         _ = try await session.dataTask(for: request(other)).response
         #expect(server.seen.requestCount == 3)
@@ -47,7 +47,7 @@ private final class Crowd: Sendable {
         #expect(server.requests.count == 10)
     }
 
-    @Test func `all hosts together have so many and no more`() async throws {
+    @Test func `maximumConnections limits the connections of all hosts together`() async throws {
         let gate = try Gate()
         let servers = try (0..<4).map { _ in try TestServer { _ in StubResponse().held(by: gate) } }
         let session = try localSession { $0.maximumConnections = 3 }
@@ -60,7 +60,7 @@ private final class Crowd: Sendable {
         #expect(servers.allSatisfy { $0.requests.count == 2 })
     }
 
-    @Test func `the urgent go first, and of equals the older`() async throws {
+    @Test func `queued tasks start by priority, and oldest first within a priority`() async throws {
         let gate = try Gate()
         let server = try TestServer { request in request.path == "/first" ? StubResponse().held(by: gate) : StubResponse() }
         let session = try localSession { $0.maximumConnectionsPerHost = 1 }
@@ -74,7 +74,7 @@ private final class Crowd: Sendable {
         #expect(server.seen.connections == 1)
     }
 
-    @Test func `a redirect goes before those that have not begun`() async throws {
+    @Test func `a redirected task gets a connection before queued tasks`() async throws {
         let gate = try Gate()
         let server = try TestServer { request in
             request.path == "/first" ? StubResponse.redirect(to: "/second").held(by: gate) : StubResponse()
@@ -88,7 +88,7 @@ private final class Crowd: Sendable {
         #expect(server.requests.map(\.path) == ["/first", "/second", "/third"])
     }
 
-    @Test(arguments: ["http", "https", "https with ALPN"]) func `a slow answer does not keep others of its host waiting`(
+    @Test(arguments: ["http", "https", "https with ALPN"]) func `a slow response does not delay other requests of its host`(
         _ kind: String
     ) async throws {
         let gate = try Gate()
@@ -107,8 +107,8 @@ private final class Crowd: Sendable {
         _ = try await slow.response
     }
 
-    @Test func `a thousand tasks all end, within the limits`() async throws {
-        let crowd = Crowd()
+    @Test func `a thousand tasks finish within the connection limits`() async throws {
+        let crowd = ConcurrencyCounter()
         let server = try TestServer { request in
             crowd.enter()
             defer { crowd.leave() }

@@ -4,7 +4,7 @@ import HTTPSessionTestKit
 import HTTPTypes
 import Testing
 
-/// How fast a transfer may go, and how slow. Only lower bounds of time are certain on a busy machine.
+/// Upper and lower limits of a transfer's rate. On a busy machine only lower bounds of time are reliable.
 @Suite(.timeLimit(.minutes(20))) struct RateTests {
     private func upload(_ body: RequestBody, to server: TestServer, _ session: HTTPSessionManager) async throws
         -> Duration
@@ -22,32 +22,33 @@ import Testing
         return .multipart(form)
     }
 
-    @Test func `a form's throttle slows its sending, and nothing else's`() async throws {
+    @Test func `a multipart form's throttle slows only the upload of that form`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let session = try localSession()
         let slow = try form(60_000, packetSize: 5_000, delay: .milliseconds(100))
         #expect(try await upload(slow, to: server, session) >= .milliseconds(900))
-        // The handle that sent it sends the next body, as fast as it goes.
+        // The same handle sends the next body without the throttle.
         #expect(try await upload(.data(Data(count: 4 << 20)), to: server, session) < .seconds(60))
         #expect(try await upload(try form(4 << 20, packetSize: 10, delay: .zero), to: server, session) < .seconds(60))
         #expect(server.requests.map { $0.bodyLength >= 60_000 } == [true, true, true])
     }
 
-    @Test func `a form's throttle is never faster than the session`() async throws {
+    @Test func `a multipart form's throttle does not exceed the session's maximum send rate`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let session = try localSession { $0.maximumSendRate = 50_000 }
         let quick = try form(60_000, packetSize: 5_000, delay: .milliseconds(1))
         #expect(try await upload(quick, to: server, session) >= .milliseconds(900))
     }
 
-    @Test func `what is sent has its limit`() async throws {
+    @Test func `maximumSendRate limits an upload`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let session = try localSession { $0.maximumSendRate = 200_000 }
         #expect(try await upload(.data(Data(count: 300_000)), to: server, session) >= .milliseconds(900))
     }
 
-    @Test func `what is received has its limit`() async throws {
-        // libcurl looks at the rate after at most 100 reads of 16 KiB: what waits in the socket is read at once, and the average is kept after.
+    @Test func `maximumReceiveRate limits a download`() async throws {
+        // libcurl checks the rate after at most 100 reads of 16 KiB. Data in the socket buffer is therefore read at full speed;
+        // the average is kept afterwards.
         let server = try TestServer { _ in StubResponse(body: .pattern(4_000_000)) }
         let session = try localSession { $0.maximumReceiveRate = 2_500_000 }
         let start = ContinuousClock.now
@@ -55,7 +56,7 @@ import Testing
         #expect(ContinuousClock.now - start >= .milliseconds(800))
     }
 
-    @Test func `what is slower than allowed for too long ends, what is not does not`() async throws {
+    @Test func `a transfer below the low speed limit for its duration fails as timedOut, a faster one completes`() async throws {
         let server = try TestServer { request in
             request.path == "/slow"
                 ? StubResponse(body: .pattern(1_000_000)).slow(bytesPerSecond: 500) : StubResponse(body: .pattern(1_000_000))

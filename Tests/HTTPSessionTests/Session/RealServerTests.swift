@@ -5,7 +5,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// HTTP/2, as nginx speaks it.
+/// HTTP/2 with nginx.
 @Suite(.requires(Nginx.program), .timeLimit(.minutes(20))) struct HTTP2Tests {
     private func session(_ nginx: Nginx, _ change: (inout SessionConfiguration) -> Void = { _ in }) throws -> HTTPSessionManager {
         let policy = try SecurityPolicy.trusting(nginx.identity)
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func `many requests share a connection`() async throws {
+    @Test func `many HTTP/2 requests share a connection`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx)
         let first = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test func `a slow, a suspended and a cancelled response leave the others of their connection alone`() async throws {
+    @Test func `a slow, suspended or canceled HTTP/2 response does not affect the others of its connection`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx) { $0.maximumConnectionsPerHost = 1 }
         _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
@@ -47,7 +47,7 @@ import Testing
         #expect(after.metrics.transactions.first?.isReusedConnection == true)
     }
 
-    @Test func `a suspended response goes on where it stopped`() async throws {
+    @Test func `a suspended HTTP/2 download continues where it stopped`() async throws {
         let nginx = try Nginx.shared.get()
         let log = EventLog()
         let policy = try SecurityPolicy.trusting(nginx.identity)
@@ -64,7 +64,7 @@ import Testing
         #expect(try Data(contentsOf: folder.url("file")) == Nginx.pattern(16 << 20))
     }
 
-    @Test func `bodies of known and unknown length are taken`() async throws {
+    @Test func `HTTP/2 uploads with known and unknown length are accepted`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx)
         let endless = RequestBody.stream(length: nil) {
@@ -79,11 +79,11 @@ import Testing
         }
     }
 
-    @Test func `an answer that comes before the whole request was read is the answer`() async throws {
+    @Test func `an HTTP/2 response sent before the complete request was read is the task's response`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx)
         let body = RequestBody.data(Data(count: 4 << 20))
-        // One at a time: where a stream's end is read for another stream's sake, libcurl 7.88 may lose its answer.
+        // One request at a time: libcurl 7.88 may lose a response if it reads a stream's end while it handles another stream.
         for target in ["/status/404", "/status/204", "/echo-headers", "/compressed"] {
             for _ in 0..<10 {
                 let response = try await session.dataTask(
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false]) func `a file of nginx's is gone on with where it stopped, and is the same byte for byte`(
+    @Test(arguments: [true, false]) func `a canceled download from nginx continues where it stopped and yields an identical file`(
         isSecure: Bool
     ) async throws {
         let (nginx, folder) = (try Nginx.shared.get(), try ScratchDirectory())
@@ -106,7 +106,7 @@ import Testing
             return manager.downloadTask(
                 for: TransferRequest(url: try isSecure ? nginx.tlsURL(target) : nginx.url(target)), to: place)
         }
-        // The whole would take half a minute.
+        // The complete download would take half a minute at this rate.
         for count in [1, 2, 3] as [Int64] {
             let task = try download("512k")
             await task.awaitProgress { $0.received > count << 19 }
@@ -121,7 +121,7 @@ import Testing
         #expect(folder.names == ["16m"])
     }
 
-    @Test func `a session that was told to speaks HTTP/2 without asking, over TLS and without`() async throws {
+    @Test func `a session with httpVersion http2 uses prior knowledge, over TLS and without`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx) { $0.httpVersion = .http2 }
         for url in [try nginx.priorURL("/1m"), try nginx.tlsURL("/1m")] {
@@ -133,20 +133,20 @@ import Testing
                 let response = try await task.response
                 #expect(response.data == Nginx.pattern(1 << 20))
                 #expect(response.metrics.transactions.first?.networkProtocolName == "h2")
-                // Without TLS only where libcurl is new enough for that.
+                // Without TLS, only newer versions of libcurl reuse the connection.
                 if url.scheme == "https" { #expect(response.metrics.transactions.first?.isReusedConnection == true) }
             }
         }
         let body = TransferRequest(url: try nginx.priorURL("/sink"), method: .post, body: .data(Data(count: 1 << 20)))
         #expect(try await session.dataTask(for: body).response.statusCode == 200)
-        // What asks by HTTP/1.1 there is not understood, and the other way about.
+        // HTTP/1.1 fails on a port with prior knowledge of HTTP/2, and HTTP/2 fails on a port with HTTP/1.1.
         let old = try self.session(nginx)
         #expect(await failure(old.dataTask(for: TransferRequest(url: try nginx.priorURL("/1k"))))?.code == .badServerResponse)
         let refused = await failure(session.dataTask(for: TransferRequest(url: try nginx.url("/1k"))))
         #expect([.connectionLost, .badServerResponse].contains(refused?.code), "\(String(describing: refused))")
     }
 
-    @Test func `streams use HTTP/1-1, and so does a session that was told to`() async throws {
+    @Test func `stream tasks and a session with httpVersion http1 use HTTP/1.1`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx)
         _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
@@ -161,10 +161,10 @@ import Testing
     }
 }
 
-/// What httpbin is for.
+/// Tests against httpbin.
 @Suite(.requires(Httpbin.program), .timeLimit(.minutes(20))) struct HttpbinTests {
     @Test(arguments: ["digest-auth/auth/user/word", "digest-auth/auth/user/word/SHA-256", "basic-auth/user/word"])
-    func `credentials of the address and of a handler`(_ path: String) async throws {
+    func `credentials of the URL and of a challenge handler authenticate by Basic and Digest`(_ path: String) async throws {
         let httpbin = try Httpbin.shared.get()
         let url = try httpbin.url("/" + path)
         let handlers = TransferHandlers(challenge: { challenge in
@@ -187,7 +187,7 @@ import Testing
         #expect(object[coding == "gzip" ? "gzipped" : coding == "deflate" ? "deflated" : "brotli"] as? Bool == true)
     }
 
-    @Test func `redirects and cookies`() async throws {
+    @Test func `redirects are followed and cookies of a redirect are sent`() async throws {
         let httpbin = try Httpbin.shared.get()
         let session = try localSession()
         #expect(
@@ -198,7 +198,7 @@ import Testing
     }
 }
 
-/// Suspends a download when its response has come, at once: a test's own thread may wait for seconds while others work.
+/// Suspends a download immediately when its response is received: a test's own thread may wait for seconds on a busy machine.
 private struct SuspendingMonitor: EventMonitor {
     func handle(_ event: SessionEvent) {
         if case .receivedResponse(let task, _) = event, task.kind == .download { task.suspend() }

@@ -7,7 +7,7 @@ import NetworkLab
 import Testing
 
 @Suite(.timeLimit(.minutes(20))) struct RedirectTests {
-    /// Says what it was asked, unless the path is a redirect: `/to/STATUS/ADDRESS`, the address in percent escapes.
+    /// A server that returns the received request, or, for paths `/to/STATUS/URL` with a percent-encoded URL, a redirect.
     private func server(at address: ListeningAddress = .loopback) throws -> TestServer {
         try TestServer(at: address) { request in
             let parts = request.target.split(separator: "/", maxSplits: 2).map(String.init)
@@ -26,7 +26,7 @@ import Testing
         "/to/\(status)/\(location.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? "")"
     }
 
-    @Test func `relative, absolute and chained addresses are followed`() async throws {
+    @Test func `redirects to relative, absolute and chained URLs are followed`() async throws {
         let server = try server()
         let session = try localSession()
         for (location, target) in [("/a?b=c", "/a?b=c"), ("../../x/./y", "/x/y"), ("//127.0.0.1:\(server.port)/y", "/y")] {
@@ -42,7 +42,9 @@ import Testing
         #expect(response.metrics.transactions.map(\.statusCode) == [308, 301, 307, 200])
     }
 
-    @Test func `what was meant for one origin is not told to another, wherever it was given`() async throws {
+    @Test func `Authorization and Cookie of request or session are not sent to another origin after a redirect`()
+        async throws
+    {
         let one = try server()
         let other = try server(at: .loopbackIPv6)
         var request = TransferRequest(url: one.url(path(to: other.url("/x").absoluteString)))
@@ -54,12 +56,12 @@ import Testing
         #expect(try await session.dataTask(for: request).response.data == Data("GET /x - -".utf8))
         #expect(other.requests.allSatisfy { $0["user-agent"] == "me" })
         #expect(one.requests.map { $0["authorization"] } == ["Bearer secret", "Bearer session"])
-        // And they stay where they belong.
+        // Within the origin the fields are kept.
         request = TransferRequest(url: one.url(path(to: "/y")), headerFields: [.authorization: "Bearer own"])
         #expect(try await session.dataTask(for: request).response.data == Data("GET /y Bearer own -".utf8))
     }
 
-    @Test func `a loop has an end`() async throws {
+    @Test func `a redirect loop fails as tooManyRedirects after maximumRedirects`() async throws {
         let server = try TestServer { .redirect(to: $0.target) }
         let session = try localSession { $0.maximumRedirects = 5 }
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .tooManyRedirects)
@@ -68,7 +70,7 @@ import Testing
         #expect(await failure(none.dataTask(for: TransferRequest(url: server.url())))?.code == .tooManyRedirects)
     }
 
-    @Test func `what leads to no server is refused`() async throws {
+    @Test func `a redirect to a URL without host or with another scheme is refused`() async throws {
         let server = try server()
         let session = try localSession()
         for location in ["ftp://a/", "file:///etc/passwd", "http://"] {
@@ -78,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `a redirect to a host that may not be spoken to without TLS is refused`() async throws {
+    @Test func `a redirect to a host that is not allowed without TLS is refused`() async throws {
         let server = try server()
         let loopback = try HostPattern("127.0.0.1")
         let session = try localSession { $0.insecureHTTP = .allowed(for: loopback) }
@@ -86,7 +88,9 @@ import Testing
         #expect(error?.code == .insecureConnectionRefused)
     }
 
-    @Test(arguments: [false, true]) func `https leads to http only where that is allowed`(_ isAllowed: Bool) async throws {
+    @Test(arguments: [false, true]) func `a redirect from https to http is followed only with followsInsecureRedirects`(
+        _ isAllowed: Bool
+    ) async throws {
         let plain = try server()
         let certificate = try SelfSignedCertificate()
         let policy = try SecurityPolicy.trusting(certificate)
@@ -104,7 +108,7 @@ import Testing
         }
     }
 
-    @Test func `a handler follows, changes and refuses`() async throws {
+    @Test func `a redirect handler can follow, modify or refuse a redirect`() async throws {
         let server = try server()
         let asked = Locked<[String]>([])
         let handlers = TransferHandlers(redirect: { redirect in
@@ -131,7 +135,7 @@ import Testing
         #expect(asked.withLock { $0 } == ["302 /followed", "302 /changed", "302 /refused"])
     }
 
-    @Test func `a handler's other body is sent, also behind a further redirect`() async throws {
+    @Test func `a redirect handler's replacement body is sent, also after a further redirect`() async throws {
         let server = try TestServer { request in
             switch request.path {
             case "/": .redirect(to: "/one")
@@ -160,7 +164,7 @@ import Testing
     }
 
     @Test(arguments: ["ftp://a/b", "mailto:a@b", "/no/base", "http:///x"])
-    func `a handler's impossible request is an error, not a hang`(_ text: String) async throws {
+    func `a redirect handler's invalid request fails the task`(_ text: String) async throws {
         let server = try server()
         let url = try #require(URL(string: text))
         let handlers = TransferHandlers(redirect: { _ in .modify(TransferRequest(url: url)) })
@@ -168,7 +172,7 @@ import Testing
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "/x")))))?.code == .invalidRequest)
     }
 
-    @Test func `a refused redirect is no download`() async throws {
+    @Test func `a refused redirect fails a download and leaves no file`() async throws {
         let server = try server()
         let folder = try ScratchDirectory()
         let session = try localSession(handlers: TransferHandlers(redirect: { _ in .refuse }))
@@ -179,7 +183,7 @@ import Testing
         #expect(folder.names == [])
     }
 
-    @Test func `a redirect's long body is not read to its end, and not passed off as whole`() async throws {
+    @Test func `a redirect's long body is not read completely, and is not returned as a complete response`() async throws {
         let server = try TestServer { request in
             guard request.path == "/" else { return StubResponse(body: "there") }
             var reply = StubResponse.redirect(to: "/there")
@@ -191,7 +195,7 @@ import Testing
         #expect(await failure(refusing.dataTask(for: TransferRequest(url: server.url())))?.code == .responseTooLarge)
     }
 
-    @Test func `a handler that never answers has its time`() async throws {
+    @Test func `a redirect handler that never returns fails the task after the handler timeout`() async throws {
         let server = try server()
         let handlers = TransferHandlers(redirect: { _ in
             try? await Task.sleep(for: .seconds(3600))
@@ -201,7 +205,7 @@ import Testing
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "/x")))))?.code == .handlerTimedOut)
     }
 
-    @Test func `a task suspended or cancelled while its handler thinks`() async throws {
+    @Test func `a task can be suspended or canceled while its redirect handler runs`() async throws {
         let server = try server()
         let (asked, answer) = (Signal(), Signal())
         let handlers = TransferHandlers(redirect: { _ in
@@ -233,7 +237,7 @@ import Testing
     }
 
     @Test(arguments: ["cut", "reset", "gzip", "chunks"])
-    func `a redirect whose body does not come whole leads on, and is an error where it is the answer`(_ fault: String)
+    func `a redirect with a truncated body is followed, and is an error if it is refused`(_ fault: String)
         async throws
     {
         let server = try TestServer { request in
@@ -251,7 +255,7 @@ import Testing
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url()))) != nil)
     }
 
-    @Test func `a host's name of the caller's own goes to no other origin, nor do its cookies`() async throws {
+    @Test func `a Host field and cookies are not sent to another origin after a redirect`() async throws {
         let other = try TestServer(at: .ip("127.0.0.2", port: 0)) { _ in StubResponse(body: "there") }
         let target = other.url("/").absoluteString
         let server = try TestServer { request in

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// Text with bytes that end a line, from every place where text comes from. The seed is in `NETWATCH_INJECTION_SEED`.
+/// Text with line-ending bytes, for every source of text in a request. `NETWATCH_INJECTION_SEED` sets the seed.
 private struct HostileText {
     let seed: UInt64
     private var state: UInt64
@@ -37,7 +37,7 @@ private struct HostileText {
     }
 }
 
-/// Request heads: nothing that a caller, a server or a file says ends a line of one or begins another.
+/// Request heads: no text of a caller, a server or a file ends a line of the head or begins another request.
 @Suite(.timeLimit(.minutes(20))) struct RequestInjectionTests {
     private func server(_ reply: @escaping @Sendable (ReceivedRequest) -> StubResponse = { _ in StubResponse() }) throws
         -> TestServer
@@ -56,7 +56,7 @@ private struct HostileText {
         }
     }
 
-    @Test func `a request head passes its check exactly if no line has a control byte`() throws {
+    @Test func `a request head is accepted only if no line has a control byte`() throws {
         var text = HostileText()
         let seed = text.seed
         for _ in 0..<20_000 {
@@ -99,7 +99,7 @@ private struct HostileText {
 
     private func passes(_ plan: TransferPlan) -> Bool { (try? plan.checkHead()) != nil }
 
-    @Test func `entity tags and dates with other bytes than theirs are no validators, by a server or by a sidecar`() throws {
+    @Test func `ETags and dates with invalid bytes are not used as validators, from a server or a sidecar`() throws {
         for tag in [
             "\"a\rb\"", "\"a b\"", "\"a\"b\"", "\"", "", "a", "W/\"a\"", "\"a\u{7F}\"", "\"a\r\nX: y\"", "\"a\tb\"", "\"a\0\"",
         ] {
@@ -129,7 +129,8 @@ private struct HostileText {
         }
     }
 
-    @Test func `fields, methods, addresses, agents and forms of a caller inject nothing`() async throws {
+    @Test func `header fields, methods, URLs, user agents and multipart forms of a caller inject no request lines`() async throws
+    {
         var text = HostileText()
         let server = try server()
         let agent = RequestFields.userAgent(product: text.next(), version: text.next(), system: text.next())
@@ -147,7 +148,7 @@ private struct HostileText {
             }
             request.method = HTTPRequest.Method(text.next()) ?? .get
             _ = await failure(session.dataTask(for: request))
-            // Foundation escapes what it reads; the last check sees the rest.
+            // Foundation escapes the text that it parses; the final check covers what is left.
             for address in ["/\(text.next())", "/?\(text.next())", "/#\(text.next())"] {
                 if let url = URL(string: address, relativeTo: server.url()) {
                     _ = await failure(session.dataTask(for: TransferRequest(url: url.absoluteURL)))
@@ -170,11 +171,11 @@ private struct HostileText {
         }
     }
 
-    @Test func `ETag, Location, Set-Cookie and challenges of a server inject nothing`() async throws {
+    @Test func `ETag, Location, Set-Cookie and challenges of a server inject no request lines`() async throws {
         var text = HostileText()
         for _ in 0..<25 {
             let folder = try ScratchDirectory()
-            // A line feed ends the server's own line: what stands behind it is another response's, or none.
+            // A line feed ends the server's own line, so the text after it would not be part of the field.
             let words = (0..<5).map { _ in text.next().replacingOccurrences(of: "\n", with: "") }
             let (tag, place, cookie, realm, date) = (words[0], words[1], words[2], words[3], words[4])
             let server = try server { request in
@@ -215,7 +216,7 @@ private struct HostileText {
         }
     }
 
-    @Test func `cookies, sidecars, credentials and tus metadata of a program or its files inject nothing`() async throws {
+    @Test func `cookies, sidecars, credentials and tus metadata inject no request lines`() async throws {
         var text = HostileText()
         for _ in 0..<25 {
             let folder = try ScratchDirectory()
@@ -244,7 +245,7 @@ private struct HostileText {
             }
             #expect(server.requests.first?["cookie"]?.contains("good=x") == true)
 
-            // A sidecar that somebody else has written beside a partial file.
+            // A sidecar that another program wrote beside a partial file.
             let stored: [String: Any] = [
                 "version": 1, "url": server.url("/file").absoluteString, "start": server.url("/file").absoluteString, "boot": "x",
                 "synced": 10, "total": 1_000, "entity_tag": "\"\(text.next())\"",
@@ -263,7 +264,7 @@ private struct HostileText {
         }
     }
 
-    @Test func `a proxy's user and the challenges of a proxy inject nothing`() async throws {
+    @Test func `a proxy's user and the challenges of a proxy inject no request lines`() async throws {
         for user in ["a%0D%0AX-Injected%3A%201", "a%00", "a%0A", "a%7F", "plain"] {
             for realm in ["r", "r\rX-Injected: 1", "r\u{1}"] {
                 let server = try server { request in

@@ -14,7 +14,7 @@ import Testing
             for: TransferRequest(url: server.url()))
     }
 
-    @Test func `an allowed response is read, however late the word`() async throws {
+    @Test func `a response that the response handler allows late is read completely`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(500_000)).field("X-Kind", "big") }
         let other = try TestServer { _ in StubResponse().delayed(.milliseconds(50)) }
         let session = try localSession()
@@ -25,7 +25,7 @@ import Testing
         #expect(try await allowed.response.data == pattern(500_000))
     }
 
-    @Test func `a short response that has ended meanwhile is read too`() async throws {
+    @Test func `a short response that is complete before the response handler allows it is read too`() async throws {
         let server = try TestServer { _ in StubResponse(body: "short").closing() }
         let allowed = try task(server) { _ in
             try? await server.awaitOpenConnections(0)
@@ -36,13 +36,13 @@ import Testing
         #expect(try await task(empty) { _ in .allow }.response.statusCode == 204)
     }
 
-    @Test func `a refused response is not read`() async throws {
+    @Test func `a response that the response handler cancels is not read`() async throws {
         let server = try TestServer { _ in StubResponse(body: .zeros(64 << 20)) }
         #expect(await failure(try task(server) { _ in .cancel })?.code == .cancelled)
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `a data task becomes a download`() async throws {
+    @Test func `a response handler turns a data task into a download`() async throws {
         let folder = try ScratchDirectory()
         let place = DownloadDestination(folder.url("file"))
         let server = try TestServer { _ in StubResponse(body: .pattern(700_000)) }
@@ -57,7 +57,7 @@ import Testing
         #expect(folder.names == ["file"])
     }
 
-    @Test func `a task that becomes a download is told of, before its file and its end`() async throws {
+    @Test func `an event reports that a task becomes a download, before its file is moved`() async throws {
         let folder = try ScratchDirectory()
         let place = DownloadDestination(folder.url("file"))
         let server = try TestServer { _ in StubResponse(body: "x") }
@@ -73,7 +73,7 @@ import Testing
             ])
     }
 
-    @Test func `a handler that never answers has its time`() async throws {
+    @Test func `a response handler that never returns fails the task after the handler timeout`() async throws {
         let server = try TestServer { _ in StubResponse(body: .zeros(1 << 20)) }
         let task = try task(server, timeout: .milliseconds(100)) { _ in
             try? await Task.sleep(for: .seconds(3600))
@@ -83,7 +83,7 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `a response too long for memory is refused behind the handler's back`() async throws {
+    @Test func `a response larger than the maximum size fails although the response handler allows it`() async throws {
         let server = try TestServer { _ in
             StubResponse(body: StubBody([.pattern(from: 0, count: 50_000), .wait(.forever), .bytes([1])]))
         }
@@ -91,7 +91,7 @@ import Testing
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .responseTooLarge)
     }
 
-    @Test func `handlers of a task stand before those of its session`() async throws {
+    @Test func `handlers of a task replace those of its session`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession(handlers: TransferHandlers(response: { _ in .cancel }))
         #expect(
@@ -100,7 +100,7 @@ import Testing
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .cancelled)
     }
 
-    @Test func `the response of a redirect or a challenge that is left is asked about`() async throws {
+    @Test func `the response handler is called for a redirect or challenge that is not followed`() async throws {
         let server = try TestServer { request in
             request.path == "/redirect"
                 ? StubResponse(302, fields: ["Location": "/x"], body: "moved")

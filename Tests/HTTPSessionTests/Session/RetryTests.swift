@@ -5,7 +5,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Four retries, a millisecond apart at most.
+/// Four retries, at most a millisecond apart.
 private let soon = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
 
 private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMonitor] = []) throws -> HTTPSessionManager {
@@ -13,13 +13,15 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
 }
 
 @Suite(.timeLimit(.minutes(20))) struct RetryTests {
-    /// Fails so many times as told, and then answers.
+    /// A server that fails the given number of times, and then sends a good response.
     private func server(failing times: Int, with reply: StubResponse) throws -> TestServer {
         let count = Counter()
         return try TestServer { _ in count.add() <= times ? reply : StubResponse(body: "well") }
     }
 
-    @Test(arguments: [408, 429, 500, 502, 503, 504]) func `a server in trouble is asked again`(_ status: Int) async throws {
+    @Test(arguments: [408, 429, 500, 502, 503, 504]) func `a GET with a 408, 429, 500, 502, 503 or 504 is retried`(_ status: Int)
+        async throws
+    {
         let server = try server(failing: 2, with: StubResponse(status, body: "ill"))
         let response = try await patientSession().dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.data == Data("well".utf8))
@@ -30,7 +32,8 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(server.requests.count == 3)
     }
 
-    @Test func `a mirror that is dead is left for the one that the first address names next`() async throws {
+    @Test func `if a redirect's target resets connections, the original URL is requested again for another target`() async throws
+    {
         let (dead, alive) = (try TestServer { _ in .none(.reset) }, try TestServer { _ in StubResponse(body: "well") })
         let asked = Counter()
         let first = try TestServer { _ in .redirect(to: (asked.add() == 1 ? dead : alive).url("/file").absoluteString) }
@@ -40,7 +43,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(response.metrics.retryCount == 2)
     }
 
-    @Test func `so is one that goes away in the middle of a file, and the file is the new one's`() async throws {
+    @Test func `if a redirect's target fails during a download, the file restarts from another target`() async throws {
         let folder = try ScratchDirectory()
         let replies = Counter()
         let dying = try TestServer { _ in
@@ -57,7 +60,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect((first.requests.count, dying.requests.count, alive.requests.count) == (2, 3, 1))
     }
 
-    @Test func `a task says when it tries again`() async throws {
+    @Test func `timeToNextAttempt is the time until the next retry`() async throws {
         let server = try server(failing: 1, with: StubResponse(503, fields: ["Retry-After": "1000"]))
         let log = EventLog()
         let task = try patientSession(monitors: [log]).dataTask(for: TransferRequest(url: server.url()))
@@ -69,7 +72,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(task.timeToNextAttempt == nil)
     }
 
-    @Test func `what the last try brings is the result`() async throws {
+    @Test func `after the last retry its response is the result`() async throws {
         let server = try server(failing: 9, with: StubResponse(503, body: "ill"))
         let response = try await patientSession().dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.statusCode == 503)
@@ -80,14 +83,14 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     @Test(arguments: [
         StubResponse.none(.reset), .none(), StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000, .reset),
     ])
-    func `a connection that is lost is made again, and the body is whole`(_ reply: StubResponse) async throws {
+    func `a lost connection is retried and the body is complete`(_ reply: StubResponse) async throws {
         let server = try server(failing: 3, with: reply)
         let response = try await patientSession().dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.data == Data("well".utf8))
         #expect(response.metrics.retryCount == 3)
     }
 
-    @Test func `a silent server costs an attempt, not the task`() async throws {
+    @Test func `a request timeout fails one attempt, and the next one succeeds`() async throws {
         let server = try server(failing: 1, with: .never)
         var request = TransferRequest(url: server.url())
         request.options.requestTimeout = .milliseconds(200)
@@ -97,7 +100,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(server.requests.count == 2)
     }
 
-    @Test func `a server that is not there yet is found when it is`() async throws {
+    @Test func `a refused connection is retried until the server listens`() async throws {
         let folder = try ScratchDirectory()
         let path = folder.file("socket")
         let log = EventLog()
@@ -111,12 +114,12 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let task = session.dataTask(for: TransferRequest(url: url, method: .post))
         await log.await("retry cannot-connect-to-host")
         let server = try TestServer(at: .unix(path)) { _ in StubResponse(body: "well") }
-        // Nothing was sent before: even a POST could be tried again.
+        // No attempt was sent before, so even a POST can be retried.
         #expect(try await task.response.data == Data("well".utf8))
         #expect(server.requests.map(\.method) == ["POST"])
     }
 
-    @Test func `a POST that may have been executed is not repeated, one with a key is`() async throws {
+    @Test func `a POST that may have been executed is not retried, one with an Idempotency-Key is`() async throws {
         let server = try server(failing: 1, with: .none(.reset))
         let session = try patientSession()
         let post = TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))
@@ -130,14 +133,14 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(second.requests.map(\.body) == [Array("pay".utf8), Array("pay".utf8)])
     }
 
-    @Test func `a 503 to a POST is the answer`() async throws {
+    @Test func `a POST with a 503 is not retried`() async throws {
         let server = try server(failing: 1, with: StubResponse(503))
         let post = TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))
         #expect(try await patientSession().dataTask(for: post).response.statusCode == 503)
         #expect(server.requests.count == 1)
     }
 
-    @Test func `a Retry-After beyond the task's time ends it with the answer`() async throws {
+    @Test func `a Retry-After beyond the resource timeout ends the task with the 503`() async throws {
         let server = try server(failing: 1, with: StubResponse(503, fields: ["Retry-After": "3600"]))
         var request = TransferRequest(url: server.url())
         request.options.resourceTimeout = .seconds(1_800)
@@ -145,7 +148,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(server.requests.count == 1)
     }
 
-    @Test func `a task that backs off can be stopped, and cancelled`() async throws {
+    @Test func `a task that waits for its retry can be suspended and canceled`() async throws {
         let server = try server(failing: 9, with: StubResponse(503, fields: ["Retry-After": "3600"]))
         let log = EventLog()
         let session = try patientSession(monitors: [log])
@@ -159,7 +162,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(await failure(task)?.code == .cancelled)
     }
 
-    @Test func `stopping a task that backs off does not shorten its wait`() async throws {
+    @Test func `suspending a task that waits for its retry does not shorten the wait`() async throws {
         let server = try server(failing: 9, with: StubResponse(503, fields: ["Retry-After": "3600"]))
         let log = EventLog()
         let session = try patientSession(monitors: [log])
@@ -175,7 +178,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(server.requests.map(\.method) == ["GET", "POST"])
     }
 
-    @Test func `the way from a dead connection to a new one is gone once`() async throws {
+    @Test func `a redirect on a reused connection that closes is retried once`() async throws {
         let server = try TestServer { request in
             switch request.target {
             case "/first": StubResponse().endingOnNextRequest()
@@ -191,7 +194,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(response.metrics.transactions.last?.isReusedConnection == true)
     }
 
-    @Test func `an address that held for a while only is asked for anew, also where nothing had come from it`() async throws {
+    @Test func `if a redirect's target has expired before any bytes arrived, the original URL is requested again`() async throws {
         let signatures = Counter()
         let server = try TestServer { request in
             switch request.target {
@@ -206,7 +209,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(server.requests.map(\.target) == ["/start", "/file?1", "/file?1", "/start", "/file?2"])
     }
 
-    @Test func `of an address that has just been led to, the answer is meant; and nothing is sent twice for it`() async throws {
+    @Test func `a 404 from a redirect's new target, or a 410 after a redirected POST, is the result`() async throws {
         let server = try TestServer { request in
             request.path.hasPrefix("/start")
                 ? .redirect(303, to: "/gone") : request.arrival % 3 == 2 ? .none(.reset) : StubResponse(410)
@@ -221,7 +224,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(other.requests.count == 2)
     }
 
-    @Test func `chunks that were handed on are not taken back`() async throws {
+    @Test func `a stream that has delivered chunks is not retried`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in
             StubResponse(
@@ -236,7 +239,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
                 received += chunk.count
                 gate.open()
             }
-            Issue.record("the stream ended as if it were whole")
+            Issue.record("the stream ended without an error")
         } catch {
             #expect(error.code == .connectionLost)
         }
@@ -244,7 +247,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(server.requests.count == 1)
     }
 
-    @Test func `a stream of which nothing came is asked for again`() async throws {
+    @Test func `a stream that has delivered no chunk is retried`() async throws {
         let server = try server(failing: 2, with: .none(.reset))
         let task = try patientSession().streamTask(for: TransferRequest(url: server.url()))
         var text = Data()
@@ -252,7 +255,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(text == Data("well".utf8))
     }
 
-    @Test func `an upload from a file is sent again from its beginning`() async throws {
+    @Test func `an upload from a file is retried from the beginning of the file`() async throws {
         let folder = try ScratchDirectory()
         try pattern(300_000).write(to: folder.url("body"))
         let server = try server(failing: 2, with: StubResponse(500))
@@ -262,16 +265,16 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(server.requests.map { Data($0.body) } == Array(repeating: pattern(300_000), count: 3))
     }
 
-    @Test func `many tasks that fail at one server share a budget`() async throws {
+    @Test func `tasks that fail at one server share a retry budget`() async throws {
         let server = try TestServer { _ in StubResponse(503) }
         let session = try patientSession(RetryPolicy(maximumRetries: 100, baseDelay: .zero, maximumDelay: .zero))
         let start = ContinuousClock.now
         let tasks = (0..<30).map { _ in session.dataTask(for: TransferRequest(url: server.url())) }
-        // 30 attempts, the ten retries of the floor, and some that a fifth of the requests paid for.
+        // 30 attempts, ten retries of the minimum budget, and retries earned by a fifth of the requests.
         try await server.awaitRequests(40)
         for task in tasks { task.cancel() }
         for task in tasks { _ = await failure(task) }
-        // And one for each second that the machine took.
+        // Each second of run time adds one retry.
         let seconds = Int((ContinuousClock.now - start).components.seconds)
         #expect(server.requests.count <= 30 + 10 + 6 + seconds + 1)
     }

@@ -4,7 +4,7 @@ import HTTPSession
 import HTTPSessionTestKit
 import Testing
 
-/// Proxies that carry bytes and know nothing of HTTP.
+/// SOCKS proxies, which forward bytes without knowledge of HTTP.
 @Suite(.timeLimit(.minutes(20))) struct SOCKSTests {
     private let proxy: ProxyServer
     private let server: TestServer
@@ -19,11 +19,13 @@ import Testing
     }
 
     @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h"])
-    func `SOCKS leads on, with names looked up here or there`(_ scheme: String) async throws {
+    func `a SOCKS proxy is used, and the scheme decides whether the client or the proxy resolves the name`(_ scheme: String)
+        async throws
+    {
         let port = Int(server.port)
         let session = try localSession {
             $0.proxy = .explicit(proxy.url(scheme: scheme).absoluteString)
-            // What is looked up here is found here.
+            // If the client resolves the name, this override gives the address.
             $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1"])]
         }
         let response = try await session.dataTask(for: request("named.example")).response
@@ -36,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: ["socks4a", "socks5h"])
-    func `a SOCKS proxy that refuses, or reaches nobody, is a proxy that failed`(_ scheme: String) async throws {
+    func `a SOCKS proxy that refuses or cannot reach the host fails the task as proxyFailed`(_ scheme: String) async throws {
         let session = try localSession { $0.proxy = .explicit(proxy.url(scheme: scheme).absoluteString) }
         for (host, port) in [("unknown.example", nil), ("named.example", 1)] as [(String, UInt16?)] {
             let error = await failure(session.dataTask(for: try request(host, port)))
@@ -46,8 +48,9 @@ import Testing
         #expect(server.seen.connections == 0)
     }
 
-    @Test(arguments: ["socks4", "socks5"]) func `the user of a SOCKS proxy's address is said to it`(_ scheme: String) async throws
-    {
+    @Test(arguments: ["socks4", "socks5"]) func `the user and password of a SOCKS proxy's URL are sent to the proxy`(
+        _ scheme: String
+    ) async throws {
         let proxy = try ProxyServer(credentials: .init(user: "me", password: "word"))
         for (user, isRight) in [("me:word@", true), ("you:word@", false)] {
             let session = try localSession { $0.proxy = .explicit("\(scheme)://\(user)127.0.0.1:\(proxy.port)") }

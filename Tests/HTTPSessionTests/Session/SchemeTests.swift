@@ -6,7 +6,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// The schemes that are libcurl's business: NTLM ([MS-NLMP]) and Negotiate (RFC 4559).
+/// The schemes that libcurl implements: NTLM ([MS-NLMP]) and Negotiate (RFC 4559), and the schemes of URLs that HSTS upgrades.
 @Suite(.timeLimit(.minutes(20))) struct SchemeTests {
     private func answering(_ credential: Credential, asked: Counter = Counter()) -> TransferHandlers {
         TransferHandlers(challenge: { _ in
@@ -15,12 +15,12 @@ import Testing
         })
     }
 
-    @Test func `NTLM is spoken by libcurl, on one connection`() async throws {
+    @Test func `NTLM is answered by libcurl on one connection`() async throws {
         let server = try TestServer { request in
             guard let field = request["authorization"], field.hasPrefix("NTLM "),
                 let message = Data(base64Encoded: String(field.dropFirst(5))), message.count > 12
             else { return .unauthorized("NTLM") }
-            // [MS-NLMP] section 2.2.1: the type of a message is its ninth byte; 1 begins, 2 asks, 3 answers.
+            // [MS-NLMP] section 2.2.1: the ninth byte is the type of the message: 1 negotiate, 2 challenge, 3 authenticate.
             switch message[8] {
             case 1: return .unauthorized("NTLM TlRMTVNTUAACAAAAAAAAADgAAACGggEAq6U1NAWaJCIAAAAAAAAAAAAAAAA4AAAA")
             default:
@@ -40,7 +40,8 @@ import Testing
         #expect(server.requests.allSatisfy { !($0["authorization"] ?? "").contains("word") })
     }
 
-    @Test(arguments: ["NTLM", "Negotiate"]) func `a server that knows one scheme only, and never likes what it hears`(
+    @Test(arguments: ["NTLM", "Negotiate"])
+    func `a server that always sends an NTLM or Negotiate challenge gets a limited number of answers`(
         _ scheme: String
     ) async throws {
         let server = try TestServer { _ in
@@ -50,12 +51,12 @@ import Testing
         }
         let url = server.url()
         let credential = Credential(user: "user", password: "word")
-        // Nobody has an answer: the challenge is the answer.
+        // Without credentials the 401 is the response.
         #expect(try await localSession().dataTask(for: TransferRequest(url: url)).response.statusCode == 401)
-        // The same answer again is not said again.
+        // A credential that the handler returns twice is not sent twice.
         let stubborn = try localSession(handlers: answering(credential))
         #expect(try await stubborn.dataTask(for: TransferRequest(url: url)).response.statusCode == 401)
-        // One answer, and then none: the challenge again.
+        // After one credential the handler declines, and the 401 is the response.
         let counts = Locked<[Int]>([])
         let modest = try localSession(
             handlers: TransferHandlers(challenge: { challenge in
@@ -66,22 +67,22 @@ import Testing
         #expect(response.statusCode == 401)
         #expect(response.data == Data("no".utf8))
         #expect(counts.withLock { $0 } == [0, 1])
-        // From the address, with a body.
+        // Credentials of the URL, with a body.
         let known = try #require(URL(string: "http://user:word@127.0.0.1:\(server.port)/"))
         let upload = TransferRequest(url: known, method: .put, body: .data(Data(count: 10_000)))
         #expect(try await localSession().dataTask(for: upload).response.statusCode == 401)
-        // A bearer token says nothing here.
+        // A bearer token cannot answer these challenges.
         let token = try localSession(handlers: answering(Credential(token: "t0ken")))
         #expect(await failure(token.dataTask(for: TransferRequest(url: url)))?.code == .authenticationFailed)
     }
 
-    @Test func `a memory of Strict-Transport-Security has to have its directory`() throws {
+    @Test func `an hstsFile in a missing directory is a configuration error`() throws {
         let folder = try ScratchDirectory()
         let error = HTTPSessionError.thrown { try localSession { $0.hstsFile = folder.url("none/hsts") } }
         #expect(error?.code == .invalidConfiguration && error?.reason.contains("hstsFile") == true)
     }
 
-    @Test func `many at once that a server has raised to https all go there`() async throws {
+    @Test func `http requests that start at once are all upgraded to https by HSTS`() async throws {
         let certificate = try SelfSignedCertificate(names: ["secure.example"])
         let server = try TestServer(tls: certificate.serverTLS) { _ in
             StubResponse(body: "x").field("Strict-Transport-Security", "max-age=1000").closing()
@@ -100,7 +101,7 @@ import Testing
         for task in tasks { #expect(try await task.response.data == Data("x".utf8)) }
     }
 
-    @Test func `a session without HSTS goes where it is told to`() async throws {
+    @Test func `an http URL is not upgraded to https if enforcesHSTS is false`() async throws {
         let certificate = try SelfSignedCertificate(names: ["secure.example"])
         let secure = try TestServer(tls: certificate.serverTLS) { _ in
             StubResponse(body: "x").field("Strict-Transport-Security", "max-age=1000")

@@ -7,14 +7,15 @@ import Logging
 import NetworkLab
 import Testing
 
-/// Nothing that a caller gives in good faith ends a line, and nothing secret is printed.
+/// Text from a caller does not end a header line, and secrets are not printed.
 @Suite(.timeLimit(.minutes(20))) struct SecretsTests {
     // MARK: Injection
 
     @Test(
         arguments: ["a\r\nX-Injected: 1", "a\nX-Injected: 1", "a\0b", "a\rb"],
         ["Bearer realm=r", "Basic realm=r", "Digest realm=\"r\", nonce=\"n\", algorithm=MD5, qop=\"auth\""])
-    func `a credential that would end its line is an error`(_ secret: String, _ challenge: String) async throws {
+    func `a credential with a line break or NUL fails as authenticationFailed`(_ secret: String, _ challenge: String) async throws
+    {
         let server = try TestServer { $0["authorization"] == nil ? .unauthorized(challenge) : StubResponse() }
         let credentials =
             challenge.hasPrefix("Bearer")
@@ -28,7 +29,7 @@ import Testing
         #expect(server.requests.allSatisfy { $0["x-injected"] == nil })
     }
 
-    @Test func `users and passwords in addresses that would end their line are errors`() async throws {
+    @Test func `a line break or NUL in the user or password of a URL fails as authenticationFailed`() async throws {
         for text in ["http://a%0D%0AX-Injected%3A%201:b@", "http://a:b%0D%0AX-Injected%3A%201@", "http://a%00b:c@"] {
             for challenge in ["Basic realm=r", "Digest realm=\"r\", nonce=\"n\", algorithm=MD5, qop=\"auth\""] {
                 let server = try TestServer { $0["authorization"] == nil ? .unauthorized(challenge) : StubResponse() }
@@ -41,14 +42,14 @@ import Testing
         }
     }
 
-    @Test func `fields of framing are refused in a session's own fields too`() async throws {
+    @Test func `framing fields are refused in a session's additional header fields`() async throws {
         for name: HTTPField.Name in [.contentLength, .transferEncoding, .connection] {
             let error = HTTPSessionError.thrown { try localSession { $0.additionalHeaderFields[name] = "5" } }
             #expect(error?.code == .invalidConfiguration)
         }
     }
 
-    @Test func `no header gets in by a field's value, name or a method`() async throws {
+    @Test func `a header field's value or name or a method injects no further field`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let session = try localSession()
         var fields = HTTPFields()
@@ -69,7 +70,7 @@ import Testing
         "http://user:s3cret@ho st:80", "http://user:s3cret@[::1", "http://user:s3cret@127.0.0.1:99999",
         "socks5://user:s3cret@127.0.0.1:x", "https://user:s3cret@127.0.0.1:1",
     ])
-    func `a proxy's password is in no error`(_ proxy: String) async throws {
+    func `a proxy's password does not appear in errors`(_ proxy: String) async throws {
         var errors: [String] = []
         do {
             let session = try localSession { $0.proxy = .explicit(proxy) }
@@ -84,7 +85,7 @@ import Testing
         #expect(!errors.isEmpty && errors.allSatisfy { !$0.contains("s3cret") })
     }
 
-    /// Keeps every line, metadata and all.
+    /// Records every log line with its metadata.
     private struct Lines: LogHandler {
         let lines: Locked<[String]>
         var metadata: Logger.Metadata = [:]
@@ -98,7 +99,7 @@ import Testing
         }
     }
 
-    @Test func `neither errors, nor metrics, nor the log have a secret`() async throws {
+    @Test func `errors, metrics and log lines contain no password, token, cookie or query`() async throws {
         let lines = Locked<[String]>([])
         let server = try TestServer { request in
             switch request.path {
@@ -139,7 +140,7 @@ import Testing
         #expect((printed + lines.withLock { $0 }).allSatisfy { !$0.contains("s3cret") })
     }
 
-    @Test func `a credential's secret is in no description or dump`() {
+    @Test func `a credential's description and dump do not contain its secret`() {
         for credential in [Credential(user: "u", password: "s3cret"), Credential(token: "s3cret")] {
             var dumped = ""
             dump(credential, to: &dumped)
@@ -152,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func `what a server says does not reach a terminal as a command`() async throws {
+    @Test func `control characters in a server's reason phrase do not appear in errors`() async throws {
         let server = try TestServer { _ in
             var reply = StubResponse(500, body: "x")
             reply.reason = "a\u{1B}[31mb\u{7}"
@@ -164,7 +165,9 @@ import Testing
         #expect(error?.reason.contains("\u{1B}") == false)
     }
 
-    @Test func `what holds secrets is printed and dumped without them`() async throws {
+    @Test func `descriptions and dumps of requests, responses, configurations, cookies and tokens contain no secret`()
+        async throws
+    {
         let server = try TestServer { _ in StubResponse(body: "s3cret").field("Set-Cookie", "a=s3cret") }
         let session = try localSession {
             $0.additionalHeaderFields[.authorization] = "Bearer s3cret"

@@ -2,10 +2,10 @@ import HTTPSessionTestKit
 import NetworkLab
 import Testing
 
-/// A program that imports HTTPSession and FoundationEssentials only.
+/// A program that imports only HTTPSession and FoundationEssentials.
 @Suite(.timeLimit(.minutes(5))) struct SmallClientTests {
     @Test func `a session loads neither Foundation nor ICU nor libxml2`() throws {
-        // The dynamic linker lists the libraries and ends (ld.so(8)).
+        // With this variable the dynamic linker lists the libraries and exits (ld.so(8)).
         let program = try Program(
             [Programs.built("small-client")], environment: ["LD_TRACE_LOADED_OBJECTS": "1"], output: .file)
         #expect(try program.wait() == 0)
@@ -16,15 +16,15 @@ import Testing
         #expect(names.filter { unwanted.contains(String($0)) } == [])
     }
 
-    @Test func `a host of other scripts is reached without ICU`() throws {
+    @Test func `an international host name works without ICU`() throws {
         let server = try TestServer { request in StubResponse(body: "\(request["host"] ?? "")") }
-        // libcurl itself knows where names below localhost are (RFC 6761 section 6.3).
+        // libcurl itself resolves names below localhost (RFC 6761 section 6.3).
         let program = try Program([Programs.built("small-client"), "http://bücher.localhost:\(server.port)/ü"], output: .file)
         #expect(try program.wait() == 0, "\(program.standardError)")
         #expect(program.output.hasPrefix("http://xn--bcher-kva.localhost:\(server.port)/%C3%BC\nxn--bcher-kva.localhost"))
     }
 
-    @Test func `text in a character set of the C library is read without ICU`() throws {
+    @Test func `text in a character set of the C library is decoded without ICU`() throws {
         let server = try TestServer { _ in
             StubResponse(
                 fields: ["Content-Type": "text/plain; charset=koi8-r"],

@@ -5,9 +5,9 @@ import Testing
 
 @testable import HTTPSession
 
-/// What happens while a session's delivery queue stands still.
+/// Transfers while a session's delivery queue is blocked.
 @Suite(.timeLimit(.minutes(20))) struct StallTests {
-    @Test func `progress that nobody takes does not gather`() async throws {
+    @Test func `progress values are coalesced while the delivery queue is blocked`() async throws {
         let gates = try (0..<20).map { _ in try Gate() }
         let server = try TestServer { _ in
             StubResponse(body: StubBody(gates.flatMap { [.wait(.gate($0)), .bytes([1])] }))
@@ -15,12 +15,12 @@ import Testing
         let stall = Stall()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [stall])
         let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
-        let told = Locked<[Int64]>([])
-        task.onProgress { progress in told.withLock { $0.append(progress.received) } }
+        let recorded = Locked<[Int64]>([])
+        task.onProgress { progress in recorded.withLock { $0.append(progress.received) } }
         task.resume()
         for (number, gate) in gates.dropLast().enumerated() {
             gate.open()
-            // Each is published; the queue that would tell of it is held.
+            // Each value is published, but the blocked queue delivers none.
             await task.awaitProgress { $0.received > number }
         }
         stall.end()
@@ -28,11 +28,11 @@ import Testing
         _ = try await task.response
         session.finishTasksAndInvalidate()
         await stall.log.await("invalidated")
-        let progress = told.withLock { $0 }
+        let progress = recorded.withLock { $0 }
         #expect(progress.count <= 5 && progress.last == 20 && progress == progress.sorted(), "\(progress)")
     }
 
-    @Test func `while a monitor stands still transfers go on, and afterwards it hears of everything in order`() async throws {
+    @Test func `transfers continue while an event monitor blocks, and it receives all events in order afterwards`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let stall = Stall()
         let session = try HTTPSessionManager(
@@ -45,7 +45,7 @@ import Testing
         #expect(await stall.log.awaitInvalidation() == (0..<50).flatMap { _ in one } + ["invalidated"])
     }
 
-    /// Holds the delivery queue at its first event, until told.
+    /// Blocks the delivery queue at its first event until `end` is called.
     private final class Stall: EventMonitor {
         let log = EventLog()
         private let gate = DispatchSemaphore(value: 0)

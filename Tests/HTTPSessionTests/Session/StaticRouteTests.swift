@@ -5,7 +5,7 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// Servers that have a route of their own, which comes, goes and moves while the path says nothing of it.
+/// Servers with a route of their own, which is added, removed and changed without a change of the path.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct StaticRouteTests {
     private let lab: ConnectivityLab
 
@@ -29,14 +29,16 @@ import Testing
     }
 
     @Test(arguments: ["before", "meanwhile"])
-    func `a slow server behind a route of its own is waited for, whenever the default route was lost`(_ moment: String)
+    func `losing the default route before or during an attempt does not interrupt a server with its own route`(
+        _ moment: String
+    )
         async throws
     {
         let server = try lab.server { _ in StubResponse(body: "well") }
         try lab.route("10.9.2.1")
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor)
-        // The first question for a connection is lost, and comes again after a second.
+        // The first SYN is dropped; the kernel retransmits it after a second.
         let rule = "tcp dport \(server.port) tcp flags & (syn | ack) == syn quota until 70 bytes drop"
         try lab.site.run(
             "nft", "-f", "-", input: "table inet t { chain c { type filter hook input priority 0; \(rule)\n }\n }\n")
@@ -55,10 +57,12 @@ import Testing
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
     }
 
-    @Test(arguments: [false, true]) func `a download goes on over the interface that its route has moved to`(_ hasPath: Bool)
+    @Test(arguments: [false, true]) func `a download continues over the interface to which its server's route has moved`(
+        _ hasPath: Bool
+    )
         async throws
     {
-        // The path is that of all others.
+        // This path belongs to all other destinations.
         if hasPath { try lab.route("10.9.1.1") }
         let gate = try Gate()
         let server = try half(gate)
@@ -68,7 +72,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `a download whose route is gone waits for it without counting tries, and goes on`() async throws {
+    @Test func `a download whose server's route was removed waits for connectivity, uses no retry and continues`() async throws {
         let gate = try Gate()
         let server = try half(gate)
         let task = try await lab.halfDownload(server, over: try await lab.settledMonitor(hasPath: false))
@@ -83,7 +87,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `who has no route waits, though there is a path for others`() async throws {
+    @Test func `a download without a route waits for connectivity although the path is satisfied`() async throws {
         try lab.client.ip("addr add 2001:db8:1::2/64 dev one nodad")
         try lab.client.ip("-6 route add default via 2001:db8:1::1 dev one")
         let gate = try Gate()
@@ -100,7 +104,7 @@ import Testing
         gate.open()
     }
 
-    @Test func `whose link has no carrier waits, though there is a path for others`() async throws {
+    @Test func `a download whose link has no carrier waits for connectivity although the path is satisfied`() async throws {
         try lab.route("10.9.2.1")
         let gate = try Gate()
         let server = try half(gate)
@@ -116,13 +120,13 @@ import Testing
         gate.open()
     }
 
-    @Test func `a server behind a route of its own that refuses is no missing network, though there is no default route`()
+    @Test func `a refused connection over a server's own route fails as cannotConnectToHost without a default route`()
         async throws
     {
         let server = try lab.server { _ in StubResponse(body: "well") }
         let monitor = try await lab.settledMonitor(hasPath: false)
         let session = try lab.session(monitor) { $0.retryPolicy.maximumRetries = 0 }
-        // Nobody listens at port 1.
+        // No server listens on port 1.
         var refused = try #require(URLComponents(url: server.url(), resolvingAgainstBaseURL: false))
         refused.port = 1
         let error = await failure(session.dataTask(for: TransferRequest(url: try #require(refused.url))))
@@ -130,7 +134,7 @@ import Testing
         #expect(monitor.currentPath?.status == .unsatisfied)
     }
 
-    @Test func `routes to elsewhere that come and go disturb nobody`() async throws {
+    @Test func `added and removed routes to other destinations do not interrupt a download`() async throws {
         let gate = try Gate()
         let server = try half(gate)
         let task = try await lab.halfDownload(server, over: try await lab.settledMonitor(hasPath: false))
@@ -138,7 +142,7 @@ import Testing
             (0..<200).map { "route add 192.0.2.\($0)/32 via 10.9.2.1" } + (0..<200).map { "route del 192.0.2.\($0)/32" })
         try lab.route("10.9.2.1")
         try lab.client.ip("route del default")
-        // Somebody's time goes by meanwhile.
+        // Waits for a timeout, so that the session has time to handle the changes.
         let silent = try lab.server { _ in StubResponse(body: "late").held(by: gate) }
         var brief = TransferRequest(url: silent.url())
         brief.options.resourceTimeout = .milliseconds(400)
@@ -148,7 +152,7 @@ import Testing
         #expect(try await task.response.metrics.transactions.count == 1)
     }
 
-    @Test func `a connection that was idle when its route moved is not used again`() async throws {
+    @Test func `a connection that was idle when its route moved is not reused`() async throws {
         try lab.allowDetours()
         let server = try lab.server { _ in StubResponse(body: "x") }
         let session = try lab.session(try await lab.settledMonitor(hasPath: false))
@@ -158,7 +162,7 @@ import Testing
         _ = try await get()
         #expect(try await get()?.isReusedConnection == true)
         try lead("two", "10.9.2.1")
-        // The session hears of it a little later.
+        // The session receives the change a little later.
         var address: String?
         for _ in 0..<10_000 where address != "10.9.2.2" { address = try await get()?.localAddress }
         #expect(address == "10.9.2.2")

@@ -5,7 +5,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// All chunks, joined, and why there were no more.
+/// Reads all chunks of a stream. - Returns: the joined chunks, and the error that ended the stream.
 private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     var data = Data()
     do throws(HTTPSessionError) {
@@ -17,7 +17,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
 }
 
 @Suite(.timeLimit(.minutes(20))) struct StreamTests {
-    @Test func `a body arrives in pieces, in order`() async throws {
+    @Test func `a stream task delivers a body in chunks, in order`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(2_000_000)) }
         let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         let (data, error) = await drain(task)
@@ -26,7 +26,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         #expect(try await task.response.statusCode == 200)
     }
 
-    @Test func `a stream asks for no compression, and undoes what comes all the same`() async throws {
+    @Test func `a stream sends Accept-Encoding identity, and decompresses a compressed response anyway`() async throws {
         let server = try TestServer { _ in .gzip(.gzip(pattern(100_000))) }
         let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))
         #expect(error == nil)
@@ -34,7 +34,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         #expect(server.requests.first?.values("accept-encoding") == ["identity"])
     }
 
-    @Test func `a piece arrives before the next one is sent`() async throws {
+    @Test func `a stream delivers a chunk before the server sends the next one`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
         var chunks = try localSession().streamTask(for: TransferRequest(url: server.url())).chunks.makeAsyncIterator()
@@ -45,7 +45,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         #expect(try await chunks.next() == nil)
     }
 
-    @Test func `nobody reads: the server waits, and is not blamed for it`() async throws {
+    @Test func `a slow reader of a stream applies back-pressure and does not trigger the request timeout`() async throws {
         let server = try TestServer { request in
             request.path == "/wait" ? StubResponse().delayed(.milliseconds(1_500)) : StubResponse(body: .zeros(64 << 20))
         }
@@ -66,26 +66,26 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         try await server.awaitSeen { $0.answered == 2 }
     }
 
-    @Test func `a reader that is cancelled ends the transfer`() async throws {
+    @Test func `canceling a stream's reader cancels the transfer`() async throws {
         let server = try TestServer { _ in StubResponse(body: StubBody([.bytes([1]), .wait(.forever)])).chunked() }
         let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
-        let hasBegun = Signal()
+        let hasStarted = Signal()
         let reader = Task { () -> HTTPSessionError? in
             do throws(HTTPSessionError) {
-                for try await _ in task.chunks { hasBegun.fire() }
+                for try await _ in task.chunks { hasStarted.fire() }
                 return nil
             } catch {
                 return error
             }
         }
-        await hasBegun.wait()
+        await hasStarted.wait()
         reader.cancel()
         #expect(await reader.value?.code == .cancelled)
         #expect(await failure(task)?.code == .cancelled)
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `a reader that stops and cancels the task lets the server go`() async throws {
+    @Test func `a stream task canceled after its reader stops closes the connection`() async throws {
         let server = try TestServer { _ in StubResponse(body: .zeros(64 << 20)) }
         let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         for try await _ in task.chunks { break }
@@ -94,7 +94,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `six streams left by break leave their host to the next request`() async throws {
+    @Test func `six streams whose readers stopped with break are canceled and do not block the next request`() async throws {
         let server = try TestServer { $0.path == "/next" ? StubResponse(body: "x") : StubResponse(body: .zeros(64 << 20)) }
         let session = try localSession()
         let tasks = (0..<6).map { _ in session.streamTask(for: TransferRequest(url: server.url())) }
@@ -104,7 +104,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         try await server.awaitOpenConnections(1)
     }
 
-    @Test func `a stream is read on while one of its iterators is left`() async throws {
+    @Test func `a stream continues while one of its iterators is released and another reads`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
         let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
@@ -119,7 +119,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         #expect(try await task.response.statusCode == 200)
     }
 
-    @Test func `a stream whose task nobody holds is canceled, before it is read and while it is suspended`() async throws {
+    @Test func `a stream task without references is canceled, before it is read and while it is suspended`() async throws {
         let server = try TestServer { _ in StubResponse(body: .zeros(64 << 20)) }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -129,19 +129,19 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         try await server.awaitOpenConnections(0)
     }
 
-    @Test func `a stream whose value is awaited is held`() async throws {
+    @Test func `a stream task whose response is awaited is not canceled`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x").delayed(.milliseconds(2_200)) }
         #expect(try await localSession().streamTask(for: TransferRequest(url: server.url())).response.statusCode == 200)
     }
 
-    @Test func `what came before an error is read before the error`() async throws {
+    @Test func `chunks received before an error are delivered before the error`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000) }
         let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))
         #expect(data == pattern(50_000))
         #expect(error?.code == .connectionLost)
     }
 
-    @Test func `an error page is no stream`() async throws {
+    @Test func `a 503 fails a stream with the response body in its error and no chunks`() async throws {
         let server = try TestServer { _ in StubResponse(503, body: "busy") }
         let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))
         #expect(data.isEmpty)
@@ -149,7 +149,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         #expect(error?.context.responseBody == Data("busy".utf8))
     }
 
-    @Test func `every way to end before the beginning ends the reading`() async throws {
+    @Test func `a stream that fails, is canceled or is refused before it starts ends its reader with the error`() async throws {
         let session = try localSession()
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
         #expect(await drain(session.streamTask(for: TransferRequest(url: url))).1?.code == .cannotConnectToHost)
@@ -165,14 +165,14 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         #expect(await drain(late).1?.code == .sessionInvalidated)
     }
 
-    @Test func `other kinds of task have no pieces`() async throws {
+    @Test func `chunks of a data task fail as misuse`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let task = try localSession().dataTask(for: TransferRequest(url: server.url()))
         #expect(await drain(task).1?.code == .misuse)
         _ = try await task.response
     }
 
-    @Test func `a stream that becomes a download has no pieces, and an end`() async throws {
+    @Test func `a stream task that becomes a download ends without chunks`() async throws {
         let folder = try ScratchDirectory()
         let server = try TestServer { _ in StubResponse(body: .pattern(1_000)) }
         let file = folder.url("file")

@@ -9,7 +9,8 @@ import Testing
 
 /// Surplus responses that arrive after the next request was sent.
 @Suite(.timeLimit(.minutes(10))) struct SurplusResponseTests {
-    /// The second request of the first connection gets `surplus`, and behind it its own response; everything else is right.
+    /// The second request of the first connection gets `surplus`, followed by its own response; all other requests get correct
+    /// responses.
     private static func reply(to request: ReceivedRequest, surplus: [StubBody.Segment]) -> StubResponse {
         guard request.connection == 1, request.numberOnConnection == 2 else { return StubResponse(body: "right") }
         var reply = StubResponse.raw(StubBody(surplus))
@@ -48,7 +49,7 @@ import Testing
             #expect(response.data == Data("right".utf8))
         }
         #expect(server.requests.map(\.path).allSatisfy { $0 == "/asked" })
-        // The second request twice; and then no connection to this server carries two.
+        // The second request is sent twice. Afterwards each request to this server has its own connection.
         #expect(server.requests.map(\.connection) == [1, 1, 2, 3, 4])
     }
 
@@ -83,7 +84,7 @@ import Testing
     }
 
     @Test(arguments: [HTTPRequest.Method.put, .post])
-    func `a response before any byte of its request has reached the server is a surplus response`(_ method: HTTPRequest.Method)
+    func `a response sent before its request has reached the server is a surplus response`(_ method: HTTPRequest.Method)
         async throws
     {
         let server = try DeafServer()
@@ -102,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func `responses of every framing keep their connection`() async throws {
+    @Test func `correct responses of every framing keep their connection open`() async throws {
         let replies: [StubResponse] = [
             StubResponse(body: "x"), StubResponse(body: "").interim(103, fields: ["Link": "</a>"]), StubResponse(204),
             StubResponse(304),
@@ -125,7 +126,7 @@ import Testing
         #expect(server.seen.connections == 1)
     }
 
-    @Test func `a notice that an idle connection is closed costs no other connection`() async throws {
+    @Test func `a 408 that closes an idle connection does not close any other connection`() async throws {
         let gate = try Gate()
         let notice = "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         let server = try TestServer { request in
@@ -141,19 +142,19 @@ import Testing
         #expect(server.requests.map(\.connection) == [1, 2, 2, 2])
     }
 
-    @Test func `a socket that has the descriptor of a closed connection says nothing of its response`() async throws {
+    @Test func `a reused file descriptor of a closed connection does not mark a response as surplus`() async throws {
         let server = try TestServer { request in
             request.numberOnConnection == 2 ? StubResponse(body: "right").closing() : StubResponse(body: "right")
         }
         let session = try localSession()
-        // Its request is not read, and its socket gets every descriptor that another one gives up.
+        // The server does not read this request, and its duplicated sockets take every descriptor that another socket frees.
         let isOver = Locked(false)
         let (loaded, isLoaded) = AsyncStream.makeStream(of: Void.self)
         let unread = try LoopbackListener { client, _ in
             var byte: UInt8 = 0
             recv(client, &byte, 1, Int32(MSG_PEEK))
             isLoaded.finish()
-            // In bursts: other tests need the processor too.
+            // The loop works in bursts, because other tests need the processor too.
             while !isOver.withLock({ $0 }) {
                 for _ in 0..<200 { close(dup(client)) }
                 poll(nil, 0, 1)

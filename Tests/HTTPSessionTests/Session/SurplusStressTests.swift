@@ -2,14 +2,14 @@ import Foundation
 import HTTPSession
 import Testing
 
-/// Servers that send responses nobody asked for, at random times: 400 requests, or `NETWATCH_SURPLUS_REQUESTS` of them, with draws from
-/// `NETWATCH_SURPLUS_SEED`.
+/// Servers that send surplus responses at random times: 400 requests, or the number in `NETWATCH_SURPLUS_REQUESTS`.
+/// `NETWATCH_SURPLUS_SEED` sets the seed.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct SurplusStressTests {
     private static let environment = ProcessInfo.processInfo.environment
     private static let count = environment["NETWATCH_SURPLUS_REQUESTS"].flatMap { Int($0) } ?? 400
     private static let seed = environment["NETWATCH_SURPLUS_SEED"].flatMap { UInt64($0) } ?? .random(in: 0 ... .max)
 
-    /// - Returns: how many bodies were wrong.
+    /// - Returns: the number of wrong bodies.
     private func request(_ timing: SurplusServer.Timing, every interval: Int) async throws -> Int {
         let server = try SurplusServer(timing, every: interval, seed: Self.seed)
         let session = try localSession()
@@ -22,14 +22,16 @@ import Testing
         return wrong
     }
 
-    /// None, while the server's thread runs in time: one that a busy machine lets run after 5 ms is known from its second surplus response on.
+    /// No body is replaced while the server's thread runs in time. On a busy machine it may run after 5 ms; the session then
+    /// knows the server from its second surplus response on.
     @Test(arguments: SurplusServer.Timing.allCases)
     func `surplus responses up to 4 ms after each response replace no body`(_ timing: SurplusServer.Timing) async throws {
         #expect(try await request(timing, every: 1) <= 1, "seed \(Self.seed)")
     }
 
-    /// A surplus response may arrive between the request's arrival at the server and the server's response, and its successor after the end
-    /// of the exchange, as late as behind the next request: nobody can know. The server is known from then on.
+    /// A surplus response may arrive between the request's arrival at the server and the server's response. Its successor may
+    /// arrive after the exchange, as late as behind the next request, where a client cannot detect it. From then on the session
+    /// knows the server.
     @Test(arguments: SurplusServer.Timing.allCases)
     func `surplus responses after one in ten responses replace at most one body in a hundred`(
         _ timing: SurplusServer.Timing

@@ -6,8 +6,8 @@ import HTTPTypes
 import Pacing
 import Testing
 
-/// Tasks that are suspended and resumed at random moments while their responses arrive: 160, or `NETWATCH_SUSPENSIONS` of them. A
-/// failure names its seed; `NETWATCH_SUSPENSION_SEED` takes it again.
+/// Tasks that are suspended and resumed at random moments while their responses arrive: 160 tasks, or `NETWATCH_SUSPENSIONS` of
+/// them. A failure prints its seed; `NETWATCH_SUSPENSION_SEED` repeats it.
 @Suite(.timeLimit(.minutes(20))) struct SuspensionStressTests {
     private static let count = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSIONS"].flatMap { Int($0) } ?? 160
     private static let seed = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSION_SEED"].flatMap { UInt64($0) }
@@ -15,23 +15,25 @@ import Testing
         "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
         + "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nX-Padding: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\nContent-Length: 5\r\n\r\nhello"
 
-    /// A response whose head comes in pieces.
+    /// A response whose head is sent in pieces.
     private static func reply(_ random: inout SplitMix64) -> StubResponse {
         var segments: [StubBody.Segment] = []
-        var rest = Array(head.utf8)[...]
-        while !rest.isEmpty {
+        var remaining = Array(head.utf8)[...]
+        while !remaining.isEmpty {
             let count = Int.random(in: 1...60, using: &random)
             segments += [
-                .bytes(Array(rest.prefix(count))), .wait(.delay(.microseconds(Int.random(in: 0...300, using: &random)))),
+                .bytes(Array(remaining.prefix(count))), .wait(.delay(.microseconds(Int.random(in: 0...300, using: &random)))),
             ]
-            rest = rest.dropFirst(count)
+            remaining = remaining.dropFirst(count)
         }
         var reply = StubResponse.raw(StubBody(segments))
         reply.connectionUse = .keepAlive
         return reply
     }
 
-    @Test(arguments: [1, 2, 4, 8]) func `suspending and resuming while the head arrives strands no task`(threads: Int)
+    @Test(arguments: [1, 2, 4, 8]) func `suspending and resuming while the response head arrives finishes every task`(
+        threads: Int
+    )
         async throws
     {
         let seed = Self.seed ?? UInt64.random(in: 0 ... .max)
@@ -58,7 +60,7 @@ import Testing
                 }
             }
             task.resume()
-            // A task that is stranded fails by its request timeout.
+            // A task that got stuck would fail after its request timeout.
             let response = try await task.response
             #expect(String(decoding: response.data, as: UTF8.self) == "hello", "seed \(seed), task \(number)")
         }

@@ -5,20 +5,20 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// What a session has under way, by kind.
+/// Lists of a session's tasks, by kind.
 @Suite(.timeLimit(.minutes(20))) struct TaskListTests {
     private let folder: ScratchDirectory
 
     init() throws { folder = try ScratchDirectory() }
 
-    @Test func `each list has the tasks of its kind that have begun and not ended, the oldest first`() async throws {
+    @Test func `the task lists contain the started, unfinished tasks of their kind, oldest first`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let session = try localSession { $0.maximumConnectionsPerHost = 2 }
         let body = TransferRequest(url: server.url(), method: .put, body: .data(Data("y".utf8)))
         let request = TransferRequest(url: server.url())
         let unstarted = session.dataTask(for: request, startsImmediately: false)
-        // Those behind the second wait for a connection, and are under way nevertheless.
+        // Tasks after the second wait for a connection, and are in the lists nevertheless.
         let data = [session.dataTask(for: request), session.dataTask(for: request)]
         let upload = session.dataTask(for: body)
         let download = session.downloadTask(for: request, to: .init(folder.url("file")))
@@ -40,7 +40,7 @@ import Testing
         #expect(await session.tasks.isEmpty)
     }
 
-    @Test func `a data task that became a download is among the downloads`() async throws {
+    @Test func `a data task that became a download moves to the list of download tasks`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in
             StubResponse(body: StubBody([.pattern(from: 0, count: 100_000), .wait(.gate(gate)), .bytes([1])]))
@@ -57,7 +57,7 @@ import Testing
         #expect(await session.downloadTasks.isEmpty && folder.names == ["file"])
     }
 
-    @Test func `each session has its own tasks`() async throws {
+    @Test func `each session lists its own tasks only`() async throws {
         let server = try TestServer { _ in .never }
         let (one, other) = (try localSession(), try localSession())
         let task = one.dataTask(for: TransferRequest(url: server.url()))

@@ -7,9 +7,9 @@ import MetricsTestKit
 import NetworkLab
 import Testing
 
-/// What the program's metrics back end is told. Each in a process of its own: a back end is everybody's, and is chosen once.
+/// Values that the metrics back end receives. Each test runs in its own process, because a process chooses its back end once.
 @Suite(.timeLimit(.minutes(20))) struct TelemetryTests {
-    @Test func `tasks are counted by kind and outcome, and those that end well are timed`() async {
+    @Test func `tasks are counted by kind and outcome, and the duration of successful tasks is recorded`() async {
         await #expect(processExitsWith: .success) {
             let metrics = TestMetrics()
             MetricsSystem.bootstrap(metrics)
@@ -26,7 +26,7 @@ import Testing
             let refused = session.downloadTask(for: TransferRequest(url: server.url("/403")), to: .init(folder.url("file")))
             try #require(await failure(refused)?.code == .unacceptableStatus)
             session.finishTasksAndInvalidate()
-            // Its turn comes behind that of the counters.
+            // The invalidation is delivered after the counters are updated.
             _ = await log.awaitInvalidation()
             func count(_ kind: String, _ outcome: String) throws -> Int64 {
                 try metrics.expectCounter("http_session_tasks_total", [("kind", kind), ("outcome", outcome)]).totalValue
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func `whatever servers and addresses there are, labels do not grow in number, nor tell of them`() async {
+    @Test func `the labels of metrics do not depend on hosts, URLs or status codes`() async {
         await #expect(processExitsWith: .success) {
             let metrics = TestMetrics()
             MetricsSystem.bootstrap(metrics)

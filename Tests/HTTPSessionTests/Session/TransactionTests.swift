@@ -5,9 +5,9 @@ import Testing
 
 @testable import HTTPSession
 
-/// What is measured of one transaction. ``LifeCycleTests`` has a task's whole.
+/// Metrics of one transaction. ``LifeCycleTests`` has the metrics of a complete task.
 @Suite(.timeLimit(.minutes(20))) struct TransactionTests {
-    @Test func `a body is counted as it came and as it was decoded`() async throws {
+    @Test func `metrics count the received bytes of a compressed body before and after decoding`() async throws {
         let body = StubBody.gzipBomb(inflatedBytes: 500_000)
         let server = try TestServer { _ in .gzip(body) }
         let transaction = try #require(
@@ -17,7 +17,7 @@ import Testing
         #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 0)
     }
 
-    @Test func `a body is counted as its source gave it, and with its framing as it went`() async throws {
+    @Test func `metrics count the bytes of a chunked request body before and after framing`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let body = RequestBody.stream(length: nil) {
             let made = Counter()
@@ -30,7 +30,7 @@ import Testing
         #expect(server.requests.first?.bodyLength == 5_000)
     }
 
-    @Test func `a look-up begins and ends where there is one`() async throws {
+    @Test func `metrics have the times of a DNS lookup only if a lookup took place`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let port = Int(server.port)
         let session = try localSession {
@@ -45,13 +45,13 @@ import Testing
         #expect(first.fetchStart <= start && start <= end && first.connectStart == end)
         let literal = try await transaction("127.0.0.1")
         #expect(literal.domainLookupStart != nil && !literal.isReusedConnection)
-        // On the same connection, and by an address that is known.
+        // The second request reuses the connection, and the overridden name needs no lookup.
         for transaction in [try await transaction("localhost"), try await transaction("known.example")] {
             #expect(transaction.domainLookupStart == nil && transaction.domainLookupEnd == nil)
         }
     }
 
-    @Test func `the end of the request is told by a libcurl that knows it`() async throws {
+    @Test func `metrics have the end of the request if libcurl provides it`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x").delayed(.milliseconds(20)) }
         let request = TransferRequest(url: server.url(), method: .put, body: .data(Data(count: 10_000)))
         let transaction = try #require(try await localSession().dataTask(for: request).response.metrics.transactions.first)

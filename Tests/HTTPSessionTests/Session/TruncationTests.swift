@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `a truncation behind a response of known length loses nothing`() async throws {
+    @Test func `a truncation after a complete response of known length is ignored`() async throws {
         let server = try TestServer(tls: tls()) { request in
             switch request.path {
             case "/length": StubResponse(body: "all").closing(.truncated)
@@ -110,7 +110,8 @@ import Testing
         #expect(server.seen.connections == 1)
     }
 
-    @Test func `a truncation of a download publishes no file, and the next attempt brings the complete one`() async throws {
+    @Test func `a truncation of a download publishes no file, and the next attempt continues to the complete file`() async throws
+    {
         let folder = try ScratchDirectory()
         let server = try TestServer(tls: tls()) { request in
             guard request["range"] == nil else {

@@ -6,10 +6,10 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Servers whose certificates a handler is asked about, through the whole library.
+/// Server trust handlers, tested through the complete library.
 @Suite(.timeLimit(.minutes(20))) struct TrustHandlerTests {
-    /// What a handler was asked, and what it says.
-    private final class Judge: Sendable {
+    /// Records the server trust challenges and answers them.
+    private final class TrustDecider: Sendable {
         private let questions = Locked<[ServerTrustChallenge]>([])
         private let answer: @Sendable (ServerTrustChallenge) async -> ServerTrustDisposition
 
@@ -32,22 +32,22 @@ import Testing
     }
 
     private func session(
-        _ judge: Judge? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ decider: TrustDecider? = nil, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSessionManager {
         let roots = try MintedCertificates.set("root")
         return try localSession(
             {
                 $0.securityPolicy.roots = .given(roots)
                 change(&$0)
-            }, handlers: judge?.handlers ?? .init())
+            }, handlers: decider?.handlers ?? .init())
     }
 
     private func request(_ server: TestServer) -> TransferRequest { TransferRequest(url: server.url("/a?b=c")) }
 
-    @Test func `a server that the policy refuses is accepted, asked about once`() async throws {
+    @Test func `a server trust handler accepts a certificate that the policy refuses, called once per session`() async throws {
         let server = try server("foreign-leaf-chain")
-        let judge = Judge(.accept)
-        let session = try session(judge)
+        let decider = TrustDecider(.accept)
+        let session = try session(decider)
         let body = RequestBody.stream(length: 5) {
             AsyncThrowingStream { continuation in
                 continuation.yield(Data("abcde".utf8))
@@ -57,19 +57,20 @@ import Testing
         let response = try await session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: body)).response
         #expect(response.statusCode == 200)
         #expect(server.requests.map(\.text) == ["abcde"])
-        #expect(judge.asked.map(\.host) == ["127.0.0.1"])
-        #expect(judge.asked.first?.policyError?.code == .certificateHasUnknownRoot)
-        #expect(judge.asked.first?.certificates == (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
+        #expect(decider.asked.map(\.host) == ["127.0.0.1"])
+        #expect(decider.asked.first?.policyError?.code == .certificateHasUnknownRoot)
+        #expect(decider.asked.first?.certificates == (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
         _ = try await session.dataTask(for: request(server)).response
-        #expect(judge.asked.count == 1, "and never again")
+        #expect(decider.asked.count == 1, "and never again")
     }
 
-    @Test func `monitors hear that a server is asked about, once`() async throws {
+    @Test func `monitors are notified once of a server trust challenge, before the response`() async throws {
         let server = try server("foreign-leaf-chain")
         let log = EventLog()
         let roots = try MintedCertificates.set("root")
         let session = try HTTPSessionManager(
-            configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) }, handlers: Judge(.accept).handlers,
+            configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) },
+            handlers: TrustDecider(.accept).handlers,
             monitors: [log])
         for _ in 0..<2 { _ = try await session.dataTask(for: request(server)).response }
         session.finishTasksAndInvalidate()
@@ -78,80 +79,82 @@ import Testing
         #expect(events.first { $0.hasPrefix("server") || $0.hasPrefix("response") }?.hasPrefix("server") == true)
     }
 
-    @Test func `a server that the policy believes is rejected`() async throws {
+    @Test func `a server trust handler rejects a certificate that the policy trusts`() async throws {
         let server = try server("leaf-chain")
-        let judge = Judge(.reject)
-        let session = try session(judge)
+        let decider = TrustDecider(.reject)
+        let session = try session(decider)
         for _ in 0..<2 {
             let error = await failure(session.dataTask(for: request(server)))
             #expect(error?.code == .certificateUntrusted)
             #expect(error?.context.url == server.url("/a").absoluteString)
         }
-        #expect(judge.asked.count == 1)
+        #expect(decider.asked.count == 1)
         #expect(server.requests.isEmpty)
-        // Another task of the session, without a handler: the policy decides.
+        // For a task without a handler, the policy decides.
         #expect(await failure(session.dataTask(for: request(server), handlers: .init())) == nil)
     }
 
-    @Test func `the default is the policy's word`() async throws {
-        let judge = Judge(.performDefaultHandling)
-        let session = try session(judge)
+    @Test func `with performDefaultHandling the policy decides`() async throws {
+        let decider = TrustDecider(.performDefaultHandling)
+        let session = try session(decider)
         let (good, bad) = (try server("leaf-chain"), try server("expired-chain"))
         #expect(await failure(session.dataTask(for: request(good))) == nil)
         #expect(await failure(session.dataTask(for: request(bad)))?.code == .certificateExpired)
         #expect(await failure(session.dataTask(for: request(bad)))?.code == .certificateExpired)
-        #expect(judge.asked.count == 2)
+        #expect(decider.asked.count == 2)
         #expect(bad.requests.isEmpty)
     }
 
-    @Test func `another chain for the same host is asked about anew, another session as well`() async throws {
-        let judge = Judge(.accept)
-        let session = try session(judge)
+    @Test func `another certificate chain of the same host, and another session, call the server trust handler again`()
+        async throws
+    {
+        let decider = TrustDecider(.accept)
+        let session = try session(decider)
         let (one, other) = (try server("foreign-leaf-chain"), try server("self-signed-san"))
         for server in [one, other, one, other] { #expect(await failure(session.dataTask(for: request(server))) == nil) }
-        #expect(judge.asked.map(\.certificates.first?.subject) == ["CN=foreign", "CN=somebody"])
-        let second = Judge(.reject)
+        #expect(decider.asked.map(\.certificates.first?.subject) == ["CN=foreign", "CN=somebody"])
+        let second = TrustDecider(.reject)
         #expect(await failure(try self.session(second).dataTask(for: request(one)))?.code == .certificateHasUnknownRoot)
         #expect(second.asked.count == 1)
-        // A task without a handler never profits from another's.
+        // Another task's decision does not apply to a task without a handler.
         #expect(await failure(session.dataTask(for: request(one), handlers: .init()))?.code == .certificateHasUnknownRoot)
     }
 
-    @Test func `two tasks at once both go through`() async throws {
+    @Test func `two tasks that wait for the same server trust decision both succeed`() async throws {
         let server = try server("foreign-leaf-chain")
         let gate = Signal()
-        let judge = Judge { _ in
+        let decider = TrustDecider { _ in
             await gate.wait()
             return .accept
         }
-        let session = try session(judge)
+        let session = try session(decider)
         let tasks = (0..<2).map { _ in session.dataTask(for: request(server)) }
         try await server.awaitSeen { $0.failedHandshakes >= 2 }
         gate.fire()
         for task in tasks { #expect(await failure(task) == nil) }
     }
 
-    @Test func `a handler that never answers has its time`() async throws {
+    @Test func `a server trust handler that never returns fails the task after the handler timeout`() async throws {
         let server = try server("leaf-chain")
         let never = Signal()
-        let judge = Judge { _ in
+        let decider = TrustDecider { _ in
             await never.wait()
             return .accept
         }
-        let session = try session(judge) { $0.handlerTimeout = .milliseconds(100) }
+        let session = try session(decider) { $0.handlerTimeout = .milliseconds(100) }
         #expect(await failure(session.dataTask(for: request(server)))?.code == .handlerTimedOut)
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `a task cancelled while its handler thinks ends, and what is said then changes nothing`() async throws {
+    @Test func `a task canceled while its server trust handler runs ends, and the decision is ignored`() async throws {
         let server = try server("leaf-chain")
         let (asked, gate) = (Signal(), Signal())
-        let judge = Judge { _ in
+        let decider = TrustDecider { _ in
             asked.fire()
             await gate.wait()
             return .accept
         }
-        let session = try session(judge)
+        let session = try session(decider)
         let task = session.dataTask(for: request(server))
         await asked.wait()
         task.cancel()
@@ -160,27 +163,28 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `a server that shows another certificate at every connection is given up`() async throws {
+    @Test func `a server with another certificate on each connection fails after ten server trust challenges`() async throws {
         @Sendable func next(at address: ListeningAddress) throws -> TestServer {
             try TestServer(at: address, tls: SelfSignedCertificate().serverTLS) { _ in StubResponse(body: "x") }
         }
         let first = try next(at: .loopback)
         let port = first.port
         let server = Locked(first)
-        let judge = Judge { _ in
+        let decider = TrustDecider { _ in
             server.withLock { server in
                 server.stop()
                 if let other = try? next(at: .ip("127.0.0.1", port: port)) { server = other }
             }
             return .accept
         }
-        let error = await failure(try session(judge).dataTask(for: request(first)))
+        let error = await failure(try session(decider).dataTask(for: request(first)))
         #expect(error?.code == .certificateUntrusted)
         #expect(error?.reason.contains("other certificates") == true)
-        #expect(judge.asked.count == 10)
+        #expect(decider.asked.count == 10)
     }
 
-    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3]) func `a server that requires a certificate gets it, from PEM and PKCS#12`(
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
+    func `a client identity from PEM or PKCS#12 is presented to a server that requires a certificate`(
         _ version: ServerTLS.Version
     ) async throws {
         var tls = try ServerTLS.minted("leaf-chain")
@@ -217,7 +221,7 @@ import Testing
         #expect(server.requests.count == 6)
     }
 
-    @Test func `versions and ciphers are kept to`() async throws {
+    @Test func `the minimum and maximum TLS version and the cipher list of the policy are enforced`() async throws {
         for version in [ServerTLS.Version.v1_0, .v1_1, .v1_2, .v1_3] {
             var tls = try ServerTLS.minted("leaf-chain")
             (tls.minimumVersion, tls.maximumVersion) = (version, version)
@@ -252,7 +256,7 @@ import Testing
         #expect(error?.code == .invalidConfiguration)
     }
 
-    @Test func `a server whose versions do not fit is not asked again`() async throws {
+    @Test func `a TLS version mismatch is not retried`() async throws {
         var tls = try ServerTLS.minted("leaf-chain")
         tls.maximumVersion = .v1_2
         let server = try TestServer(tls: tls) { _ in StubResponse(body: "x") }
@@ -264,14 +268,14 @@ import Testing
         #expect(server.seen.connections == 1)
     }
 
-    @Test func `a proxy is judged by its own policy, and never by the server's pins`() async throws {
+    @Test func `an HTTPS proxy is evaluated by the proxy's security policy, not by the server's pins`() async throws {
         let own = try SelfSignedCertificate()
         let proxy = try ProxyServer(tls: own.serverTLS)
         let server = try server("leaf-chain")
         let pin = try MintedCertificates.one("leaf").publicKeyPin.description
         let wrong = try MintedCertificates.one("foreign-leaf").publicKeyPin.description
         let trusting = try SecurityPolicy.trusting(own)
-        func way(_ pins: [String], _ proxyPolicy: SecurityPolicy) throws -> HTTPSessionManager {
+        func proxiedSession(_ pins: [String], _ proxyPolicy: SecurityPolicy) throws -> HTTPSessionManager {
             let hostPins = try HostPins("127.0.0.1", pins: pins)
             return try session {
                 $0.proxy = .explicit(proxy.url().absoluteString)
@@ -279,30 +283,32 @@ import Testing
                 $0.proxySecurityPolicy = proxyPolicy
             }
         }
-        #expect(await failure(try way([pin], trusting).dataTask(for: request(server))) == nil)
+        #expect(await failure(try proxiedSession([pin], trusting).dataTask(for: request(server))) == nil)
         #expect(server.requests.count == 1)
-        #expect(await failure(try way([wrong], trusting).dataTask(for: request(server)))?.code == .pinMismatch)
-        let refused = await failure(try way([pin], .default).dataTask(for: request(server)))
+        #expect(await failure(try proxiedSession([wrong], trusting).dataTask(for: request(server)))?.code == .pinMismatch)
+        let refused = await failure(try proxiedSession([pin], .default).dataTask(for: request(server)))
         #expect(
             refused?.code == .certificateHasUnknownRoot && refused?.reason.contains("proxy") == true,
             "\(String(describing: refused))")
         #expect(server.requests.count == 1)
-        // Also where nothing behind it speaks TLS.
+        // The same applies if the server behind the proxy has no TLS.
         let plain = try TestServer { _ in StubResponse(body: "x") }
-        #expect(await failure(try way([wrong], trusting).dataTask(for: request(plain))) == nil)
-        #expect(await failure(try way([pin], .default).dataTask(for: request(plain)))?.code == .certificateHasUnknownRoot)
+        #expect(await failure(try proxiedSession([wrong], trusting).dataTask(for: request(plain))) == nil)
+        #expect(
+            await failure(try proxiedSession([pin], .default).dataTask(for: request(plain)))?.code == .certificateHasUnknownRoot)
         #expect(plain.requests.count == 1)
-        // A handler is asked about servers, not about proxies.
-        let judge = Judge(.accept)
-        let asking = try session(judge) {
+        // The handler is called for servers, not for proxies.
+        let decider = TrustDecider(.accept)
+        let asking = try session(decider) {
             $0.proxy = .explicit(proxy.url().absoluteString)
             $0.proxySecurityPolicy = trusting
         }
         #expect(await failure(asking.dataTask(for: request(server))) == nil)
-        #expect(judge.asked.map { $0.certificates.first?.subject } == ["CN=leaf"])
+        #expect(decider.asked.map { $0.certificates.first?.subject } == ["CN=leaf"])
     }
 
-    @Test func `lists of revoked certificates: of the authority, expired, forged, of another`() async throws {
+    @Test func `certificate revocation lists are used; expired, forged or unrelated lists make the chain untrusted`() async throws
+    {
         let server = try server("revoked-chain")
         let good = try self.server("leaf-chain")
         for (name, forGood, forRevoked) in [
@@ -320,11 +326,11 @@ import Testing
         #expect(throws: HTTPSessionError.self) { try RevocationLists(Data("garbage".utf8)) }
     }
 
-    @Test func `what a task's own handler says is said for that task`() async throws {
+    @Test func `the decision of a task's own server trust handler applies to that task only`() async throws {
         let server = try server("foreign-leaf-chain")
         let session = try session()
         for _ in 0..<2 {
-            let (yes, no) = (Judge(.accept), Judge(.reject))
+            let (yes, no) = (TrustDecider(.accept), TrustDecider(.reject))
             #expect(await failure(session.dataTask(for: request(server), handlers: yes.handlers)) == nil)
             #expect(await failure(session.dataTask(for: request(server), handlers: no.handlers)) != nil)
             #expect(await failure(session.dataTask(for: request(server)))?.code == .certificateHasUnknownRoot)

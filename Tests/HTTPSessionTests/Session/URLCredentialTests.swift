@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// User and password of a URL.
+/// The user and password of a URL.
 @Suite(.timeLimit(.minutes(20))) struct URLCredentialTests {
     private let certificate: SelfSignedCertificate
     private let basic = "Basic " + Data("us er:w:o/rd".utf8).base64EncodedString()
@@ -30,13 +30,15 @@ import Testing
             url: try #require(URL(string: "\(scheme)://us%20er:w%3Ao%2Frd@localhost:\(server.port)\(path)")))
     }
 
-    @Test func `URL credentials are sent at once over TLS`() async throws {
+    @Test func `URL credentials are sent without a challenge over TLS`() async throws {
         let server = try server(secure: true)
         #expect(try await session().dataTask(for: request(server, secure: true)).response.statusCode == 200)
         #expect(server.requests.map { $0["authorization"] } == [basic])
     }
 
-    @Test func `URL credentials wait for a challenge over http, unless the request sends them unasked`() async throws {
+    @Test func `URL credentials over http are sent after a challenge only, unless the request sends them preemptively`()
+        async throws
+    {
         let basic = basic
         let server = try server(secure: false) { $0["authorization"] == basic ? StubResponse() : .unauthorized("Basic realm=r") }
         #expect(try await session().dataTask(for: request(server, secure: false)).response.statusCode == 200)
@@ -50,7 +52,7 @@ import Testing
         #expect(open.requests.map { $0["authorization"] } == [nil])
     }
 
-    @Test func `an Authorization field goes before the URL's credentials`() async throws {
+    @Test func `an Authorization field of the request overrides the URL credentials`() async throws {
         let server = try server(secure: true)
         var request = try request(server, secure: true)
         request.headerFields[.authorization] = "Bearer own"
@@ -58,7 +60,9 @@ import Testing
         #expect(server.requests.map { $0["authorization"] } == ["Bearer own"])
     }
 
-    @Test func `URL credentials that are refused are not sent a second time, and the handler knows`() async throws {
+    @Test func `URL credentials that are refused are not sent a second time, and count as a failure in the challenge`()
+        async throws
+    {
         let server = try server(secure: true) { _ in .unauthorized("Basic realm=r") }
         #expect(try await session().dataTask(for: request(server, secure: true)).response.statusCode == 401)
         #expect(server.requests.count == 1)
@@ -75,7 +79,7 @@ import Testing
         #expect(counts.count == 1)
     }
 
-    @Test func `URL credentials answer a Digest challenge over TLS too`() async throws {
+    @Test func `URL credentials are used for a Digest challenge over TLS too`() async throws {
         let server = try server(secure: true) { request in
             request["authorization"]?.hasPrefix("Digest ") == true
                 ? StubResponse() : .unauthorized("Digest realm=\"d\", qop=\"auth\", nonce=\"n\", algorithm=MD5")
@@ -84,7 +88,9 @@ import Testing
         #expect(server.requests.first?["authorization"] == basic)
     }
 
-    @Test(arguments: [false, true]) func `a redirect to another origin carries no URL credentials`(_ secure: Bool) async throws {
+    @Test(arguments: [false, true]) func `URL credentials are not sent to another origin after a redirect`(_ secure: Bool)
+        async throws
+    {
         let basic = basic
         let other = try server(secure: secure) { _ in .unauthorized("Basic realm=r") }
         for location in ["localhost", "us%20er:w%3Ao%2Frd@localhost", "other:secret@localhost"] {
@@ -99,7 +105,9 @@ import Testing
         #expect(other.requests.map { $0["authorization"] } == [nil, nil, nil])
     }
 
-    @Test func `a redirect within the origin carries the URL's credentials, and never those of its own address`() async throws {
+    @Test func `URL credentials are sent after a redirect within the origin, credentials of the redirect's URL never`()
+        async throws
+    {
         for location in ["/b", "https://localhost:PORT/b", "https://other:secret@localhost:PORT/b"] {
             let server = try server(secure: true) { request in
                 let port = request["host"]?.split(separator: ":").last.map(String.init) ?? ""

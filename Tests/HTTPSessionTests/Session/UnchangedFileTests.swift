@@ -7,7 +7,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// Downloads of files that are there already, with the server's validator as an attribute.
+/// Downloads to an existing file that has the server's validator as an extended attribute.
 @Suite(.timeLimit(.minutes(20))) struct UnchangedFileTests {
     private let folder: ScratchDirectory
     private let log = EventLog()
@@ -19,13 +19,13 @@ import Testing
     }
 
     private final class Source: Sendable {
-        /// What the server has.
+        /// The version of the file on the server.
         struct Version: Sendable {
             var fields = ["ETag": "\"1\""]
             var body = "one"
-            /// The fields of a 304; `nil`: those of a 200.
+            /// The fields of a 304; `nil`: the fields of the 200.
             var notModified: [String: String]?
-            /// A 304 waits for it.
+            /// A 304 is held until this gate opens.
             var gate: Gate?
         }
 
@@ -70,7 +70,7 @@ import Testing
         return found.st_ino
     }
 
-    @Test func `an unchanged file is asked about by its validator and left untouched`() async throws {
+    @Test func `an unchanged file is revalidated with If-None-Match, and after a 304 left untouched`() async throws {
         let source = try Source()
         #expect(try await get(source) == 200)
         let before = try inode()
@@ -88,14 +88,14 @@ import Testing
         #expect(source.conditions.suffix(2) == ["\"1\"", "\"2\""])
     }
 
-    @Test func `an unchanged file is known by its date if it has no entity tag`() async throws {
+    @Test func `an unchanged file without ETag is revalidated with If-Modified-Since`() async throws {
         let source = try Source()
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         source.version.withLock { $0.fields = ["Last-Modified": date, "Date": "Sun, 06 Nov 1994 08:49:39 GMT"] }
         #expect(try await get(source) == 200)
         #expect(try await get(source) == 304)
         #expect(source.conditions == [nil, date])
-        // Another version is put there with an older date, and the server says 304 all the same.
+        // Another version with an older date replaces the file, and the server sends 304 nevertheless.
         source.version.withLock {
             $0.body = "old"
             $0.fields = ["Last-Modified": "Sun, 06 Nov 1994 08:49:36 GMT", "Date": "Sun, 06 Nov 1994 08:49:39 GMT"]
@@ -113,18 +113,18 @@ import Testing
         #expect(source.conditions == [nil, nil])
     }
 
-    @Test func `an unchanged file behind a redirect is asked about where it came from, and only there`() async throws {
+    @Test func `an unchanged file behind a redirect is revalidated at the redirect's target only`() async throws {
         let source = try Source()
         #expect(try await get(source, "/moved") == 200)
         #expect(try await get(source, "/moved") == 304)
         #expect(source.conditions == [nil, nil, nil, "\"1\""])
-        // The same resource by another URL, and another URL of the same name.
+        // The same resource by another URL, and another URL with the same name.
         #expect(try await get(source, "/file") == 200)
         #expect(try await get(source, "/file?id=2") == 200)
         #expect(source.conditions.suffix(2) == [nil, nil])
     }
 
-    @Test func `a 304 about another version is not believed`() async throws {
+    @Test func `a 304 with another version's ETag downloads the file again`() async throws {
         let source = try Source()
         #expect(try await get(source) == 200)
         source.version.withLock { ($0.body, $0.notModified) = ("two", ["ETag": "\"other\""]) }
@@ -133,7 +133,7 @@ import Testing
         #expect(source.conditions == [nil, "\"1\"", nil])
     }
 
-    @Test func `a file that is changed while the server is asked is no unchanged one`() async throws {
+    @Test func `a file that changes while it is revalidated fails the task and is kept`() async throws {
         let (source, gate) = (try Source(), try Gate())
         #expect(try await get(source) == 200)
         source.version.withLock { $0.gate = gate }
@@ -145,7 +145,7 @@ import Testing
         #expect(content() == "mine" && folder.names == ["file"])
     }
 
-    @Test func `a partial file of the version is continued, whatever the finished file is`() async throws {
+    @Test func `a partial file of the server's version is continued, regardless of the complete file`() async throws {
         let source = try Source()
         #expect(try await get(source) == 200)
         source.becomes("two", "\"2\"")
@@ -162,7 +162,7 @@ import Testing
         #expect(try await get(source) == 304)
     }
 
-    // MARK: The attribute
+    // MARK: The extended attribute
 
     private func attribute() -> Data? {
         var buffer = [UInt8](repeating: 0, count: 4_096)
@@ -175,17 +175,17 @@ import Testing
     }
 
     @Test(arguments: Change.allCases)
-    func `the validator of a file that was touched is not trusted`(_ change: Change) async throws {
+    func `the stored validator of a file that was changed is not used`(_ change: Change) async throws {
         let source = try Source()
         #expect(try await get(source) == 200)
         #expect(attribute() != nil && ValidatorAttribute.read(folder.file("file")) != nil)
         let path = folder.file("file")
         switch change {
-        // In place, so that the attribute stays.
+        // These write in place, so that the attribute stays.
         case .content, .size:
             let descriptor = open(path, O_WRONLY)
             defer { close(descriptor) }
-            // Not within the same tick of the clock of inodes.
+            // Two changes within the same tick of the inode clock cannot be distinguished, so this waits for the next one.
             let end = ContinuousClock.now + .seconds(10)
             while ValidatorAttribute.read(path) != nil, ContinuousClock.now < end {
                 #expect(pwrite(descriptor, "none", change == .size ? 4 : 3, 0) > 0)
@@ -202,21 +202,21 @@ import Testing
         #expect(ValidatorAttribute.read(path) == nil)
         #expect(try await get(source) == 200)
         #expect(source.conditions == [nil, nil] && content() == "one")
-        // The mode is kept, and with it who may write.
+        // The mode is preserved, and so is the reason not to use the validator.
         #expect(try await get(source) == (change == .othersMayWrite ? 200 : 304))
     }
 
-    @Test func `an attribute that finds no room is no error`() throws {
+    @Test func `a validator attribute that does not fit is ignored`() throws {
         let descriptor = open(folder.file("full"), O_RDWR | O_CREAT, 0o600)
         defer { close(descriptor) }
-        // Some file systems have a block for all attributes of a file, others 64 KiB for each.
+        // Some file systems have a block for all attributes of a file, others 64 KiB for each attribute.
         let filler = [UInt8](repeating: 0, count: 3_900)
         var number = 0
         while number < 20, fsetxattr(descriptor, "user.filler\(number)", filler, filler.count, 0) == 0 { number += 1 }
         let resumption = Resumption(url: folder.url("x"), validator: .entityTag("\"1\""), total: nil, digest: nil)
         let sidecar = Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: "this")
         ValidatorAttribute.write(sidecar, to: descriptor)
-        // A descriptor that takes none at all, as a pipe's.
+        // A pipe's descriptor accepts no attributes.
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         ValidatorAttribute.write(sidecar, to: ends[1])
@@ -224,7 +224,7 @@ import Testing
         #expect(number > 0)
     }
 
-    @Test func `a download that was told nothing keeps no validator`() async throws {
+    @Test func `a download without keepsValidator stores no validator`() async throws {
         let source = try Source()
         let place = DownloadDestination(folder.url("file"), existingFile: .replace, partialFile: .keep)
         _ = try await session.downloadTask(for: TransferRequest(url: source.server.url("/file")), to: place).response
@@ -233,7 +233,7 @@ import Testing
 
     // MARK: Digests
 
-    @Test func `a finished file is known by its digest if it is the user's alone`() throws {
+    @Test func `a complete file is recognized by its digest unless others may write to it`() throws {
         try Data("one".utf8).write(to: folder.url("file"))
         let (path, digest) = (folder.file("file"), try #require(ContentDigest.sha256(of: Data("one".utf8))))
         try #require(chmod(path, 0o644) == 0)

@@ -9,7 +9,7 @@ import Testing
 
 private struct Broken: Error {}
 
-/// A body of chunks, as often as it is asked for.
+/// A stream body of these chunks, which can be made several times.
 private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = false, made: Counter = Counter()) -> RequestBody {
     .stream(length: length) {
         made.add()
@@ -35,7 +35,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         TransferRequest(url: server.url(path), method: .post, body: body)
     }
 
-    @Test func `bodies from memory, from a file and from streams arrive whole`() async throws {
+    @Test func `upload bodies from memory, files and streams arrive complete`() async throws {
         let server = try echo()
         let session = try localSession()
         let bytes = pattern(900_000)
@@ -54,7 +54,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.requests.allSatisfy { Data($0.body) == bytes })
     }
 
-    @Test func `a throttled form takes its time and arrives whole`() async throws {
+    @Test func `a throttled multipart form is sent in packets and arrives complete`() async throws {
         let server = try echo()
         let session = try localSession()
         try pattern(5_000).write(to: folder.url("file"))
@@ -66,10 +66,10 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let start = ContinuousClock.now
         let task = session.dataTask(for: post(.multipart(form), to: server))
         #expect(try await task.response.data == Data("POST \(length) \(length)".utf8))
-        // The first packet goes at once, and there are more than ten.
+        // The first packet is sent immediately, and there are more than ten.
         #expect(ContinuousClock.now - start >= .milliseconds(200))
         #expect(task.currentProgress.sent == length)
-        // A pause is no silence of the server's, and stands still with its task.
+        // A pause of the throttle does not count as a stall of the server, and stops while the task is suspended.
         form.throttleBandwidth(packetSize: 6_000, delay: .milliseconds(300))
         let held = session.dataTask(for: post(.multipart(form), to: server))
         await held.awaitProgress { $0.sent > 0 }
@@ -79,7 +79,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.requests.count == 2)
     }
 
-    @Test func `empty bodies of every kind`() async throws {
+    @Test func `empty upload bodies of every kind are sent with their framing`() async throws {
         let server = try echo()
         let session = try localSession()
         try Data().write(to: folder.url("empty"))
@@ -90,7 +90,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(try await session.dataTask(for: post(.none, to: server)).response.data == Data("POST 0 0".utf8))
     }
 
-    @Test func `other methods with bodies`() async throws {
+    @Test func `PUT, PATCH, DELETE, GET and QUERY send their body`() async throws {
         let server = try echo()
         let session = try localSession()
         for method: HTTPRequest.Method in [.put, .patch, .delete, .get, HTTPRequest.Method("QUERY")!] {
@@ -99,7 +99,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         }
     }
 
-    @Test func `a file that is not there, or no file, is an error before anything is sent`() async throws {
+    @Test func `an upload from a missing file, a directory or a device fails before anything is sent`() async throws {
         let server = try echo()
         let session = try localSession()
         #expect(await failure(session.dataTask(for: post(.file(folder.url("none")), to: server)))?.code == .cannotReadFile)
@@ -116,7 +116,8 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.seen.connections == 0)
     }
 
-    @Test(arguments: ["vanishes", "grows", "shrinks", "becomes a pipe"]) func `a file that changes before it is sent`(
+    @Test(arguments: ["vanishes", "grows", "shrinks", "becomes a pipe"])
+    func `an upload from a file that changes before it is sent fails`(
         _ change: String
     ) async throws {
         let server = try echo()
@@ -136,7 +137,8 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.requests.isEmpty)
     }
 
-    @Test(arguments: ["grows", "shrinks", "is written to"]) func `a file that changes while it is sent`(_ change: String)
+    @Test(arguments: ["grows", "shrinks", "is written to"])
+    func `an upload from a file that changes while it is sent fails as fileChanged`(_ change: String)
         async throws
     {
         let gate = try Gate()
@@ -162,7 +164,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `a file that vanishes while it is sent was open, and arrives`() async throws {
+    @Test func `an upload from a file that is deleted while it is sent arrives complete`() async throws {
         let gate = try Gate()
         var options = TestServer.Options()
         options.onHead = { _ in .readBody(after: [.gate(gate)]) }
@@ -175,7 +177,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(try await task.response.data == Data("\(16 << 20)".utf8))
     }
 
-    @Test func `a stream that throws ends the task with its error`() async throws {
+    @Test func `a body stream that throws fails the task with its error`() async throws {
         let server = try echo()
         let error = await failure(try localSession().dataTask(for: post(stream([Data("abc".utf8)], failing: true), to: server)))
         #expect(error?.code == .cannotReadFile)
@@ -183,14 +185,15 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `a stream that cannot be made ends the task with its error`() async throws {
+    @Test func `a body stream that cannot be made fails the task with its error`() async throws {
         let server = try echo()
         let error = await failure(try localSession().dataTask(for: post(.stream(length: nil) { throw Broken() }, to: server)))
         #expect(error?.code == .cannotReadFile)
         #expect(error?.underlying is Broken)
     }
 
-    @Test(arguments: [[10], [10, 5], [3, 3], [7, 1]]) func `a stream that does not keep its word about its length`(_ sizes: [Int])
+    @Test(arguments: [[10], [10, 5], [3, 3], [7, 1]])
+    func `a body stream that does not match its declared length fails as fileChanged`(_ sizes: [Int])
         async throws
     {
         let server = try echo()
@@ -202,7 +205,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `a stream is asked for more only as fast as it is sent`() async throws {
+    @Test func `a slow server applies back-pressure to a body stream`() async throws {
         let gate = try Gate()
         var options = TestServer.Options()
         options.receiveBuffer = 4_096
@@ -215,7 +218,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let session = try localSession()
         let task = session.dataTask(for: post(body, to: server))
         await task.awaitProgress { $0.sent > 0 }
-        // Another request's time is time enough for a stream without a brake.
+        // Without back-pressure, the stream would be exhausted by the time another request completes.
         let other = try TestServer { _ in StubResponse().delayed(.milliseconds(200)) }
         _ = try await session.dataTask(for: TransferRequest(url: other.url())).response
         #expect(made.count < 200)
@@ -223,7 +226,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(try await task.response.data == Data("\(64 << 20)".utf8))
     }
 
-    @Test func `a stream that waits for ever hears that its task was cancelled`() async throws {
+    @Test func `canceling an upload terminates its body stream`() async throws {
         let server = try echo()
         let hasEnded = Signal()
         let body = RequestBody.stream(length: nil) {
@@ -239,7 +242,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         await hasEnded.wait()
     }
 
-    @Test(arguments: [307, 308]) func `a redirect that keeps the method sends the body again`(_ status: Int) async throws {
+    @Test(arguments: [307, 308]) func `a redirect with 307 or 308 sends the body again`(_ status: Int) async throws {
         let server = try TestServer { request in
             request.path == "/" ? .redirect(status, to: "/next") : StubResponse(body: "\(request.method) \(request.text)")
         }
@@ -256,7 +259,9 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(server.requests.map(\.text) == ["memory", "memory", "from a file", "from a file", "a stream", "a stream"])
     }
 
-    @Test(arguments: [301, 302, 303]) func `a redirect that changes the method drops the body`(_ status: Int) async throws {
+    @Test(arguments: [301, 302, 303]) func `a redirect with 301, 302 or 303 changes POST to GET and drops the body`(_ status: Int)
+        async throws
+    {
         let server = try TestServer { request in
             let type = request["content-type"] ?? "-"
             return request.path == "/"
@@ -267,7 +272,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(try await localSession().dataTask(for: request).response.data == Data("GET - ".utf8))
     }
 
-    @Test func `a server that answers before it has read all is heard`() async throws {
+    @Test func `a response sent before the upload is complete is the task's response`() async throws {
         var options = TestServer.Options()
         options.onHead = { _ in .refuse(StubResponse(413, body: "too much")) }
         let server = try TestServer(options: options) { _ in StubResponse() }
@@ -276,7 +281,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(response.data == Data("too much".utf8))
     }
 
-    @Test func `an answer that needs no more is heard while the stream has nothing to send`() async throws {
+    @Test func `a final response is received while the body stream is idle`() async throws {
         var options = TestServer.Options()
         options.onHead = { _ in .refuse(StubResponse(413, body: "too much")) }
         let server = try TestServer(options: options) { _ in StubResponse() }
@@ -288,7 +293,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(response.data == Data("too much".utf8))
     }
 
-    @Test func `a form whose parts say more than can be sent is refused`() async throws {
+    @Test func `a multipart form longer than can be sent is refused as invalidRequest`() async throws {
         let server = try TestServer { _ in StubResponse() }
         var form = MultipartForm()
         try form.appendPart(stream: { AsyncThrowingStream { $0.finish() } }, length: .max, name: "a", fileName: "b")

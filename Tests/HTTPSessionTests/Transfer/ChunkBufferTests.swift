@@ -11,14 +11,14 @@ import Testing
         return count
     }
 
-    @Test func `two readers of a stream that wait at the same time rest, and share what comes`() async throws {
+    @Test func `two readers that wait for the same stream use no CPU and share its chunks`() async throws {
         let buffer = ChunkBuffer {}
         async let one = read(buffer)
         async let other = read(buffer)
         while buffer.waitingReaders < 2 { await Task.yield() }
         for _ in 0..<1_000 {
             await Task.yield()
-            // One that wakes the other is not among the waiting ones then.
+            // A reader that wakes the other one would not be waiting at this moment.
             #expect(buffer.waitingReaders == 2)
         }
         for _ in 0..<3 { _ = [UInt8](repeating: 1, count: 3).withUnsafeBytes { buffer.put($0) } }

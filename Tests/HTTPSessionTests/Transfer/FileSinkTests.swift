@@ -11,7 +11,8 @@ import Testing
 
     init() throws { folder = try ScratchDirectory() }
 
-    /// Gives the sink pieces until it takes no more, or all is given. - Returns: how much it has taken.
+    /// Passes pieces to the sink until it accepts no more or all are passed. - Returns: the number of bytes that the sink has
+    /// accepted.
     private func give(_ body: [UInt8], from start: Int = 0, to sink: FileSink, piece: Int) -> Int {
         var done = start
         while done < body.count {
@@ -22,7 +23,9 @@ import Testing
         return done
     }
 
-    @Test(arguments: [1_000, 16 << 10, 300_000]) func `a body in pieces of any size becomes the file`(piece: Int) async throws {
+    @Test(arguments: [1_000, 16 << 10, 300_000]) func `a body in pieces of any size is written to the file completely`(piece: Int)
+        async throws
+    {
         let worker = try Worker(name: "test")
         let hasRoom = AsyncStream<Void>.makeStream()
         let sink = FileSink(DownloadDestination(folder.url("file")), worker: worker) { hasRoom.continuation.yield() }
@@ -39,7 +42,7 @@ import Testing
         #expect(try [UInt8](Data(contentsOf: folder.url("file"))) == body)
     }
 
-    @Test func `a sink that is dropped leaves the file's end to its worker`() throws {
+    @Test func `a released file sink leaves the removal of its partial file to its worker`() throws {
         let worker = try Worker(name: "test")
         let (mayGoOn, isDone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         var sink: FileSink? = FileSink(DownloadDestination(folder.url("file")), worker: worker) {}
@@ -57,7 +60,7 @@ import Testing
         #expect(folder.names.isEmpty)
     }
 
-    @Test func `a sink whose worker is busy takes a bounded part, and the rest later`() async throws {
+    @Test func `a file sink whose worker is busy accepts a bounded number of bytes, and more later`() async throws {
         let worker = try Worker(name: "test")
         let isBusy = DispatchSemaphore(value: 0)
         worker.run { isBusy.wait() }

@@ -5,7 +5,7 @@ import HTTPTypes
 import Testing
 
 @Suite struct MultipartFilesTests {
-    /// A directory that is gone after `body`.
+    /// Runs `body` with a directory, and then removes the directory.
     func withDirectory(_ body: (URL) async throws -> Void) async throws {
         let directory = FileManager.default.temporaryDirectory.appending(path: "multipart-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
@@ -22,7 +22,7 @@ import Testing
         try await HTTPRequestSerializer(headerFields: [:]).requestByWritingForm(of: request(form), to: file)
     }
 
-    /// The code of what `body` throws.
+    /// The code of the error that `body` throws.
     func code(of body: () async throws -> Void) async -> HTTPSessionError.Code? {
         do {
             try await body()
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `a file is measured when it is appended`() async throws {
+    @Test func `a file's length is read when it is appended to a multipart form`() async throws {
         try await withDirectory { directory in
             let file = directory.appending(path: "a b.json")
             try Data("{}".utf8).write(to: file)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `what is no readable file is refused`() async throws {
+    @Test func `a URL without a readable file is refused by a multipart form`() async throws {
         try await withDirectory { directory in
             var form = MultipartForm()
             let web = try #require(URL(string: "https://example.com/a"))
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `a form written to a file is what would have been sent`() async throws {
+    @Test func `a multipart form written to a file has the same bytes as the form when sent`() async throws {
         try await withDirectory { directory in
             let file = directory.appending(path: "a.bin")
             try Data(repeating: 7, count: 1_000_000).write(to: file)
@@ -72,7 +72,7 @@ import Testing
             }
             try form.appendPart(stream: stream, length: 6, name: "s", fileName: "s")
             let target = directory.appending(path: "form")
-            // Twice: every part can be read again.
+            // The form is written twice, because every part can be read again.
             for _ in 1...2 {
                 let spilled = try await spill(form, to: target)
                 guard case .file(let written) = spilled.body else {
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func `a file that grew, shrank or vanished, and a stream that lied or failed, leave nothing behind`() async throws {
+    @Test func `a multipart form with a changed file or a failing stream leaves no file when it is written`() async throws {
         try await withDirectory { directory in
             let target = directory.appending(path: "form")
             for (size, expected) in [(11, .fileChanged), (9, .fileChanged), (nil, .cannotReadFile)]
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    @Test func `a full disk and a missing directory are errors with errno`() async throws {
+    @Test func `writing a multipart form to a missing directory fails as cannotWriteFile`() async throws {
         var form = MultipartForm()
         try form.appendPart(form: Data("value".utf8), name: "field")
         for target in ["/nonexistent/form", "/proc/form"] {
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `a request without a form is not touched`() async throws {
+    @Test func `a request without a multipart form is returned unchanged`() async throws {
         let request = TransferRequest(url: try #require(URL(string: "https://example.com/")), method: .post)
         let same = try await HTTPRequestSerializer(headerFields: [:]).requestByWritingForm(
             of: request, to: URL(filePath: "/nonexistent/x"))
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `cancelling stops the writing`() async throws {
+    @Test func `canceling stops writing a multipart form`() async throws {
         try await withDirectory { directory in
             var form = MultipartForm()
             let stream: BodyStreamFactory = {
@@ -164,7 +164,7 @@ import Testing
         }
     }
 
-    @Test func `what others have beside the form's place stays as it is`() async throws {
+    @Test func `writing a multipart form leaves other files in the directory unchanged`() async throws {
         try await withDirectory { directory in
             var form = MultipartForm()
             try form.appendPart(form: Data("value".utf8), name: "field")

@@ -18,18 +18,18 @@ import Testing
             request, logins: TaskLogins(), settings: settings, segments: try body.segments(), isElsewhere: isElsewhere)
     }
 
-    @Test func `users, passwords and fragments are not in what is asked for`() throws {
+    @Test func `users, passwords and fragments of a URL are not part of the requested URL`() throws {
         #expect(try plan("http://user:word@a/b?c#d").url == "http://a/b?c")
         #expect(try plan("http://a/b%20c?d=%26").url == "http://a/b%20c?d=%26")
         #expect(try plan("http://u@[::1]:81/b#c").url == "http://[::1]:81/b")
     }
 
-    @Test func `fields go out as written, empty ones too`() throws {
+    @Test func `header fields are sent as written, including empty ones`() throws {
         let lines = try plan("http://a", .get, [.accept: "x", .userAgent: ""]).headerLines
         #expect(lines == ["Accept: x", "User-Agent;"])
     }
 
-    @Test func `the request's own fields stand before the session's`() throws {
+    @Test func `a request's header fields override the session's`() throws {
         let lines = try plan("http://a", .get, [.accept: "own"]) {
             $0.additionalHeaderFields = [.accept: "session", .userAgent: "me"]
         }.headerLines
@@ -38,7 +38,7 @@ import Testing
         #expect(!lines.contains("Accept: session"))
     }
 
-    @Test func `the session's own credentials stay with the first origin`() throws {
+    @Test func `the session's credentials in header fields are sent to the first origin only`() throws {
         let lines = try plan(isElsewhere: true) {
             $0.additionalHeaderFields = [.authorization: "Bearer x", .cookie: "a=b", .userAgent: "me"]
         }
@@ -48,7 +48,7 @@ import Testing
             try plan { $0.additionalHeaderFields = [.authorization: "Bearer x"] }.headerLines.contains("Authorization: Bearer x"))
     }
 
-    @Test func `bodies are framed by what is known of them`() throws {
+    @Test func `a request body is framed by its known or unknown length`() throws {
         let endless: BodyStreamFactory = { AsyncThrowingStream { $0.finish() } }
         #expect(try plan().body == .none)
         #expect(try plan("http://a", .delete).body == .none)
@@ -60,14 +60,14 @@ import Testing
         #expect(throws: HTTPSessionError.self) { try plan("http://a", .post, body: .stream(length: -1, make: endless)) }
     }
 
-    @Test func `a request that has its own say about coding is not decoded`() throws {
+    @Test func `a request with its own Accept-Encoding or Range is not decompressed`() throws {
         #expect(try plan().decompresses)
         #expect(try !plan("http://a", .get, [.acceptEncoding: "gzip"]).decompresses)
         #expect(try !plan("http://a", .get, [.range: "bytes=1-"]).decompresses)
         #expect(try !plan { $0.decompressesResponses = false }.decompresses)
     }
 
-    @Test func `durations of any size become whole numbers`() {
+    @Test func `durations of any size are converted to integers`() {
         #expect(Duration.milliseconds(1_500).wholeMilliseconds == 1_500)
         #expect(Duration.nanoseconds(1).wholeMilliseconds == 1)
         #expect(Duration.seconds(-5).wholeMilliseconds == 1)
@@ -81,7 +81,7 @@ import Testing
                 << 62)
     }
 
-    @Test func `insecure hosts are named by patterns`() throws {
+    @Test func `host patterns choose the hosts that may be connected to without TLS`() throws {
         let pattern = try HostPattern("*.lan.example")
         let settings = try SessionSettings(
             {
@@ -106,7 +106,7 @@ import Testing
     }
 
     @Test(arguments: [(nil, 1_000), (500, 500), (2_000, 1_000)] as [(Int64?, Int64)])
-    func `of a form's speed and the session's the smaller counts`(_ session: Int64?, _ expected: Int64) throws {
+    func `the lower of a multipart form's rate and the session's rate is used`(_ session: Int64?, _ expected: Int64) throws {
         var form = MultipartForm()
         try form.appendPart(form: Data("x".utf8), name: "a")
         #expect(try plan("http://a", .post, body: .multipart(form)) { $0.maximumSendRate = session }.maximumSendRate == nil)

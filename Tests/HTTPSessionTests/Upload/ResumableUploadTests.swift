@@ -87,7 +87,7 @@ import Testing
         await log.await("completed")
         #expect(log.names.contains("continued 45000"))
         #expect(log.names.contains("continued 900000"))
-        #expect(resumptions.told == (1...20).flatMap { [$0 * 45_000, Self.size] })
+        #expect(resumptions.reported == (1...20).flatMap { [$0 * 45_000, Self.size] })
         #expect(response.metrics.bytesResumed == (1...20).reduce(0) { $0 + $1 * 45_000 })
     }
 

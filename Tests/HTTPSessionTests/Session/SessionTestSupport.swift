@@ -7,22 +7,22 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// For servers of this machine, without TLS.
+/// A configuration for servers on this machine, without TLS.
 func localConfiguration(_ change: (inout SessionConfiguration) -> Void = { _ in }) -> SessionConfiguration {
     var configuration = SessionConfiguration()
     configuration.insecureHTTP = .allowed
     configuration.proxy = .none
-    // The suite's other tests may take both cores for longer than a user would wait.
+    // The suite's other tests may use both cores for longer than a user would wait.
     configuration.requestTimeout = .seconds(600)
     configuration.connectTimeout = .seconds(600)
     configuration.handlerTimeout = .seconds(600)
-    // A test that wants more than one attempt says so.
+    // Tests that need retries set a policy.
     configuration.retryPolicy = .never
     change(&configuration)
     return configuration
 }
 
-/// A session that may speak to servers of this machine without TLS.
+/// A session that accepts http URLs of servers on this machine.
 func localSession(
     _ change: (inout SessionConfiguration) -> Void = { _ in }, handlers: TransferHandlers = .init()
 ) throws -> HTTPSessionManager {
@@ -30,11 +30,11 @@ func localSession(
 }
 
 extension HTTPSessionManager {
-    /// The session's cookies. Fails if it keeps none.
+    /// The session's cookies. Fails if the session keeps none.
     var store: CookieStore { get throws { try #require(cookieStore) } }
 }
 
-/// Why a task failed; `nil` where it did not.
+/// The error of a failed task; `nil` if the task succeeds.
 func failure(_ task: TransferTask) async -> HTTPSessionError? {
     do throws(HTTPSessionError) {
         _ = try await task.response
@@ -45,7 +45,7 @@ func failure(_ task: TransferTask) async -> HTTPSessionError? {
 }
 
 extension TransferTask {
-    /// Waits until the task's progress is as wished, or the task has ended.
+    /// Waits until the task's progress meets the condition or the task has finished.
     func awaitProgress(_ isReached: (TransferProgress) -> Bool) async {
         for await progress in progress where isReached(progress) { return }
     }
@@ -54,10 +54,10 @@ extension TransferTask {
 extension ScratchDirectory {
     func url(_ name: String) -> URL { URL(fileURLWithPath: file(name)) }
 
-    /// The names in it, hidden ones too.
+    /// The names in the directory, including hidden ones.
     var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
 
-    /// Waits for the first file: a sink works on a thread of its own, which may be late.
+    /// Waits for the first file, which a file sink may create late because it works on its own thread.
     func awaitFile() async {
         while names.isEmpty { await Task.yield() }
     }
@@ -66,7 +66,7 @@ extension ScratchDirectory {
 /// The bytes of ``StubBody/pattern(_:)``.
 func pattern(_ count: Int64) -> Data { Data(StubBody.patternBytes(from: 0, count: Int(count))) }
 
-/// Runs `body` on a thread with mounts of its own, which threads made there share and nobody else sees.
+/// Runs `body` on a thread with its own mount namespace. Threads created in `body` share it; no other thread sees its mounts.
 func withOwnMounts<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) throws -> Value {
     let outcome = Locked<Result<Value, any Error>?>(nil)
     let thread = try LoopThread(name: "mounts", namespace: nil) {
@@ -86,7 +86,7 @@ func withOwnMounts<Value: Sendable>(_ body: @escaping @Sendable () throws -> Val
     return try result.get()
 }
 
-/// Counts what it is told, from any thread.
+/// Counts calls from any thread.
 final class Counter: Sendable {
     private let number = Locked(0)
     var count: Int { number.withLock { $0 } }
@@ -99,14 +99,14 @@ final class Counter: Sendable {
     }
 }
 
-/// A moment that one side announces and the other waits for.
+/// A moment that one side signals and the other side waits for.
 struct Signal: Sendable {
     private let stream: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
 
     init() { (stream, continuation) = AsyncStream.makeStream() }
 
-    /// Also by a server's thread, which may be in another namespace.
+    /// Fires the signal. May be called from a server's thread, which may be in another namespace.
     func fire() {
         HomeThread.run { [continuation] in
             continuation.yield()
@@ -117,7 +117,7 @@ struct Signal: Sendable {
     func wait() async { for await _ in stream { return } }
 }
 
-/// Collects the names of events.
+/// Records the names of events.
 final class EventLog: EventMonitor {
     private struct Log: Sendable {
         var names: [String] = []
@@ -165,19 +165,19 @@ final class EventLog: EventMonitor {
         for waiter in waiters { waiter.continuation.resume() }
     }
 
-    /// Waits until there have been so many of that name.
+    /// Waits until an event of this name has been recorded `times` times.
     func await(_ name: String, times: Int = 1) async {
         await withCheckedContinuation { continuation in
-            let isThere = log.withLock { log in
-                let isThere = log.has(name, times)
-                if !isThere { log.waiters.append((name, times, continuation)) }
-                return isThere
+            let hasHappened = log.withLock { log in
+                let hasHappened = log.has(name, times)
+                if !hasHappened { log.waiters.append((name, times, continuation)) }
+                return hasHappened
             }
-            if isThere { continuation.resume() }
+            if hasHappened { continuation.resume() }
         }
     }
 
-    /// Waits for the session's end, behind which nothing comes.
+    /// Waits for the session's invalidation, which is the last event, and returns all names.
     func awaitInvalidation() async -> [String] {
         await self.await("invalidated")
         return names
@@ -185,7 +185,7 @@ final class EventLog: EventMonitor {
 }
 
 extension SecurityPolicy {
-    /// Believes this one certificate.
+    /// A policy that trusts only this certificate.
     static func trusting(_ certificate: SelfSignedCertificate) throws -> SecurityPolicy {
         var policy = SecurityPolicy()
         policy.roots = .given(Set(try Certificate.all(in: Data(certificate.certificate.utf8))))
@@ -193,11 +193,11 @@ extension SecurityPolicy {
     }
 }
 
-/// Where transfers went on, and of how many bytes: what ``TransferHandlers/didResume`` was told.
+/// Records the offset and total of each call of ``TransferHandlers/didResume``.
 final class Resumptions: Sendable {
     private let numbers = Locked<[Int64?]>([])
 
-    var told: [Int64?] { numbers.withLock { $0 } }
+    var reported: [Int64?] { numbers.withLock { $0 } }
     var handlers: TransferHandlers {
         TransferHandlers(didResume: { [numbers] offset, total in numbers.withLock { $0 += [offset, total] } })
     }

@@ -8,8 +8,8 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// Losses of the network that are short, come twice, or are nobody's, on the real kernel.
-@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct LossTests {
+/// Network losses that are short, repeated, or irrelevant to the task, on the real kernel.
+@Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct NetworkLossTests {
     private let lab: ConnectivityLab
 
     init() throws {
@@ -17,7 +17,7 @@ import Testing
         try lab.route("10.9.1.1")
     }
 
-    /// Takes the default route away and brings it back. - Returns: how long it was gone at most.
+    /// Removes the default route and adds it again. - Returns: the longest time that the route may have been missing.
     private func flap(_ monitor: PathMonitor) async throws -> Duration {
         var paths = monitor.updates.makeAsyncIterator()
         while let update = await paths.next(), update.path.status != .satisfied {}
@@ -29,7 +29,7 @@ import Testing
         return ContinuousClock.now - start
     }
 
-    @Test func `a loss shorter than a quarter of a second is left to TCP`() async throws {
+    @Test func `a network loss shorter than a quarter of a second does not interrupt a download`() async throws {
         let gate = try Gate()
         let server = try lab.server { request in
             request.path == "/late" ? StubResponse(body: "late").held(by: gate) : ConnectivityLab.half(request, until: gate)
@@ -39,14 +39,14 @@ import Testing
         var file = lab.folder.url("file")
         var task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(file))
         await task.awaitProgress { $0.received == 500_000 }
-        // A machine that has more to do than this may make it a longer one.
+        // On a busy machine the loss may last longer.
         while try await flap(monitor) > .milliseconds(200) {
             task.cancel()
             file = lab.folder.url("file-\(UUID())")
             task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(file))
             await task.awaitProgress { $0.received == 500_000 }
         }
-        // On the session's own thread, behind what it may have had to do.
+        // This timeout fires on the session's thread, after any work that the loss has caused there.
         var brief = TransferRequest(url: server.url("/late"))
         brief.options.resourceTimeout = .milliseconds(400)
         #expect(await failure(session.dataTask(for: brief))?.code == .timedOut)
@@ -57,13 +57,13 @@ import Testing
         #expect(response.metrics.retryCount == 0 && response.metrics.bytesResumed == 0)
     }
 
-    @Test func `a task that was let go waits again when the network is lost again, and counts no try`() async throws {
+    @Test func `a task that resumed after a network loss waits again after another, and uses no retry`() async throws {
         let (first, second) = (try Gate(), try Gate())
         let count = Counter()
         let server = try lab.server { request in
             switch count.add() {
             case 1: ConnectivityLab.half(request, until: first)
-            // It is let go, and has no answer yet.
+            // The task runs again, and has no response yet.
             case 2: StubResponse(body: "late").held(by: second)
             default: ConnectivityLab.half(request, until: first)
             }
@@ -83,7 +83,7 @@ import Testing
         for gate in [first, second] { gate.open() }
     }
 
-    @Test func `that a task waits is posted, with the reason`() async throws {
+    @Test func `a notification with the cause is posted when a task waits for connectivity`() async throws {
         let server = try lab.server { _ in StubResponse(body: "well") }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor, monitors: [NotificationMonitor()])
@@ -106,7 +106,7 @@ import Testing
         #expect(errors.first?.cause?.layer == .link)
     }
 
-    @Test func `behind a proxy on this machine nobody waits for a network`() async throws {
+    @Test func `a task behind a proxy on this machine does not wait for connectivity`() async throws {
         var options = TestServer.Options()
         options.namespace = lab.client.path
         let proxy = try TestServer(options: options) { StubResponse(body: .text("by proxy: \($0.target)")) }
@@ -116,7 +116,7 @@ import Testing
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let request = TransferRequest(url: try #require(URL(string: "http://203.0.113.9/x")))
         #expect(try await session.dataTask(for: request).response.data == Data("by proxy: http://203.0.113.9/x".utf8))
-        // Nor where it is not there: what it could reach is its own to say.
+        // This also holds if the proxy is unreachable: its network is unknown to the session.
         proxy.stop()
         #expect(await failure(session.dataTask(for: request))?.code == .proxyFailed)
         await lab.log.await("failed proxy-failed")

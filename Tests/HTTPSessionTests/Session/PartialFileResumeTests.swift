@@ -7,8 +7,8 @@ import Testing
 
 @testable import HTTPSession
 
-/// Downloads that outlive their task: a file of 1,000,000 bytes, of which the first task gets 600,000.
-@Suite(.timeLimit(.minutes(20))) struct KeptPartTests {
+/// Downloads that a later task continues: a file of 1,000,000 bytes, of which the first task receives 600,000.
+@Suite(.timeLimit(.minutes(20))) struct PartialFileResumeTests {
     private let folder: ScratchDirectory
     private let log = EventLog()
     private let size: Int64 = 1_000_000
@@ -24,7 +24,8 @@ import Testing
         try session { $0.resumeDirectory = folder.url("resume") }
     }
 
-    /// Serves one version, and what is asked of it; cut after `cut` bytes of the whole, as long as it is told to.
+    /// A server with one version of the file, and its settings. It truncates complete responses after `cut` bytes unless `cut` is
+    /// nil.
     private final class Source: Sendable {
         let log = Log()
         let server: TestServer
@@ -55,9 +56,9 @@ import Testing
             }
         }
 
-        /// Whole from now on.
-        func heal(tag: String = "\"1\"") { log.state.withLock { ($0.tag, $0.cut) = (tag, nil) } }
-        func says(_ digest: String) { log.state.withLock { $0.digest = digest } }
+        /// Sends complete responses from now on.
+        func sendCompleteResponses(tag: String = "\"1\"") { log.state.withLock { ($0.tag, $0.cut) = (tag, nil) } }
+        func setDigest(_ digest: String) { log.state.withLock { $0.digest = digest } }
         var ranges: [String?] { server.requests.map { $0["range"] } }
     }
 
@@ -73,7 +74,7 @@ import Testing
         }
     }
 
-    /// A download that ends in the middle.
+    /// A download that is cut off in the middle.
     private func fail(_ source: Source, to place: DownloadDestination, path: String = "/file") async throws {
         let error = await failure(try session().downloadTask(for: TransferRequest(url: source.server.url(path)), to: place))
         #expect(error?.code == .connectionLost)
@@ -86,36 +87,36 @@ import Testing
         try await session().downloadTask(for: TransferRequest(url: source.server.url(path)), to: place).response
     }
 
-    private func expectWholeFile(_ name: String = "file", besides others: [String] = []) throws {
+    private func expectCompleteFile(_ name: String = "file", besides others: [String] = []) throws {
         #expect(try Data(contentsOf: folder.url(name)) == pattern(size))
         #expect(folder.names.sorted() == ([name] + others).sorted())
     }
 
-    // MARK: Beside the destination
+    // MARK: Partial files beside the destination
 
-    @Test func `a part that is whole ends as a response with status 200, though the server says 304`() async throws {
+    @Test func `a complete partial file that a 304 confirms gives a response with status 200`() async throws {
         let source = try Source()
         try await fail(source, to: place())
-        // What a process leaves that is killed behind the last byte.
+        // A process that is killed after the last byte leaves this.
         let handle = try FileHandle(forWritingTo: folder.url("file.netwatch-part"))
         try handle.seekToEnd()
         try handle.write(contentsOf: pattern(size).suffix(from: Int(cut)))
         try handle.close()
-        source.heal()
+        source.sendCompleteResponses()
         let response = try await download(source, to: place())
         #expect(response.statusCode == 200)
         #expect(response.head.headerFields[.eTag] == "\"1\"")
         #expect(response.metrics.transactions.map(\.statusCode) == [304])
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
-    @Test func `what one task leaves another goes on from`() async throws {
+    @Test func `another task continues the partial file of a failed one`() async throws {
         let source = try Source()
         try await fail(source, to: place())
         #expect(folder.names.sorted() == ["file.netwatch-part", "file.netwatch-part.json"])
-        source.heal()
+        source.sendCompleteResponses()
         let response = try await download(source, to: place())
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(response.metrics.bytesResumed == cut)
         #expect(source.ranges == [nil, "bytes=600000-"])
         await log.await("completed")
@@ -123,58 +124,58 @@ import Testing
         #expect(log.names.contains("moved"))
     }
 
-    @Test func `where nothing is to be left, nothing is`() async throws {
+    @Test func `with partialFile remove a failed download leaves no partial file`() async throws {
         let source = try Source()
         try await fail(source, to: place("file", .remove))
         #expect(folder.names.isEmpty)
     }
 
-    @Test func `another version is taken from its beginning`() async throws {
+    @Test func `a partial file of another version is downloaded from its beginning`() async throws {
         let source = try Source()
         try await fail(source, to: place())
-        source.heal(tag: "\"2\"")
+        source.sendCompleteResponses(tag: "\"2\"")
         #expect(try await download(source, to: place()).metrics.bytesResumed == 0)
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
-    @Test func `what is asked for anew is taken from its beginning`() async throws {
+    @Test func `with partialFile restart an existing partial file is not continued`() async throws {
         let source = try Source()
         try await fail(source, to: place())
-        source.heal()
+        source.sendCompleteResponses()
         _ = try await download(source, to: place("file", .restart))
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(source.ranges == [nil, nil])
     }
 
-    @Test func `what is of another address is not gone on from, unless the digest is the same`() async throws {
+    @Test func `a partial file of another URL is not continued, unless the expected digest is the same`() async throws {
         let source = try Source()
         try await fail(source, to: place())
-        source.heal()
+        source.sendCompleteResponses()
         _ = try await download(source, to: place(), path: "/other")
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(source.ranges == [nil, nil])
 
         let digested = try Source()
         try await fail(digested, to: place("second", .keep, try digest))
-        digested.heal()
+        digested.sendCompleteResponses()
         _ = try await download(digested, to: place("second", .keep, try digest), path: "/other")
-        try expectWholeFile("second", besides: ["file"])
+        try expectCompleteFile("second", besides: ["file"])
         #expect(digested.ranges == [nil, "bytes=600000-"])
         #expect(digested.server.requests.last?["if-range"] == nil)
     }
 
-    @Test func `an error of the server leaves it as it is`() async throws {
+    @Test func `a 404 leaves the partial file unchanged`() async throws {
         let source = try Source()
         try await fail(source, to: place())
         let broken = try TestServer { _ in StubResponse(404) }
         let task = try session().downloadTask(for: TransferRequest(url: broken.url("/file")), to: place())
         #expect(await failure(task)?.code == .unacceptableStatus)
-        source.heal()
+        source.sendCompleteResponses()
         #expect(try await download(source, to: place()).metrics.bytesResumed == cut)
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
-    @Test func `after another run of the system only what was synced counts`() async throws {
+    @Test func `after a reboot only the synced bytes of a partial file count`() async throws {
         let source = try Source()
         try await fail(source, to: place())
         let part = folder.file("file.netwatch-part")
@@ -182,14 +183,14 @@ import Testing
         #expect(sidecar.synced == cut)
         (sidecar.boot, sidecar.synced) = ("another", 500_000)
         try SidecarFile.write(sidecar, besides: part)
-        source.heal()
+        source.sendCompleteResponses()
         #expect(try await download(source, to: place()).metrics.bytesResumed == 500_000)
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
-    @Test func `what was whole before its process was killed is only asked about`() async throws {
+    @Test func `a partial file that was complete when its process was killed is only revalidated`() async throws {
         let source = try Source()
-        source.heal()
+        source.sendCompleteResponses()
         let part = folder.file("file.netwatch-part")
         let resumption = Resumption(
             url: source.server.url("/file"), validator: .entityTag("\"1\""), total: size, digest: nil)
@@ -198,20 +199,20 @@ import Testing
             besides: part)
         try pattern(size).write(to: URL(fileURLWithPath: part))
         #expect(try await download(source, to: place()).metrics.bytesResumed == size)
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(source.server.requests.map { $0["if-none-match"] } == ["\"1\""])
     }
 
-    @Test func `a sidecar that is damaged counts for nothing`() async throws {
+    @Test func `a partial file with a damaged sidecar is not continued`() async throws {
         let source = try Source()
         try await fail(source, to: place())
         try Data("{".utf8).write(to: folder.url("file.netwatch-part.json"))
-        source.heal()
+        source.sendCompleteResponses()
         #expect(try await download(source, to: place()).metrics.bytesResumed == 0)
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
-    @Test func `a sidecar of a newer program is an error, and loses nothing`() async throws {
+    @Test func `a sidecar of a newer version is an error, and the partial file is kept`() async throws {
         let source = try Source()
         try await fail(source, to: place())
         try Data(#"{"version":2}"#.utf8).write(to: folder.url("file.netwatch-part.json"))
@@ -221,7 +222,7 @@ import Testing
         #expect(source.server.requests.count == 1)
     }
 
-    @Test func `one task has the part, and another is told so`() async throws {
+    @Test func `a second task for the same partial file fails while the first one runs`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in
             StubResponse(
@@ -235,7 +236,7 @@ import Testing
         #expect(error?.reason.hasSuffix("is being downloaded already") == true)
         gate.open()
         _ = try await first.response
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
     @Test func `a symbolic link or a FIFO in the place of the partial file is left untouched`() async throws {
@@ -250,9 +251,9 @@ import Testing
         #expect(folder.names == ["file", "file.netwatch-part", "pipe", "pipe.netwatch-part"])
     }
 
-    @Test func `a task that is stopped while its file is looked for begins when it goes on`() async throws {
+    @Test func `a task suspended while its partial file is opened starts after it is resumed`() async throws {
         let source = try Source()
-        source.heal()
+        source.sendCompleteResponses()
         let session = try session()
         for number in 0..<20 {
             let task = session.downloadTask(for: TransferRequest(url: source.server.url()), to: place("file\(number)"))
@@ -261,7 +262,7 @@ import Testing
             _ = try await task.response
             let cancelled = session.downloadTask(for: TransferRequest(url: source.server.url()), to: place("cancelled\(number)"))
             cancelled.cancel()
-            // It may have been faster.
+            // The task may have finished before it was canceled.
             let error = await failure(cancelled)
             #expect(error == nil || error?.code == .cancelled)
         }
@@ -270,11 +271,11 @@ import Testing
 
     // MARK: Digests
 
-    @Test func `a file whose digest is right gets its name, another is dropped`() async throws {
+    @Test func `a file with the expected digest is moved to its destination, another is removed`() async throws {
         let source = try Source()
-        source.heal()
+        source.sendCompleteResponses()
         _ = try await download(source, to: place("file", .keep, try digest))
-        try expectWholeFile()
+        try expectCompleteFile()
         let wrong = try #require(ContentDigest(.sha256, Data(repeating: 0, count: 32)))
         for partialFile in [DownloadDestination.PartialFilePolicy.keep, .remove] {
             let task = try session().downloadTask(
@@ -284,25 +285,25 @@ import Testing
         #expect(folder.names == ["file"])
     }
 
-    @Test func `a part that does not belong to the rest shows in the digest, and the whole is taken`() async throws {
+    @Test func `a digest mismatch of a continued partial file requests the complete file`() async throws {
         let source = try Source()
         try await fail(source, to: place("file", .keep, try digest))
-        // What the server calls the same, and the length too.
+        // The partial file differs, but its validator and length are the server's.
         try Data(repeating: 0, count: Int(cut)).write(to: folder.url("file.netwatch-part"))
-        source.heal()
+        source.sendCompleteResponses()
         let response = try await download(source, to: place("file", .keep, try digest))
-        try expectWholeFile()
+        try expectCompleteFile()
         #expect(source.ranges == [nil, "bytes=600000-", nil])
         #expect(response.statusCode == 200)
     }
 
-    @Test func `the server's own digest is checked`() async throws {
+    @Test func `the server's own Repr-Digest is checked`() async throws {
         let source = try Source()
-        source.heal()
-        source.says("sha-256=:\(try digest.bytes.base64EncodedString()):")
+        source.sendCompleteResponses()
+        source.setDigest("sha-256=:\(try digest.bytes.base64EncodedString()):")
         _ = try await download(source, to: place())
-        try expectWholeFile()
-        source.says("sha-256=:\(Data(repeating: 0, count: 32).base64EncodedString()):")
+        try expectCompleteFile()
+        source.setDigest("sha-256=:\(Data(repeating: 0, count: 32).base64EncodedString()):")
         let task = try session().downloadTask(for: TransferRequest(url: source.server.url()), to: place("wrong"))
         #expect(await failure(task)?.code == .digestMismatch)
         #expect(folder.names == ["file"])
@@ -318,21 +319,21 @@ import Testing
         return try #require(error?.resumeData)
     }
 
-    @Test func `an error's resume data goes on where the task ended, in another session and to another place`() async throws {
+    @Test func `an error's resume data continues the download in another session and at another destination`() async throws {
         let source = try Source()
         let data = try await resumeData(source)
         #expect(!String(decoding: data, as: UTF8.self).contains("/"))
-        source.heal()
+        source.sendCompleteResponses()
         let response = try await resumingSession().downloadTask(withResumeData: data, to: place("elsewhere", .remove)).response
         #expect(response.metrics.bytesResumed == cut)
-        try expectWholeFile("elsewhere", besides: ["resume"])
+        try expectCompleteFile("elsewhere", besides: ["resume"])
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("resume")).isEmpty)
-        // It has been used up.
+        // Resume data cannot be used a second time.
         #expect(
             await failure(try resumingSession().downloadTask(withResumeData: data, to: place("again")))?.code == .cannotResume)
     }
 
-    @Test func `resume data stays good until the file is whole`() async throws {
+    @Test func `resume data stays valid until the file is complete`() async throws {
         let source = try Source()
         let data = try await resumeData(source)
         let refusing = try TestServer { _ in StubResponse(503) }
@@ -341,12 +342,12 @@ import Testing
         let error = await failure(again)
         #expect(error?.code == .unacceptableStatus)
         #expect(error?.resumeData == data)
-        source.heal()
+        source.sendCompleteResponses()
         _ = try await resumingSession().downloadTask(withResumeData: data, to: place("file", .remove)).response
-        try expectWholeFile(besides: ["resume"])
+        try expectCompleteFile(besides: ["resume"])
     }
 
-    @Test func `a task that is cancelled has resume data`() async throws {
+    @Test func `a canceled download has resume data`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in
             StubResponse(
@@ -367,33 +368,35 @@ import Testing
         "", "x", "netwatch-resume-1:", "netwatch-resume-1:../../../../../../etc/passwd",
         "netwatch-resume-2:0123456789abcdef0123456789abcdef",
         "netwatch-resume-1:0123456789abcdef0123456789abcdef",
-    ]) func `what is no resume data is an error, and with a request a download like any other`(_ text: String) async throws {
+    ]) func `invalid resume data is an error, and with a request the download starts from the beginning`(_ text: String)
+        async throws
+    {
         let source = try Source()
-        source.heal()
+        source.sendCompleteResponses()
         let session = try resumingSession()
         #expect(
             await failure(session.downloadTask(withResumeData: Data(text.utf8), to: place("file", .remove)))?.code
                 == .cannotResume)
         let request = TransferRequest(url: source.server.url())
         _ = try await session.downloadTask(withResumeData: Data(text.utf8), for: request, to: place("file", .remove)).response
-        try expectWholeFile()
+        try expectCompleteFile()
     }
 
-    @Test func `an address that is signed anew is the same resource`() async throws {
+    @Test func `resume data applies to a request whose URL has another signature`() async throws {
         let source = try Source()
         let data = try await resumeData(source)
-        source.heal()
+        source.sendCompleteResponses()
         let request = TransferRequest(url: source.server.url("/file?signature=2"))
         let task = try resumingSession().downloadTask(withResumeData: data, for: request, to: place("file", .remove))
         #expect(try await task.response.metrics.bytesResumed == cut)
-        try expectWholeFile(besides: ["resume"])
+        try expectCompleteFile(besides: ["resume"])
     }
 
-    @Test func `a part that somebody has removed is fetched again`() async throws {
+    @Test func `resume data whose partial file was deleted starts from the beginning`() async throws {
         let source = try Source()
         let data = try await resumeData(source)
         for name in folder.names where name.hasSuffix(".part") { try FileManager.default.removeItem(at: folder.url(name)) }
-        source.heal()
+        source.sendCompleteResponses()
         #expect(
             try await resumingSession().downloadTask(withResumeData: data, to: place("file", .remove)).response.metrics
                 .bytesResumed == 0)

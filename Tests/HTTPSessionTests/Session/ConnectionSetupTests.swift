@@ -7,9 +7,9 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// The ways to a server: sockets, names, proxies, namespaces.
-@Suite(.timeLimit(.minutes(20))) struct WayTests {
-    @Test func `a Unix socket takes every connection`() async throws {
+/// Connection setup of a session: Unix sockets, host overrides, proxies, network namespaces, interfaces.
+@Suite(.timeLimit(.minutes(20))) struct ConnectionSetupTests {
+    @Test func `with unixSocketPath every connection uses the Unix socket`() async throws {
         let folder = try ScratchDirectory()
         let server = try TestServer(at: .unix(folder.file("socket"))) { StubResponse(body: .text($0["host"] ?? "-")) }
         let session = try localSession { $0.unixSocketPath = folder.file("socket") }
@@ -20,7 +20,7 @@ import Testing
         #expect(await failure(session.dataTask(for: TransferRequest(url: url)))?.code == .cannotConnectToHost)
     }
 
-    @Test func `a name is overridden for its port alone`() async throws {
+    @Test func `a host override applies to its port only`() async throws {
         let server = try TestServer { StubResponse(body: .text($0["host"] ?? "-")) }
         let port = Int(server.port)
         let session = try localSession { $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1"])] }
@@ -29,7 +29,7 @@ import Testing
         #expect(String(decoding: response.data, as: UTF8.self).lowercased() == "named.example:\(port)")
     }
 
-    @Test func `of several addresses the first that answers is used`() async throws {
+    @Test func `if a host has several addresses the first that accepts a connection is used`() async throws {
         let server = try TestServer(at: .loopbackIPv6) { _ in StubResponse(body: "x") }
         let port = Int(server.port)
         let session = try localSession {
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func `a proxy forwards requests without TLS, and tunnels those with`() async throws {
+    @Test func `a proxy forwards http requests and tunnels https requests`() async throws {
         let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
         let certificate = try SelfSignedCertificate(names: ["named.example"])
         let plain = try TestServer { _ in StubResponse(body: "plain") }
@@ -68,7 +68,9 @@ import Testing
         #expect(proxy.passages.map(\.host) == ["named.example", "named.example"])
     }
 
-    @Test(arguments: [false, true]) func `a proxy's credentials come from its address or from the handler`(_ inAddress: Bool)
+    @Test(arguments: [false, true]) func `a proxy's credentials come from its URL or from the challenge handler`(
+        _ inAddress: Bool
+    )
         async throws
     {
         let proxy = try ProxyServer(credentials: .init(user: "user", password: "word"))
@@ -95,7 +97,7 @@ import Testing
         #expect(proxy.passages.contains { $0.outcome == .forwarded && $0.kind == .connect })
     }
 
-    @Test func `a proxy that wants credentials, and nobody has them`() async throws {
+    @Test func `a proxy's 407 is the response if there are no credentials`() async throws {
         let proxy = try ProxyServer(credentials: .init(user: "user", password: "word"))
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
         let server = try TestServer { _ in StubResponse() }
@@ -105,7 +107,7 @@ import Testing
         #expect(server.seen.connections == 0)
     }
 
-    @Test func `a proxy that refuses, cannot reach or is not there is the proxy's failure`() async throws {
+    @Test func `a proxy that refuses, cannot reach the host or does not listen fails the task as proxyFailed`() async throws {
         let proxy = try ProxyServer()
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
         let foreign = try #require(URL(string: "https://foreign.example/"))
@@ -117,7 +119,7 @@ import Testing
         #expect(error?.code == .proxyFailed)
     }
 
-    @Test func `what a proxy's address says is said without asking, also where there is somebody to ask`() async throws {
+    @Test func `credentials in a proxy's URL are sent without a challenge`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let proxy = try ProxyServer(credentials: .init(user: "me", password: "word"))
         let (asked, heads) = (Counter(), Counter())
@@ -137,7 +139,7 @@ import Testing
         #expect((asked.count, heads.count) == (0, 1))
     }
 
-    @Test func `hosts that are excepted are reached directly`() async throws {
+    @Test func `hosts in the proxy's exceptions are connected to directly`() async throws {
         let proxy = try ProxyServer()
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString, except: ["127.0.0.1"]) }
@@ -146,7 +148,7 @@ import Testing
     }
 
     @Test(arguments: ["trusted", "pinned wrongly", "untrusted"])
-    func `an http address that a server has raised to https is judged by the policy`(_ kind: String) async throws {
+    func `an http URL upgraded to https by HSTS is evaluated by the security policy`(_ kind: String) async throws {
         let certificate = try SelfSignedCertificate(names: ["secure.example"])
         let server = try TestServer(tls: certificate.serverTLS) { _ in
             StubResponse(body: "x").field("Strict-Transport-Security", "max-age=1000")
@@ -190,11 +192,11 @@ import Testing
         #expect(server.requests.count == (kind == "trusted" ? 3 : 1))
     }
 
-    @Test(.requiresNamespaces) func `a session lives in its namespace`() async throws {
+    @Test(.requiresNamespaces) func `a session with a network namespace connects inside it`() async throws {
         let host = try Lab().host(loopback: true)
         var options = TestServer.Options()
         options.namespace = host.path
-        // An address of this test's own: outside, another test's server may have the same port.
+        // The address is unique to this test: outside the namespace, another test's server may have the same port.
         let server = try TestServer(at: .ip("127.19.68.211", port: 0), options: options) { _ in StubResponse(body: "inside") }
         let inside = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
         #expect(try await inside.dataTask(for: TransferRequest(url: server.url())).response.data == Data("inside".utf8))
@@ -205,7 +207,7 @@ import Testing
         #expect(error?.code == .invalidConfiguration)
     }
 
-    @Test(.requiresNamespaces) func `a session that names an interface sends from it, whatever the routes say`() async throws {
+    @Test(.requiresNamespaces) func `a session with an interface sends from it, regardless of the routes`() async throws {
         let (client, far) = (try Lab().host(loopback: true), try Lab().host(loopback: true))
         for (name, net) in [("up0", "198.18.1"), ("up1", "198.18.2")] {
             try Lab().connect(client, name, far, name)
@@ -240,7 +242,7 @@ import Testing
         #expect(await failure(nowhere.dataTask(for: TransferRequest(url: url)))?.code == .notConnected)
     }
 
-    @Test(.requiresNamespaces) func `no route is no connection`() async throws {
+    @Test(.requiresNamespaces) func `without a route the task fails as notConnected`() async throws {
         let host = try Lab().host(loopback: true)
         let session = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
         let url = try #require(URL(string: "http://192.0.2.1/"))
@@ -250,7 +252,7 @@ import Testing
     }
 }
 
-/// Names that nobody answers for, in a network and with a resolv.conf of their own.
+/// DNS lookups without an answer, in a network namespace with its own resolv.conf.
 @Suite(.requiresNamespaces, .requiresMounts, .timeLimit(.minutes(20))) struct ResolverTests {
     private let host: LabHost
     private let folder: ScratchDirectory
@@ -260,7 +262,7 @@ import Testing
         folder = try ScratchDirectory()
     }
 
-    /// A session that asks the host's own name server.
+    /// A session that uses the lab host's own name server.
     private func session(
         hosts: String? = nil, _ change: @escaping @Sendable (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSessionManager {
@@ -285,7 +287,7 @@ import Testing
     }
 
     @Test(.skippedUnderSanitizers)
-    func `a look-up that nobody answers is cancelled at once, and the session goes on meanwhile`() async throws {
+    func `a DNS lookup without an answer can be canceled, and does not block the session`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
         var options = TestServer.Options()
         options.namespace = host.path
@@ -302,7 +304,7 @@ import Testing
     }
 
     @Test(.skippedUnderSanitizers)
-    func `a look-up that nobody answers is given up after the timeout, and the session ends at once`() async throws {
+    func `a DNS lookup without an answer ends at the connect timeout, and does not delay invalidation`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
         let log = Counter()
         let session = try session { $0.connectTimeout = .milliseconds(300) }
@@ -316,11 +318,11 @@ import Testing
         log.add()
     }
 
-    @Test(.skippedUnderSanitizers) func `look-ups are limited, also by those that were given up`() async throws {
+    @Test(.skippedUnderSanitizers) func `maximumConcurrentLookups limits DNS lookups, including abandoned ones`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
         let session = try session { $0.maximumConcurrentLookups = 2 }
         let tasks = try (0..<6).map { session.dataTask(for: try request("h\($0).example")) }
-        // Each asks for A and AAAA.
+        // A lookup asks for A and AAAA.
         try await resolver.awaitQuestions(2)
         tasks[0].cancel()
         #expect(await failure(tasks[0])?.code == .cancelled)
@@ -331,19 +333,19 @@ import Testing
         for task in tasks { #expect(await failure(task)?.code == .cancelled) }
     }
 
-    @Test func `whoever waits for a look-up that nobody answers ends with it`() async throws {
+    @Test func `all tasks that wait for the same DNS lookup end with it`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
         let session = try session { $0.connectTimeout = .milliseconds(500) }
         let tasks = try (0..<20).map { _ in session.dataTask(for: try request("silent.example")) }
         for task in tasks { #expect(await failure(task)?.code == .timedOut) }
-        // One look-up: it asks for A and AAAA.
+        // The one lookup asks for A and AAAA.
         #expect(resolver.names.count <= 2)
         session.invalidateAndCancel()
     }
 
     @Test(.skippedUnderSanitizers)
-    func `names that are refused at once do not hold up others`() async throws {
-        // Nobody listens at the name server's port: the kernel says so, and the look-up ends.
+    func `failed DNS lookups do not delay others`() async throws {
+        // No server listens on the name server's port: the kernel reports that, and the lookup ends.
         let session = try session { $0.maximumConcurrentLookups = 1 }
         let start = ContinuousClock.now
         for number in 0..<5 {
@@ -353,7 +355,7 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(28))
     }
 
-    @Test func `a connection that does not come about keeps no other name from being looked up`() async throws {
+    @Test func `a connection that is not established does not block DNS lookups of other names`() async throws {
         var options = TestServer.Options()
         options.namespace = host.path
         options.arrival = { $0 == 1 ? .respond(.never) : .serve }

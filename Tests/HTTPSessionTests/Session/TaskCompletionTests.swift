@@ -6,10 +6,11 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Whoever waits for a task hears of its end, whatever becomes of its session.
-@Suite(.timeLimit(.minutes(20))) struct EndingTests {
-    @Test(arguments: [true, false]) func `a task that was never started ends with its session`(_ cancelsTasks: Bool) async throws
-    {
+/// A task finishes for everybody who awaits it, also if its session is invalidated or released.
+@Suite(.timeLimit(.minutes(20))) struct TaskCompletionTests {
+    @Test(arguments: [true, false]) func `a task that was never resumed finishes when its session is invalidated`(
+        _ cancelsTasks: Bool
+    ) async throws {
         let server = try TestServer { _ in StubResponse() }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
@@ -21,7 +22,7 @@ import Testing
         #expect(await result?.code == .sessionInvalidated)
         await #expect(throws: HTTPSessionError.self) { try await reader.value }
         #expect(task.state == .finished)
-        // What is made afterwards ends as well, and is not started by any word.
+        // A task created after invalidation fails too, and neither resume nor cancel changes that.
         let late = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         #expect(await failure(late)?.code == .sessionInvalidated)
         for task in [task, late] {
@@ -33,8 +34,8 @@ import Testing
         #expect(server.seen.connections == 0)
     }
 
-    // ThreadSanitizer has such a program end with its own code, where a thread has ended that nobody has joined yet.
-    @Test(.skippedUnderSanitizers) func `a program that ends in the middle of transfers ends with its own code`() async {
+    // ThreadSanitizer replaces the exit code of a program if a finished thread has not been joined.
+    @Test(.skippedUnderSanitizers) func `a program that exits during transfers keeps its exit code`() async {
         for _ in 0..<5 {
             await #expect(processExitsWith: .exitCode(3)) {
                 let server = try TestServer(tls: .minted("leaf-chain")) { _ in StubResponse(body: "x").closing() }
@@ -44,13 +45,13 @@ import Testing
                 let session = try localSession { [policy] in $0.securityPolicy = policy }
                 let tasks = (0..<200).map { _ in session.dataTask(for: TransferRequest(url: server.url())) }
                 for task in tasks.prefix(20) { _ = try await task.response }
-                // OpenSSL must not be torn down under the threads that use it.
+                // The exit must not tear OpenSSL down while other threads use it.
                 exit(3)
             }
         }
     }
 
-    @Test func `a task that nobody holds and nobody started is gone`() async throws {
+    @Test func `a task that was never resumed is released with its last reference`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         weak var forgotten: TransferTask?
@@ -66,7 +67,7 @@ import Testing
         #expect(server.requests.map(\.path) == ["/999"])
     }
 
-    @Test func `starting, stopping and ending at once leave nobody waiting`() async throws {
+    @Test func `resuming, canceling and invalidating concurrently finishes every task`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(10_000)) }
         let ends = Counter()
         for round in 0..<50 {
@@ -96,7 +97,7 @@ import Testing
         #expect(ends.count == 400)
     }
 
-    @Test func `a task cancelled while it is being started is cancelled`() async throws {
+    @Test func `a task canceled while it is resumed fails as cancelled`() async throws {
         let server = try TestServer { _ in .never }
         let session = try localSession()
         for _ in 0..<200 {
@@ -110,7 +111,7 @@ import Testing
     }
 
     @Test(arguments: ["response", "redirect", "challenge", "server"], [true, false])
-    func `a handler whose task ends meanwhile is cancelled`(_ kind: String, _ isCancelled: Bool) async throws {
+    func `a handler is canceled when its task ends first`(_ kind: String, _ isCancelled: Bool) async throws {
         let certificate = try SelfSignedCertificate()
         let server = try TestServer(tls: kind == "server" ? certificate.serverTLS : nil) { _ in
             switch kind {
@@ -119,11 +120,11 @@ import Testing
             default: StubResponse(body: "x")
             }
         }
-        let (asked, heard) = (Signal(), Signal())
+        let (asked, canceled) = (Signal(), Signal())
         @Sendable func think() async {
             asked.fire()
             try? await Task.sleep(for: .seconds(36_000))
-            if Task.isCancelled { heard.fire() }
+            if Task.isCancelled { canceled.fire() }
         }
         var handlers = TransferHandlers(
             redirect: { _ in
@@ -156,6 +157,6 @@ import Testing
         await asked.wait()
         if isCancelled { task.cancel() }
         #expect(await failure(task)?.code == (isCancelled ? .cancelled : .handlerTimedOut))
-        await heard.wait()
+        await canceled.wait()
     }
 }

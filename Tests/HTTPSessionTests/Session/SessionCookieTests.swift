@@ -5,8 +5,8 @@ import Testing
 
 @testable import HTTPSession
 
-/// The program's own view of the cookies.
-@Suite(.timeLimit(.minutes(20))) struct CookieJarTests {
+/// Reading and changing a session's cookies from the program.
+@Suite(.timeLimit(.minutes(20))) struct SessionCookieTests {
     private func server() throws -> TestServer {
         try TestServer { request in
             request.path == "/set"
@@ -16,15 +16,15 @@ import Testing
         }
     }
 
-    private func said(_ session: HTTPSessionManager, _ url: URL) async throws -> String {
+    private func sentCookies(_ session: HTTPSessionManager, _ url: URL) async throws -> String {
         String(decoding: try await session.dataTask(for: TransferRequest(url: url)).response.data, as: UTF8.self)
     }
 
-    @Test func `what a server has set can be read, all and by address`() async throws {
+    @Test func `cookies that a server set can be read, all and by URL`() async throws {
         let server = try server()
         let session = try localSession()
         #expect(try session.store.cookies.isEmpty)
-        _ = try await said(session, server.url("/set"))
+        _ = try await sentCookies(session, server.url("/set"))
         let all = try session.store.cookies.sorted { $0.name < $1.name }
         #expect(all.map(\.name) == ["a", "b"])
         #expect(all.map(\.value) == ["1", "2"])
@@ -35,31 +35,31 @@ import Testing
         #expect((3_000...3_700).contains(try #require(all[1].expires).timeIntervalSinceNow))
         #expect(try session.store.cookies(for: server.url("/")).map(\.name) == ["a"])
         #expect(try session.store.cookies(for: server.url("/deep/er")).map(\.name) == ["b", "a"])
-        #expect(try await said(session, server.url("/deep/er")) == "b=2; a=1")
+        #expect(try await sentCookies(session, server.url("/deep/er")) == "b=2; a=1")
     }
 
-    @Test func `what the program sets is sent, replaced and deleted`() async throws {
+    @Test func `a cookie that the program sets is sent, replaced and deleted`() async throws {
         let server = try server()
         let session = try localSession()
         let cookie = Cookie(name: "own", value: "x y=", domain: "127.0.0.1")
         try session.store.setCookie(cookie)
         try session.store.setCookie(Cookie(name: "empty", value: "", domain: "127.0.0.1"))
-        #expect(Set(try await said(session, server.url()).components(separatedBy: "; ")) == ["own=x y=", "empty="])
+        #expect(Set(try await sentCookies(session, server.url()).components(separatedBy: "; ")) == ["own=x y=", "empty="])
         #expect(try session.store.cookies.contains(cookie))
         var changed = cookie
         (changed.value, changed.includesSubdomains) = ("z", true)
         try session.store.setCookie(changed)
-        #expect(try await said(session, server.url()).contains("own=z"))
+        #expect(try await sentCookies(session, server.url()).contains("own=z"))
         #expect(try session.store.cookies.count { $0.name == "own" } == 1)
         try session.store.deleteCookie(cookie)
         try session.store.deleteCookie(cookie)
-        #expect(try await said(session, server.url()) == "empty=")
+        #expect(try await sentCookies(session, server.url()) == "empty=")
         try session.store.deleteAllCookies()
-        #expect(try await said(session, server.url()) == "")
+        #expect(try await sentCookies(session, server.url()) == "")
         #expect(try session.store.cookies.isEmpty)
     }
 
-    @Test func `one that has expired removes its like, and is not there`() async throws {
+    @Test func `setting an expired cookie deletes the stored one`() async throws {
         let session = try localSession()
         var cookie = Cookie(name: "a", value: "1", domain: "host.example", expires: Date(timeIntervalSinceNow: 1_000))
         try session.store.setCookie(cookie)
@@ -68,7 +68,7 @@ import Testing
         #expect(try session.store.cookies.isEmpty)
     }
 
-    @Test func `what no server could set is refused, and changes nothing`() async throws {
+    @Test func `a cookie that no server could set is refused and changes no cookie`() async throws {
         let session = try localSession()
         let good = Cookie(name: "a", value: "1", domain: "host.example")
         try session.store.setCookie(good)
@@ -90,7 +90,7 @@ import Testing
         #expect(try session.store.cookies.count == 2)
     }
 
-    @Test func `a session that keeps no cookies has no store, and the store of an ended session stays`() async throws {
+    @Test func `reading and setting cookies fails on a session without cookies and after invalidation`() async throws {
         let none = try localSession { $0.cookies = .none }
         #expect(none.cookieStore == nil)
         let ended = try localSession()
@@ -103,13 +103,13 @@ import Testing
     @Test func `two sessions with the default configuration do not share their cookies`() async throws {
         let server = try server()
         let (one, other) = (try localSession(), try localSession())
-        _ = try await said(one, server.url("/set"))
+        _ = try await sentCookies(one, server.url("/set"))
         #expect(try one.store.cookies.count == 2)
         #expect(try other.store.cookies.isEmpty)
-        #expect(try await said(other, server.url("/deep/er")) == "")
+        #expect(try await sentCookies(other, server.url("/deep/er")) == "")
     }
 
-    @Test func `cookies are read and set while the session ends`() async throws {
+    @Test func `reading cookies while the session is invalidated returns`() async throws {
         for _ in 0..<50 {
             let session = try localSession()
             await withTaskGroup(of: Void.self) { group in
@@ -126,7 +126,7 @@ import Testing
         ("http://host.example/", true), ("http://HOST.example", true), ("http://a.host.example/", false),
         ("http://other/", false),
     ])
-    func `a host's cookie goes to the host`(_ url: String, _ isSent: Bool) throws {
+    func `a host-only cookie matches only its host`(_ url: String, _ isSent: Bool) throws {
         #expect(Cookie(name: "a", value: "", domain: "host.example").matches(try #require(URL(string: url))) == isSent)
     }
 
@@ -135,12 +135,12 @@ import Testing
         ("https://evilhost.example/a", false), ("http://host.example/a", false), ("https://host.example/", false),
         ("https://host.example/a?b", true),
     ])
-    func `a domain's cookie goes below, over TLS where it says so, to its path`(_ url: String, _ isSent: Bool) throws {
+    func `a domain cookie matches subdomains, its path, and https only if it is secure`(_ url: String, _ isSent: Bool) throws {
         let cookie = Cookie(name: "a", value: "", domain: ".Host.example", path: "/a", includesSubdomains: true, isSecure: true)
         #expect(cookie.matches(try #require(URL(string: url))) == isSent)
     }
 
-    @Test func `a line becomes a cookie and the same line again`() throws {
+    @Test func `a line of a cookie file is read as a cookie and written unchanged`() throws {
         for line in [
             "#HttpOnly_.host.example\tTRUE\t/a\tTRUE\t1999999999\tname\tvalue", "host.example\tFALSE\t/\tFALSE\t0\tname\t",
         ] {
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    @Test func `what is no UTF-8 in one cookie stays as it was when another changes`() async throws {
+    @Test func `a cookie value that is not UTF-8 stays unchanged in the file when another cookie changes`() async throws {
         let folder = try ScratchDirectory()
         let latin = Array("127.0.0.1\tFALSE\t/\tFALSE\t0\ta\tcaf".utf8) + [0xE9]
         try Data(latin + [0x0A]).write(to: folder.url("jar"))
@@ -168,7 +168,7 @@ import Testing
         #expect(try Data(contentsOf: folder.url("jar")).split(separator: 0x0A).contains(Data(latin)))
     }
 
-    @Test func `of too many cookies, the oldest of those domains go that have the most`() {
+    @Test func `when there are too many cookies the oldest of the domain with the most are evicted`() {
         let lines = ["a\t1", "a\t2", "b\t1", "a\t3", "c\t1", "c\t2", "a\t4"].map { CookieLine($0) }
         #expect(CookieBound.kept(lines, most: 7) == lines)
         #expect(CookieBound.kept(lines, most: 6).map(\.text) == ["a\t2", "b\t1", "a\t3", "c\t1", "c\t2", "a\t4"])
@@ -178,7 +178,7 @@ import Testing
         #expect(CookieBound.kept([secure] + plain, most: 3) == [secure] + plain.suffix(2))
     }
 
-    @Test func `a jar has its bound, whatever a server sets`() async throws {
+    @Test func `the number of cookies is bounded when a server sets many`() async throws {
         let count = Counter()
         let server = try TestServer { _ in
             var reply = StubResponse()

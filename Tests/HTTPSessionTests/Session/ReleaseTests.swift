@@ -5,22 +5,22 @@ import Testing
 
 @testable import HTTPSession
 
-/// What a user's closures hold may ask anything of its task and its session when it ends.
-@Suite(.timeLimit(.minutes(5))) struct LettingGoTests {
-    private final class Held: Sendable {
+/// Objects that a user's closures capture may use the task and the session when they are deinitialized.
+@Suite(.timeLimit(.minutes(5))) struct ReleaseTests {
+    private final class DeinitProbe: Sendable {
         let end: @Sendable () -> Void
         init(_ end: @escaping @Sendable () -> Void) { self.end = end }
         deinit { end() }
     }
 
-    @Test func `what a progress callback holds may ask its task when it ends`() async throws {
+    @Test func `an object captured by a progress callback can use its task in deinit`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         let (ends, ended) = AsyncStream.makeStream(of: TransferTask.State.self)
         for _ in 0..<20 {
             let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false) }
             for task in tasks {
-                let held = Held { ended.yield(task.state) }
+                let held = DeinitProbe { ended.yield(task.state) }
                 task.respond(
                     with: HTTPResponseSerializer(), on: .global(), progress: { _ in withExtendedLifetime(held) {} },
                     success: { _, _ in }, failure: { _, _ in })
@@ -33,14 +33,16 @@ import Testing
     }
 
     @Test(arguments: ["handler", "body", "session"])
-    func `what a task holds ends off the session's thread, and may ask for the session's tasks`(_ place: String) async throws {
+    func `closures of a task are released off the session's thread, so that deinit can read the session's tasks`(_ place: String)
+        async throws
+    {
         let server = try TestServer { request in
             request.path == "/redirect" ? .redirect(to: "/") : StubResponse(body: "x")
         }
         let (ends, ended) = AsyncStream.makeStream(of: String.self)
-        var session: HTTPSessionManager? = try localSession { $0.name = "letting-go" }
+        var session: HTTPSessionManager? = try localSession { $0.name = "release" }
         for number in 0..<200 {
-            let held = Held { [weak session] in
+            let held = DeinitProbe { [weak session] in
                 let name = threadName()
                 guard let session else { return _ = ended.yield(name) }
                 Task {
@@ -62,21 +64,21 @@ import Testing
             } else {
                 handlers.response = { _ in withExtendedLifetime(held) { .allow } }
             }
-            // Nobody but the session holds it.
+            // Only the session references this task.
             _ = session?.dataTask(for: request, handlers: handlers)
         }
         if place == "session" { session?.invalidateAndCancel() }
         if place == "session" { session = nil }
         var threads = ends.makeAsyncIterator()
-        for _ in 0..<200 { #expect(await threads.next() != "letting-go") }
+        for _ in 0..<200 { #expect(await threads.next() != "release") }
     }
 
-    @Test func `a task that nobody started and nobody holds ends with its callbacks, and lets its session end`() async throws {
+    @Test func `a task that was never resumed is released with its callbacks and session`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let (released, group) = (Signal(), DispatchGroup())
         weak var forgotten: TransferTask?
         do {
-            let held = Held { released.fire() }
+            let held = DeinitProbe { released.fire() }
             let session = try localSession()
             let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
             forgotten = task
@@ -89,7 +91,7 @@ import Testing
         #expect(group.wait(timeout: .now()) == .success)
     }
 
-    @Test func `readers of progress that have left are let go of`() async throws {
+    @Test func `readers of progress are released when they stop reading`() async throws {
         let server = try TestServer { _ in .never }
         let task = try localSession().dataTask(for: TransferRequest(url: server.url()))
         for _ in 0..<100 { for await _ in task.progress { break } }
