@@ -107,7 +107,7 @@ struct SimulatedUploadServer {
         case .next, .retry: return "no end"
         case .refuse(let refusal):
             guard refusal.reason.contains("may have been complete") else { return "refused: \(refusal.reason)" }
-            return wasComplete || machine.isEndInDoubt ? nil : "given up, and nothing is in doubt"
+            return wasComplete || machine.isCompletionUnknown ? nil : "given up, and nothing is in doubt"
         case .final:
             // Gone three times, or without a place.
             guard stored != nil, machine.location != nil, length > 0 else { return nil }

@@ -54,7 +54,7 @@ struct UploadSimulation {
                 let place = present.location
                 guard place != nil || kind == .tus || isIdempotent else { return }
                 present = machine()
-                if let place { present.goOn(at: place) }
+                if let place { present.resume(at: place) }
             }
         }
         throw Violation(description: "no end, \(present)")

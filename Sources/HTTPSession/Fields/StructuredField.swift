@@ -1,14 +1,14 @@
 internal import FoundationEssentials
 
-/// Reads structured fields (RFC 9651 section 4.2) as strictly as it is asked there: what breaks a rule anywhere makes nothing of the whole
+/// A parser of structured fields (RFC 9651 section 4.2). As that section requires, any syntax error invalidates the complete
 /// field.
 struct StructuredField {
-    /// What an item says.
+    /// The value of an item.
     enum Item: Hashable, Sendable {
         case integer(Int64)
         case boolean(Bool)
         case bytes(Data)
-        /// A decimal, string, token, date or inner list. Nobody here reads one; all the same it has to be right.
+        /// A decimal, string, token, date or inner list. Its syntax is checked and its value ignored.
         case other
     }
 
@@ -18,12 +18,12 @@ struct StructuredField {
 
     private init(_ text: String) { rest = text[...].utf8 }
 
-    /// An item; its parameters are read and left out. `nil`: the field is to be ignored.
+    /// Parses an item and ignores its parameters; `nil` if the field is invalid.
     static func item(_ text: String) -> Item? {
         read(text) { (field) throws(Broken) in try field.item() }
     }
 
-    /// A dictionary; of a key that comes twice, the last value. `nil`: the field is to be ignored.
+    /// Parses a dictionary; a repeated key has its last value. `nil` if the field is invalid.
     static func dictionary(_ text: String) -> [String: Item]? {
         read(text) { (field) throws(Broken) in try field.dictionary() }
     }
@@ -52,7 +52,7 @@ struct StructuredField {
             if rest.isEmpty { return members }
             guard take(",") else { throw Broken() }
             skip(" \t")
-            // A comma with nothing behind it.
+            // A trailing comma is an error.
             if rest.isEmpty { throw Broken() }
         }
         return members
@@ -103,7 +103,7 @@ struct StructuredField {
         case "?": return try boolean()
         case "@":
             rest.removeFirst()
-            // A date is a whole number of seconds.
+            // A date is an integer number of seconds.
             guard case .integer = try number() else { throw Broken() }
             return .other
         default: throw Broken()
@@ -142,7 +142,7 @@ struct StructuredField {
         var base64 = take { StructuredField.isLetter($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "+/", $0) }
         base64 += take { $0 == StructuredField.byte("=") }
         guard take(":") else { throw Broken() }
-        // Section 4.2.7: padding may be missing.
+        // Padding may be missing (section 4.2.7).
         if !base64.hasSuffix("=") { base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4) }
         guard let bytes = Data(base64Encoded: base64) else { throw Broken() }
         return .bytes(bytes)
@@ -187,30 +187,30 @@ struct StructuredField {
 }
 
 extension ResponseHead {
-    /// The field's lines as one (RFC 9110 section 5.3); `nil` where there is none.
+    /// The field's lines joined by commas (RFC 9110 section 5.3); `nil` if there is none.
     private func joined(_ name: StaticString) -> String? {
         let lines = values(of: name)
         return lines.isEmpty ? nil : lines.joined(separator: ", ")
     }
 
-    /// A structured field that is a number not below zero.
+    /// The value of a structured field that is an integer of at least zero.
     func structuredInteger(of name: StaticString) -> Int64? {
         guard case .integer(let value)? = joined(name).flatMap(StructuredField.item), value >= 0 else { return nil }
         return value
     }
 
-    /// A structured field that is a truth value.
+    /// The value of a structured field that is a Boolean.
     func structuredBoolean(of name: StaticString) -> Bool? {
         guard case .boolean(let value)? = joined(name).flatMap(StructuredField.item) else { return nil }
         return value
     }
 
-    /// A structured field that is a dictionary.
+    /// The value of a structured field that is a dictionary.
     func structuredDictionary(of name: StaticString) -> [String: StructuredField.Item]? {
         joined(name).flatMap(StructuredField.dictionary)
     }
 
-    /// A field that is digits and nothing else, once.
+    /// The value of a single field line that consists only of digits.
     func plainInteger(of name: StaticString) -> Int64? {
         let lines = values(of: name, limit: 2)
         guard lines.count == 1, !lines[0].isEmpty, lines[0].utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }

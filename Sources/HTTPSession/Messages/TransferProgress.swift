@@ -1,20 +1,20 @@
 internal import EventLoop
 
-/// How far a task has come. Numbers are bytes of bodies, after decompression.
+/// The progress of a task. Numbers are bytes of bodies, after decompression.
 public struct TransferProgress: Hashable, Sendable {
-    /// Received of the final response.
+    /// The bytes received of the final response.
     public var received: Int64 = 0
-    /// The response's length, where the server says it.
+    /// The length of the response, if the server states it.
     public var expectedToReceive: Int64?
-    /// Sent with the present request; of an upload that goes on where it stopped, behind what its server has.
+    /// The bytes sent with the current request. A resumed upload includes the bytes that its server already has.
     public var sent: Int64 = 0
-    /// The body's length, where it is known.
+    /// The length of the request's body, if it is known.
     public var expectedToSend: Int64?
 
-    /// 0 to 1, of sending and receiving together; `nil` while a length is not known.
+    /// The fraction of all bytes to send and receive that are done, from 0 to 1; `nil` while a length is unknown.
     public var fractionCompleted: Double? {
         guard let expectedToReceive else { return nil }
-        // What a server says may be the greatest number there is.
+        // The sum is a `Double` because a server may state the largest integer as length.
         let whole = Double(expectedToReceive) + Double(expectedToSend ?? 0)
         return whole > 0 ? min(1, (Double(received) + Double(sent)) / whole) : nil
     }

@@ -29,7 +29,7 @@ final class ServerWatches {
 
     func hasRoom(for origin: Origin) -> Bool { gate.hasRoom(for: origin) }
 
-    func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [ReachabilityGate.Order] {
+    func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [ReachabilityGate.Decision] {
         gate.answered(id, at: origin, draw: draw)
     }
 
@@ -40,13 +40,13 @@ final class ServerWatches {
 
     func changed(
         _ origin: Origin, watch number: UInt64, _ update: ServerUpdate, draw: (Int64) -> Int64
-    ) -> [ReachabilityGate.Order] {
+    ) -> [ReachabilityGate.Decision] {
         let orders = gate.changed(origin, watch: number, update, path: path.currentPath, draw: draw)
         endWatch(of: origin)
         return orders
     }
 
-    func pathIsBack(draw: (Int64) -> Int64) -> [ReachabilityGate.Order] { gate.pathIsBack(draw: draw) }
+    func pathIsBack(draw: (Int64) -> Int64) -> [ReachabilityGate.Decision] { gate.pathIsBack(draw: draw) }
 
     private func watch(_ origin: Origin, _ endpoint: Endpoint) {
         guard let monitor = try? ServerMonitor(endpoint, settings: settings, on: path) else { return }

@@ -33,7 +33,7 @@ final class SessionLoop {
     let gate: ServerWatches?
     private let pathToken: CallbackToken?
     let notices = KernelNotices()
-    var ways: TransferWays
+    var routeTracker: RouteTracker
     /// When connections may have died of a change of the network.
     var waysChangedAt: Int64?
     /// When the kernel's routes were last looked at after a change, and which connections have been found to follow them since.
@@ -57,7 +57,7 @@ final class SessionLoop {
         self.mailbox = mailbox
         self.outbox = outbox
         queue = TransferQueue(limits: settings.queueLimits)
-        ways = TransferWays(isBound: settings.network.interface != nil)
+        routeTracker = RouteTracker(isBound: settings.network.interface != nil)
         gate = settings.path.map { path in
             ServerWatches(path, settings: settings.probes) { mailbox.post(.serverChanged($0, watch: $1, $2)) }
         }
@@ -75,8 +75,9 @@ final class SessionLoop {
             case .cookies(let wish, let answer): answer(fulfil(wish))
             // Of tasks that have ended, or of a network that nobody uses any more.
             case .answered(_, _, let answer): letGo(answer)
-            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .breakOff, .delivered, .partOpened, .verified,
-                .uploadVerified, .invalidate, .pathChanged, .waysChanged, .serverChanged, .end:
+            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .requestStopDue, .delivered, .partialFileOpened,
+                .digestVerified,
+                .uploadDigestVerified, .invalidate, .pathChanged, .waysChanged, .serverChanged, .end:
                 break
             }
         }
@@ -122,13 +123,13 @@ final class SessionLoop {
         case .cancel(let id): runs[id]?.send(.cancel)
         case .sourceReady(let id): runs[id]?.sourceReady()
         case .sinkReady(let id): runs[id]?.sinkReady()
-        case .breakOff(let id): runs[id]?.breakOff()
+        case .requestStopDue(let id): runs[id]?.breakOff()
         case .answered(let id, let question, let answer):
             if let run = runs[id] { run.answered(question, answer) } else { letGo(answer) }
         case .delivered(let id, let body): runs[id]?.delivered(body)
-        case .partOpened(let id, let part): runs[id]?.send(.partOpened(part))
-        case .verified(let id, let isRight): runs[id]?.send(.verified(isRight))
-        case .uploadVerified(let id, let isRight): runs[id]?.send(.uploadVerified(isRight))
+        case .partialFileOpened(let id, let part): runs[id]?.send(.partialFileOpened(part))
+        case .digestVerified(let id, let isRight): runs[id]?.send(.digestVerified(isRight))
+        case .uploadDigestVerified(let id, let isRight): runs[id]?.send(.uploadDigestVerified(isRight))
         case .invalidate(let cancelsTasks):
             isInvalidating = true
             if cancelsTasks { for run in Array(runs.values) { run.send(.cancel) } }
@@ -186,7 +187,7 @@ final class SessionLoop {
 
     /// One task at a time looks a name up. What waits for its answer has waited as long: else the last of ten had ten timeouts.
     func nameIsUnanswered(_ host: TransferQueue.Host) {
-        for id in queue.waiting(for: host) { runs[id]?.send(.nameIsDoubtful) }
+        for id in queue.waiting(for: host) { runs[id]?.send(.sharedLookupStalled) }
     }
 
     func noteRequest(to origin: Origin) {

@@ -5,8 +5,8 @@ internal import Reachability
 /// What libcurl tells of the task's transfer.
 extension TransferDriver: TransferReceiver {
     func transferLookedUp() {
-        send(.lookedUp)
-        loop.judgesAttempt(transfer?.tries ?? [])
+        send(.nameResolved)
+        loop.judgesAttempt(transfer?.connectAttempts ?? [])
     }
 
     func transferMayGo(from local: String) -> HTTPSessionError? { settings.refusal(of: machine.request, from: local) }
@@ -17,7 +17,7 @@ extension TransferDriver: TransferReceiver {
 
     func transferConnected() {
         // Before it has ended: what becomes of a connection depends on it.
-        if transfer?.usesHTTP2 == true { loop.queue.speaksHTTP2(host) }
+        if transfer?.usesHTTP2 == true { loop.queue.noteHTTP2(host) }
         send(.connected)
     }
 
@@ -25,7 +25,7 @@ extension TransferDriver: TransferReceiver {
 
     func transferReceived(interim: ResponseHead) {
         loop.noteCookies(in: interim, isSecure: isTrustedWithCookies)
-        send(.interim(interim))
+        send(.receivedInterim(interim))
         loop.outbox.detail(.receivedInterimResponse(task, interim))
     }
 
@@ -40,9 +40,9 @@ extension TransferDriver: TransferReceiver {
     }
 
     func transferReceived(bytes: UnsafeRawBufferPointer) -> Intake {
-        switch machine.place(of: bytes.count, now: loop.now, arrived: { transfer?.receivedBodyBytes }) {
-        case .nowhere: return .pause
-        case .memory: return machine.hold(bytes)
+        switch machine.destination(of: bytes.count, now: loop.now, arrived: { transfer?.receivedBodyBytes }) {
+        case .undecided: return .pause
+        case .memory: return machine.buffer(bytes)
         case .refused(let error): return .abort(error)
         case .sink: break
         }
@@ -50,10 +50,10 @@ extension TransferDriver: TransferReceiver {
         let intake = sink.take(bytes)
         switch intake {
         case .taken:
-            machine.took(bytes.count)
+            machine.sinkAccepted(bytes.count)
             perform()
             loop.wakes(at: deadline)
-        case .pause: machine.receiverIsFull()
+        case .pause: machine.receiverBecameFull()
         case .abort: break
         }
         return intake
@@ -63,7 +63,7 @@ extension TransferDriver: TransferReceiver {
         guard let source else { return .end }
         let provision = source.provide(into: buffer)
         if case .bytes(let count) = provision {
-            machine.provided(count, now: loop.now)
+            machine.bodyProvided(count, now: loop.now)
             perform()
             loop.wakes(at: machine.deadline)
         }
@@ -72,7 +72,7 @@ extension TransferDriver: TransferReceiver {
 
     func transferRewinds() -> Bool {
         source?.rewind()
-        machine.rewinds()
+        machine.bodyRewound()
         return true
     }
 
@@ -80,7 +80,7 @@ extension TransferDriver: TransferReceiver {
         if error != nil { noteRemotes() }
         transferIsOver()
         noteProtocol(facts)
-        machine.finished(facts, error.map(failure), now: loop.now)
+        machine.transferFinished(facts, error.map(failure), now: loop.now)
         perform()
         loop.wakes(at: machine.deadline)
     }
@@ -88,21 +88,22 @@ extension TransferDriver: TransferReceiver {
     private func noteProtocol(_ facts: TransferFacts) {
         guard facts.networkProtocol != nil else { return }
         // Behind one name there may be several servers, and another one tomorrow.
-        loop.queue.multiplexes(host, facts.isMultiplexed)
+        loop.queue.setMultiplexed(host, facts.isMultiplexed)
         if facts.isMultiplexed { loop.engine.multiplexes() }
     }
 
     private func failure(_ error: HTTPSessionError) -> TransferFailure {
         var challenge: ServerTrustChallenge?
         if case .undecided(let question) = trust?.verdict { challenge = question }
-        var lack: TransferFailure.Lack?
+        var missingPath: TransferFailure.MissingPath?
         if let path = settings.path?.currentPath, path.status == .unsatisfied, !machine.origin.isLoopback,
             !loop.hasRoute(to: remotes)
         {
-            lack = .init(cause: path.cause)
+            missingPath = .init(cause: path.cause)
         }
         return TransferFailure(
-            error, challenge: challenge, authorities: trust?.identityQuestion, wasRefused: trust?.wasRefused == true, lack: lack)
+            error, challenge: challenge, authorities: trust?.identityQuestion, isHandshakeRefusal: trust?.wasRefused == true,
+            missingPath: missingPath)
     }
 
     // MARK: What the loop asks and tells
@@ -117,17 +118,17 @@ extension TransferDriver: TransferReceiver {
     /// The ``deadline`` has come.
     func timePassed() {
         sink?.flush(ifDueAt: loop.now)
-        send(.time)
+        send(.deadlineReached)
     }
 
     func answered(_ number: Int, _ answer: HandlerAnswer) {
         // What of it is not taken over is let go of where the user's objects may end.
         loop.letGo(answer)
-        send(.answered(question: number, answer))
+        send(.handlerAnswered(question: number, answer))
     }
 
     func breakOff() {
-        if transfer != nil { send(.breakOff) }
+        if transfer != nil { send(.requestStopDue) }
     }
 
     /// Whether who answers may change cookies that are for https alone (RFC 6265bis section 5.7).
@@ -136,24 +137,24 @@ extension TransferDriver: TransferReceiver {
     }
 
     /// The present connection, also while TLS is negotiated on it; `nil` where there is none, or it is not one between two addresses.
-    var connection: TransferWays.Connection? {
+    var connection: RouteTracker.Connection? {
         guard let transfer, let ends = transfer.ends, let local = IPAddress(ends.local)?.unmapped,
             let remote = IPAddress(ends.remote)?.unmapped
         else { return nil }
-        let chosen = transfer.tries.first { $0.remote == remote }?.chosen
-        return TransferWays.Connection(local: local, remote: remote, chosen: chosen)
+        let chosen = transfer.connectAttempts.first { $0.remote == remote }?.chosen
+        return RouteTracker.Connection(local: local, remote: remote, chosen: chosen)
     }
 
     /// The attempt that is without a connection yet, where it has to have one from here to elsewhere.
-    var connectionAttempt: TransferWays.Attempt? {
+    var connectionAttempt: RouteTracker.Attempt? {
         let origin = machine.origin
         let staysHere =
             origin.isLoopback || settings.configuration.unixSocketPath != nil
             || settings.rules.hasLoopbackProxy(before: origin)
         guard !machine.attempt.isConnected, !staysHere, let transfer else { return nil }
-        return TransferWays.Attempt(since: transfer.started, tries: transfer.tries)
+        return RouteTracker.Attempt(since: transfer.started, connectAttempts: transfer.connectAttempts)
     }
 
     /// Whether an attempt that has no way is better given up.
-    var mayWaitForWay: Bool { machine.mayWaitForWay && loop.gate?.hasRoom(for: machine.origin) == true }
+    var mayWaitForRoute: Bool { machine.mayWaitForRoute && loop.gate?.hasRoom(for: machine.origin) == true }
 }

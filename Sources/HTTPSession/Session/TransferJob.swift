@@ -49,7 +49,7 @@ final class TransferJob: Sendable {
         return TransferRules(
             session: session, request: task.request, kind: kind, destination: destination,
             acceptableStatusCodes: acceptableStatusCodes,
-            handlers: .init(task.handlers, hasDeparture: departure != nil), limits: limits, retryPolicy: retryPolicy,
+            handlers: .init(task.handlers, hasSendApproval: departure != nil), limits: limits, retryPolicy: retryPolicy,
             hasRecord: record != nil)
     }
 

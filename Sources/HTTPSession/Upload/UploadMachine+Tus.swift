@@ -1,41 +1,41 @@
 internal import FoundationEssentials
 
-/// The answers of a tus server (tus.io/protocols/resumable-upload, 1.0.0).
+/// The responses of a tus server (tus.io/protocols/resumable-upload, 1.0.0).
 extension UploadMachine {
     static let tusVersion = "1.0.0"
 
     mutating func tusReceived(_ head: ResponseHead, from url: URL) -> Verdict {
         let status = head.statusCode
-        if status == 412 { return .refuse(UploadMachine.otherVersion(head)) }
+        if status == 412 { return .refuse(UploadMachine.versionMismatch(head)) }
         switch request {
         case .create:
-            return (200...299).contains(status) ? tusCreated(head, from: url) : trouble()
+            return (200...299).contains(status) ? tusCreated(head, from: url) : retryLater()
         case .askOffset, .append:
             switch status {
             case 200...299: break
-            case 403, 404, 410: return gone()
-            case 409: return detour()
-            // Another request has the upload: often one of this side's, whose end the server has not noticed.
-            case 423: return trouble(isAskedFor: true)
-            default: return trouble()
+            case 403, 404, 410: return uploadNotFound()
+            case 409: return resynchronize()
+            // Another request uses the upload: often an earlier one of this client, whose end the server has not noticed.
+            case 423: return retryLater(isRequestedByServer: true)
+            default: return retryLater()
             }
         }
         guard case .append(let offset, let count) = request else { return tusOffset(head) }
-        guard let said = head.plainInteger(of: "upload-offset") else { return detour() }
+        guard let said = head.plainInteger(of: "upload-offset") else { return resynchronize() }
         guard said == length else { return acknowledged(said, end: offset + count) }
         return accept(said).map { .refuse($0) } ?? .final
     }
 
     private mutating func tusCreated(_ head: ResponseHead, from url: URL) -> Verdict {
-        // Any server may answer a POST with 201 and a place.
+        // Any server may answer a POST with 201 and a `Location` field.
         guard head.firstValue(of: "tus-resumable") == UploadMachine.tusVersion else {
-            return .refuse(UploadMachine.otherVersion(head))
+            return .refuse(UploadMachine.versionMismatch(head))
         }
         guard let place = head.firstValue(of: "location"), !place.isEmpty else {
             return .refuse(Refusal("the server made an upload and did not say where"))
         }
         if let refusal = take(location: place, from: url) { return .refuse(refusal) }
-        return length == 0 ? .final : appendRest()
+        return length == 0 ? .final : appendRemaining()
     }
 
     private mutating func tusOffset(_ head: ResponseHead) -> Verdict {
@@ -46,10 +46,10 @@ extension UploadMachine {
             return .refuse(Refusal("the server takes the upload for one of another length"))
         }
         if let refusal = accept(offset) { return .refuse(refusal) }
-        return offset == length ? .final : appendRest()
+        return offset == length ? .final : appendRemaining()
     }
 
-    private static func otherVersion(_ head: ResponseHead) -> Refusal {
+    private static func versionMismatch(_ head: ResponseHead) -> Refusal {
         let versions = head.firstValue(of: "tus-version") ?? head.firstValue(of: "tus-resumable")
         let known = versions.map { "tus \($0)" } ?? "no tus"
         return Refusal("the server speaks \(known), and not \(tusVersion)")
