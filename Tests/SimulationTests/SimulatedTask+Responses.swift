@@ -34,7 +34,7 @@ extension SimulatedTask {
 
     func judge(_ answer: SimulatedServer.Answer, _ world: inout TransferSimulation) throws {
         transfer?.answer = answer
-        let intake = machine.received(answer.head, at: Date(timeIntervalSince1970: 1e9), now: world.now)
+        let intake = machine.receivedHead(answer.head, at: Date(timeIntervalSince1970: 1e9), now: world.now)
         triesBeforeTrouble = nil
         try perform(&world)
         if case .abort(let error) = intake { try end(TransferFailure(error), &world) }

@@ -72,7 +72,7 @@ final class SimulatedTask {
             request: TransferRequest(url: url, method: isIdempotent ? .get : .post), kind: .download,
             destination: .file(DownloadDestination(URL(fileURLWithPath: "/file"))),
             acceptableStatusCodes: TaskSpecification.successes, handlers: asksHandler ? .response : [], limits: limits,
-            retryPolicy: policy, hasRecord: false)
+            retryPolicy: policy, hasResumeData: false)
         machine = TransferMachine(rules, origin: Origin(url) ?? .unknown, seed: seed, now: now)
     }
 
@@ -148,7 +148,7 @@ final class SimulatedTask {
         case .publishBackoff: try backOff(&world)
         case .withdrawQuestion: question = nil
         case .leaveGate: triesBeforeTrouble = nil
-        case .noteSuccess: world.noteSuccess()
+        case .refundRetry: world.noteSuccess()
         case .requestRetry:
             let wait = try world.retryWait()
             try handle(wait.map { .retryPostponed($0) } ?? .retryGranted, &world)
@@ -178,7 +178,7 @@ final class SimulatedTask {
         case .discardBody(let error):
             machine.delivered(.failure(error), during: DateInterval(), now: world.now)
             try perform(&world)
-        case .noteTrouble: world.noteTrouble()
+        case .openRetryBudget: world.noteTrouble()
         case .deliverBufferedBody, .renameFile, .releaseBody, .recordMetrics: break
         case .openPartialFile, .sendBodyRange, .sendSegments, .confirmFinishedFile, .verifyDigest, .verifyUploadDigest,
             .reportUploadLocation, .storeCredential, .recordTrust,

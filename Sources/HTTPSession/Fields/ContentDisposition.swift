@@ -59,14 +59,14 @@ package enum ContentDisposition {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
         var bytes: [UInt8] = []
-        var rest = Substring(parts[2]).utf8[...]
-        while let byte = rest.popFirst() {
+        var remaining = Substring(parts[2]).utf8[...]
+        while let byte = remaining.popFirst() {
             guard byte == UInt8(ascii: "%") else {
                 guard Reader.isToken(Unicode.Scalar(byte)), !"*'".utf8.contains(byte) else { return nil }
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap(hexadecimal), let low = rest.popFirst().flatMap(hexadecimal) else {
+            guard let high = remaining.popFirst().flatMap(hexadecimal), let low = remaining.popFirst().flatMap(hexadecimal) else {
                 return nil
             }
             bytes.append(high << 4 | low)

@@ -49,8 +49,8 @@ enum HTTPDate {
         let dayOfEra = shifted - era * 146_097
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let place = (5 * dayOfYear + 2) / 153
-        let month = place < 10 ? place + 3 : place - 9
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
         let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
         func padded(_ number: Int, _ width: Int = 2) -> String {
             let text = String(number)
@@ -58,7 +58,7 @@ enum HTTPDate {
         }
         // 1970 began on a Thursday.
         let weekday = weekdays[(days + 4) - (days + 4).floorDivided(by: 7) * 7]
-        let day = padded(dayOfYear - (153 * place + 2) / 5 + 1)
+        let day = padded(dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
         let time = "\(padded(second / 3_600)):\(padded(second / 60 % 60)):\(padded(second % 60))"
         return "\(weekday), \(day) \(months[month - 1]) \(padded(year, 4)) \(time) GMT"
     }

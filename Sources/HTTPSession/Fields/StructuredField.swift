@@ -14,9 +14,9 @@ struct StructuredField {
 
     private struct Broken: Error {}
 
-    private var rest: Substring.UTF8View
+    private var remaining: Substring.UTF8View
 
-    private init(_ text: String) { rest = text[...].utf8 }
+    private init(_ text: String) { remaining = text[...].utf8 }
 
     /// Parses an item and ignores its parameters; `nil` if the field is invalid.
     static func item(_ text: String) -> Item? {
@@ -33,27 +33,27 @@ struct StructuredField {
         field.skip(" ")
         guard let value = try? body(&field) else { return nil }
         field.skip(" ")
-        return field.rest.isEmpty ? value : nil
+        return field.remaining.isEmpty ? value : nil
     }
 
     // MARK: Structures
 
     private mutating func dictionary() throws(Broken) -> [String: Item] {
         var members: [String: Item] = [:]
-        while !rest.isEmpty {
+        while !remaining.isEmpty {
             let key = try key()
             if take("=") {
-                members[key] = rest.first == StructuredField.byte("(") ? try innerList() : try item()
+                members[key] = remaining.first == StructuredField.byte("(") ? try innerList() : try item()
             } else {
                 members[key] = .boolean(true)
                 try parameters()
             }
             skip(" \t")
-            if rest.isEmpty { return members }
+            if remaining.isEmpty { return members }
             guard take(",") else { throw Broken() }
             skip(" \t")
             // A trailing comma is an error.
-            if rest.isEmpty { throw Broken() }
+            if remaining.isEmpty { throw Broken() }
         }
         return members
     }
@@ -64,7 +64,9 @@ struct StructuredField {
             skip(" ")
             if take(")") { break }
             _ = try item()
-            guard rest.first == StructuredField.byte(" ") || rest.first == StructuredField.byte(")") else { throw Broken() }
+            guard remaining.first == StructuredField.byte(" ") || remaining.first == StructuredField.byte(")") else {
+                throw Broken()
+            }
         }
         try parameters()
         return .other
@@ -85,14 +87,16 @@ struct StructuredField {
     }
 
     private mutating func key() throws(Broken) -> String {
-        guard let first = rest.first, StructuredField.isLower(first) || first == StructuredField.byte("*") else { throw Broken() }
+        guard let first = remaining.first, StructuredField.isLower(first) || first == StructuredField.byte("*") else {
+            throw Broken()
+        }
         return take { StructuredField.isLower($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "_-.*", $0) }
     }
 
     // MARK: Items
 
     private mutating func bareItem() throws(Broken) -> Item {
-        guard let first = rest.first else { throw Broken() }
+        guard let first = remaining.first else { throw Broken() }
         switch Unicode.Scalar(first) {
         case "-", "0"..."9": return try number()
         case "\"": return try string()
@@ -102,7 +106,7 @@ struct StructuredField {
         case ":": return try byteSequence()
         case "?": return try boolean()
         case "@":
-            rest.removeFirst()
+            remaining.removeFirst()
             // A date is an integer number of seconds.
             guard case .integer = try number() else { throw Broken() }
             return .other
@@ -112,24 +116,24 @@ struct StructuredField {
 
     private mutating func number() throws(Broken) -> Item {
         let isNegative = take("-")
-        let whole = take(StructuredField.isDigit)
-        guard !whole.isEmpty else { throw Broken() }
+        let integerPart = take(StructuredField.isDigit)
+        guard !integerPart.isEmpty else { throw Broken() }
         guard take(".") else {
-            guard whole.utf8.count <= 15, let value = Int64(whole) else { throw Broken() }
+            guard integerPart.utf8.count <= 15, let value = Int64(integerPart) else { throw Broken() }
             return .integer(isNegative ? -value : value)
         }
         let fraction = take(StructuredField.isDigit)
-        guard whole.utf8.count <= 12, (1...3).contains(fraction.utf8.count) else { throw Broken() }
+        guard integerPart.utf8.count <= 12, (1...3).contains(fraction.utf8.count) else { throw Broken() }
         return .other
     }
 
     private mutating func string() throws(Broken) -> Item {
         guard take("\"") else { throw Broken() }
-        while let byte = rest.popFirst() {
+        while let byte = remaining.popFirst() {
             switch byte {
             case StructuredField.byte("\""): return .other
             case StructuredField.byte("\\"):
-                guard let escaped = rest.popFirst(), StructuredField.isOne(of: "\"\\", escaped) else { throw Broken() }
+                guard let escaped = remaining.popFirst(), StructuredField.isOne(of: "\"\\", escaped) else { throw Broken() }
             case 0x20...0x7E: break
             default: throw Broken()
             }
@@ -158,19 +162,19 @@ struct StructuredField {
     // MARK: Bytes
 
     private mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard rest.first == StructuredField.byte(character) else { return false }
-        rest.removeFirst()
+        guard remaining.first == StructuredField.byte(character) else { return false }
+        remaining.removeFirst()
         return true
     }
 
     private mutating func take(_ isTaken: (UInt8) -> Bool) -> String {
-        let taken = rest.prefix(while: isTaken)
-        rest = rest[taken.endIndex...]
+        let taken = remaining.prefix(while: isTaken)
+        remaining = remaining[taken.endIndex...]
         return String(Substring(taken))
     }
 
     private mutating func skip(_ characters: StaticString) {
-        rest = rest.drop { StructuredField.isOne(of: characters, $0) }
+        remaining = remaining.drop { StructuredField.isOne(of: characters, $0) }
     }
 
     private static func byte(_ character: Unicode.Scalar) -> UInt8 { UInt8(ascii: character) }

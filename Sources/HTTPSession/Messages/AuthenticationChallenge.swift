@@ -95,52 +95,52 @@ package enum AuthenticateField {
     }
 
     private struct Scanner {
-        private var rest: Substring.UTF8View
+        private var remaining: Substring.UTF8View
 
-        init(_ text: String) { rest = Substring(text).utf8 }
+        init(_ text: String) { remaining = Substring(text).utf8 }
 
         /// Skips spaces and commas. - Returns: whether text remains.
         mutating func skipSeparators() -> Bool {
-            rest = rest.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x2C }
-            return !rest.isEmpty
+            remaining = remaining.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x2C }
+            return !remaining.isEmpty
         }
 
-        mutating func skipSpaces() { rest = rest.drop { $0 == 0x20 || $0 == 0x09 } }
-        mutating func skipOne() { rest = rest.dropFirst() }
+        mutating func skipSpaces() { remaining = remaining.drop { $0 == 0x20 || $0 == 0x09 } }
+        mutating func skipOne() { remaining = remaining.dropFirst() }
 
         mutating func takes(_ character: Character) -> Bool {
-            guard rest.first == character.asciiValue else { return false }
-            rest = rest.dropFirst()
+            guard remaining.first == character.asciiValue else { return false }
+            remaining = remaining.dropFirst()
             return true
         }
 
         mutating func token() -> String? {
-            let word = rest.prefix(while: Scanner.isTokenByte)
+            let word = remaining.prefix(while: Scanner.isTokenByte)
             guard !word.isEmpty else { return nil }
-            rest = rest[word.endIndex...]
+            remaining = remaining[word.endIndex...]
             return String(Substring(word))
         }
 
         /// A single value instead of parameters, such as Negotiate's; `nil` unless the element ends behind it.
         mutating func token68() -> String? {
-            let word = rest.prefix { Scanner.isTokenByte($0) || $0 == 0x2F }
-            let padded = rest[word.endIndex...].prefix { $0 == 0x3D }
-            let after = rest[padded.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
+            let word = remaining.prefix { Scanner.isTokenByte($0) || $0 == 0x2F }
+            let padded = remaining[word.endIndex...].prefix { $0 == 0x3D }
+            let after = remaining[padded.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
             guard !word.isEmpty, after.isEmpty || after.first == 0x2C else { return nil }
-            let text = String(Substring(rest[..<padded.endIndex]))
-            rest = after
+            let text = String(Substring(remaining[..<padded.endIndex]))
+            remaining = after
             return text
         }
 
         mutating func quotedOrToken() -> String {
             guard takes("\"") else { return token() ?? "" }
             var bytes: [UInt8] = []
-            while let byte = rest.first {
-                rest = rest.dropFirst()
+            while let byte = remaining.first {
+                remaining = remaining.dropFirst()
                 if byte == 0x22 { break }
-                if byte == 0x5C, let escaped = rest.first {
+                if byte == 0x5C, let escaped = remaining.first {
                     bytes.append(escaped)
-                    rest = rest.dropFirst()
+                    remaining = remaining.dropFirst()
                 } else {
                     bytes.append(byte)
                 }

@@ -3,7 +3,7 @@ extension HTTPSessionError.Code {
 
     // MARK: The caller
 
-    /// The task was cancelled.
+    /// The task was canceled.
     public static let cancelled = HTTPSessionError.Code("cancelled")
     /// The request cannot be sent as it is: its URL, method, fields or options.
     public static let invalidRequest = HTTPSessionError.Code("invalid-request")

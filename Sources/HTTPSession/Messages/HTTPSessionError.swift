@@ -101,8 +101,8 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
 
     /// One line with the code's name, the reason and the URL.
     public var description: String {
-        let place = context.url.map { " (\(context.method.map { "\($0) " } ?? "")\($0))" } ?? ""
-        return "\(code.rawValue): \(reason)\(place)"
+        let location = context.url.map { " (\(context.method.map { "\($0) " } ?? "")\($0))" } ?? ""
+        return "\(code.rawValue): \(reason)\(location)"
     }
 }
 

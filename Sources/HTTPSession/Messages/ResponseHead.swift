@@ -55,21 +55,21 @@ public struct ResponseHead: Hashable, Sendable {
 
     /// Whether the field is present, whatever its value.
     package func has(_ name: StaticString) -> Bool {
-        var isThere = false
+        var isPresent = false
         forEachValue(of: name) { _ in
-            isThere = true
+            isPresent = true
             return false
         }
-        return isThere
+        return isPresent
     }
 
     /// Calls `body` with each value of the field until it returns `false`.
     private func forEachValue(of name: StaticString, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) {
-        let wanted = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        let nameBytes = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
         bytes.withUnsafeBufferPointer { bytes in
             ResponseHead.forEachLine(bytes) { line in
-                guard ResponseHead.line(line, isOf: wanted) else { return true }
-                return body(UnsafeBufferPointer(rebasing: line[(wanted.count + 1)...]))
+                guard ResponseHead.line(line, isOf: nameBytes) else { return true }
+                return body(UnsafeBufferPointer(rebasing: line[(nameBytes.count + 1)...]))
             }
         }
     }
@@ -77,16 +77,16 @@ public struct ResponseHead: Hashable, Sendable {
     /// The head of the complete representation, if this one (304 or 416) confirms that no byte is missing. It has status 200 and
     /// this one's fields (RFC 9111 section 4.3.4) except those that describe its own content.
     package var completeRepresentation: ResponseHead? {
-        var whole = Array("HTTP/1.1 200 OK\r\n".utf8)
+        var lines = Array("HTTP/1.1 200 OK\r\n".utf8)
         let others = ["content-length", "content-range", "content-type", "content-encoding", "transfer-encoding"]
         bytes.withUnsafeBufferPointer { bytes in
             ResponseHead.forEachLine(bytes) { line in
                 let name = String(decoding: line.prefix { $0 != 0x3A }, as: UTF8.self).lowercased()
-                if !others.contains(name) { whole += Array(line) + [0x0D, 0x0A] }
+                if !others.contains(name) { lines += Array(line) + [0x0D, 0x0A] }
                 return true
             }
         }
-        return ResponseHead(bytes: whole + [0x0D, 0x0A])
+        return ResponseHead(bytes: lines + [0x0D, 0x0A])
     }
 
     /// The length of the body as it is delivered; `nil` if the head does not state it, if there is no body, or if decoding

@@ -15,8 +15,8 @@ public struct TransferProgress: Hashable, Sendable {
     public var fractionCompleted: Double? {
         guard let expectedToReceive else { return nil }
         // The sum is a `Double` because a server may state the largest integer as length.
-        let whole = Double(expectedToReceive) + Double(expectedToSend ?? 0)
-        return whole > 0 ? min(1, (Double(received) + Double(sent)) / whole) : nil
+        let total = Double(expectedToReceive) + Double(expectedToSend ?? 0)
+        return total > 0 ? min(1, (Double(received) + Double(sent)) / total) : nil
     }
 }
 

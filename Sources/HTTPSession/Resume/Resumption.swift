@@ -121,8 +121,8 @@ struct Resumption: Hashable, Sendable {
         // Several parts (multipart/byteranges), and a part without its range, cannot be appended. The total must be known, and
         // the body must have the length of the range.
         guard
-            case .satisfied(received, let last, let partTotal)? = head.firstValue(of: "content-range").flatMap(ContentRange.init),
-            head.firstValue(of: "content-encoding") == nil, let complete = partTotal ?? total, total == nil || complete == total,
+            case .satisfied(received, let last, let rangeTotal)? = head.firstValue(of: "content-range").flatMap(ContentRange.init),
+            head.firstValue(of: "content-encoding") == nil, let complete = rangeTotal ?? total, total == nil || complete == total,
             last < complete, head.bodyLength == nil || head.bodyLength == last - received + 1
         else { return .restart }
         // Digests of two different algorithms cannot be compared.
@@ -132,7 +132,7 @@ struct Resumption: Hashable, Sendable {
         case .validator(.entityTag(let tag)):
             return head.firstValue(of: "etag") == tag ? .append(total: complete) : .restart
         case .validator(.lastModified(let date)):
-            let isSame = head.firstValue(of: "last-modified").map { $0 == date } ?? (partTotal != nil && partTotal == total)
+            let isSame = head.firstValue(of: "last-modified").map { $0 == date } ?? (rangeTotal != nil && rangeTotal == total)
             return isSame ? .append(total: complete) : .restart
         }
     }

@@ -146,7 +146,7 @@ struct ReachabilityGate {
     }
 
     /// The machine has a path again. The probe does not repeat its report about a name that it could not resolve.
-    mutating func pathIsBack(draw: (Int64) -> Int64) -> [Decision] {
+    mutating func pathRestored(draw: (Int64) -> Int64) -> [Decision] {
         var decisions: [Decision] = []
         for (origin, watch) in watches {
             if case .nameUnknown = watch.probeResult { decisions += sendCanary(of: watch.tasks, to: origin, draw) }

@@ -46,7 +46,7 @@ final class ServerWatches {
         return orders
     }
 
-    func pathIsBack(draw: (Int64) -> Int64) -> [ReachabilityGate.Decision] { gate.pathIsBack(draw: draw) }
+    func pathRestored(draw: (Int64) -> Int64) -> [ReachabilityGate.Decision] { gate.pathRestored(draw: draw) }
 
     private func watch(_ origin: Origin, _ endpoint: Endpoint) {
         guard let monitor = try? ServerMonitor(endpoint, settings: settings, on: path) else { return }

@@ -28,7 +28,7 @@ extension SessionLoop {
 
     func pathChanged(_ path: NetworkPath) {
         for run in allRuns { run.send(.networkChanged) }
-        if path.status == .satisfied, let gate { obey(gate.pathIsBack(draw: SessionLoop.draw)) }
+        if path.status == .satisfied, let gate { obey(gate.pathRestored(draw: SessionLoop.draw)) }
     }
 
     /// Routes alone may change many times a second, where a machine learns them from others: they are looked at so often, in nanoseconds.

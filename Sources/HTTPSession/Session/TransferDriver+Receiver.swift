@@ -33,7 +33,7 @@ extension TransferDriver: TransferReceiver {
         loop.answered(task.id, at: machine.origin)
         loop.noteCookies(in: head, isSecure: isTrustedWithCookies)
         loop.outbox.detail(.receivedResponse(task, head))
-        let intake = machine.received(head, at: Date(), now: loop.now)
+        let intake = machine.receivedHead(head, at: Date(), now: loop.now)
         perform()
         loop.wakes(at: machine.deadline)
         return intake

@@ -86,7 +86,7 @@ final class TransferDriver {
         case .withdrawQuestion: withdraw()
         case .leaveGate: leaveGate()
         case .checkAllowedNetworks: if settings.hasNetwork(for: machine.request, to: machine.origin) { send(.networkAllowed) }
-        case .noteSuccess: loop.noteSuccess(of: machine.origin)
+        case .refundRetry: loop.noteSuccess(of: machine.origin)
         case .requestRetry:
             if let wait = loop.retryWait(for: machine.origin) { send(.retryPostponed(wait)) } else { send(.retryGranted) }
         case .publishState: task.become(TransferTask.State(machine.visibleState))
@@ -106,7 +106,7 @@ final class TransferDriver {
         switch command {
         case .openPartialFile(let destination): openPartialFile(destination)
         case .recordMetrics(of: let request): measure(request)
-        case .noteTrouble(let origin): loop.noteTrouble(with: origin)
+        case .openRetryBudget(let origin): loop.noteTrouble(with: origin)
         case .forgetIdentity(let origin): task.identities?.forget(origin)
         case .releaseBody(of: let request): loop.letGo(request)
         case .sendBodyRange(let offset, let count):

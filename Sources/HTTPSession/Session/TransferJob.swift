@@ -50,7 +50,7 @@ final class TransferJob: Sendable {
             session: session, request: task.request, kind: kind, destination: destination,
             acceptableStatusCodes: acceptableStatusCodes,
             handlers: .init(task.handlers, hasSendApproval: departure != nil), limits: limits, retryPolicy: retryPolicy,
-            hasRecord: record != nil)
+            hasResumeData: record != nil)
     }
 
     /// Whether another task of the session can send the same request for the same kind of response.

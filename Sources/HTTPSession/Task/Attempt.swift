@@ -35,9 +35,9 @@ struct Attempt {
     enum Next {
         case redirect(TransferRequest)
         case challenges([AuthenticationChallenge])
-        /// The same request follows, after `delay` nanoseconds.
+        /// The request is repeated after `delay` nanoseconds.
         case retry(delay: Int64)
-        /// The same request follows, for the complete representation instead of the remaining range.
+        /// The request is repeated for the complete representation instead of the remaining range.
         case restart
         /// The first request follows, which redirects to the remaining range.
         case returnToStart
@@ -71,8 +71,8 @@ struct Attempt {
     var next: Next?
     var destination: BodyDestination?
     /// Whether the transfer has ended while a handler was asked.
-    var isComplete = false
-    var isRefused = false
+    var hasTransferEnded = false
+    var isBodyRejected = false
     /// The error that cut off the body of a redirect or challenge. It matters only if that response becomes the result.
     var failure: HTTPSessionError?
     /// A failure about which the gate is asked.

@@ -89,7 +89,7 @@ extension TransferMachine {
     private func knownCredential(for challenge: AuthenticationChallenge) -> Credential? {
         var candidates: [Credential] = []
         if !challenge.protectionSpace.isProxy, let own = request.url.credential { candidates.append(own) }
-        if let kept = rules.session.credentials[challenge.protectionSpace] { candidates.append(kept) }
+        if let stored = rules.session.credentials[challenge.protectionSpace] { candidates.append(stored) }
         return candidates.first { logins.mayTry($0, for: challenge) }
     }
 
@@ -121,7 +121,7 @@ extension TransferMachine {
             // end.
             guard !logins.wasRefused(credential, for: challenge) else { return endWithCurrentResponse() }
             answer(challenge, with: credential)
-        case .cancel: end(with: HTTPSessionError(.authenticationFailed, "authentication was cancelled by its handler"))
+        case .cancel: end(with: HTTPSessionError(.authenticationFailed, "authentication was canceled by its handler"))
         case .rejectProtectionSpace where challenges.count > 1: askAbout(Array(challenges.dropFirst()))
         case .rejectProtectionSpace, .performDefaultHandling: endWithCurrentResponse()
         }
@@ -175,10 +175,10 @@ extension TransferMachine {
     /// certificate for every connection would cause questions without end.
     private static let maximumHandshakeQuestions = 10
 
-    private mutating func mayAskAboutServer(_ what: String, _ underlying: HTTPSessionError?) -> Bool {
+    private mutating func mayAskAboutServer(_ subject: String, _ underlying: HTTPSessionError?) -> Bool {
         handshakeQuestions += 1
         guard handshakeQuestions > TransferMachine.maximumHandshakeQuestions else { return true }
-        let reason = "\(what) \(TransferMachine.maximumHandshakeQuestions) times while its handler was asked"
+        let reason = "\(subject) \(TransferMachine.maximumHandshakeQuestions) times while its handler was asked"
         end(with: HTTPSessionError(.certificateUntrusted, reason, underlying: underlying))
         return false
     }

@@ -84,8 +84,8 @@ extension TransferMachine {
     }
 
     private mutating func moveLogins(to next: TransferRequest) {
-        let place = Origin(next.url)
-        logins.move(to: place, through: place.flatMap { rules.session.proxies.proxy(before: $0) })
+        let nextOrigin = Origin(next.url)
+        logins.move(to: nextOrigin, through: nextOrigin.flatMap { rules.session.proxies.proxy(before: $0) })
     }
 
     /// Whether the redirect's target has brought nothing twice in a row. The first URL may redirect elsewhere by now.

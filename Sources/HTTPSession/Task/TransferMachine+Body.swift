@@ -23,8 +23,8 @@ extension TransferMachine {
         case .streamed: break
         }
         let total = progress.received + Int64(count)
-        if attempt.isPartialContent, let whole = resumption?.total, total > whole {
-            return .refused(HTTPSessionError(.badServerResponse, "the server sent more than the rest"))
+        if attempt.isPartialContent, let completeLength = resumption?.total, total > completeLength {
+            return .refused(HTTPSessionError(.badServerResponse, "the server sent more than the remaining range"))
         }
         // The check also covers a request that asks for no compression: a server may send Transfer-Encoding (RFC 9112 section
         // 6.1) unasked.
@@ -54,7 +54,7 @@ extension TransferMachine {
         case .buffered(var data):
             guard data.count + bytes.count <= Attempt.maximumBufferedLength else {
                 // The rest of this response is not needed; the transaction that follows it is.
-                attempt.isRefused = true
+                attempt.isBodyRejected = true
                 return .abort(HTTPSessionError(.transferFailed, "the body of an intermediate response is too long"))
             }
             attempt.body = .undecided
@@ -66,7 +66,7 @@ extension TransferMachine {
             data.append(contentsOf: bytes.prefix(Attempt.maximumErrorBodyLength - data.count))
             attempt.body = .errorBody(data)
             guard data.count < Attempt.maximumErrorBodyLength else {
-                attempt.isRefused = true
+                attempt.isBodyRejected = true
                 return .abort(unacceptable(data))
             }
             return .taken

@@ -9,7 +9,7 @@ extension TransferMachine {
     /// follows.
     mutating func openPartialFileIfNeeded() -> Bool {
         guard partialFileState != .open, case .file(let destination) = rules.destination,
-            rules.hasRecord || destination.unfinished != .removed
+            rules.hasResumeData || destination.unfinished != .removed
         else { return false }
         guard partialFileState == .unknown else { return true }
         partialFileState = .opening
@@ -23,27 +23,27 @@ extension TransferMachine {
         switch remains {
         case .success(let remains):
             finishedFile = remains.finished
-            if let part = remains.part { adopt(part) }
+            if let partialFile = remains.part { adopt(partialFile) }
         case .failure(let error): return end(with: error)
         }
         startIfReady()
     }
 
     /// Adopts the bytes of a partial file if they may belong to the requested resource. Each response is compared with them.
-    private mutating func adopt(_ part: FileSink.Part) {
+    private mutating func adopt(_ partialFile: FileSink.Part) {
         guard case .file(let destination) = rules.destination else { return }
-        let wanted = destination.expectedDigest
-        if let wanted, let known = part.sidecar.resumption.digest, wanted != known { return }
+        let expected = destination.expectedDigest
+        if let expected, let known = partialFile.sidecar.resumption.digest, expected != known { return }
         // A validator of another resource says nothing about this one. But if the first URL is the same, it may redirect to that
         // resource again.
         guard
-            wanted != nil || part.sidecar.resumption.isSameResource(request.url)
-                || part.sidecar.start == initialRequest.url.withoutUser
+            expected != nil || partialFile.sidecar.resumption.isSameResource(request.url)
+                || partialFile.sidecar.start == initialRequest.url.withoutUser
         else { return }
-        resumption = part.sidecar.resumption
+        resumption = partialFile.sidecar.resumption
         firstResponse = FirstResponse(head: nil, destination: rules.destination)
-        progress.received = part.length
-        progress.expectedToReceive = part.sidecar.resumption.total
+        progress.received = partialFile.length
+        progress.expectedToReceive = partialFile.sidecar.resumption.total
         publishProgress()
     }
 
@@ -93,7 +93,7 @@ extension TransferMachine {
         }
         guard let basis = attempt.rangeBasis, let resumption else {
             guard head.statusCode == 206, isContinuable else { return nil }
-            return .abort(HTTPSessionError(.badServerResponse, "the server sent a part (206) where the whole was asked for"))
+            return .abort(HTTPSessionError(.badServerResponse, "the server sent partial content (206) that was not requested"))
         }
         switch resumption.decide(head, received: progress.received, by: basis) {
         case .append(let total):
@@ -109,7 +109,7 @@ extension TransferMachine {
         case .replace, .keep: return nil
         case .restart:
             self.resumption = nil
-            return restart("the rest is of another version")
+            return restart("the remaining range is of another version")
         case .complete:
             // An earlier process received the first response. The 304 itself was not requested by the user.
             let first = firstResponse.map {
@@ -137,7 +137,7 @@ extension TransferMachine {
     /// Rejects the body and restarts the download with the same request.
     private mutating func restart(_ reason: String) -> Intake {
         attempt.next = .restart
-        attempt.isRefused = true
+        attempt.isBodyRejected = true
         return .abort(HTTPSessionError(.badServerResponse, reason))
     }
 
@@ -168,7 +168,7 @@ extension TransferMachine {
     mutating func requestRemainingRange() {
         let count = progress.received - attempt.receivedBefore
         guard count >= TransferMachine.minimumPartLength else {
-            return failed(with: HTTPSessionError(.connectionLost, "the server sent \(count) bytes of the rest"))
+            return failed(with: HTTPSessionError(.connectionLost, "the server sent \(count) bytes of the remaining range"))
         }
         proceed(with: request)
     }
@@ -206,7 +206,7 @@ extension TransferMachine {
             resumption = nil
             proceedToAddress(of: initialRequest)
         case .success(false):
-            end(with: HTTPSessionError(.digestMismatch, "the file has another digest than it should have"))
+            end(with: HTTPSessionError(.digestMismatch, "the file does not have the expected digest"))
         case .failure(let error): end(with: error)
         }
     }

@@ -77,7 +77,7 @@ extension TransferMachine {
         case checkAllowedNetworks
 
         // MARK: Retries
-        case noteSuccess
+        case refundRetry
         /// The driver answers with ``TransferMachine/Event/retryGranted`` or ``TransferMachine/Event/retryPostponed(_:)``.
         case requestRetry
 
@@ -148,7 +148,7 @@ extension TransferMachine {
         case askGate(hasNoNetwork: Bool)
 
         // MARK: Retries
-        case noteTrouble(Origin)
+        case openRetryBudget(Origin)
 
         // MARK: The owner
         case report(Report)

@@ -19,7 +19,7 @@ extension TransferMachine {
         let error: HTTPSessionError? =
             switch reason {
             case .ended: pendingError
-            case .cancelled: HTTPSessionError(.cancelled, "the task was cancelled")
+            case .cancelled: HTTPSessionError(.cancelled, "the task was canceled")
             case .resourceTimedOut:
                 HTTPSessionError(.timedOut, "not done within \(Duration.nanoseconds(rules.limits.resourceTimeout))")
             case .handlerTimedOut:
@@ -61,14 +61,14 @@ extension TransferMachine {
             error.context.method = error.context.method ?? request.method.rawValue
             error.context.statusCode = error.context.statusCode ?? attempt.head?.statusCode
             // The destination may be found unusable before the first byte or after the last one.
-            if error.code == .cannotMoveFile || hasNoPlace(error) { issue(.report(.fileMoveFailed(error))) }
+            if error.code == .cannotMoveFile || hasUnusableDirectory(error) { issue(.report(.fileMoveFailed(error))) }
             return .failure(error)
         }
     }
 
     /// Whether the file's directory is missing or not writable. A download that wrote elsewhere first would discover that when it
     /// moves the file.
-    private func hasNoPlace(_ error: HTTPSessionError) -> Bool {
+    private func hasUnusableDirectory(_ error: HTTPSessionError) -> Bool {
         error.code == .cannotWriteFile && kind == .download && FileFailure.isOfPlace(error)
     }
 }

@@ -52,7 +52,7 @@ extension TransferMachine {
         effects.append(.abandon)
         noteStalledLookup()
         let limit = Duration.nanoseconds(rules.limits.requestTimeout)
-        attemptStopped(by: HTTPSessionError(.timedOut, "nothing came or went for \(limit)"))
+        attemptStopped(by: HTTPSessionError(.timedOut, "no byte was sent or received for \(limit)"))
     }
 
     /// The delay before the request is repeated, if this response calls for a retry; `nil` if the response is taken.
@@ -86,7 +86,7 @@ extension TransferMachine {
         metrics.retryCount += 1
         metrics.timeBackingOff += .nanoseconds(delay)
         isRepeatRequest = true
-        issue(.noteTrouble(origin))
+        issue(.openRetryBudget(origin))
         issue(.report(.willRetry(error)))
         // Even a delay of zero goes through the backoff state: the retry budget is consulted at its end.
         proceed(with: nextAttempt(), delay: max(1, delay))
@@ -127,5 +127,5 @@ extension TransferMachine {
     }
 
     static let stalledLookupError = HTTPSessionError(
-        .timedOut, "the host's name was looked up for an earlier task, without an answer")
+        .timedOut, "the lookup of the host's name for an earlier task had no answer")
 }

@@ -9,7 +9,7 @@ extension TransferMachine {
     /// `date`: the wall-clock time, to interpret the head's dates.
     ///
     /// - Returns: how to treat the body.
-    mutating func received(_ head: ResponseHead, at date: Date, now: Int64) -> Intake {
+    mutating func receivedHead(_ head: ResponseHead, at date: Date, now: Int64) -> Intake {
         self.now = now
         noteActivity()
         handshakeQuestions = 0
@@ -32,9 +32,9 @@ extension TransferMachine {
         acceptLogins(head)
         if let delay = retryDelay(insteadOf: head) { return bufferBody(until: .retry(delay: delay)) }
         wasReleasedByGate = false
-        if hasPaidRetry, !rules.retryPolicy.statusCodes.contains(head.statusCode) { effects.append(.noteSuccess) }
+        if hasPaidRetry, !rules.retryPolicy.statusCodes.contains(head.statusCode) { effects.append(.refundRetry) }
         hasPaidRetry = false
-        if let intake = takeUploadAnswer(head) ?? takeRemainingRange(head) { return intake }
+        if let intake = takeUploadResponse(head) ?? takeRemainingRange(head) { return intake }
         if head.statusCode >= 400, isIntercepted { return bufferBody(until: .interception) }
         guard rules.handlers.contains(.response) else { return accept(head, .allow) }
         ask(.response(head))
@@ -98,7 +98,7 @@ extension TransferMachine {
             context: .init(statusCode: attempt.head?.statusCode, responseBody: body))
     }
 
-    mutating func received(interim head: ResponseHead) {
+    mutating func receivedInterim(_ head: ResponseHead) {
         noteActivity()
         if upload != nil { takeUploadInterim(head) }
     }
@@ -121,7 +121,7 @@ extension TransferMachine {
         }
         note(facts, of: request)
         effects.append(.reportTransaction)
-        guard let failure, !attempt.isRefused else { return concludeAttempt() }
+        guard let failure, !attempt.isBodyRejected else { return concludeAttempt() }
         if facts.hadSurplus { return failedBySurplus(failure, facts) }
         if askAboutServerIfNeeded(failure) || waitForAllowedNetwork(after: failure.error, hasBegun: true) { return }
         noteRejectedIdentity(failure.error)
@@ -150,7 +150,7 @@ extension TransferMachine {
         case nil:
             switch attempt.body {
             // The response handler has not answered yet.
-            case .undecided: attempt.isComplete = true
+            case .undecided: attempt.hasTransferEnded = true
             case .errorBody(let data): end(with: unacceptable(data))
             case .streamed, .buffered: endWithResponse()
             }
@@ -167,13 +167,13 @@ extension TransferMachine {
     /// Ends the task with the redirect or challenge itself as its response.
     mutating func endWithCurrentResponse() {
         guard let head = attempt.head, case .buffered(let data) = attempt.body else { return }
-        guard !attempt.isRefused else {
+        guard !attempt.isBodyRejected else {
             let reason = "the response to a redirect or a challenge is longer than \(Attempt.maximumBufferedLength) bytes"
             return end(with: HTTPSessionError(.responseTooLarge, reason))
         }
         if let failure = attempt.failure { return end(with: failure) }
         attempt.next = nil
-        attempt.isComplete = true
+        attempt.hasTransferEnded = true
         guard rules.handlers.contains(.response) else { return deliver(head, .allow, data) }
         ask(.response(head))
     }
@@ -189,8 +189,8 @@ extension TransferMachine {
 
     /// The sink has taken the buffered body, or failed.
     mutating func bufferedBodyDelivered(_ error: HTTPSessionError?) {
-        if let error, !attempt.isRefused { return end(with: error) }
-        guard !attempt.isComplete else { return concludeAttempt() }
+        if let error, !attempt.isBodyRejected { return end(with: error) }
+        guard !attempt.hasTransferEnded else { return concludeAttempt() }
         advance(.receiverReady)
         effects.append(.resumeReceiving)
     }

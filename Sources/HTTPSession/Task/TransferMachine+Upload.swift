@@ -14,12 +14,12 @@ extension TransferMachine {
         guard case .retry(let isRequestedByServer) = uploadVerdict else { return nil }
         if let delay = retryDelay(for: head, isRequestedByServer: isRequestedByServer) { return delay }
         let isGood = (200...299).contains(head.statusCode)
-        attempt.uploadVerdict = isGood ? .refuse(.init("the server does not say that the upload is complete")) : .final
+        attempt.uploadVerdict = isGood ? .refuse(.init("the server does not confirm that the upload is complete")) : .final
         return nil
     }
 
     /// Takes the response to an upload's request; `nil` if it is the last one, and therefore the task's response.
-    mutating func takeUploadAnswer(_ head: ResponseHead) -> Intake? {
+    mutating func takeUploadResponse(_ head: ResponseHead) -> Intake? {
         switch attempt.uploadVerdict {
         case nil, .retry: return nil
         case .final:
@@ -59,12 +59,12 @@ extension TransferMachine {
         guard attempt.phase == .verifying else { return }
         guard !isRight else { return advance(.ended) }
         let algorithm = attempt.uploadDigest?.algorithm.rawValue ?? ""
-        let reason = "the server has other bytes than were to be sent: their \(algorithm) differs"
+        let reason = "the server has received other bytes than the upload's: their \(algorithm) differs"
         end(with: HTTPSessionError(.digestMismatch, reason))
     }
 
     private mutating func reportUploadLocation() {
-        if let place = upload?.location { issue(.reportUploadLocation(place)) }
+        if let location = upload?.location { issue(.reportUploadLocation(location)) }
     }
 
     mutating func takeUploadInterim(_ head: ResponseHead) {

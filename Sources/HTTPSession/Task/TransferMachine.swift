@@ -188,7 +188,7 @@ struct TransferMachine: ~Copyable {
         case .joinedOutage(let cause): joinedOutage(cause)
         case .nameResolved: nameResolved()
         case .connected: connected()
-        case .receivedInterim(let head): received(interim: head)
+        case .receivedInterim(let head): receivedInterim(head)
         case .receiverReady: advance(.receiverReady)
         case .bufferedBodyDelivered(let error): bufferedBodyDelivered(error)
         case .requestStopDue: stopRequest()

@@ -32,7 +32,7 @@ package struct TransferQueue: Sendable {
 
         package func hash(into hasher: inout Hasher) { hasher.combine(fingerprint) }
 
-        /// The same host for transfers with connections of their own.
+        /// This host, for transfers with connections of their own.
         package var exclusive: Host { isExclusive ? self : sibling }
         /// The other line to the same host.
         fileprivate var sibling: Host {

@@ -64,7 +64,7 @@ struct TransferRules {
     let limits: TaskMachine.Limits
     let retryPolicy: RetryPolicy
     /// Whether the download continues from resume data.
-    let hasRecord: Bool
+    let hasResumeData: Bool
 }
 
 extension TransferRules.Handlers {

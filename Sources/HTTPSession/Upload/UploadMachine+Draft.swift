@@ -12,7 +12,7 @@ extension UploadMachine {
         switch request {
         case .create(let size):
             count = size
-            if let place = head.firstValue(of: "location"), let refusal = take(location: place, from: url) {
+            if let location = head.firstValue(of: "location"), let refusal = take(location: location, from: url) {
                 return .refuse(refusal)
             }
         case .append(_, let size): count = size
@@ -48,8 +48,10 @@ extension UploadMachine {
     private mutating func draftCreated(_ head: ResponseHead, from url: URL, _ count: Int64, isComplete: Bool?) -> Verdict {
         // A server that does not know the draft does not send its fields.
         if count == length, isComplete == nil { return .final }
-        if let place = head.firstValue(of: "location"), let refusal = take(location: place, from: url) { return .refuse(refusal) }
-        guard location != nil else { return .refuse(Refusal("the server began an upload and did not say where")) }
+        if let location = head.firstValue(of: "location"), let refusal = take(location: location, from: url) {
+            return .refuse(refusal)
+        }
+        guard location != nil else { return .refuse(Refusal("the server created an upload without a location")) }
         return count == length ? resynchronize() : acknowledged(head.structuredInteger(of: "upload-offset"), end: count)
     }
 
@@ -61,10 +63,10 @@ extension UploadMachine {
         default: return retryLater()
         }
         guard let offset = head.structuredInteger(of: "upload-offset") else {
-            return .refuse(Refusal("the server did not say how much of the upload is there"))
+            return .refuse(Refusal("the server did not send the upload's offset"))
         }
-        if let said = head.structuredInteger(of: "upload-length"), said != length {
-            return .refuse(Refusal("the server takes the upload for one of \(said) bytes, not \(length)"))
+        if let serverLength = head.structuredInteger(of: "upload-length"), serverLength != length {
+            return .refuse(Refusal("the server has an upload of \(serverLength) bytes, not \(length)"))
         }
         if let refusal = accept(offset) { return .refuse(refusal) }
         guard isComplete else { return appendRemaining() }
@@ -72,15 +74,15 @@ extension UploadMachine {
     }
 
     private mutating func draftAppended(_ head: ResponseHead, _ start: Int64, _ count: Int64, _ refusal: Refusal?) -> Verdict {
-        let said = head.structuredInteger(of: "upload-offset")
+        let serverOffset = head.structuredInteger(of: "upload-offset")
         switch head.statusCode {
         case 200...299:
             // The server did not confirm the end of the upload, so its offset is requested.
-            return start + count == length ? resynchronize() : acknowledged(said, end: start + count)
+            return start + count == length ? resynchronize() : acknowledged(serverOffset, end: start + count)
         case 404, 410: return isIdempotent ? uploadNotFound() : .final
         case 409:
-            guard let said else { return resynchronize() }
-            if let refusal = accept(said) { return .refuse(refusal) }
+            guard let serverOffset else { return resynchronize() }
+            if let refusal = accept(serverOffset) { return .refuse(refusal) }
             _ = appendRemaining()
             return resynchronize(request)
         case 413:
@@ -107,5 +109,5 @@ extension UploadMachine {
         return Refusal("the server takes uploads of at most \(maximum) bytes, and this one has \(length)", code: .invalidRequest)
     }
 
-    private static let prematureCompletion = Refusal("the server takes the upload for complete, and it is not")
+    private static let prematureCompletion = Refusal("the server reports an incomplete upload as complete")
 }

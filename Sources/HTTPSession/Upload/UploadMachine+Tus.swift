@@ -21,9 +21,9 @@ extension UploadMachine {
             }
         }
         guard case .append(let offset, let count) = request else { return tusOffset(head) }
-        guard let said = head.plainInteger(of: "upload-offset") else { return resynchronize() }
-        guard said == length else { return acknowledged(said, end: offset + count) }
-        return accept(said).map { .refuse($0) } ?? .final
+        guard let serverOffset = head.plainInteger(of: "upload-offset") else { return resynchronize() }
+        guard serverOffset == length else { return acknowledged(serverOffset, end: offset + count) }
+        return accept(serverOffset).map { .refuse($0) } ?? .final
     }
 
     private mutating func tusCreated(_ head: ResponseHead, from url: URL) -> Verdict {
@@ -31,19 +31,19 @@ extension UploadMachine {
         guard head.firstValue(of: "tus-resumable") == UploadMachine.tusVersion else {
             return .refuse(UploadMachine.versionMismatch(head))
         }
-        guard let place = head.firstValue(of: "location"), !place.isEmpty else {
-            return .refuse(Refusal("the server made an upload and did not say where"))
+        guard let location = head.firstValue(of: "location"), !location.isEmpty else {
+            return .refuse(Refusal("the server created an upload without a location"))
         }
-        if let refusal = take(location: place, from: url) { return .refuse(refusal) }
+        if let refusal = take(location: location, from: url) { return .refuse(refusal) }
         return length == 0 ? .final : appendRemaining()
     }
 
     private mutating func tusOffset(_ head: ResponseHead) -> Verdict {
         guard let offset = head.plainInteger(of: "upload-offset") else {
-            return .refuse(Refusal("the server did not say how much of the upload is there"))
+            return .refuse(Refusal("the server did not send the upload's offset"))
         }
         if head.firstValue(of: "upload-length") != nil, head.plainInteger(of: "upload-length") != length {
-            return .refuse(Refusal("the server takes the upload for one of another length"))
+            return .refuse(Refusal("the server has an upload of another length"))
         }
         if let refusal = accept(offset) { return .refuse(refusal) }
         return offset == length ? .final : appendRemaining()

@@ -91,8 +91,8 @@ struct UploadMachine: Hashable, Sendable {
 
     /// Continues an upload that another process has begun; the server's offset decides how. `mayRestart`: whether the upload may
     /// be created again although it may have been complete.
-    mutating func resume(at place: URL, mayRestart: Bool = false) {
-        (location, sent, isCompletionUnknown) = (place, length, !mayRestart)
+    mutating func resume(at newLocation: URL, mayRestart: Bool = false) {
+        (location, sent, isCompletionUnknown) = (newLocation, length, !mayRestart)
         request = .askOffset
     }
 
@@ -170,9 +170,9 @@ struct UploadMachine: Hashable, Sendable {
         return nil
     }
 
-    /// Takes the success of a request that ended at `end`. `said`: the server's offset, if the response has it.
-    mutating func acknowledged(_ said: Int64?, end: Int64) -> Verdict {
-        guard let newOffset = said ?? (end <= sent ? end : nil) else { return resynchronize() }
+    /// Takes the success of a request that ended at `end`. `serverOffset`: the server's offset, if the response has it.
+    mutating func acknowledged(_ serverOffset: Int64?, end: Int64) -> Verdict {
+        guard let newOffset = serverOffset ?? (end <= sent ? end : nil) else { return resynchronize() }
         let former = offset
         if let refusal = accept(newOffset) { return .refuse(refusal) }
         return newOffset > former ? appendRemaining() : resynchronize()
@@ -208,7 +208,7 @@ struct UploadMachine: Hashable, Sendable {
     /// The server no longer knows the upload. An upload that may have been complete is not created again.
     mutating func uploadNotFound() -> Verdict {
         guard !isCompletionUnknown || isIdempotent else {
-            return .refuse(Refusal("the server does not know the upload any more, which may have been complete"))
+            return .refuse(Refusal("the server no longer has the upload, which may have been complete"))
         }
         guard creations < UploadMachine.maximumCreations else { return .final }
         creations += 1
@@ -225,11 +225,13 @@ struct UploadMachine: Hashable, Sendable {
     /// Takes the upload's URL from the server. It has to be one that a redirect could lead to.
     mutating func take(location text: String, from url: URL) -> Refusal? {
         switch RedirectRules.resolve(text, from: url, allowsInsecure: allowsInsecure) {
-        case .success(let place):
-            guard location == nil || location == place else { return Refusal("the server named two places for one upload") }
-            location = place
+        case .success(let newLocation):
+            guard location == nil || location == newLocation else {
+                return Refusal("the server sent two locations for one upload")
+            }
+            location = newLocation
             return nil
-        case .failure(let reason): return Refusal("the upload's place \(reason.text)", code: .redirectRefused)
+        case .failure(let reason): return Refusal("the upload's location \(reason.text)", code: .redirectRefused)
         }
     }
 }

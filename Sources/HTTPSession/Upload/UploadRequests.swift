@@ -94,7 +94,7 @@ extension UploadProtocol {
         if case .none = request.body { return UploadProtocol.refusal("there is no body to upload") }
         switch kind {
         case .tus(let metadata):
-            guard request.method == .post else { return UploadProtocol.refusal("a tus upload is made by POST") }
+            guard request.method == .post else { return UploadProtocol.refusal("a tus upload is created by POST") }
             let isSound = metadata.keys.allSatisfy { key in
                 !key.isEmpty && key.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ",") }
             }

@@ -77,7 +77,7 @@ final class ReachabilityGateTests {
         #expect(gate.join(3, at: try origin()) == nil)
         #expect(try failed(3, hasNoRoute: true)?.layer == .link)
         #expect(
-            gate.pathIsBack { $0 - 1 } == [.release(1, delay: 0)] + following(2, 3))
+            gate.pathRestored { $0 - 1 } == [.release(1, delay: 0)] + following(2, 3))
         // No task waits for the end of a refusal.
         let refused = Cause(.route, .routeProhibited, detail: "prohibit default")
         #expect(try changed(.unreachable, for: refused).first == .release(1, delay: 2_999_999))

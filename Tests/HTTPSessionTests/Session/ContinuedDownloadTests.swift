@@ -67,7 +67,7 @@ import Testing
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
         await log.await("completed")
         #expect(log.names.contains("continued 600000 of 1000000"))
-        #expect(resumptions.told == [600_000, 1_000_000])
+        #expect(resumptions.offsets == [600_000, 1_000_000])
     }
 
     /// What a task answers that had its bytes from one whole response.

@@ -5,8 +5,8 @@ import Testing
 /// The surroundings of a machine: a slot in the queue, a current transfer. An illegal action is a fault of the machine.
 private struct Surroundings {
     var isWaiting = false
-    var isUnderWay = false
-    var isHeld = false
+    var hasTransfer = false
+    var isSuspended = false
     var begun = 0
     var finished = 0
     var faults: [String] = []
@@ -15,32 +15,32 @@ private struct Surroundings {
         if finished > 0 { faults.append("\(action) after the end") }
         switch action {
         case .enqueue:
-            if isWaiting || isUnderWay { faults.append("enqueued twice") }
+            if isWaiting || hasTransfer { faults.append("enqueued twice") }
             isWaiting = true
         case .dequeue:
             if !isWaiting { faults.append("dequeued without waiting") }
             isWaiting = false
         case .begin(let attempt):
-            if isUnderWay { faults.append("begun twice") }
+            if hasTransfer { faults.append("began twice") }
             begun += 1
             if attempt != begun { faults.append("attempt \(attempt) is the \(begun)th") }
-            if !isWaiting { faults.append("begun without waiting") }
-            (isWaiting, isUnderWay, isHeld) = (false, true, false)
+            if !isWaiting { faults.append("began without waiting") }
+            (isWaiting, hasTransfer, isSuspended) = (false, true, false)
         case .suspendTransfer:
-            if !isUnderWay || isHeld { faults.append("held what does not move") }
-            isHeld = true
+            if !hasTransfer || isSuspended { faults.append("suspended without a moving transfer") }
+            isSuspended = true
         case .resumeTransfer:
-            if !isUnderWay || !isHeld { faults.append("let go what is not held") }
-            isHeld = false
+            if !hasTransfer || !isSuspended { faults.append("resumed without a suspended transfer") }
+            isSuspended = false
         case .abortAttempt:
-            if !isUnderWay { faults.append("aborted nothing") }
+            if !hasTransfer { faults.append("aborted nothing") }
         case .failAttemptByTimeout:
-            if !isUnderWay || isHeld { faults.append("timed out without moving") }
+            if !hasTransfer || isSuspended { faults.append("timed out without a moving transfer") }
         case .releaseQueueSlot:
-            if !isUnderWay { faults.append("left without a place") }
-            isUnderWay = false
+            if !hasTransfer { faults.append("released a slot that it does not have") }
+            hasTransfer = false
         case .finish:
-            if isWaiting || isUnderWay { faults.append("finished with a place") }
+            if isWaiting || hasTransfer { faults.append("finished with a slot") }
             finished += 1
         case .reportResumed, .reportSuspended: break
         }
@@ -56,8 +56,8 @@ private struct Surroundings {
         case 10: return .activity
         case 11: return .handlerAsked
         case 12: return .handlerAnswered
-        case 13: return surroundings.isUnderWay && Bool.random(using: &generator) ? .ended : nil
-        case 14...16: return surroundings.isUnderWay ? .attemptEnded(delay: .random(in: 0...40, using: &generator)) : nil
+        case 13: return surroundings.hasTransfer && Bool.random(using: &generator) ? .ended : nil
+        case 14...16: return surroundings.hasTransfer ? .attemptEnded(delay: .random(in: 0...40, using: &generator)) : nil
         case 17: return .receiverFull
         case 18: return .receiverReady
         case 19: return Int.random(in: 0..<10, using: &generator) == 0 ? .cancel : nil

@@ -134,7 +134,7 @@ private final class Transcript {
         #expect(task(.admitted) == [])
     }
 
-    @Test func `cancelling ends a task once in every state`() {
+    @Test func `canceling ends a task once in every state`() {
         var task = Transcript()
         #expect(task(.cancel) == [.finish(.cancelled)])
         #expect(task(.cancel) == [])

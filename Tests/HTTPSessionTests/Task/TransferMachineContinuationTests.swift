@@ -47,7 +47,7 @@ import Testing
     @Test func `206 longer than the remaining range is refused`() throws {
         let task = try interrupted()
         _ = try task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-99999/100000")
-        #expect(task.body(50_001) == "refuse: the server sent more than the rest")
+        #expect(task.body(50_001) == "refuse: the server sent more than the remaining range")
     }
 
     @Test func `206 without a range request is refused`() throws {
@@ -56,7 +56,7 @@ import Testing
         #expect(task.addedLines == ["Accept-Encoding: identity"])
         #expect(
             try task.head(206, "Content-Range: bytes 0-9/10")
-                == "abort: the server sent a part (206) where the whole was asked for")
+                == "abort: the server sent partial content (206) that was not requested")
     }
 
     @Test(arguments: [
@@ -66,7 +66,9 @@ import Testing
     ])
     func `206 of another version or without its range restarts the download`(_ answer: [String]) throws {
         let task = try interrupted()
-        #expect(try task.head(try #require(Int(answer[0])), lines: answer.dropFirst()) == "abort: the rest is of another version")
+        #expect(
+            try task.head(try #require(Int(answer[0])), lines: answer.dropFirst())
+                == "abort: the remaining range is of another version")
         #expect(task.ends(.badServerResponse) == "release slot, waiting, enqueue first")
         task.goesOn()
         #expect(task.addedLines == ["Accept-Encoding: identity"])

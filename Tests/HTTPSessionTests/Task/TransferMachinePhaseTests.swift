@@ -73,7 +73,7 @@ import Testing
         (.backingOff, "end cancelled"),
         (.waitingForNetwork, "leave gate, end cancelled"),
     ])
-    func `a task is cancelled in every phase`(_ phase: Phase, _ effects: String) throws {
+    func `a task is canceled in every phase`(_ phase: Phase, _ effects: String) throws {
         let running = try task(in: phase)
         #expect(running(.cancel) == effects)
         let suspended = try task(in: phase)

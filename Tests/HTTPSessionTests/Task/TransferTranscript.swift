@@ -37,7 +37,7 @@ final class TransferTranscript {
             session: session, request: request, kind: kind, destination: destination ?? .memory(maximumSize: 1 << 20),
             acceptableStatusCodes: kind == .data ? nil : TaskSpecification.successes, handlers: handlers,
             limits: .init(requestTimeout: 60 * second, resourceTimeout: 3_600 * second, handlerTimeout: 30 * second),
-            retryPolicy: policy, hasRecord: false)
+            retryPolicy: policy, hasResumeData: false)
         machine = TransferMachine(
             rules, origin: try #require(Origin(request.url)), upload: upload, seed: 7, now: now)
     }
@@ -77,7 +77,7 @@ final class TransferTranscript {
     func head(_ status: Int, _ fields: String...) throws -> String { try head(status, lines: fields[...]) }
 
     func head(_ status: Int, lines: ArraySlice<String>) throws -> String {
-        let intake = machine.received(try Self.head(status, Array(lines)), at: date, now: now)
+        let intake = machine.receivedHead(try Self.head(status, Array(lines)), at: date, now: now)
         return [Self.text(intake), effects()].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: ", ")
     }
 
@@ -240,7 +240,7 @@ extension TransferMachine.Effect {
         case .checkForReferences: "check references"
         case .reportResumed: "report resumed"
         case .reportSuspended: "report suspended"
-        case .recordResolvedName, .checkRoutes, .reportNotSent, .noteSuccess, .publishBackoff, .publishProgress,
+        case .recordResolvedName, .checkRoutes, .reportNotSent, .refundRetry, .publishBackoff, .publishProgress,
             .reportTransaction,
             .publishState, .startTransfer, .requestRetry, .finishSink, .completeTask, .runCommand:
             nil
@@ -262,7 +262,7 @@ extension TransferMachine.Command {
         case .recordIdentity: "record identity"
         case .forgetIdentity: "forget identity"
         case .report(let news): "report \(news.text)"
-        case .recordMetrics, .noteTrouble, .releaseBody, .sendBodyRange, .sendSegments, .deliverBufferedBody, .verifyDigest,
+        case .recordMetrics, .openRetryBudget, .releaseBody, .sendBodyRange, .sendSegments, .deliverBufferedBody, .verifyDigest,
             .verifyUploadDigest, .askGate, .discardBody:
             nil
         }

@@ -71,11 +71,11 @@ struct DraftMachineTests {
         var upload = try placed()
         try upload.interim(104, version, place)
         try upload.interim(
-            104, version, "Location: /up/2", is: .refuse(.init("the server named two places for one upload")))
+            104, version, "Location: /up/2", is: .refuse(.init("the server sent two locations for one upload")))
         upload = UploadTranscript(.draft)
         try upload.interim(
             104, version, "Location: http://host/up",
-            is: .refuse(.init("the upload's place leads from https to http", code: .redirectRefused)))
+            is: .refuse(.init("the upload's location leads from https to http", code: .redirectRefused)))
     }
 
     @Test func `an interim response counts as progress, as far as bytes were sent`() throws {
@@ -112,15 +112,15 @@ struct DraftMachineTests {
     @Test func `a server that reports completion before the last byte is refused`() throws {
         var upload = try placed()
         upload.lost(sent: 80, then: .askOffset)
-        try upload.refused(204, complete, "Upload-Offset: 60", because: "it is not")
+        try upload.refused(204, complete, "Upload-Offset: 60", because: "incomplete upload")
     }
 
     @Test func `an offset beyond the sent bytes, another length, or none, is refused`() throws {
         for (fields, reason) in [
             ([incomplete, "Upload-Offset: 81"], "only 80 were sent"),
             ([incomplete, "Upload-Offset: 101"], "of an upload of 100"),
-            ([incomplete], "how much"), ([incomplete, "Upload-Offset: 60", "Upload-Length: 90"], "of 90 bytes"),
-            ([incomplete, "Upload-Offset: ?1"], "how much"),
+            ([incomplete], "upload's offset"), ([incomplete, "Upload-Offset: 60", "Upload-Length: 90"], "of 90 bytes"),
+            ([incomplete, "Upload-Offset: ?1"], "upload's offset"),
         ] {
             var upload = try placed()
             upload.lost(sent: 80, then: .askOffset)
@@ -183,7 +183,7 @@ struct DraftMachineTests {
         try upload.answer(413, sent: 60, is: .retry(isRequestedByServer: false), then: nil)
         upload = UploadTranscript(.draft)
         try upload.answer(413, "Upload-Limit: max-append-size=40", is: .next, then: .create(count: 40))
-        try upload.refused(201, incomplete, because: "did not say where")
+        try upload.refused(201, incomplete, because: "without a location")
     }
 
     @Test func `an upload above the server's maximum size is an invalid request`() throws {

@@ -89,7 +89,7 @@ import Testing
         await log.await("completed")
         #expect(log.names.contains("continued 45000"))
         #expect(log.names.contains("continued 900000"))
-        #expect(resumptions.told == (1...20).flatMap { [$0 * 45_000, Self.size] })
+        #expect(resumptions.offsets == (1...20).flatMap { [$0 * 45_000, Self.size] })
         #expect(response.metrics.bytesResumed == (1...20).reduce(0) { $0 + $1 * 45_000 })
     }
 
@@ -359,7 +359,7 @@ import Testing
 
     // MARK: Control
 
-    @Test func `an upload suspended midway continues when resumed, and ends when cancelled`() async throws {
+    @Test func `an upload suspended midway continues when resumed, and ends when canceled`() async throws {
         let gate = try Gate()
         let server = try UploadServer(
             .tus,

@@ -81,7 +81,7 @@ struct TusMachineTests {
     func `an offset that is not a number is ignored`(_ field: String) throws {
         var upload = try made()
         try upload.answer(204, field, is: .next, then: .askOffset)
-        try upload.refused(200, field, because: "how much")
+        try upload.refused(200, field, because: "upload's offset")
     }
 
     @Test func `a different offset is requested at once, and then only as a retry`() throws {
@@ -150,7 +150,7 @@ struct TusMachineTests {
         upload = UploadTranscript(.tus)
         try upload.refused(201, place, because: "speaks no tus")
         upload = UploadTranscript(.tus)
-        try upload.refused(201, version, because: "did not say where")
+        try upload.refused(201, version, because: "without a location")
         upload = try made()
         try upload.refused(412, because: "speaks no tus")
     }

@@ -57,7 +57,7 @@ import Testing
             #expect(try await upload(try field("abcdef", algorithm), body) == nil)
             let error = try await upload(try field("abcdeg", algorithm), body)
             #expect(error?.code == .digestMismatch)
-            #expect(error?.reason == "the server has other bytes than were to be sent: their \(algorithm.rawValue) differs")
+            #expect(error?.reason == "the server has received other bytes than the upload's: their \(algorithm.rawValue) differs")
         }
     }
 
