@@ -26,7 +26,7 @@ enum SessionCommand: Sendable {
     case cookies(CookieWish, @Sendable (Result<[CookieLine], HTTPSessionError>) -> Void)
     indirect case pathChanged(NetworkPath)
     /// The monitor has something to say of the kernel's routes: ``KernelNotices``.
-    case waysChanged
+    case routesChanged
     indirect case serverChanged(Origin, watch: UInt64, ServerUpdate)
     case end
 }

@@ -35,7 +35,7 @@ extension SessionLoop {
     private static let routesInterval: Int64 = 50_000_000
 
     /// Links, addresses, routes or rules are other ones, whatever that means to the path.
-    func waysChanged() {
+    func routesChanged() {
         if !notices.isUrgent, let waysSeenAt, now < waysSeenAt + SessionLoop.routesInterval {
             return judges(at: waysSeenAt + SessionLoop.routesInterval)
         }

@@ -61,7 +61,7 @@ final class SessionLoop {
         gate = settings.path.map { path in
             ServerWatches(path, settings: settings.probes) { mailbox.post(.serverChanged($0, watch: $1, $2)) }
         }
-        settings.path?.followKernel { [weak notices] path in notices?.put(path) { mailbox.post(.waysChanged) } ?? false }
+        settings.path?.followKernel { [weak notices] path in notices?.put(path) { mailbox.post(.routesChanged) } ?? false }
         pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0.path)) }
         mailbox.attach(engine.waker)
     }
@@ -77,7 +77,7 @@ final class SessionLoop {
             case .answered(_, _, let answer): letGo(answer)
             case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .requestStopDue, .delivered, .partialFileOpened,
                 .digestVerified,
-                .uploadDigestVerified, .invalidate, .pathChanged, .waysChanged, .serverChanged, .end:
+                .uploadDigestVerified, .invalidate, .pathChanged, .routesChanged, .serverChanged, .end:
                 break
             }
         }
@@ -136,7 +136,7 @@ final class SessionLoop {
         case .list(let reader): reader(runs.values.map(\.task))
         case .cookies(let wish, let answer): answer(fulfil(wish))
         case .pathChanged(let path): pathChanged(path)
-        case .waysChanged: waysChanged()
+        case .routesChanged: routesChanged()
         case .serverChanged(let origin, let watch, let update): serverChanged(origin, watch: watch, update)
         case .end:
             isInvalidating = true

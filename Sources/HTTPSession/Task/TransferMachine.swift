@@ -8,9 +8,9 @@ internal import Reachability
 ///
 /// | question | file |
 /// |---|---|
-/// | What follows from a response? | `TransferMachine+Response.swift` |
+/// | How does the task proceed after a response? | `TransferMachine+Response.swift` |
 /// | Which bytes of a download are present, and which are requested? | `TransferMachine+Continuation.swift` |
-/// | What follows from a failure? | `TransferMachine+Failure.swift` |
+/// | How does the task proceed after a failure? | `TransferMachine+Failure.swift` |
 /// | When does a task wait for the network? | `TransferMachine+Connectivity.swift` |
 /// | What do handlers and interceptors decide? | `TransferMachine+Answers.swift`, `TransferMachine+Interception.swift` |
 /// | How does a resumable upload continue? | `TransferMachine+Upload.swift` |

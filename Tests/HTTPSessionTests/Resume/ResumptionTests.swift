@@ -150,14 +150,14 @@ struct ResumptionTests {
     }
 
     @Test func `416 may mean that the present bytes are complete`() throws {
-        let whole = try head(416, "ETag: \"a\"", "Content-Range: bytes */400")
+        let completeHead = try head(416, "ETag: \"a\"", "Content-Range: bytes */400")
         let open = try #require(try resumption("ETag: \"a\"", "Transfer-Encoding: chunked"))
-        #expect(open.decide(whole, received: 400) == .complete)
-        #expect(open.decide(whole, received: 401) == .restart)
+        #expect(open.decide(completeHead, received: 400) == .complete)
+        #expect(open.decide(completeHead, received: 401) == .restart)
         #expect(open.decide(try head(416, "Content-Range: bytes */400"), received: 400) == .restart)
         #expect(open.decide(try head(416, "ETag: \"b\"", "Content-Range: bytes */400"), received: 400) == .restart)
         #expect(open.decide(try head(416, "ETag: \"a\""), received: 400) == .restart)
-        #expect(try tagged().decide(whole, received: 400) == .restart)
+        #expect(try tagged().decide(completeHead, received: 400) == .restart)
     }
 
     @Test func `304 completes the download only if it asked whether the bytes are complete`() throws {

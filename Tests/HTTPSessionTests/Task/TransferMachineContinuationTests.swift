@@ -11,12 +11,12 @@ import Testing
     /// A download whose connection was lost after 50,000 of 100,000 bytes, and which has a new connection.
     private func interrupted() throws -> TransferTranscript {
         let task = try TransferTranscript(kind: .download, to: .file(Self.destination))
-        task.starts()
+        task.start()
         #expect(try task.head(200, "ETag: \"1\"", "Content-Length: 100000") == "open sink")
         _ = task.body(50_000)
-        #expect(task.ends(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
-        #expect(task.afterItsWait() == "waiting, enqueue first")
-        task.goesOn()
+        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+        #expect(task.afterDeadline() == "waiting, enqueue first")
+        task.startNextAttempt()
         #expect(task.addedLines == ["Range: bytes=50000-", "If-Range: \"1\"", "Accept-Encoding: identity"])
         return task
     }
@@ -26,7 +26,7 @@ import Testing
         #expect(
             try task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-99999/100000") == "report continued at 50000 of 100000")
         _ = task.body(50_000)
-        #expect(task.ends() == "release slot, report moved, end 200")
+        #expect(task.endTransfer() == "release slot, report moved, end 200")
         #expect(task.progress.received == 100_000)
         #expect(task.metrics.bytesResumed == 50_000)
     }
@@ -35,13 +35,13 @@ import Testing
         let task = try interrupted()
         _ = try task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-79999/100000")
         _ = task.body(30_000)
-        #expect(task.ends() == "release slot, waiting, enqueue first")
-        task.goesOn()
+        #expect(task.endTransfer() == "release slot, waiting, enqueue first")
+        task.startNextAttempt()
         #expect(task.addedLines.first == "Range: bytes=80000-")
         // After a few bytes the task backs off.
         _ = try task.head(206, "ETag: \"1\"", "Content-Range: bytes 80000-80009/100000")
         _ = task.body(10)
-        #expect(task.ends() == "report retry after connection-lost, backingOff, release slot")
+        #expect(task.endTransfer() == "report retry after connection-lost, backingOff, release slot")
     }
 
     @Test func `206 longer than the remaining range is refused`() throws {
@@ -52,7 +52,7 @@ import Testing
 
     @Test func `206 without a range request is refused`() throws {
         let task = try TransferTranscript(kind: .download, to: .file(Self.destination))
-        task.starts()
+        task.start()
         #expect(task.addedLines == ["Accept-Encoding: identity"])
         #expect(
             try task.head(206, "Content-Range: bytes 0-9/10")
@@ -69,8 +69,8 @@ import Testing
         #expect(
             try task.head(try #require(Int(answer[0])), lines: answer.dropFirst())
                 == "abort: the remaining range is of another version")
-        #expect(task.ends(.badServerResponse) == "release slot, waiting, enqueue first")
-        task.goesOn()
+        #expect(task.endTransfer(.badServerResponse) == "release slot, waiting, enqueue first")
+        task.startNextAttempt()
         #expect(task.addedLines == ["Accept-Encoding: identity"])
     }
 
@@ -79,92 +79,92 @@ import Testing
         #expect(try task.head(200, "ETag: \"2\"", "Content-Length: 70000") == "open sink")
         #expect(task.progress.received == 0)
         _ = task.body(70_000)
-        #expect(task.ends() == "release slot, report moved, end 200")
+        #expect(task.endTransfer() == "release slot, report moved, end 200")
     }
 
     @Test func `416 behind the last byte completes the download`() throws {
         let task = try TransferTranscript(kind: .download, to: .file(Self.destination))
-        task.starts()
+        task.start()
         // The length is unknown before the end of the body, which does not arrive.
         #expect(try task.head(200, "ETag: \"1\"") == "open sink")
         _ = task.body(50_000)
-        _ = task.ends(.connectionLost)
-        _ = task.afterItsWait()
-        task.goesOn()
+        _ = task.endTransfer(.connectionLost)
+        _ = task.afterDeadline()
+        task.startNextAttempt()
         #expect(task.addedLines.first == "Range: bytes=50000-")
         #expect(try task.head(416, "ETag: \"1\"", "Content-Range: bytes */50000") == "")
-        #expect(task.ends() == "release slot, report moved, end 200")
+        #expect(task.endTransfer() == "release slot, report moved, end 200")
     }
 
     @Test func `304 behind the last byte completes the download`() throws {
         let task = try TransferTranscript(kind: .download, to: .file(Self.destination))
-        task.starts()
+        task.start()
         _ = try task.head(200, "ETag: \"1\"", "Content-Length: 50000")
         _ = task.body(50_000)
-        _ = task.ends(.connectionLost)
-        _ = task.afterItsWait()
-        task.goesOn()
+        _ = task.endTransfer(.connectionLost)
+        _ = task.afterDeadline()
+        task.startNextAttempt()
         #expect(task.addedLines.first == "If-None-Match: \"1\"")
         #expect(try task.head(304, "ETag: \"1\"") == "")
-        #expect(task.ends() == "release slot, report moved, end 200")
+        #expect(task.endTransfer() == "release slot, report moved, end 200")
     }
 
     @Test func `an error response keeps the partial file`() throws {
         let task = try interrupted()
         #expect(try task.head(503) == "")
-        #expect(task.ends() == "report retry after unacceptable-status, backingOff, release slot")
-        _ = task.afterItsWait()
-        task.goesOn()
+        #expect(task.endTransfer() == "report retry after unacceptable-status, backingOff, release slot")
+        _ = task.afterDeadline()
+        task.startNextAttempt()
         #expect(task.addedLines.first == "Range: bytes=50000-")
         #expect(try task.head(404) == "")
-        #expect(task.ends() == "release slot, end unacceptable-status")
+        #expect(task.endTransfer() == "release slot, end unacceptable-status")
     }
 
     @Test(arguments: [401, 403, 404, 410]) func `an expired redirect target returns to the first URL`(
         _ status: Int
     ) throws {
         let task = try TransferTranscript(.get, "https://host/first", kind: .download, to: .file(Self.destination))
-        task.starts()
+        task.start()
         _ = try task.head(302, "Location: /signed")
-        _ = task.ends()
-        task.goesOn()
+        _ = task.endTransfer()
+        task.startNextAttempt()
         _ = try task.head(200, "ETag: \"1\"", "Content-Length: 100000")
         _ = task.body(50_000)
-        _ = task.ends(.connectionLost)
-        _ = task.afterItsWait()
+        _ = task.endTransfer(.connectionLost)
+        _ = task.afterDeadline()
         #expect(task.request == "GET https://host/signed")
-        task.goesOn()
+        task.startNextAttempt()
         #expect(try task.head(status) == "")
-        #expect(task.ends() == "release slot, waiting, enqueue first")
+        #expect(task.endTransfer() == "release slot, waiting, enqueue first")
         #expect(task.request == "GET https://host/first")
         // This happens once: the next redirect target's response counts.
-        task.goesOn()
+        task.startNextAttempt()
         _ = try task.head(302, "Location: /signed")
-        _ = task.ends()
-        task.goesOn()
+        _ = task.endTransfer()
+        task.startNextAttempt()
         #expect(try task.head(status) == "")
-        #expect(task.ends() == "release slot, end unacceptable-status")
+        #expect(task.endTransfer() == "release slot, end unacceptable-status")
     }
 
     @Test func `a digest mismatch restarts the download once`() throws {
         let digest = try #require(ContentDigest(sha256: String(repeating: "0", count: 64)))
         let place = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), expectedDigest: digest)
         let task = try TransferTranscript(kind: .download, to: .file(place))
-        task.starts()
+        task.start()
         _ = try task.head(200, "ETag: \"1\"", "Content-Length: 100000")
         _ = task.body(50_000)
-        _ = task.ends(.connectionLost)
-        _ = task.afterItsWait()
-        task.goesOn()
+        _ = task.endTransfer(.connectionLost)
+        _ = task.afterDeadline()
+        task.startNextAttempt()
         _ = try task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-99999/100000")
         _ = task.body(50_000)
-        task.isWhole = false
-        #expect(task.ends() == "verify, release slot, waiting, enqueue first")
-        task.goesOn()
+        task.digestMatches = false
+        #expect(task.endTransfer() == "verify, release slot, waiting, enqueue first")
+        task.startNextAttempt()
         #expect(task.addedLines == ["Accept-Encoding: identity"])
         #expect(try task.head(200, "Content-Length: 1") == "open sink")
         _ = task.body(1)
-        #expect(task.ends() == "verify, release slot, end digest-mismatch")
+        #expect(task.endTransfer() == "verify, release slot, end digest-mismatch")
     }
 
     @Test func `the partial file of an earlier download is opened first`() throws {

@@ -13,74 +13,75 @@ import Testing
 
     @Test func `a lost connection is retried as often as the policy allows`() throws {
         let task = try TransferTranscript(policy: RetryPolicy(maximumRetries: 2))
-        task.starts()
+        task.start()
         for _ in 0..<2 {
-            #expect(task.ends(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
-            #expect(task.afterItsWait() == "waiting, enqueue first")
-            task.goesOn()
+            #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+            #expect(task.afterDeadline() == "waiting, enqueue first")
+            task.startNextAttempt()
         }
-        #expect(task.ends(.connectionLost) == "release slot, end connection-lost")
+        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
     }
 
     @Test func `a POST is retried only if none of it was sent`() throws {
         let sent = try TransferTranscript(.post)
-        sent.starts()
-        #expect(sent.ends(.connectionLost) == "release slot, end connection-lost")
+        sent.start()
+        #expect(sent.endTransfer(.connectionLost) == "release slot, end connection-lost")
         let unsent = try TransferTranscript(.post)
         _ = unsent(.resume)
         _ = unsent(.admitted)
-        #expect(unsent.ends(.cannotConnectToHost) == "report retry after cannot-connect-to-host, backingOff, release slot")
+        #expect(unsent.endTransfer(.cannotConnectToHost) == "report retry after cannot-connect-to-host, backingOff, release slot")
         let key = try #require(HTTPField.Name("Idempotency-Key"))
         let vouched = try TransferTranscript(.post, fields: [key: "1"])
-        vouched.starts()
-        #expect(vouched.ends(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+        vouched.start()
+        #expect(vouched.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
     }
 
     @Test func `a dead reused connection is replaced at once and not counted as a retry`() throws {
         let task = try TransferTranscript(policy: .never)
-        task.starts()
+        task.start()
         #expect(
-            task.ends(.connectionLost) { $0.wasResent = true }
+            task.endTransfer(.connectionLost) { $0.wasResent = true }
                 == "report retry after connection-lost, release slot, waiting, enqueue first")
         #expect(task.needsFreshConnection)
-        task.goesOn()
+        task.startNextAttempt()
         // This happens once.
-        #expect(task.ends(.connectionLost) { $0.wasResent = true } == "release slot, end connection-lost")
+        #expect(task.endTransfer(.connectionLost) { $0.wasResent = true } == "release slot, end connection-lost")
     }
 
     @Test func `a response that may belong to no request is not used`() throws {
         let task = try TransferTranscript()
-        task.starts()
+        task.start()
         _ = try task.head(302, "Location: /next")
         #expect(
-            task.ends(.connectionLost) { $0.hadSurplus = true }
+            task.endTransfer(.connectionLost) { $0.hadSurplus = true }
                 == "report retry after connection-lost, release slot, waiting, enqueue first")
         #expect(task.request == "GET https://host/file")
     }
 
     @Test func `a request suspended before sending, or without a fit connection, was not sent and counts no retry`() throws {
         let task = try TransferTranscript(policy: .never)
-        task.starts()
-        #expect(task.ends(.transferFailed) { $0.wasSuspendedBeforeSending = true } == "release slot, waiting, enqueue first")
-        task.goesOn()
-        #expect(task.ends(.transferFailed) { $0.hadUnfitConnection = true } == "release slot, waiting, enqueue first")
+        task.start()
+        #expect(
+            task.endTransfer(.transferFailed) { $0.wasSuspendedBeforeSending = true } == "release slot, waiting, enqueue first")
+        task.startNextAttempt()
+        #expect(task.endTransfer(.transferFailed) { $0.hadUnfitConnection = true } == "release slot, waiting, enqueue first")
         #expect(task.metrics.retryCount == 0)
     }
 
     @Test func `a stream whose reader has received bytes does not restart`() throws {
         let task = try TransferTranscript(kind: .stream)
-        task.starts()
+        task.start()
         _ = try task.head(200)
         _ = task.body(10)
-        #expect(task.ends(.connectionLost) == "release slot, end connection-lost")
+        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
     }
 
     @Test func `the host's budget may postpone a retry`() throws {
         let task = try TransferTranscript()
-        task.starts()
-        _ = task.ends(.connectionLost)
+        task.start()
+        _ = task.endTransfer(.connectionLost)
         task.retryWait = 5 * second
-        #expect(task.afterItsWait() == "retry postponed")
+        #expect(task.afterDeadline() == "retry postponed")
         task.retryWait = nil
         #expect(task.after(4.9) == "")
         #expect(task.after(0.2) == "waiting, enqueue first")
@@ -90,14 +91,14 @@ import Testing
 
     @Test func `the request timeout fails an attempt without activity`() throws {
         let task = try TransferTranscript(policy: .never)
-        task.starts()
+        task.start()
         #expect(task.after(59) == "")
         #expect(task.after(1) == "abandon, release slot, end timed-out")
     }
 
     @Test func `metrics of an abandoned attempt belong to its own request`() throws {
         let task = try TransferTranscript()
-        task.starts()
+        task.start()
         _ = try task.head(302, "Location: https://other/")
         #expect(task.after(60) == "abandon, report redirected by 302, release slot, waiting, enqueue first")
         #expect(task.request == "GET https://other/")
@@ -106,7 +107,7 @@ import Testing
 
     @Test func `bytes postpone the request timeout, and a full receiver stops it`() throws {
         let task = try TransferTranscript(policy: .never)
-        task.starts()
+        task.start()
         _ = try task.head(200)
         _ = task.after(59)
         _ = task.body(1)
@@ -131,17 +132,17 @@ import Testing
         _ = waiting(.resume)
         #expect(waiting.after(3_600) == "dequeue, suspended, end timed-out")
         let running = try TransferTranscript()
-        running.starts()
+        running.start()
         #expect(running.after(3_600) == "abandon, release slot, end timed-out")
         let backingOff = try TransferTranscript(policy: RetryPolicy(baseDelay: .seconds(90), maximumDelay: .seconds(90)))
-        backingOff.starts()
-        _ = backingOff.ends(.connectionLost)
+        backingOff.start()
+        _ = backingOff.endTransfer(.connectionLost)
         #expect(backingOff.after(3_600) == "end timed-out")
     }
 
     @Test func `a handler has a timeout of its own`() throws {
         let task = try TransferTranscript(handlers: .response)
-        task.starts()
+        task.start()
         _ = try task.head(200)
         #expect(task.after(29) == "")
         #expect(task.after(1) == "abandon, release slot, withdraw question, end handler-timed-out")
@@ -152,36 +153,36 @@ import Testing
     @Test func `an outage explains a failure: the task waits for connectivity and counts no retry`() throws {
         let task = try TransferTranscript(policy: RetryPolicy(maximumRetries: 1), waits: true)
         task.gate = .missing(cause)
-        task.starts()
+        task.start()
         #expect(
-            task.ends(.connectionLost) == "waitingForConnectivity, report waiting: not-connected, release slot")
+            task.endTransfer(.connectionLost) == "waitingForConnectivity, report waiting: not-connected, release slot")
         #expect(task.state == .waitingForConnectivity)
         #expect(task.after(300) == "")
         #expect(task(.networkRestored(delay: 0)) == "waiting, enqueue first")
         #expect(task.metrics.timeWaitingForConnectivity == .seconds(300))
         #expect(task.metrics.retryCount == 0)
         // A failure directly after the release counts.
-        task.goesOn()
-        #expect(task.ends(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+        task.startNextAttempt()
+        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
     }
 
     @Test func `retries that failed before the cause was known do not count`() throws {
         let task = try TransferTranscript(policy: RetryPolicy(maximumRetries: 1), waits: true)
         task.gate = .unknown
-        task.starts()
-        #expect(task.ends(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+        task.start()
+        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
         #expect(task(.networkLost(cause)) == "waitingForConnectivity, report waiting: not-connected")
         #expect(task(.networkRestored(delay: second)) == "backingOff")
         #expect(task.after(1.1) == "waiting, enqueue first")
-        task.goesOn()
-        #expect(task.ends(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+        task.startNextAttempt()
+        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
     }
 
     @Test func `a task that does not wait for connectivity fails without a network`() throws {
         let task = try TransferTranscript(policy: .never)
         task.gate = .missing(cause)
-        task.starts()
-        #expect(task.ends(.connectionLost) == "release slot, end connection-lost")
+        task.start()
+        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
     }
 
     @Test func `a task waits for a network that its request may use`() throws {
@@ -203,7 +204,7 @@ import Testing
 
     @Test func `a changed route moves a repeatable request, and counts no retry before a connection exists`() throws {
         let connected = try TransferTranscript()
-        connected.starts()
+        connected.start()
         #expect(
             connected(.connectionSuspect("another way"))
                 == "abandon silently, report retry after connection-lost, backingOff, release slot")
@@ -215,7 +216,7 @@ import Testing
                 == "abandon silently, release slot, lookup continues, waiting, enqueue first")
         // A request that may have been executed stays on its connection.
         let post = try TransferTranscript(.post)
-        post.starts()
+        post.start()
         #expect(post(.connectionSuspect("another way")) == "")
         #expect(post(.connectionDead("gone", cause: cause)) == "abandon silently, release slot, end connection-lost")
     }
@@ -225,7 +226,7 @@ import Testing
         _ = task(.resume)
         _ = task(.admitted)
         #expect(
-            task.ends(.cannotFindHost, lacking: cause) == "release slot, end not-connected")
+            task.endTransfer(.cannotFindHost, lacking: cause) == "release slot, end not-connected")
         guard case .failure(let error) = task.result else {
             Issue.record("no error")
             return

@@ -15,10 +15,10 @@ import Testing
     }
 
     private func task(in phase: Phase) throws -> TransferTranscript {
-        let kept = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), unfinished: .kept)
+        let destination = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), unfinished: .kept)
         let handlers: TransferRules.Handlers = phase == .adapting ? .interceptors : phase == .asking ? .response : []
         let task = try TransferTranscript(
-            kind: phase == .opening ? .download : .data, to: phase == .opening ? .file(kept) : nil, handlers: handlers,
+            kind: phase == .opening ? .download : .data, to: phase == .opening ? .file(destination) : nil, handlers: handlers,
             waits: phase == .waitingForNetwork)
         if phase == .new { return task }
         _ = task(.resume)
@@ -30,10 +30,10 @@ import Testing
         _ = task(.connected)
         switch phase {
         case .receiving, .asking: _ = try task.head(200)
-        case .backingOff: _ = task.ends(.connectionLost)
+        case .backingOff: _ = task.endTransfer(.connectionLost)
         case .waitingForNetwork:
             task.gate = .missing(Cause(.link, .noCarrier, detail: "no carrier"))
-            _ = task.ends(.connectionLost)
+            _ = task.endTransfer(.connectionLost)
         default: break
         }
         return task
@@ -104,7 +104,7 @@ import Testing
         let task = try task(in: .receiving)
         _ = task(.suspend)
         #expect(
-            task.ends(.connectionLost) == "report retry after connection-lost, suspended, release slot, suspended")
+            task.endTransfer(.connectionLost) == "report retry after connection-lost, suspended, release slot, suspended")
         #expect(task.state == .suspended)
         #expect(task.after(60) == "")
         #expect(task(.resume) == "backingOff, report resumed")

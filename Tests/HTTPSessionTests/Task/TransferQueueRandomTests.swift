@@ -24,14 +24,14 @@ private struct Model {
 
     func mayStart(_ task: Task, _ now: Int64) -> Bool {
         let running = running.filter { $0.host.name == task.host.name }
-        let alone = running.count { $0.host.isExclusive }
-        let together = running.count - alone
+        let exclusive = running.count { $0.host.isExclusive }
+        let shared = running.count - exclusive
         guard self.running.count < limits.total else { return false }
         if multiplexed.contains(task.host) {
-            guard together < limits.perMultiplexedHost else { return false }
+            guard shared < limits.perMultiplexedHost else { return false }
         } else {
             let areMultiplexed = multiplexed.contains { $0.name == task.host.name }
-            guard alone + (areMultiplexed ? min(1, together) : together) < limits.perHost else { return false }
+            guard exclusive + (areMultiplexed ? min(1, shared) : shared) < limits.perHost else { return false }
         }
         guard needsLookup(task.host, now) else { return true }
         return !running.contains { $0.host == task.host && $0.isLookingUp }

@@ -16,7 +16,7 @@ final class TransferTranscript {
     var gate: TransferMachine.GateAnswer?
     /// The wait until the budget grants a retry; `nil` if it grants it at once.
     var retryWait: Int64?
-    var isWhole = true
+    var digestMatches = true
     private(set) var result: Result<TransferResponse, HTTPSessionError>?
     /// The field lines that the last attempt adds for a download.
     private(set) var addedLines: [String] = []
@@ -56,11 +56,11 @@ final class TransferTranscript {
 
     /// Starts the task, admits it, and connects its attempt.
     @discardableResult
-    func starts() -> String { [self(.resume), self(.admitted), self(.connected)].joined(separator: "; ") }
+    func start() -> String { [self(.resume), self(.admitted), self(.connected)].joined(separator: "; ") }
 
     /// Admits a queued task and connects its next attempt.
     @discardableResult
-    func goesOn() -> String { [self(.admitted), self(.connected)].joined(separator: "; ") }
+    func startNextAttempt() -> String { [self(.admitted), self(.connected)].joined(separator: "; ") }
 
     /// Lets so many seconds pass.
     func after(_ seconds: Double) -> String {
@@ -69,7 +69,7 @@ final class TransferTranscript {
     }
 
     /// Lets the time until the machine's deadline pass.
-    func afterItsWait() -> String {
+    func afterDeadline() -> String {
         now = max(now, machine.deadline ?? now)
         return self(.deadlineReached)
     }
@@ -96,7 +96,7 @@ final class TransferTranscript {
     }
 
     /// Sends so many bytes of the request's body.
-    func sends(_ count: Int) {
+    func send(_ count: Int) {
         machine.bodyProvided(count, now: now)
         _ = effects()
     }
@@ -105,7 +105,7 @@ final class TransferTranscript {
     func receiverIsFull() { machine.receiverBecameFull() }
 
     /// Ends the transfer. `code`: why it has no complete response.
-    func ends(
+    func endTransfer(
         _ code: HTTPSessionError.Code? = nil, authorities: [String]? = nil, lacking cause: Cause? = nil,
         _ change: (inout TransferFacts) -> Void = { _ in }
     ) -> String {
@@ -121,12 +121,12 @@ final class TransferTranscript {
     }
 
     /// Answers the latest question to a handler.
-    func answers(_ answer: HandlerAnswer) -> String { self(.handlerAnswered(question: machine.question, answer)) }
+    func answer(_ answer: HandlerAnswer) -> String { self(.handlerAnswered(question: machine.question, answer)) }
 
     // MARK: What is to be seen
 
     var request: String { "\(machine.request.method.rawValue) \(machine.request.url.absoluteString)" }
-    var present: TransferRequest { machine.request }
+    var currentRequest: TransferRequest { machine.request }
     var state: TaskMachine.State { machine.taskMachine.state }
     var progress: TransferProgress { machine.progress }
     var metrics: TransferMetrics { machine.metrics }
@@ -194,10 +194,10 @@ final class TransferTranscript {
             machine.handle(.gateAnswered(gate ?? .unavailable), now: now)
             return nil
         case .verifyDigest:
-            machine.handle(.digestVerified(.success(isWhole)), now: now)
+            machine.handle(.digestVerified(.success(digestMatches)), now: now)
             return "verify"
         case .verifyUploadDigest:
-            machine.handle(.uploadDigestVerified(isWhole), now: now)
+            machine.handle(.uploadDigestVerified(digestMatches), now: now)
             return "verify upload"
         case .deliverBufferedBody(let data):
             machine.handle(.bufferedBodyDelivered(nil), now: now)

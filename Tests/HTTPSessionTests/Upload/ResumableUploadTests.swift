@@ -34,7 +34,9 @@ import Testing
 
     private func methods(_ server: UploadServer) -> String { server.requests.map(\.method).joined(separator: " ") }
 
-    private func expectWhole(_ server: UploadServer, at index: Int = 0, location: SourceLocation = #_sourceLocation) throws {
+    private func expectCompleteUpload(_ server: UploadServer, at index: Int = 0, location: SourceLocation = #_sourceLocation)
+        throws
+    {
         let upload = try #require(server.uploads.dropFirst(index).first, sourceLocation: location)
         #expect(Data(upload.bytes) == pattern(Self.size), sourceLocation: location)
     }
@@ -43,10 +45,10 @@ import Testing
     private static func faults(_ faults: [UploadServer.Fault?], of method: String = "PATCH")
         -> @Sendable (UploadServer.Turn) -> UploadServer.Fault?
     {
-        let rest = Locked(faults)
+        let remaining = Locked(faults)
         return { turn in
             guard turn.request.method == method else { return nil }
-            return rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+            return remaining.withLock { $0.isEmpty ? nil : $0.removeFirst() }
         }
     }
 
@@ -65,7 +67,7 @@ import Testing
         #expect(task.currentProgress.sent == Self.size)
         #expect(task.currentProgress.expectedToSend == Self.size)
         #expect(response.metrics.bytesResumed == 0)
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
     @Test(arguments: [UploadProtocol.tus, .draft]) func `an upload cut twenty times sends hardly any bytes twice`(
@@ -82,7 +84,7 @@ import Testing
         if kind == .draft { await log.await("interim 104") }
         gate.open()
         let response = try await task.value
-        try expectWhole(server)
+        try expectCompleteUpload(server)
         #expect(response.metrics.retryCount == 20)
         #expect(server.bodyBytes <= Self.size * 115 / 100)
         #expect(server.requests.count { $0.method == "HEAD" } == 20)
@@ -108,7 +110,7 @@ import Testing
                 kind == .tus ? .tus : .draft,
                 fault: Self.faults([.cut(afterBodyBytes: 300_000), .cut(afterBodyBytes: 99_999), .cut(afterBodyBytes: 0)]))
             _ = try await session().upload(request(server, body), resumably: kind).value
-            try expectWhole(server)
+            try expectCompleteUpload(server)
         }
         var form = MultipartForm()
         try form.appendPart(fileURL: folder.url("body"), name: "file")
@@ -137,7 +139,7 @@ import Testing
         let response = try await session(nil).upload(request(server), resumably: .tus).value
         #expect(methods(server) == "POST POST PATCH HEAD HEAD PATCH HEAD PATCH HEAD PATCH")
         #expect(response.metrics.retryCount == 5)
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
     @Test func `a Retry-After beyond the policy's limit ends the upload`() async throws {
@@ -156,7 +158,7 @@ import Testing
             #expect(try await task.value.statusCode == (kind == .tus ? 200 : 204))
             #expect(methods(server) == (kind == .tus ? "POST PATCH HEAD" : "POST HEAD"))
             #expect(task.currentProgress.sent == Self.size)
-            try expectWhole(server)
+            try expectCompleteUpload(server)
         }
     }
 
@@ -165,7 +167,7 @@ import Testing
         _ = try await session().upload(request(server), resumably: .tus).value
         #expect(methods(server) == "POST PATCH HEAD PATCH HEAD PATCH POST PATCH")
         #expect(server.uploads.count == 1)
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
     @Test func `a server whose offset exceeds the sent bytes, or never advances, fails the upload`() async throws {
@@ -224,7 +226,7 @@ import Testing
         #expect(server.requests.map(\.method) == ["POST"])
         #expect(server.requests[0]["upload-complete"] == "?1")
         #expect(server.requests[0]["upload-draft-interop-version"] == "8")
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
     @Test func `a server without the draft receives a plain upload`() async throws {
@@ -246,7 +248,7 @@ import Testing
         var put = request(server)
         put.method = .put
         _ = try await session().upload(put, resumably: .draft).value
-        try expectWhole(server, at: 1)
+        try expectCompleteUpload(server, at: 1)
     }
 
     @Test func `an upload limit of a part's size is respected`() async throws {
@@ -281,7 +283,7 @@ import Testing
         _ = try await session().upload(request(server), resumably: .draft).value
         // All bytes had arrived when the server failed.
         #expect(methods(server) == "POST HEAD PATCH PATCH HEAD")
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
     // MARK: What is refused
@@ -340,7 +342,7 @@ import Testing
         let response = try await session().upload(request(server), resumably: .tus).value
         #expect(methods(server) == "POST POST PATCH HEAD PATCH PATCH")
         #expect(response.metrics.redirectCount == 2)
-        try expectWhole(server)
+        try expectCompleteUpload(server)
         let other = try UploadServer(.tus) { _ in .refuse(.redirect(303, to: "/uploads")) }
         let error = await failure(try session().upload(request(other), resumably: .tus))
         #expect(error?.context.statusCode == 303)
@@ -354,7 +356,7 @@ import Testing
         }
         let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "me", password: "secret")) })
         _ = try await session().upload(request(server), resumably: .tus, handlers: handlers).value
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
     // MARK: Control
@@ -372,7 +374,7 @@ import Testing
         task.resume()
         gate.open()
         _ = try await task.value
-        try expectWhole(server)
+        try expectCompleteUpload(server)
         let second = session.upload(request(server), resumably: .tus, startsNow: false)
         second.resume()
         try await server.awaitBodyBytes(1_100_000)
