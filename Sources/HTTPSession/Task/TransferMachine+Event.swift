@@ -76,7 +76,7 @@ final class TransferFailure: Sendable {
     let challenge: ServerTrustChallenge?
     /// The acceptable authorities of a server that requests a client certificate, if none is chosen yet.
     let authorities: [String]?
-    /// Whether the peer refused the handshake with a TLS alert or this side refused the peer's certificate.
+    /// Whether the TLS handshake ended with an alert of either side, and not because the connection was lost.
     let isHandshakeRefusal: Bool
     /// The missing path, if this machine has no path and no route to the addresses of the attempt.
     let missingPath: MissingPath?
