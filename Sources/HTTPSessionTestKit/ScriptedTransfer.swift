@@ -41,10 +41,10 @@ final class ScriptedTransfer: Transfer {
 
     // MARK: Transfer
 
-    let isRaised = false
+    let isUpgraded = false
     let usesHTTP2: Bool? = false
     let ends: (local: String, remote: String)? = nil
-    let tries: [TransferWays.Try] = []
+    let connectAttempts: [RouteTracker.ConnectAttempt] = []
     var receivedBodyBytes: Int64 { bodyBytes }
     var waitsForOthers: Bool { delivery.gate.map { !$0.isOpen } ?? false }
 

@@ -10,7 +10,7 @@ extension SimulatedTask {
     func take(_ delivery: SimulatedTransport.Delivery, _ world: inout TransferSimulation) throws {
         if let head = delivery.head { try judgePending(head, &world) }
         if delivery.isRefused {
-            machine.receiverIsFull()
+            machine.receiverBecameFull()
         } else if delivery.count > 0 {
             try take(delivery.count, &world)
         }
@@ -34,7 +34,7 @@ extension SimulatedTask {
 
     func judge(_ answer: SimulatedServer.Answer, _ world: inout TransferSimulation) throws {
         transfer?.answer = answer
-        let intake = machine.received(answer.head, at: Date(timeIntervalSince1970: 1e9), now: world.now)
+        let intake = machine.receivedHead(answer.head, at: Date(timeIntervalSince1970: 1e9), now: world.now)
         retriesBeforeOutage = nil
         try perform(&world)
         if case .abort(let error) = intake { try end(TransferFailure(error), &world) }
@@ -45,20 +45,20 @@ extension SimulatedTask {
         guard let present = transfer else { return }
         guard let answer = present.answer else { throw violation("a body without its head") }
         transfer?.delivered += count
-        switch machine.place(of: Int(count), now: world.now, arrived: { nil }) {
-        case .nowhere:
+        switch machine.destination(of: Int(count), now: world.now, arrived: { nil }) {
+        case .undecided:
             transfer?.delivered -= count
-            machine.receiverIsFull()
+            machine.receiverBecameFull()
             try transfer?.transport.refuse(count)
         case .refused(let error): try end(TransferFailure(error), &world)
         case .memory:
-            let intake = [UInt8](repeating: 0, count: Int(count)).withUnsafeBytes { machine.hold($0) }
+            let intake = [UInt8](repeating: 0, count: Int(count)).withUnsafeBytes { machine.buffer($0) }
             if case .abort(let error) = intake { try end(TransferFailure(error), &world) }
         case .sink:
             if let version, answer.version != version || answer.bytes.lowerBound + present.delivered != received {
                 throw violation("spliced: \(answer.bytes) of version \(answer.version) at \(received) of version \(version)")
             }
-            machine.took(Int(count))
+            machine.sinkAccepted(Int(count))
             try perform(&world)
         }
     }
@@ -80,7 +80,7 @@ extension SimulatedTask {
         transfer = nil
         var facts = TransferFacts()
         facts.wasResent = isDead
-        machine.finished(facts, failure, now: world.now)
+        machine.transferFinished(facts, failure, now: world.now)
         try perform(&world)
     }
 }

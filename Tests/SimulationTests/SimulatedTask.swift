@@ -72,13 +72,13 @@ final class SimulatedTask {
             request: TransferRequest(url: url, method: isIdempotent ? .get : .post), kind: .download,
             destination: .file(DownloadDestination(URL(fileURLWithPath: "/file"))),
             acceptableStatusCodes: TaskSpecification.successes, handlers: asksHandler ? .response : [], limits: limits,
-            retryPolicy: policy, hasRecord: false)
+            retryPolicy: policy, hasResumeData: false)
         machine = TransferMachine(rules, origin: Origin(url) ?? .unknown, seed: seed, now: now)
     }
 
     var isUnderWay: Bool { transfer != nil }
     var deadline: Int64? { machine.deadline }
-    var state: TaskMachine.State { machine.life.state }
+    var state: TaskMachine.State { machine.taskMachine.state }
     var received: Int64 { machine.progress.received }
 
     func violation(_ text: String) -> Violation { Violation(description: "task \(id), \(state): \(text)") }
@@ -93,7 +93,7 @@ final class SimulatedTask {
     func handle(_ event: TransferMachine.Event, _ world: inout TransferSimulation) throws {
         switch event {
         case .resume: startedAt = startedAt ?? world.now
-        case .networkIsBack where machine.wait == nil: retriesBeforeOutage = nil
+        case .networkRestored where machine.connectivityWait == nil: retriesBeforeOutage = nil
         default: break
         }
         machine.handle(event, now: world.now)
@@ -119,7 +119,7 @@ final class SimulatedTask {
         case .enqueue, .enqueueFirst:
             if isQueued || hasSlot { throw violation("queued twice") }
             if world.now < notBefore { throw violation("queued \(notBefore - world.now) ns before its time") }
-            if machine.wait != nil { throw violation("queued while it waits for the network") }
+            if machine.connectivityWait != nil { throw violation("queued while it waits for the network") }
             isQueued = true
             let isFirst = if case .enqueueFirst = effect { true } else { false }
             queueChanges.append(.enqueue(isFirst: isFirst))
@@ -127,66 +127,68 @@ final class SimulatedTask {
             if !isQueued { throw violation("dequeued without being queued") }
             isQueued = false
             queueChanges.append(.leaveQueue)
-        case .start: try start(&world)
-        case .hold:
+        case .startTransfer: try start(&world)
+        case .suspendTransfer:
             if isHeld { throw violation("held twice") }
             isHeld = true
             try transfer?.transport.hold(true)
-        case .letGo:
+        case .resumeTransfer:
             if !isHeld { throw violation("released without being held") }
             isHeld = false
             try transfer?.transport.hold(false)
         case .abandon, .abandonSilently: transfer = nil
-        case .leave, .leaveLookingUp:
+        case .releaseQueueSlot, .releaseQueueSlotDuringLookup:
             if !hasSlot { throw violation("released a connection slot that it does not have") }
             if isUnderWay { throw violation("released the connection slot of a running transfer") }
             (hasSlot, isHeld) = (false, false)
             queueChanges.append(.releaseSlot)
-        case .open:
+        case .openSink:
             let answer = transfer?.answer
             (version, retriesBeforeOutage) = (answer?.head.statusCode == 200 ? answer?.version : nil, nil)
-        case .receive: try transfer?.transport.emptyReceiver()
-        case .backOff: try backOff(&world)
-        case .withdraw: question = nil
+        case .resumeReceiving: try transfer?.transport.emptyReceiver()
+        case .publishBackoff: try backOff(&world)
+        case .withdrawQuestion: question = nil
         case .leaveGate: retriesBeforeOutage = nil
-        case .noteSuccess: world.noteSuccess()
-        case .payRetry:
+        case .refundRetry: world.noteSuccess()
+        case .requestRetry:
             let wait = try world.retryWait()
-            try handle(wait.map { .retryHasToWait($0) } ?? .retryIsPaid, &world)
-        case .deliver:
+            try handle(wait.map { .retryPostponed($0) } ?? .retryGranted, &world)
+        case .finishSink:
             if let version, received != world.length(of: version) { throw violation("finished with \(received) bytes") }
             machine.delivered(.success(ReceivedBody()), during: DateInterval(), now: world.now)
             try perform(&world)
-        case .complete:
+        case .completeTask:
             if isQueued || hasSlot || isUnderWay { throw violation("finished with a connection slot") }
             isFinished = true
             if case .success = machine.result { isGood = true }
-        case .order: if let order = machine.takeOrder() { try perform(order, &world) }
-        case .lookedUp, .nameIsUnanswered, .judgeAttempt, .stay, .stand, .publishProgress, .announceResumed,
-            .announceSuspended, .tellTransaction:
+        case .runCommand: if let command = machine.takeCommand() { try perform(command, &world) }
+        case .recordResolvedName, .reportStalledLookup, .checkRoutes, .reportNotSent, .publishState, .publishProgress,
+            .reportResumed,
+            .reportSuspended, .reportTransaction:
             break
-        case .raise, .breakOffSoon, .lookAtNetwork, .lookForHolder:
+        case .upgradeToHTTPS, .scheduleRequestStop, .checkAllowedNetworks, .checkForReferences:
             throw violation("\(effect) for a plain download")
         }
     }
 
-    private func perform(_ order: TransferMachine.Order, _ world: inout TransferSimulation) throws {
-        switch order {
-        case .ask(let number, _): question = number
+    private func perform(_ command: TransferMachine.Command, _ world: inout TransferSimulation) throws {
+        switch command {
+        case .askHandler(let number, _): question = number
         case .askGate: try askGate(&world)
-        case .tell(let news): try hear(news, &world)
-        case .discard(let error):
+        case .report(let news): try hear(news, &world)
+        case .discardBody(let error):
             machine.delivered(.failure(error), during: DateInterval(), now: world.now)
             try perform(&world)
-        case .noteTrouble: world.noteTrouble()
-        case .feed, .rename, .release, .measure: break
-        case .openPart, .sendPart, .sendSegments, .confirm, .verify, .verifyUpload, .tellPlace, .keepCredential, .recordTrust,
+        case .openRetryBudget: world.noteTrouble()
+        case .deliverBufferedBody, .renameFile, .releaseBody, .recordMetrics: break
+        case .openPartialFile, .sendBodyRange, .sendSegments, .confirmFinishedFile, .verifyDigest, .verifyUploadDigest,
+            .reportUploadLocation, .storeCredential, .recordTrust,
             .recordIdentity, .forgetIdentity:
-            throw violation("\(order) for a plain download")
+            throw violation("\(command) for a plain download")
         }
     }
 
-    private func hear(_ news: TransferMachine.News, _ world: inout TransferSimulation) throws {
+    private func hear(_ news: TransferMachine.Report, _ world: inout TransferSimulation) throws {
         switch news {
         case .willRetry(let error): try checkRetry(error, &world)
         case .waitingForConnectivity:
@@ -210,11 +212,11 @@ final class SimulatedTask {
         if transfer != nil || !hasSlot { throw violation("started without a connection slot, or twice") }
         if state != .running { throw violation("started while not running") }
         if world.now < notBefore { throw violation("started before its time") }
-        if machine.wait != nil { throw violation("started while it waits for the network") }
+        if machine.connectivityWait != nil { throw violation("started while it waits for the network") }
         if begun == 1 { world.noteRequest() }
-        let lines = machine.downloadLines()
-        machine.attempt.begin(at: .distantPast, over: nil, saying: nil, expectsSecure: true)
-        machine.bodyBegins(length: nil)
+        let lines = machine.downloadFieldLines()
+        machine.attempt.begin(at: .distantPast, over: nil, with: nil, expectsHTTPS: true)
+        machine.bodyStarted(length: nil)
         transfer = Transfer(lines: lines)
     }
 
@@ -226,7 +228,7 @@ final class SimulatedTask {
 
     /// Lets time pass. The machine's deadline may have come.
     func timePassed(_ world: inout TransferSimulation) throws {
-        try handle(.time, &world)
+        try handle(.deadlineReached, &world)
         if let due = machine.deadline, due <= world.now { throw violation("still due, \(world.now - due) late") }
         if let startedAt, !isFinished, world.now >= startedAt + limits.resourceTimeout {
             throw violation("runs beyond its resource timeout")
@@ -238,9 +240,9 @@ final class SimulatedTask {
         if machine.hasProgressed { retriesInARow = 0 }
         guard !world.isNetworkUp, world.chance(50) else {
             if retriesBeforeOutage == nil { retriesBeforeOutage = retriesInARow }
-            return try handle(.explained(.unknown), &world)
+            return try handle(.gateAnswered(.unknown), &world)
         }
-        try handle(.explained(.missing(TransferSimulation.cause)), &world)
+        try handle(.gateAnswered(.missing(TransferSimulation.cause)), &world)
     }
 
     // MARK: Retries
@@ -262,7 +264,7 @@ final class SimulatedTask {
 
     /// Checks the end of a delay when the task's owner sees it.
     private func backOff(_ world: inout TransferSimulation) throws {
-        guard let until = machine.backsOffUntil else { return }
+        guard let until = machine.backoffDeadline else { return }
         notBefore = until
         guard let longestWait else { return }
         self.longestWait = nil
@@ -289,7 +291,7 @@ final class SimulatedTask {
     func answer(_ world: inout TransferSimulation) throws {
         guard let question else { return }
         self.question = nil
-        try handle(.answered(question: question, .response(.allow)), &world)
+        try handle(.handlerAnswered(question: question, .response(.allow)), &world)
     }
 
     /// Checks that a running task whose receiver has room makes progress after a turn of the loop.

@@ -33,7 +33,7 @@ struct SimulatedTransport {
 
     mutating func hold(_ isHeld: Bool) throws {
         self.isHeld = isHeld
-        try change { $0.hold(isHeld) }
+        try change { $0.setSuspended(isHeld) }
     }
 
     mutating func fillReceiver() { isReceiverFull = true }
@@ -59,7 +59,7 @@ struct SimulatedTransport {
             return Delivery()
         }
         guard isReceiverFull else { return Delivery(head: head, count: count) }
-        pauses.receiverIsFull()
+        pauses.receiverBecameFull()
         keptBytes += count
         bits.insert(.receiving)
         try check()
@@ -69,7 +69,7 @@ struct SimulatedTransport {
     /// Refuses bytes that libcurl has passed on, because the receiver of the head does not know yet where they go.
     mutating func refuse(_ count: Int64) throws {
         isReceiverFull = true
-        pauses.receiverIsFull()
+        pauses.receiverBecameFull()
         keptBytes += count
         bits.insert(.receiving)
         try check()
@@ -78,7 +78,7 @@ struct SimulatedTransport {
     /// Sets libcurl's bits, as the loop does. libcurl then passes on the bytes that it kept.
     mutating func settle() throws -> Delivery {
         isListedToSettle = false
-        guard let wanted = pauses.settle() else { return Delivery() }
+        guard let wanted = pauses.applyChange() else { return Delivery() }
         bits = wanted
         guard reads, keptBytes > 0 else {
             try check()
@@ -91,14 +91,14 @@ struct SimulatedTransport {
 
     private mutating func change(_ body: (inout PauseMachine) -> Void) throws {
         body(&pauses)
-        if !pauses.isSettled { isListedToSettle = true }
+        if !pauses.isApplied { isListedToSettle = true }
         try check()
     }
 
     /// Checks that a paused transfer has a reason to be paused, or is about to be released.
     private func check() throws {
         if bits != pauses.applied { throw Violation(description: "libcurl has \(bits), the machine assumes \(pauses.applied)") }
-        if pauses.keepsBytes != (keptBytes > 0) {
+        if pauses.hasRefusedBytes != (keptBytes > 0) {
             throw Violation(description: "\(keptBytes) bytes kept, and the machine assumes the opposite")
         }
         if !reads, !isHeld, !isReceiverFull, !isListedToSettle { throw Violation(description: "paused without a reason") }

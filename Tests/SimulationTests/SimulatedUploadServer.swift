@@ -108,7 +108,7 @@ struct SimulatedUploadServer {
         case .next, .retry: return "no end"
         case .refuse(let refusal):
             guard refusal.reason.contains("may have been complete") else { return "refused: \(refusal.reason)" }
-            return wasComplete || machine.isEndInDoubt ? nil : "given up although the end is known"
+            return wasComplete || machine.isCompletionUnknown ? nil : "given up although the end is known"
         case .final:
             // The resource was missing three times, or has no location.
             guard stored != nil, machine.location != nil, length > 0 else { return nil }

@@ -38,7 +38,7 @@ struct TransferSimulation {
         isNetworkUp = true
         for index in tasks.indices {
             try change(index) { task, world in
-                try task.handle(.networkIsBack(delay: 0), &world)
+                try task.handle(.networkRestored(delay: 0), &world)
                 try task.checkMotion(&world)
                 if !task.isFinished { try task.handle(.cancel, &world) }
                 guard task.isFinished else { throw SimulatedTask.Violation(description: "canceled, and still running") }
@@ -76,7 +76,7 @@ struct TransferSimulation {
         case 43: try change(index) { task, world in try task.handle(.cancel, &world) }
         case 44..<50: try change(index) { task, _ in task.fillReceiver() }
         case 50..<66: try change(index) { task, world in try task.emptyReceiver(&world) }
-        case 66..<69: if !isNetworkUp { try change(index) { task, world in try task.handle(.networkIsGone(Self.cause), &world) } }
+        case 66..<69: if !isNetworkUp { try change(index) { task, world in try task.handle(.networkLost(Self.cause), &world) } }
         case 69: try stray(index)
         default: try change(index) { task, world in try task.advance(&world) }
         }
@@ -88,8 +88,10 @@ struct TransferSimulation {
     private mutating func stray(_ index: Int) throws {
         guard !tasks[index].isUnderWay else { return }
         let events: [TransferMachine.Event] = [
-            .receiverReady, .explained(.missing(Self.cause)), .answered(question: 0, .response(.allow)), .networkIsAllowed,
-            .networkChanged, .verified(.success(true)), .uploadVerified(true), .breakOff, .partOpened(.success(.init())),
+            .receiverReady, .gateAnswered(.missing(Self.cause)), .handlerAnswered(question: 0, .response(.allow)),
+            .networkAllowed,
+            .networkChanged, .digestVerified(.success(true)), .uploadDigestVerified(true), .requestStopDue,
+            .partialFileOpened(.success(.init())),
         ]
         let event = events.randomElement(using: &dice) ?? .receiverReady
         let before = tasks[index].state
@@ -104,7 +106,7 @@ struct TransferSimulation {
         guard isNetworkUp else { return }
         for index in tasks.indices {
             let delay = chance(50) ? 0 : random(in: 1...5_000_000)
-            try change(index) { task, world in try task.handle(.networkIsBack(delay: delay), &world) }
+            try change(index) { task, world in try task.handle(.networkRestored(delay: delay), &world) }
         }
     }
 
@@ -127,7 +129,7 @@ struct TransferSimulation {
             switch change {
             case .enqueue(let isFirst): queue.add(task.id, to: TransferSimulation.host, priority: .default, isFirst: isFirst)
             case .leaveQueue: queue.remove(task.id)
-            case .releaseSlot: queue.left(task.id, from: TransferSimulation.host, isAbandoned: false, now: now)
+            case .releaseSlot: queue.release(task.id, from: TransferSimulation.host, isAbandoned: false, now: now)
             }
         }
     }

@@ -54,7 +54,7 @@ struct UploadSimulation {
                 let location = present.location
                 guard location != nil || kind == .tus || isIdempotent else { return }
                 present = machine()
-                if let location { present.goOn(at: location) }
+                if let location { present.resume(at: location) }
             }
         }
         throw Violation(description: "no end, \(present)")

@@ -52,7 +52,7 @@ import Testing
         let source = try FileSource(size: 1_000)
         let program = try folder.get("-q", "--sha256", String(repeating: "0", count: 64), source.url)
         #expect(try program.wait() == 1, "\(program.ending)")
-        #expect(program.standardError == "netwatch: \(source.url): the file has another digest than it should have\n")
+        #expect(program.standardError == "netwatch: \(source.url): the file does not have the expected digest\n")
         #expect(folder.names == [])
     }
 

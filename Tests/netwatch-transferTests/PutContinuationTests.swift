@@ -132,7 +132,7 @@ import Testing
         #expect(try program.wait() == 1, "\(program.ending)")
         #expect(
             program.standardError
-                == "netwatch: \(server.url.absoluteString): the server has other bytes than were to be sent: their sha-256 differs\n"
+                == "netwatch: \(server.url.absoluteString): the server has received other bytes than the upload's: their sha-256 differs\n"
         )
         #expect(notes.isEmpty)
         digest.withLock { $0 = right }

@@ -21,7 +21,7 @@ extension CurlTransfer {
             chosen = sources.first
         }
         if let chosen, !mayGo(from: "\(chosen)") { return false }
-        if plan.watchesWay { note(TransferWays.Try(remote: remote, chosen: chosen)) }
+        if plan.watchesWay { note(RouteTracker.ConnectAttempt(remote: remote, chosen: chosen)) }
         return true
     }
 

@@ -10,9 +10,9 @@ extension CurlTransfer {
     var usesHTTP2: Bool? {
         switch engine.network.httpVersion {
         case _ where plan.avoidsHTTP2, .http1: false
-        case .http2 where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol != "http/1.1" }
+        case .http2 where plan.isSecure || isUpgraded: secureFacts.map { $0.applicationProtocol != "http/1.1" }
         case .http2: !engine.network.needsConnectionAlone(isSecure: false)
-        case .automatic where plan.isSecure || isRaised: secureFacts.map { $0.applicationProtocol == "h2" }
+        case .automatic where plan.isSecure || isUpgraded: secureFacts.map { $0.applicationProtocol == "h2" }
         case .automatic: false
         }
     }

@@ -38,7 +38,7 @@ extension CurlTransfer {
         // libcurl has given the connection away before the engine was told of its last exchange's end.
         if let user = entry.user, user !== self { user.lookBehindResponse() }
         let socket = entry.socket
-        let ssl = plan.isSecure || isRaised ? handle.tlsPointer : nil
+        let ssl = plan.isSecure || isUpgraded ? handle.tlsPointer : nil
         guard !engine.sockets.endDoubt(of: connection) else { return false }
         guard !engine.isSurplusServer(server) else { return false }
         if IdleSockets.hasSurplus(socket, ssl: ssl) {

@@ -40,7 +40,7 @@ final class CurlTransfer {
     var connectionInUse: (connection: IdleSockets.Connection, entry: IdleSockets.Entry)?
     var surplus: Surplus?
     /// What it asks for a connection, the latest of each family: libcurl tries both at a time, and of each one address after the other.
-    private(set) var tries: [TransferWays.Try] = []
+    private(set) var connectAttempts: [RouteTracker.ConnectAttempt] = []
     /// Why addresses were not tried: no connection to them may be made from here.
     var networkRefusal: HTTPSessionError?
     private(set) var wasResent = false
@@ -51,7 +51,7 @@ final class CurlTransfer {
     /// The server has answered before it had the whole body, and did not say that it went well.
     private var needsNoMore = false
     /// The request would have gone while the task was held, and has not.
-    private var wasHeldBack = false
+    private var wasSuspendedBeforeSending = false
     /// The connection that it would have gone on is not to be used again.
     private var hasUnfitConnection = false
     /// Whether libcurl may answer a proxy's challenge by itself, with what the proxy's own address says.
@@ -112,8 +112,8 @@ final class CurlTransfer {
     /// `CURLOPT_PREREQFUNCTION`. Without it libcurl sends a request again, whatever its method, when a reused connection dies before
     /// an answer; another request is right only in answer to a response, which is how authentication goes on.
     func mayRequest(on connection: IdleSockets.Connection, from local: UnsafePointer<CChar>?) -> Bool {
-        if pauses.isHeld {
-            wasHeldBack = true
+        if pauses.isSuspended {
+            wasSuspendedBeforeSending = true
             return false
         }
         if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0 {
@@ -130,7 +130,7 @@ final class CurlTransfer {
         }
         if plan.body != .none { (requested, answered) = (MonotonicClock.now(), nil) }
         if requests == 1 {
-            let isSecure = plan.isSecure || isRaised
+            let isSecure = plan.isSecure || isUpgraded
             // Nobody would have judged the server: the attempt is made again, with somebody who does.
             if isSecure {
                 guard let trust else { return false }
@@ -147,7 +147,7 @@ final class CurlTransfer {
     }
 
     /// Strict-Transport-Security (RFC 6797) has made https of http, inside of libcurl.
-    var isRaised: Bool { !plan.isSecure && handle.isSecure }
+    var isUpgraded: Bool { !plan.isSecure && handle.isSecure }
 
     /// One header line, or several: those that libcurl 7.88 reads while receiving is paused come in one piece when the pause ends.
     func receiveHeader(_ piece: UnsafeRawBufferPointer) -> Int {
@@ -233,15 +233,15 @@ final class CurlTransfer {
             noteAnswer()
             return bytes.count
         case .pause:
-            pauses.receiverIsFull()
+            pauses.receiverBecameFull()
             return Int(CURL_WRITEFUNC_PAUSE)
         case .abort(let error): return refuse(error)
         }
     }
 
     func provide(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        if pauses.isHeld {
-            pauses.providedNothing(isEmpty: false)
+        if pauses.isSuspended {
+            pauses.readPaused(isEmpty: false)
             return Int(CURL_READFUNC_PAUSE)
         }
         switch receiver.transferProvides(into: buffer) {
@@ -251,7 +251,7 @@ final class CurlTransfer {
         case .end: return 0
         case .pause where needsNoMore: return 0
         case .pause:
-            pauses.providedNothing(isEmpty: true)
+            pauses.readPaused(isEmpty: true)
             return Int(CURL_READFUNC_PAUSE)
         case .abort(let error):
             refusal = error
@@ -259,9 +259,9 @@ final class CurlTransfer {
         }
     }
 
-    func note(_ attempt: TransferWays.Try) {
-        tries.removeAll { $0.remote.family == attempt.remote.family }
-        tries.append(attempt)
+    func note(_ attempt: RouteTracker.ConnectAttempt) {
+        connectAttempts.removeAll { $0.remote.family == attempt.remote.family }
+        connectAttempts.append(attempt)
     }
 
     /// The address is known: also of a name that libcurl knew already, and of a proxy's.
@@ -299,9 +299,10 @@ final class CurlTransfer {
         facts.hadUnfitConnection = hasUnfitConnection
         facts.hadSurplus = surplus != nil
         // Nobody would have judged the server; or the proxy of the environment was judged as that of http.
-        facts.wasRaised = isRaised && (trust == nil || requests == 0)
+        facts.wasUpgraded = isUpgraded && (trust == nil || requests == 0)
         // Nor did the time for connecting pass for a task that was held.
-        facts.wasHeldBack = wasHeldBack || (pauses.isHeld && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
+        facts.wasSuspendedBeforeSending =
+            wasSuspendedBeforeSending || (pauses.isSuspended && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         receiver.transferFinished(failure(code), facts: facts)
     }
 
@@ -338,7 +339,7 @@ final class CurlTransfer {
         // Without a length: libcurl 7.88 has seen the stream's clean end, and has nothing more to say than that it cannot send. What came
         // before that has been handed over, unless somebody had it wait (lib/http2.c, cf_h2_send).
         if code == CURLE_HTTP2_STREAM, plan.body != .none, hasDeliveredHead, refusal == nil, handle.errorText.pointee == 0,
-            !pauses.hasWaited,
+            !pauses.hasDelayedBytes,
             handle.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) < 0
         {
             return true
@@ -348,7 +349,7 @@ final class CurlTransfer {
 
     /// Whether the response is whole by its length, and its receiver has it.
     var isAnswered: Bool {
-        guard hasDeliveredHead, refusal == nil, !pauses.keepsBytes else { return false }
+        guard hasDeliveredHead, refusal == nil, !pauses.hasRefusedBytes else { return false }
         let status = handle.long(CURLINFO_RESPONSE_CODE)
         if plan.method == "HEAD" || status == 204 || status == 304 { return true }
         let length = handle.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T)

@@ -10,7 +10,8 @@ enum KernelRoutes {
     private static let questions = 64
 
     /// The way to an address, and to its port. `interface`: the one that everything goes over; `nil`: the one that the routes say.
-    static func way(to address: UnsafePointer<sockaddr>, _ length: socklen_t, over interface: String? = nil) -> TransferWays.Way {
+    static func way(to address: UnsafePointer<sockaddr>, _ length: socklen_t, over interface: String? = nil) -> RouteTracker.Route
+    {
         let probe = socket(Int32(address.pointee.sa_family), Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard probe >= 0 else { return .unknown }
         defer { close(probe) }
@@ -31,7 +32,7 @@ enum KernelRoutes {
     /// asked again while one of them is not among the answers.
     static func way(
         to address: IPAddress, over interface: String? = nil, expecting expected: Set<IPAddress> = []
-    ) -> TransferWays.Way {
+    ) -> RouteTracker.Route {
         // What the zone would be is not known any more (RFC 4007); a neighbor has no route that could change.
         guard !(address.family == .v6 && address.isLinkLocal) else { return .unknown }
         var sources: Set<IPAddress> = []

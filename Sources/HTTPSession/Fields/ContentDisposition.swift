@@ -1,17 +1,17 @@
 internal import FoundationEssentials
 
-/// `Content-Disposition` (RFC 6266): the name under which a server suggests to save its response.
+/// The `Content-Disposition` field (RFC 6266): the file name that a server suggests for its response.
 package enum ContentDisposition {
-    /// The name that a response suggests; `nil`: none, or several fields.
+    /// The file name that a response suggests; `nil` if there is none, or if there are several fields.
     static func fileName(of head: ResponseHead) -> String? {
         let fields = head.values(of: "content-disposition", limit: 2)
         return fields.count == 1 ? fileName(fields[0]) : nil
     }
 
-    /// The last path component of the name in a field's value. `filename*` (RFC 8187, in UTF-8 or ISO-8859-1) comes before `filename`. `nil`
-    /// if there is no name, if the name ends with a slash, `.` or `..`, or if the field is malformed.
+    /// The last path component of the name in a field's value; `nil` if there is no name, if the name ends with a slash, `.` or
+    /// `..`, or if the field is malformed. `filename*` (RFC 8187, in UTF-8 or ISO-8859-1) takes precedence over `filename`.
     ///
-    /// The name is as the server has it: it may hold controls, begin with a hyphen, and be of any length.
+    /// The name is unchanged: it may contain control characters, begin with a hyphen, and have any length.
     package static func fileName(_ text: String) -> String? {
         guard let parameters = parameters(Array(text.unicodeScalars)) else { return nil }
         let names = [parameters["filename*"].flatMap { $0.isQuoted ? nil : extended($0.text) }, parameters["filename"]?.text]
@@ -32,7 +32,8 @@ package enum ContentDisposition {
         var isQuoted: Bool
     }
 
-    /// The parameters behind the disposition type, their names in lower case; `nil`: malformed, or one of them is there twice (section 4.1).
+    /// The parameters behind the disposition type, with names in lower case; `nil` if they are malformed or repeated (section
+    /// 4.1).
     private static func parameters(_ scalars: [Unicode.Scalar]) -> [String: Value]? {
         var reader = Reader(scalars: scalars)
         reader.skipSpace()
@@ -53,19 +54,19 @@ package enum ContentDisposition {
         }
     }
 
-    /// The text of `charset'language'value` (RFC 8187 section 3.2.1); `nil`: malformed, or of another charset.
+    /// The text of `charset'language'value` (RFC 8187 section 3.2.1); `nil` if it is malformed or has another charset.
     private static func extended(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
         var bytes: [UInt8] = []
-        var rest = Substring(parts[2]).utf8[...]
-        while let byte = rest.popFirst() {
+        var remaining = Substring(parts[2]).utf8[...]
+        while let byte = remaining.popFirst() {
             guard byte == UInt8(ascii: "%") else {
                 guard Reader.isToken(Unicode.Scalar(byte)), !"*'".utf8.contains(byte) else { return nil }
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap(hexadecimal), let low = rest.popFirst().flatMap(hexadecimal) else {
+            guard let high = remaining.popFirst().flatMap(hexadecimal), let low = remaining.popFirst().flatMap(hexadecimal) else {
                 return nil
             }
             bytes.append(high << 4 | low)
@@ -98,15 +99,15 @@ package enum ContentDisposition {
             while let scalar = peek, scalar == " " || scalar == "\t" { position += 1 }
         }
 
-        /// RFC 9110 section 5.6.2.
+        /// A token (RFC 9110 section 5.6.2).
         mutating func token() -> String? {
             let start = position
             while let scalar = peek, Reader.isToken(scalar) { position += 1 }
             return start == position ? nil : text(start..<position)
         }
 
-        /// A quoted string (RFC 9110 section 5.6.4), or everything before the next semicolon: unquoted names with spaces and letters beyond ASCII are
-        /// common. `nil`: the quotes do not end, or there is nothing.
+        /// A quoted string (RFC 9110 section 5.6.4), or all text before the next semicolon, because unquoted names with spaces
+        /// and non-ASCII letters are common. `nil` if the quotes do not end or the text is empty.
         mutating func value() -> Value? {
             guard peek == "\"" else {
                 let start = position

@@ -1,11 +1,11 @@
-/// The value of `Content-Length` (RFC 9110 section 8.6) over all of a response's field lines.
+/// The value of `Content-Length` (RFC 9110 section 8.6) in all field lines of a response.
 enum ContentLength: Hashable, Sendable {
     case absent
     case bytes(Int64)
-    /// No number of bytes from 0 to 2^63 - 1, or several different ones (RFC 9112 section 6.3, rule 5).
+    /// The value is not a number of bytes from 0 to 2^63 - 1, or there are several different ones (RFC 9112 section 6.3, rule 5).
     case unreadable(String)
 
-    /// Reads the values of all field lines. Repeated equal values count once, in one line or in several.
+    /// Parses the values of all field lines. Equal values count once, in one line or in several.
     init(_ values: [String]) {
         var length: Int64?
         for value in values {
@@ -24,7 +24,7 @@ enum ContentLength: Hashable, Sendable {
         self = length.map { .bytes($0) } ?? .absent
     }
 
-    /// Digits only: `Int64("+5")` is a number, and no field's.
+    /// Accepts digits only: `Int64("+5")` is a number, but not in this field.
     private static func number(_ element: Substring) -> Int64? {
         var digits = element.utf8
         while let first = digits.first, first == 0x20 || first == 0x09 { digits.removeFirst() }

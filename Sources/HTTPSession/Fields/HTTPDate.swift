@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 
-/// A date as HTTP writes it (RFC 9110 section 5.6.7).
+/// The date format of HTTP (RFC 9110 section 5.6.7).
 enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Reads the three forms that a recipient has to know; `now` decides the century of a year of two digits.
+    /// Parses the three forms that a recipient must accept. `now` decides the century of a two-digit year.
     ///
     /// ```
     /// Sun, 06 Nov 1994 08:49:37 GMT     IMF-fixdate
@@ -32,14 +32,14 @@ enum HTTPDate {
         return Date(timeIntervalSince1970: Double(days * 86_400 + hour * 3_600 + minute * 60 + second))
     }
 
-    /// Whether a text is an IMF-fixdate exactly as a sender writes it: of an existing day, with that day's name, in one spelling.
+    /// Whether a text is an IMF-fixdate exactly as a sender generates it: an existing day, its own day name, one spelling.
     static func isCanonical(_ text: String) -> Bool {
-        // The year has four digits: no century is guessed.
+        // A year of four digits needs no guess of its century.
         guard text.utf8.count == 29, let date = parse(text, now: Date(timeIntervalSince1970: 0)) else { return false }
         return format(date) == text
     }
 
-    /// The IMF-fixdate of a time, its fraction of a second left out.
+    /// The IMF-fixdate of a time, without fractions of a second.
     static func format(_ date: Date) -> String {
         let seconds = Int(date.timeIntervalSince1970.rounded(.down))
         let (days, second) = (seconds.floorDivided(by: 86_400), seconds - seconds.floorDivided(by: 86_400) * 86_400)
@@ -49,8 +49,8 @@ enum HTTPDate {
         let dayOfEra = shifted - era * 146_097
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let place = (5 * dayOfYear + 2) / 153
-        let month = place < 10 ? place + 3 : place - 9
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
         let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
         func padded(_ number: Int, _ width: Int = 2) -> String {
             let text = String(number)
@@ -58,14 +58,14 @@ enum HTTPDate {
         }
         // 1970 began on a Thursday.
         let weekday = weekdays[(days + 4) - (days + 4).floorDivided(by: 7) * 7]
-        let day = padded(dayOfYear - (153 * place + 2) / 5 + 1)
+        let day = padded(dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
         let time = "\(padded(second / 3_600)):\(padded(second / 60 % 60)):\(padded(second % 60))"
         return "\(weekday), \(day) \(months[month - 1]) \(padded(year, 4)) \(time) GMT"
     }
 
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
-    /// A year of two digits that seems to lie more than 50 years ahead is the last one that ended so.
+    /// Interprets a year. A two-digit year more than 50 years ahead belongs to the previous century.
     private static func year(_ text: Substring, now: Date) -> Int? {
         guard let value = number(text) else { return nil }
         guard text.count == 2 else { return text.count == 4 ? value : nil }
@@ -78,8 +78,8 @@ enum HTTPDate {
         text.utf8.allSatisfy { (0x30...0x39).contains($0) } && (1...4).contains(text.count) ? Int(text) : nil
     }
 
-    /// Of the proleptic Gregorian calendar, counted in years that begin in March (Hinnant: "chrono-Compatible Low-Level Date
-    /// Algorithms").
+    /// The days since 1970 in the proleptic Gregorian calendar, counted in years that begin in March (Hinnant: "chrono-Compatible
+    /// Low-Level Date Algorithms").
     private static func daysSinceEpoch(year: Int, month: Int, day: Int) -> Int {
         let shifted = month > 2 ? year : year - 1
         let (era, yearOfEra) = (shifted / 400, shifted % 400)
@@ -89,7 +89,7 @@ enum HTTPDate {
 }
 
 extension Int {
-    /// Rounded towards negative infinity; the divisor is positive.
+    /// The quotient rounded towards negative infinity; the divisor is positive.
     fileprivate func floorDivided(by divisor: Int) -> Int {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? quotient - 1 : quotient

@@ -1,29 +1,29 @@
 internal import FoundationEssentials
 
-/// Reads structured fields (RFC 9651 section 4.2) as strictly as it is asked there: what breaks a rule anywhere makes nothing of the whole
+/// A parser of structured fields (RFC 9651 section 4.2). As that section requires, any syntax error invalidates the complete
 /// field.
 struct StructuredField {
-    /// What an item says.
+    /// The value of an item.
     enum Item: Hashable, Sendable {
         case integer(Int64)
         case boolean(Bool)
         case bytes(Data)
-        /// A decimal, string, token, date or inner list. Nobody here reads one; all the same it has to be right.
+        /// A decimal, string, token, date or inner list. Its syntax is checked and its value ignored.
         case other
     }
 
     private struct Broken: Error {}
 
-    private var rest: Substring.UTF8View
+    private var remaining: Substring.UTF8View
 
-    private init(_ text: String) { rest = text[...].utf8 }
+    private init(_ text: String) { remaining = text[...].utf8 }
 
-    /// An item; its parameters are read and left out. `nil`: the field is to be ignored.
+    /// Parses an item and ignores its parameters; `nil` if the field is invalid.
     static func item(_ text: String) -> Item? {
         read(text) { (field) throws(Broken) in try field.item() }
     }
 
-    /// A dictionary; of a key that comes twice, the last value. `nil`: the field is to be ignored.
+    /// Parses a dictionary; a repeated key has its last value. `nil` if the field is invalid.
     static func dictionary(_ text: String) -> [String: Item]? {
         read(text) { (field) throws(Broken) in try field.dictionary() }
     }
@@ -33,27 +33,27 @@ struct StructuredField {
         field.skip(" ")
         guard let value = try? body(&field) else { return nil }
         field.skip(" ")
-        return field.rest.isEmpty ? value : nil
+        return field.remaining.isEmpty ? value : nil
     }
 
     // MARK: Structures
 
     private mutating func dictionary() throws(Broken) -> [String: Item] {
         var members: [String: Item] = [:]
-        while !rest.isEmpty {
+        while !remaining.isEmpty {
             let key = try key()
             if take("=") {
-                members[key] = rest.first == StructuredField.byte("(") ? try innerList() : try item()
+                members[key] = remaining.first == StructuredField.byte("(") ? try innerList() : try item()
             } else {
                 members[key] = .boolean(true)
                 try parameters()
             }
             skip(" \t")
-            if rest.isEmpty { return members }
+            if remaining.isEmpty { return members }
             guard take(",") else { throw Broken() }
             skip(" \t")
-            // A comma with nothing behind it.
-            if rest.isEmpty { throw Broken() }
+            // A trailing comma is an error.
+            if remaining.isEmpty { throw Broken() }
         }
         return members
     }
@@ -64,7 +64,9 @@ struct StructuredField {
             skip(" ")
             if take(")") { break }
             _ = try item()
-            guard rest.first == StructuredField.byte(" ") || rest.first == StructuredField.byte(")") else { throw Broken() }
+            guard remaining.first == StructuredField.byte(" ") || remaining.first == StructuredField.byte(")") else {
+                throw Broken()
+            }
         }
         try parameters()
         return .other
@@ -85,14 +87,16 @@ struct StructuredField {
     }
 
     private mutating func key() throws(Broken) -> String {
-        guard let first = rest.first, StructuredField.isLower(first) || first == StructuredField.byte("*") else { throw Broken() }
+        guard let first = remaining.first, StructuredField.isLower(first) || first == StructuredField.byte("*") else {
+            throw Broken()
+        }
         return take { StructuredField.isLower($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "_-.*", $0) }
     }
 
     // MARK: Items
 
     private mutating func bareItem() throws(Broken) -> Item {
-        guard let first = rest.first else { throw Broken() }
+        guard let first = remaining.first else { throw Broken() }
         switch Unicode.Scalar(first) {
         case "-", "0"..."9": return try number()
         case "\"": return try string()
@@ -102,8 +106,8 @@ struct StructuredField {
         case ":": return try byteSequence()
         case "?": return try boolean()
         case "@":
-            rest.removeFirst()
-            // A date is a whole number of seconds.
+            remaining.removeFirst()
+            // A date is an integer number of seconds.
             guard case .integer = try number() else { throw Broken() }
             return .other
         default: throw Broken()
@@ -112,24 +116,24 @@ struct StructuredField {
 
     private mutating func number() throws(Broken) -> Item {
         let isNegative = take("-")
-        let whole = take(StructuredField.isDigit)
-        guard !whole.isEmpty else { throw Broken() }
+        let integerPart = take(StructuredField.isDigit)
+        guard !integerPart.isEmpty else { throw Broken() }
         guard take(".") else {
-            guard whole.utf8.count <= 15, let value = Int64(whole) else { throw Broken() }
+            guard integerPart.utf8.count <= 15, let value = Int64(integerPart) else { throw Broken() }
             return .integer(isNegative ? -value : value)
         }
         let fraction = take(StructuredField.isDigit)
-        guard whole.utf8.count <= 12, (1...3).contains(fraction.utf8.count) else { throw Broken() }
+        guard integerPart.utf8.count <= 12, (1...3).contains(fraction.utf8.count) else { throw Broken() }
         return .other
     }
 
     private mutating func string() throws(Broken) -> Item {
         guard take("\"") else { throw Broken() }
-        while let byte = rest.popFirst() {
+        while let byte = remaining.popFirst() {
             switch byte {
             case StructuredField.byte("\""): return .other
             case StructuredField.byte("\\"):
-                guard let escaped = rest.popFirst(), StructuredField.isOne(of: "\"\\", escaped) else { throw Broken() }
+                guard let escaped = remaining.popFirst(), StructuredField.isOne(of: "\"\\", escaped) else { throw Broken() }
             case 0x20...0x7E: break
             default: throw Broken()
             }
@@ -142,7 +146,7 @@ struct StructuredField {
         var base64 = take { StructuredField.isLetter($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "+/", $0) }
         base64 += take { $0 == StructuredField.byte("=") }
         guard take(":") else { throw Broken() }
-        // Section 4.2.7: padding may be missing.
+        // Padding may be missing (section 4.2.7).
         if !base64.hasSuffix("=") { base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4) }
         guard let bytes = Data(base64Encoded: base64) else { throw Broken() }
         return .bytes(bytes)
@@ -158,19 +162,19 @@ struct StructuredField {
     // MARK: Bytes
 
     private mutating func take(_ character: Unicode.Scalar) -> Bool {
-        guard rest.first == StructuredField.byte(character) else { return false }
-        rest.removeFirst()
+        guard remaining.first == StructuredField.byte(character) else { return false }
+        remaining.removeFirst()
         return true
     }
 
     private mutating func take(_ isTaken: (UInt8) -> Bool) -> String {
-        let taken = rest.prefix(while: isTaken)
-        rest = rest[taken.endIndex...]
+        let taken = remaining.prefix(while: isTaken)
+        remaining = remaining[taken.endIndex...]
         return String(Substring(taken))
     }
 
     private mutating func skip(_ characters: StaticString) {
-        rest = rest.drop { StructuredField.isOne(of: characters, $0) }
+        remaining = remaining.drop { StructuredField.isOne(of: characters, $0) }
     }
 
     private static func byte(_ character: Unicode.Scalar) -> UInt8 { UInt8(ascii: character) }
@@ -187,30 +191,30 @@ struct StructuredField {
 }
 
 extension ResponseHead {
-    /// The field's lines as one (RFC 9110 section 5.3); `nil` where there is none.
+    /// The field's lines joined by commas (RFC 9110 section 5.3); `nil` if there is none.
     private func joined(_ name: StaticString) -> String? {
         let lines = values(of: name)
         return lines.isEmpty ? nil : lines.joined(separator: ", ")
     }
 
-    /// A structured field that is a number not below zero.
+    /// The value of a structured field that is an integer of at least zero.
     func structuredInteger(of name: StaticString) -> Int64? {
         guard case .integer(let value)? = joined(name).flatMap(StructuredField.item), value >= 0 else { return nil }
         return value
     }
 
-    /// A structured field that is a truth value.
+    /// The value of a structured field that is a Boolean.
     func structuredBoolean(of name: StaticString) -> Bool? {
         guard case .boolean(let value)? = joined(name).flatMap(StructuredField.item) else { return nil }
         return value
     }
 
-    /// A structured field that is a dictionary.
+    /// The value of a structured field that is a dictionary.
     func structuredDictionary(of name: StaticString) -> [String: StructuredField.Item]? {
         joined(name).flatMap(StructuredField.dictionary)
     }
 
-    /// A field that is digits and nothing else, once.
+    /// The value of a single field line that consists only of digits.
     func plainInteger(of name: StaticString) -> Int64? {
         let lines = values(of: name, limit: 2)
         guard lines.count == 1, !lines[0].isEmpty, lines[0].utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }

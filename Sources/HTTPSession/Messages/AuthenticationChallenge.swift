@@ -1,15 +1,15 @@
-/// What a server (401) or a proxy (407) asks before it answers (RFC 9110 section 11).
+/// An authentication challenge of a server (401) or a proxy (407) (RFC 9110 section 11).
 public struct AuthenticationChallenge: Hashable, Sendable {
-    /// What credentials are good for: one realm of one origin. A proxy's are good for all that is reached through it.
+    /// The scope of credentials: one realm of one origin. The credentials of a proxy are valid for all servers behind it.
     public struct ProtectionSpace: Hashable, Sendable {
-        /// The server's, or the proxy's where a proxy asks.
+        /// The origin of the server, or of the proxy if a proxy sends the challenge.
         public let origin: Origin
-        /// The text of the `realm` parameter; empty where there is none.
+        /// The value of the `realm` parameter; empty if there is none.
         public let realm: String
-        /// Whether a proxy asks.
+        /// Whether a proxy sends the challenge.
         public let isProxy: Bool
 
-        /// For a ``CredentialStore`` that is to know a credential beforehand.
+        /// A protection space, to store a credential in a ``CredentialStore`` in advance.
         public init(origin: Origin, realm: String, isProxy: Bool = false) {
             self.origin = origin
             self.realm = realm
@@ -17,17 +17,17 @@ public struct AuthenticationChallenge: Hashable, Sendable {
         }
     }
 
-    /// The scheme, of those that this library knows.
+    /// The authentication scheme.
     public let scheme: AuthenticationScheme
-    /// What the credentials would be good for.
+    /// The scope of the requested credentials.
     public let protectionSpace: ProtectionSpace
-    /// The scheme's parameters, names in lower case.
+    /// The scheme's parameters, with names in lower case.
     public let parameters: [String: String]
-    /// How often credentials have been refused for this protection space by this task.
+    /// The number of credentials that the server has refused for this protection space during this task.
     public var previousFailureCount: Int
 
-    /// What a response's `WWW-Authenticate` or `Proxy-Authenticate` fields ask, of the first ``AuthenticateField/most`` that which this
-    /// library knows, strongest scheme first.
+    /// The challenges in a response's `WWW-Authenticate` or `Proxy-Authenticate` fields, strongest scheme first. Only the first
+    /// ``AuthenticateField/most`` challenges are read, and unknown schemes are ignored.
     package static func all(in head: ResponseHead, from origin: Origin) -> [AuthenticationChallenge] {
         let isProxy = head.statusCode == 407
         return head.values(of: isProxy ? "proxy-authenticate" : "www-authenticate", limit: 32)
@@ -46,7 +46,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
 }
 
 extension AuthenticationScheme {
-    /// Which of several offered schemes to use (RFC 9110 section 11.6.1: the most secure one).
+    /// The rank of the scheme among those offered (RFC 9110 section 11.6.1: the most secure one is used).
     var strength: Int {
         switch self {
         case .negotiate: 5
@@ -58,7 +58,7 @@ extension AuthenticationScheme {
     }
 }
 
-/// The grammar of `WWW-Authenticate` (RFC 9110 section 11.6.1): a list whose elements are lists, with the same comma between.
+/// The grammar of `WWW-Authenticate` (RFC 9110 section 11.6.1): a list of lists, both separated by commas.
 package enum AuthenticateField {
     package struct Challenge: Hashable, Sendable {
         package var scheme: String
@@ -66,10 +66,10 @@ package enum AuthenticateField {
         package var token68: String?
     }
 
-    /// No server has as many schemes and realms for one place. Each is looked up, and its handler asked.
+    /// The most challenges that are read. No real server sends as many, and each costs a lookup and a handler's question.
     static let most = 32
 
-    /// The first ``most``.
+    /// The first ``most`` challenges of a field's value.
     package static func challenges(in text: String) -> [Challenge] {
         var challenges: [Challenge] = []
         var scanner = Scanner(text)
@@ -80,7 +80,7 @@ package enum AuthenticateField {
             }
             scanner.skipSpaces()
             if scanner.takes("="), !challenges.isEmpty {
-                // `name=value` belongs to the challenge before.
+                // `name=value` belongs to the previous challenge.
                 scanner.skipSpaces()
                 let value = scanner.quotedOrToken()
                 challenges[challenges.count - 1].parameters[word.lowercased()] = value
@@ -95,52 +95,52 @@ package enum AuthenticateField {
     }
 
     private struct Scanner {
-        private var rest: Substring.UTF8View
+        private var remaining: Substring.UTF8View
 
-        init(_ text: String) { rest = Substring(text).utf8 }
+        init(_ text: String) { remaining = Substring(text).utf8 }
 
-        /// - Returns: whether anything is left.
+        /// Skips spaces and commas. - Returns: whether text remains.
         mutating func skipSeparators() -> Bool {
-            rest = rest.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x2C }
-            return !rest.isEmpty
+            remaining = remaining.drop { $0 == 0x20 || $0 == 0x09 || $0 == 0x2C }
+            return !remaining.isEmpty
         }
 
-        mutating func skipSpaces() { rest = rest.drop { $0 == 0x20 || $0 == 0x09 } }
-        mutating func skipOne() { rest = rest.dropFirst() }
+        mutating func skipSpaces() { remaining = remaining.drop { $0 == 0x20 || $0 == 0x09 } }
+        mutating func skipOne() { remaining = remaining.dropFirst() }
 
         mutating func takes(_ character: Character) -> Bool {
-            guard rest.first == character.asciiValue else { return false }
-            rest = rest.dropFirst()
+            guard remaining.first == character.asciiValue else { return false }
+            remaining = remaining.dropFirst()
             return true
         }
 
         mutating func token() -> String? {
-            let word = rest.prefix(while: Scanner.isTokenByte)
+            let word = remaining.prefix(while: Scanner.isTokenByte)
             guard !word.isEmpty else { return nil }
-            rest = rest[word.endIndex...]
+            remaining = remaining[word.endIndex...]
             return String(Substring(word))
         }
 
-        /// A single value instead of parameters, such as Negotiate's: taken only when the element ends behind it.
+        /// A single value instead of parameters, such as Negotiate's; `nil` unless the element ends behind it.
         mutating func token68() -> String? {
-            let word = rest.prefix { Scanner.isTokenByte($0) || $0 == 0x2F }
-            let padded = rest[word.endIndex...].prefix { $0 == 0x3D }
-            let after = rest[padded.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
+            let word = remaining.prefix { Scanner.isTokenByte($0) || $0 == 0x2F }
+            let padded = remaining[word.endIndex...].prefix { $0 == 0x3D }
+            let after = remaining[padded.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
             guard !word.isEmpty, after.isEmpty || after.first == 0x2C else { return nil }
-            let text = String(Substring(rest[..<padded.endIndex]))
-            rest = after
+            let text = String(Substring(remaining[..<padded.endIndex]))
+            remaining = after
             return text
         }
 
         mutating func quotedOrToken() -> String {
             guard takes("\"") else { return token() ?? "" }
             var bytes: [UInt8] = []
-            while let byte = rest.first {
-                rest = rest.dropFirst()
+            while let byte = remaining.first {
+                remaining = remaining.dropFirst()
                 if byte == 0x22 { break }
-                if byte == 0x5C, let escaped = rest.first {
+                if byte == 0x5C, let escaped = remaining.first {
                     bytes.append(escaped)
-                    rest = rest.dropFirst()
+                    remaining = remaining.dropFirst()
                 } else {
                     bytes.append(byte)
                 }
@@ -148,7 +148,7 @@ package enum AuthenticateField {
             return String(decoding: bytes, as: UTF8.self)
         }
 
-        /// RFC 9110 section 5.6.2.
+        /// Whether the byte may occur in a token (RFC 9110 section 5.6.2).
         private static func isTokenByte(_ byte: UInt8) -> Bool {
             switch byte {
             case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true

@@ -1,13 +1,13 @@
-/// How to say who one is (RFC 9110 section 11, the IANA registry of HTTP authentication schemes). Negotiate is GSSAPI's: while that asks
-/// for a ticket, all of the session waits.
+/// An HTTP authentication scheme (RFC 9110 section 11, the IANA registry of HTTP authentication schemes). Negotiate uses GSSAPI,
+/// which blocks the complete session while it requests a ticket.
 @nonexhaustive public enum AuthenticationScheme: String, Hashable, Sendable, CaseIterable {
     case basic, digest, bearer, ntlm, negotiate
 
-    /// From the scheme's token, in any case of letters.
+    /// The scheme with the given token, in upper or lower case; `nil` if it is unknown.
     public init?(token: some StringProtocol) {
         self.init(rawValue: token.lowercased())
     }
 
-    /// Several of them.
+    /// A set of schemes.
     package typealias Set = Swift.Set<AuthenticationScheme>
 }

@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// The digest of a whole file, which says more than any validator: that these are the bytes that were meant.
+/// The digest of a complete file. It proves more than any validator: that the bytes are the expected ones.
 public struct ContentDigest: Hashable, Sendable, Codable, CustomStringConvertible {
-    /// A hash function of RFC 9530 that is still safe.
+    /// A hash function of RFC 9530 that counts as secure.
     @nonexhaustive public enum Algorithm: String, Hashable, Sendable, Codable, CaseIterable {
         case sha256 = "sha-256"
         case sha512 = "sha-512"
@@ -18,17 +18,17 @@ public struct ContentDigest: Hashable, Sendable, Codable, CustomStringConvertibl
 
     /// The hash function.
     public let algorithm: Algorithm
-    /// The digest, ``Algorithm/length`` bytes.
+    /// The digest's bytes: ``Algorithm/length`` of them.
     public let bytes: Data
 
-    /// A digest; `nil` when its length is not the algorithm's.
+    /// A digest; `nil` if its length does not match the algorithm.
     public init?(_ algorithm: Algorithm, _ bytes: Data) {
         guard bytes.count == algorithm.length else { return nil }
         self.algorithm = algorithm
         self.bytes = bytes
     }
 
-    /// A SHA-256 digest as `sha256sum` prints it: 64 hexadecimal digits; anything else is `nil`.
+    /// A SHA-256 digest of 64 hexadecimal digits, as `sha256sum` prints it; `nil` for any other text.
     public init?(sha256 hexadecimal: String) {
         let digits = hexadecimal.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
         guard digits.count == 64, hexadecimal.utf8.count == 64 else { return nil }
@@ -39,12 +39,12 @@ public struct ContentDigest: Hashable, Sendable, Codable, CustomStringConvertibl
     /// The digest in hexadecimal digits.
     public var hexadecimal: String { bytes.hexadecimal }
 
-    /// As `sha-256:` and hexadecimal digits.
+    /// The algorithm and the hexadecimal digits, such as `sha-256:9f86…`.
     public var description: String { "\(algorithm.rawValue):\(hexadecimal)" }
 
     private enum CodingKeys: CodingKey { case algorithm, bytes }
 
-    /// Refuses a length that is not the algorithm's.
+    /// Decodes a digest. It throws if the length does not match the algorithm.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
         let algorithm = try values.decode(Algorithm.self, forKey: .algorithm)
@@ -57,7 +57,7 @@ public struct ContentDigest: Hashable, Sendable, Codable, CustomStringConvertibl
 }
 
 extension Data {
-    /// Two lower-case digits a byte.
+    /// The bytes in hexadecimal digits, two lower-case ones for each.
     var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

@@ -1,8 +1,8 @@
-/// A value behind one reference, which its copies share until one of them is changed: for what is large and goes through many hands.
+/// A value behind a reference that copies share until one of them changes. It serves large values that are copied often.
 struct CopyOnWrite<Value: Sendable>: Sendable {
-    // @unchecked: it is changed only by a copy that is the only one.
+    // @unchecked: the value changes only through a copy that holds the sole reference.
     private final class Box: @unchecked Sendable {
-        // Unchecked: a change is an access of the copy that is the only one, which is checked itself.
+        // Unchecked: a change is an access to the copy that holds the sole reference, and that access is checked itself.
         @exclusivity(unchecked) var value: Value
 
         init(_ value: Value) { self.value = value }

@@ -1,25 +1,25 @@
 internal import EventLoop
 
-/// Who one is. Its description hides the secret.
+/// A user's credential. Its description hides the secret.
 public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// How long it is good for.
+    /// The lifetime of a credential.
     @nonexhaustive public enum Persistence: Hashable, Sendable {
-        /// For the one task.
+        /// The credential serves one task.
         case none
-        /// In the store that it was kept in, until that ends.
+        /// The credential is stored in the session's ``CredentialStore`` for further tasks, once a server has accepted it.
         case forSession
     }
 
-    /// Empty for a token.
+    /// The user's name; empty for a token.
     public let user: String
-    /// A password, or a bearer token (RFC 6750).
+    /// The password or the bearer token (RFC 6750).
     public let secret: String
-    /// Whether ``secret`` is a token.
+    /// Whether ``secret`` is a bearer token.
     public let isToken: Bool
-    /// How long it is good for.
+    /// The lifetime of the credential.
     public let persistence: Persistence
 
-    /// For Basic, Digest, NTLM and Negotiate.
+    /// A credential for Basic, Digest, NTLM and Negotiate.
     public init(user: String, password: String, persistence: Persistence = .forSession) {
         self.user = user
         secret = password
@@ -27,7 +27,7 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDeb
         self.persistence = persistence
     }
 
-    /// For Bearer.
+    /// A credential for Bearer.
     public init(token: String, persistence: Persistence = .forSession) {
         user = ""
         secret = token
@@ -35,30 +35,30 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDeb
         self.persistence = persistence
     }
 
-    /// The user's name only.
+    /// A description that contains only the user's name.
     public var description: String { isToken ? "bearer token" : "password of \(user)" }
-    /// The same.
+    /// A description that contains only the user's name.
     public var debugDescription: String { description }
-    /// The user's name: `dump` sees no secret.
+    /// A mirror with the user's name only, so that `dump` does not print the secret.
     public var customMirror: Mirror { Mirror(self, children: ["user": user]) }
 
-    /// The schemes that can say it.
+    /// The schemes that can use the credential.
     package var schemes: AuthenticationScheme.Set { isToken ? [.bearer] : [.basic, .digest, .ntlm, .negotiate] }
 }
 
-/// Credentials by protection space, in memory, for any number of sessions.
+/// A store of credentials by protection space, in memory, which sessions may share.
 public final class CredentialStore: Sendable {
     private let credentials = Locked<[AuthenticationChallenge.ProtectionSpace: Credential]>([:])
 
     /// An empty store.
     public init() {}
 
-    /// What is kept for the space.
+    /// The credential for a protection space.
     public subscript(space: AuthenticationChallenge.ProtectionSpace) -> Credential? {
         get { credentials.withLock { $0[space] } }
         set { credentials.withLock { $0[space] = newValue } }
     }
 
-    /// Forgets everything.
+    /// Removes all credentials.
     public func removeAll() { credentials.withLock { $0 = [:] } }
 }

@@ -1,20 +1,20 @@
 public import FoundationEssentials
 public import Reachability
 
-/// Why a transfer, or a task around it, did not give what was asked.
+/// The error of a session, a task or a transfer.
 ///
-/// `code` is for programs, `reason` for people, ``metricLabel`` for counters. Nothing in it holds a secret: credentials, query
-/// strings and header values are left out (``HTTPSessionError/Context``).
+/// `code` is for programs, `reason` for people, ``metricLabel`` for counters. The error contains no secrets: credentials, query
+/// strings and field values are left out (``HTTPSessionError/Context``).
 public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
-    /// What went wrong, as one of a bounded set of names. Later versions may add codes.
+    /// The kind of an error, from a bounded set. Later versions may add codes.
     public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable {
-        /// The name in logs, records and metrics: `timed-out`, `pin-mismatch`, ….
+        /// The code's name in logs, records and metrics, such as `timed-out` or `pin-mismatch`.
         public let rawValue: String
 
-        /// A code by its name; unknown names are allowed.
+        /// A code with the given name; unknown names are allowed.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The codes that this version knows.
+        /// The codes of this version.
         public static let allCases: [Code] = [
             .cancelled, .invalidRequest, .invalidConfiguration, .sessionInvalidated, .insecureConnectionRefused,
             .networkNotAllowed, .handlerTimedOut, .interceptorFailed, .misuse, .timedOut, .notConnected, .cannotFindHost,
@@ -27,22 +27,22 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         ]
     }
 
-    /// Where it happened. A field that is not known is `nil`.
+    /// The request and the response to which an error belongs. A field that is not known is `nil`.
     public struct Context: Hashable, Sendable {
-        /// Scheme, host, port and path: without user, password, query and fragment.
+        /// The scheme, host, port and path of the URL, without user, password, query and fragment.
         public var url: String?
         /// The request's method.
         public var method: String?
-        /// The status of the response that came before the error.
+        /// The status code of the response before the error.
         public var statusCode: Int?
-        /// libcurl's CURLcode (libcurl-errors(3)).
+        /// The code of libcurl (CURLcode, libcurl-errors(3)).
         public var curlCode: Int32?
-        /// errno(3) of the system call that failed.
+        /// The errno(3) of the failed system call.
         public var systemError: Int32?
-        /// The body that came with an unacceptable response, as far as it was kept (at most 64 KiB).
+        /// The body of an unacceptable response, at most 64 KiB of it.
         public var responseBody: Data?
 
-        /// A place of which only what is given is known.
+        /// A context with the given fields.
         public init(
             url: String? = nil, method: String? = nil, statusCode: Int? = nil, curlCode: Int32? = nil,
             systemError: Int32? = nil, responseBody: Data? = nil
@@ -56,30 +56,30 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     public var code: Code { details.value.code }
-    /// One line for a person, without a full stop.
+    /// One line for people, without a full stop.
     public var reason: String { details.value.reason }
-    /// Where it happened.
+    /// The request and the response to which the error belongs.
     public var context: Context {
         get { details.value.context }
         _modify { yield &details.value.context }
     }
-    /// What ``HTTPSessionManager/download(resuming:of:to:handlers:startsImmediately:)`` goes on from; `nil` where nothing was kept
+    /// The data from which ``HTTPSessionManager/downloadTask(withResumeData:for:to:handlers:startsImmediately:)`` resumes; `nil` if nothing was kept
     /// (``SessionConfiguration/resumeDirectory``).
     public internal(set) var resumeData: Data? {
         get { details.value.resumeData }
         set { details.value.resumeData = newValue }
     }
-    /// The error below this one: a handler's, a serializer's, or the content-type error beside a status error.
+    /// The underlying error: a handler's, a serializer's, or the content-type error beside a status error.
     public var underlying: (any Error)? { details.value.underlying }
-    /// What is missing on the way to the server, where the session has a path monitor and that has found it.
+    /// The missing link or route to the server, if the session's path monitor has found it.
     public package(set) var cause: Cause? {
         get { details.value.cause }
         set { details.value.cause = newValue }
     }
 
-    // Behind one reference: there is place for an error wherever there may be one, and seldom is there one.
+    // The details are behind one reference: many values have room for an error, and few contain one.
     private var details: CopyOnWrite<Details>
 
     private struct Details: Sendable {
@@ -91,18 +91,18 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         var cause: Cause?
     }
 
-    /// An error with its reason: one line, without a full stop and without secrets.
+    /// An error with a reason: one line, without a full stop and without secrets.
     public init(_ code: Code, _ reason: String, context: Context = Context(), underlying: (any Error)? = nil) {
         details = CopyOnWrite(Details(code: code, reason: reason, context: context, underlying: underlying))
     }
 
-    /// A name from a bounded set, for a metric's dimension.
+    /// The code's name: a value from a bounded set, for the dimension of a metric.
     public var metricLabel: String { code.rawValue }
 
-    /// One line: the code's name, the reason, and where.
+    /// One line with the code's name, the reason and the URL.
     public var description: String {
-        let place = context.url.map { " (\(context.method.map { "\($0) " } ?? "")\($0))" } ?? ""
-        return "\(code.rawValue): \(reason)\(place)"
+        let location = context.url.map { " (\(context.method.map { "\($0) " } ?? "")\($0))" } ?? ""
+        return "\(code.rawValue): \(reason)\(location)"
     }
 }
 
@@ -110,6 +110,6 @@ extension HTTPSessionError: LocalizedError {
     /// The reason: one line for a person, without a full stop.
     public var errorDescription: String? { reason }
 
-    /// The cause on the way to the server, if the session's path monitor has found it.
+    /// The missing link or route to the server, if the session's path monitor has found it.
     public var failureReason: String? { cause.map { "\($0)" } }
 }

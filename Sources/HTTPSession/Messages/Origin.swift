@@ -1,15 +1,15 @@
 public import FoundationEssentials
 
-/// Scheme, host and port (RFC 6454 section 4): what credentials and connections belong to.
+/// A scheme, host and port (RFC 6454 section 4), to which credentials and connections belong.
 public struct Origin: Hashable, Sendable, CustomStringConvertible {
-    /// `http` or `https`.
+    /// The scheme: `http` or `https`.
     public let scheme: String
-    /// In lower case; an IPv6 address without brackets.
+    /// The host in lower case; an IPv6 address without brackets.
     public let host: String
-    /// The scheme's own where the URL has none.
+    /// The port; the scheme's default port if the URL has none.
     public let port: Int
 
-    /// Of a URL; `nil` for one that is neither http nor https, or has no host.
+    /// The origin of a URL; `nil` if it is neither http nor https, or has no host.
     public init?(_ url: URL) {
         let url = url.withASCIIHost
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",
@@ -18,14 +18,14 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
         self.init(scheme: scheme, writtenHost: host, port: url.port)
     }
 
-    /// Of a URL's parts; the scheme in lower case.
+    /// The origin of a URL's parts; the scheme in lower case.
     init(scheme: String, writtenHost: String, port: Int?) {
         self.init(
             scheme: scheme, host: writtenHost.lowercased().withoutBrackets,
             port: port ?? (scheme == "https" ? 443 : 80))
     }
 
-    /// Of a task that cannot be started.
+    /// The origin of a task that cannot start.
     package static let unknown = Origin(scheme: "", host: "", port: 0)
 
     private init(scheme: String, host: String, port: Int) {
@@ -34,11 +34,11 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Whether the host is an address, which nobody has to look up.
+    /// Whether the host is an address, which needs no lookup.
     package var isAddress: Bool { Origin.isAddress(host) }
 
     private static func isAddress(_ host: String) -> Bool {
-        // On bytes: Foundation's search in strings costs as much as all the rest of a request's preparation.
+        // Bytes are compared because Foundation's search in strings costs as much as all other preparation of a request.
         var (dots, isNumeric) = (0, true)
         for byte in host.utf8 {
             switch byte {
@@ -51,15 +51,15 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
         return isNumeric && dots == 3
     }
 
-    /// Whether the host is this machine: `localhost` and the loopback addresses (RFC 6761 section 6.3).
+    /// Whether the host is this machine: `localhost` or a loopback address (RFC 6761 section 6.3).
     package var isLoopback: Bool { Origin.isLoopback(host) }
 
-    /// The same of a host in lower case, an IPv6 address without brackets.
+    /// Whether a host is this machine. It is in lower case, an IPv6 address without brackets.
     static func isLoopback(_ host: String) -> Bool {
         host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || (isAddress(host) && host.hasPrefix("127."))
     }
 
-    /// `https://example.com`, with the port where it is not the scheme's own.
+    /// The text of the origin, such as `https://example.com`; the port is added unless it is the scheme's default.
     public var description: String {
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         return port == (scheme == "https" ? 443 : 80) ? "\(scheme)://\(name)" : "\(scheme)://\(name):\(port)"
@@ -67,7 +67,7 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension String {
-    /// An IPv6 address without the brackets that surround it in a URL (RFC 3986 section 3.2.2); any other text as it is.
+    /// The text without the brackets that surround an IPv6 address in a URL (RFC 3986 section 3.2.2); any other text unchanged.
     var withoutBrackets: String {
         utf8.first == UInt8(ascii: "[") && utf8.last == UInt8(ascii: "]") ? String(dropFirst().dropLast()) : self
     }

@@ -1,14 +1,15 @@
 internal import Glibc
 public import HTTPTypes
 
-/// A response's status line and fields, kept as they came and read when somebody asks: most fields of most responses are never read.
+/// The status line and the fields of a response. They are kept as received and parsed on access: most fields of most responses
+/// are never read.
 public struct ResponseHead: Hashable, Sendable {
-    /// RFC 9110 section 15.
+    /// The status code (RFC 9110 section 15).
     public let statusCode: Int
-    /// The status line and the field lines, as received; HTTP/2 has no reason phrase.
+    /// The status line and the field lines as received. HTTP/2 has no reason phrase.
     package let bytes: [UInt8]
 
-    /// Lines that end in CRLF or LF, the first being the status line; `nil` when that has no status of three digits.
+    /// A head of lines that end in CRLF or LF, the status line first; `nil` if its status does not have three digits.
     package init?(bytes: [UInt8]) {
         guard let code = ResponseHead.statusCode(of: bytes) else { return nil }
         statusCode = code
@@ -37,7 +38,7 @@ public struct ResponseHead: Hashable, Sendable {
         return code
     }
 
-    /// The field's first value, trimmed; the name in lower case. Without building all the others.
+    /// The field's first value, trimmed, without parsing other fields. The name is in lower case.
     package func firstValue(of name: StaticString) -> String? {
         var first: String?
         forEachValue(of: name) { value in
@@ -47,7 +48,7 @@ public struct ResponseHead: Hashable, Sendable {
         return first
     }
 
-    /// The field's values in their order, one for each line.
+    /// The field's values in order, one for each line.
     package func values(of name: StaticString, limit: Int = .max) -> [String] {
         var values: [String] = []
         forEachValue(of: name) { value in
@@ -57,49 +58,50 @@ public struct ResponseHead: Hashable, Sendable {
         return values
     }
 
-    /// Whether lines of this field differ. One that has a single value then says nothing (RFC 9110 section 5.3).
+    /// Whether lines of this field differ. A field that may have only one value is then invalid (RFC 9110 section 5.3).
     package func hasDifferentValues(of name: StaticString) -> Bool {
         let values = values(of: name)
         return values.contains { $0 != values[0] }
     }
 
-    /// Whether there is such a field, whatever its value.
+    /// Whether the field is present, whatever its value.
     package func has(_ name: StaticString) -> Bool {
-        var isThere = false
+        var isPresent = false
         forEachValue(of: name) { _ in
-            isThere = true
+            isPresent = true
             return false
         }
-        return isThere
+        return isPresent
     }
 
-    /// Until `body` wants no more.
+    /// Calls `body` with each value of the field until it returns `false`.
     private func forEachValue(of name: StaticString, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) {
-        let wanted = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        let nameBytes = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
         bytes.withUnsafeBufferPointer { bytes in
             ResponseHead.forEachLine(bytes) { line in
-                guard ResponseHead.line(line, isOf: wanted) else { return true }
-                return body(UnsafeBufferPointer(rebasing: line[(wanted.count + 1)...]))
+                guard ResponseHead.line(line, isOf: nameBytes) else { return true }
+                return body(UnsafeBufferPointer(rebasing: line[(nameBytes.count + 1)...]))
             }
         }
     }
 
-    /// The head of the whole representation, where this one (304 or 416) says that nothing of it is missing: status 200 with this one's fields
-    /// (RFC 9111 section 4.3.4), but for those of its own content.
-    package var ofWhole: ResponseHead? {
-        var whole = Array("HTTP/1.1 200 OK\r\n".utf8)
+    /// The head of the complete representation, if this one (304 or 416) confirms that no byte is missing. It has status 200 and
+    /// this one's fields (RFC 9111 section 4.3.4) except those that describe its own content.
+    package var completeRepresentation: ResponseHead? {
+        var lines = Array("HTTP/1.1 200 OK\r\n".utf8)
         let others = ["content-length", "content-range", "content-type", "content-encoding", "transfer-encoding"]
         bytes.withUnsafeBufferPointer { bytes in
             ResponseHead.forEachLine(bytes) { line in
                 let name = String(decoding: line.prefix { $0 != 0x3A }, as: UTF8.self).lowercased()
-                if !others.contains(name) { whole += Array(line) + [0x0D, 0x0A] }
+                if !others.contains(name) { lines += Array(line) + [0x0D, 0x0A] }
                 return true
             }
         }
-        return ResponseHead(bytes: whole + [0x0D, 0x0A])
+        return ResponseHead(bytes: lines + [0x0D, 0x0A])
     }
 
-    /// The length of the body as it will be handed on; `nil` if the head does not give it, if there is no body, or if decoding changes it.
+    /// The length of the body as it is delivered; `nil` if the head does not state it, if there is no body, or if decoding
+    /// changes it.
     package var bodyLength: Int64? {
         guard statusCode != 204, statusCode != 304, case .bytes(let length) = contentLength, !has("content-encoding"),
             !has("transfer-encoding")
@@ -107,7 +109,7 @@ public struct ResponseHead: Hashable, Sendable {
         return length
     }
 
-    /// Every field, in its order. Lines that are no fields (RFC 9112 section 5) are left out.
+    /// All fields in order. Invalid field lines (RFC 9112 section 5) are left out.
     public var headerFields: HTTPFields {
         var fields = HTTPFields()
         bytes.withUnsafeBufferPointer { bytes in
@@ -129,8 +131,8 @@ public struct ResponseHead: Hashable, Sendable {
             status: .init(code: statusCode, reasonPhrase: reasonPhrase), headerFields: headerFields)
     }
 
-    /// The reason phrase, or nothing. Control characters, which no phrase has (RFC 9112 section 4), are spaces in it: phrases end up in
-    /// errors, and those on terminals.
+    /// The reason phrase; empty if there is none. Control characters, which a valid phrase does not contain (RFC 9112 section 4),
+    /// become spaces, because phrases are printed on terminals as parts of errors.
     public var reasonPhrase: String {
         let line = bytes.prefix { $0 != 0x0D && $0 != 0x0A }
         let parts = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: false)
@@ -144,7 +146,7 @@ public struct ResponseHead: Hashable, Sendable {
         values(of: "content-type").last.flatMap(MediaType.init)
     }
 
-    /// The lines behind the status line, without their ends, until `body` wants no more.
+    /// Calls `body` with each line behind the status line, without its end, until it returns `false`.
     static func forEachLine(_ bytes: UnsafeBufferPointer<UInt8>, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) {
         var start = endOfLine(bytes, from: 0) + 1
         while start < bytes.count {
@@ -162,7 +164,7 @@ public struct ResponseHead: Hashable, Sendable {
         return UnsafeRawPointer(base).distance(to: found)
     }
 
-    /// Whether the line is a field of this name, given in lower case.
+    /// Whether the line is a field with this name, which is in lower case.
     private static func line(_ line: UnsafeBufferPointer<UInt8>, isOf name: UnsafeBufferPointer<UInt8>) -> Bool {
         guard line.count > name.count, line[name.count] == 0x3A else { return false }
         for index in name.indices {
@@ -172,18 +174,19 @@ public struct ResponseHead: Hashable, Sendable {
         return true
     }
 
-    // Bytes beyond ASCII are obs-text (RFC 9110 section 5.5): UTF-8 where they are, else repaired.
+    // Bytes beyond ASCII are obs-text (RFC 9110 section 5.5). They are decoded as UTF-8, and invalid ones are repaired.
     private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
         var (start, end) = (0, bytes.count)
         while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }
         while end > start, [0x20, 0x09, 0x0D].contains(bytes[end - 1]) { end -= 1 }
         let value = UnsafeBufferPointer(rebasing: bytes[start..<end])
-        // What returns to a server or reaches a caller has neither a bare CR (RFC 9112 section 2.2) nor a NUL (RFC 9110 section 5.5).
+        // Values reach servers and callers, so they contain neither a bare CR (RFC 9112 section 2.2) nor a NUL (RFC 9110 section
+        // 5.5).
         guard value.contains(where: { $0 == 0x0D || $0 == 0x00 }) else { return String(decoding: value, as: UTF8.self) }
         return String(decoding: value.map { $0 == 0x0D || $0 == 0x00 ? 0x20 : $0 }, as: UTF8.self)
     }
 
-    /// Whether a field's value has a control byte other than the tab. libcurl quotes what a challenge says in its answer.
+    /// Whether a field's value contains a control byte other than the tab. libcurl quotes parts of a challenge in its answer.
     func hasControlByte(in name: StaticString) -> Bool {
         var isFound = false
         forEachValue(of: name) { value in

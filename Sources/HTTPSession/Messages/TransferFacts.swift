@@ -1,6 +1,7 @@
-/// What an engine measured of one transaction. Times are nanoseconds since the transaction's start; what is not known is `nil`.
+/// The measurements of one transaction by the engine. Times are nanoseconds since the transaction's start; an unknown value is
+/// `nil`.
 package struct TransferFacts: Hashable, Sendable {
-    /// When a name or an address was given to the resolver; `nil` where what it stands for was known.
+    /// The time at which the resolver received the name or address; `nil` if the result was cached.
     package var lookupStart: Int64?
     package var nameLookup: Int64?
     package var connect: Int64?
@@ -9,9 +10,9 @@ package struct TransferFacts: Hashable, Sendable {
     package var postTransfer: Int64?
     package var firstByte: Int64?
     package var total: Int64 = 0
-    /// `http/1.0`, `http/1.1`, `h2`: the names of the ALPN registry (RFC 7301).
+    /// The protocol's name in the ALPN registry (RFC 7301): `http/1.0`, `http/1.1` or `h2`.
     package var networkProtocol: String?
-    /// Whether the connection may carry others beside this transfer.
+    /// Whether other transfers may share the connection.
     package var isMultiplexed = false
     package var reusedConnection = false
     package var usedProxy = false
@@ -21,22 +22,24 @@ package struct TransferFacts: Hashable, Sendable {
     package var remotePort: Int?
     package var requestBytes: Int64 = 0
     package var requestBodyBytes: Int64 = 0
-    /// As their source has given them, before they were framed.
+    /// The bytes of the body as its source provided them, before framing.
     package var providedBodyBytes: Int64 = 0
     package var responseHeaderBytes: Int64 = 0
-    /// As received, before decompression.
+    /// The bytes of the body as received, before decompression.
     package var responseBodyBytes: Int64 = 0
-    /// As its receiver has taken them, after decompression.
+    /// The bytes of the body as delivered, after decompression.
     package var decodedBodyBytes: Int64 = 0
-    /// libcurl wanted to send the request again because the reused connection had died before an answer.
+    /// Whether libcurl tried to repeat the request because the reused connection died before a response.
     package var wasResent = false
-    /// The response may belong to no request: the server sends bytes that nobody asked for.
+    /// Whether the server sent bytes without a request, so that the response may belong to none.
     package var hadSurplus = false
-    /// What was asked for by http came to https, where nobody was there to judge the server, or the proxy before it: nothing was sent.
-    package var wasRaised = false
-    /// The task was held before its request went: nothing was sent, and the attempt is made again when the task goes on.
-    package var wasHeldBack = false
-    /// The connection that it was to go on was not fit for that: nothing was sent, and the attempt is made again on a new one.
+    /// Whether HSTS upgraded the request to https without a certificate evaluation for the server, or for the proxy before it.
+    /// Nothing was sent; the attempt is repeated.
+    package var wasUpgraded = false
+    /// Whether the task was suspended before the request was sent. Nothing was sent; the attempt is repeated after the
+    /// resumption.
+    package var wasSuspendedBeforeSending = false
+    /// Whether the reused connection was unfit. Nothing was sent; the attempt is repeated on a new connection.
     package var hadUnfitConnection = false
     package var tlsVersion: String?
     package var tlsCipher: String?

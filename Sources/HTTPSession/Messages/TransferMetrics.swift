@@ -1,23 +1,24 @@
 public import FoundationEssentials
 
-/// What was measured of a task, in the terms of `URLSessionTaskMetrics`. What libcurl does not tell is `nil`, never estimated.
+/// The metrics of a task, in the terms of `URLSessionTaskMetrics`. A value that libcurl does not report is `nil`, never an
+/// estimate.
 public struct TransferMetrics: Hashable, Sendable {
-    /// From the task's first start to its end.
+    /// The interval from the task's first start to its end.
     public internal(set) var taskInterval = DateInterval(start: .distantPast, duration: 0)
-    /// Redirects followed.
+    /// The number of redirects followed.
     public internal(set) var redirectCount = 0
-    /// Attempts after one that had failed.
+    /// The number of attempts that followed a failed one.
     public internal(set) var retryCount = 0
-    /// Attempts that interceptors have asked for, those of the tasks that this one repeats included.
+    /// The number of attempts that interceptors asked for, including those of tasks that this one repeats.
     var interceptionCount = 0
-    /// Waited between attempts.
+    /// The time spent waiting between attempts.
     public internal(set) var timeBackingOff = Duration.zero
-    /// Waited for a network that had gone.
+    /// The time spent waiting for connectivity.
     public internal(set) var timeWaitingForConnectivity = Duration.zero
-    /// Bytes that later attempts did not ask for, or send, again.
+    /// The bytes that later attempts did not request or send again.
     public internal(set) var bytesResumed: Int64 = 0
-    /// One for each attempt, in their order, also those that were given up; the requests of one login by Digest or NTLM, which libcurl
-    /// makes, are one. Of a task that has made more, the latest 1,000.
+    /// The metrics of the task's attempts in order, including abandoned ones; at most the latest 1,000. All requests of one
+    /// Digest or NTLM login, which libcurl sends itself, count as one.
     public internal(set) var transactions: [TransactionMetrics] = []
 
     /// Creates metrics without transactions, for responses that a test makes.
@@ -26,15 +27,16 @@ public struct TransferMetrics: Hashable, Sendable {
     static let maximumTransactions = 1_000
 }
 
-/// One request and its response. Of the fields of `URLSessionTaskTransactionMetrics` there is no `isMultipath` and no
-/// `domainResolutionProtocol`, which libcurl does not tell, no fetch type (all come from the network), and no copy of request and response.
+/// The metrics of one request and its response. The fields of `URLSessionTaskTransactionMetrics` are present except `isMultipath`
+/// and `domainResolutionProtocol` (libcurl does not report them), the fetch type (always the network), and the copies of request
+/// and response.
 public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The request's method.
     public let method: String
     let address: URL
-    /// `nil` where no response came.
+    /// The status code; `nil` if no response arrived.
     public let statusCode: Int?
-    /// When the transaction was handed to libcurl.
+    /// The time at which libcurl received the request.
     public let fetchStart: Date
     let network: Network?
     private let measured: CopyOnWrite<TransferFacts>
@@ -51,19 +53,19 @@ public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, C
         measured = CopyOnWrite(facts)
     }
 
-    /// What the path of the session's monitor was like when the transaction began.
+    /// The properties of the session monitor's path at the start of the transaction.
     struct Network: Hashable, Sendable {
         let isCellular: Bool
         let isExpensive: Bool
         let isConstrained: Bool
     }
 
-    /// Scheme, host, port and path; no user, query and fragment.
+    /// The scheme, host, port and path of the URL, without user, query and fragment.
     public var url: String { address.withoutSecrets }
 
-    /// Method, address and status.
+    /// The method, URL and status code.
     public var description: String { "\(method) \(url) \(statusCode.map { "\($0)" } ?? "-")" }
-    /// What `dump` sees: nothing secret either.
+    /// A mirror without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -75,62 +77,65 @@ public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, C
 
     private func date(_ nanoseconds: Int64?) -> Date? { nanoseconds.map { fetchStart.addingTimeInterval(Double($0) / 1e9) } }
 
-    /// The name was given to the resolver, that of the proxy where there is one; an address too, which takes no time. `nil` where the
-    /// answer was known, and on a reused connection, as all times of its making.
+    /// The time at which the resolver received the name, or that of the proxy. An address takes no time. `nil` if the result was
+    /// cached, and on a reused connection, like all times of connection setup.
     public var domainLookupStart: Date? { date(facts.lookupStart) }
-    /// The resolver has answered (`CURLINFO_NAMELOOKUP_TIME_T`); `nil` where it was not asked.
+    /// The time at which the resolver answered (`CURLINFO_NAMELOOKUP_TIME_T`); `nil` if it was not asked.
     public var domainLookupEnd: Date? { facts.lookupStart == nil ? nil : date(facts.nameLookup) }
-    /// The addresses are known, from the resolver or otherwise: TCP begins there.
+    /// The time at which the addresses were known and TCP began.
     public var connectStart: Date? { date(facts.nameLookup) }
-    /// TCP is established, and TLS where there is some.
+    /// The time at which the connection was established, including TLS if it is used.
     public var connectEnd: Date? { date(facts.secureConnect ?? facts.connect) }
-    /// TCP is established and TLS begins; `nil` without TLS.
+    /// The time at which TCP was established and TLS began; `nil` without TLS.
     public var secureConnectionStart: Date? { facts.secureConnect == nil ? nil : date(facts.connect) }
-    /// TLS is established; `nil` without TLS.
+    /// The time at which TLS was established; `nil` without TLS.
     public var secureConnectionEnd: Date? { date(facts.secureConnect) }
-    /// The request is about to be sent (`CURLINFO_PRETRANSFER_TIME_T`).
+    /// The time directly before the request was sent (`CURLINFO_PRETRANSFER_TIME_T`).
     public var requestStart: Date? { date(facts.preTransfer) }
-    /// The last byte of the request has gone (`CURLINFO_POSTTRANSFER_TIME_T`); `nil` where libcurl is older than 8.10.
+    /// The time at which the last byte of the request was sent (`CURLINFO_POSTTRANSFER_TIME_T`); `nil` if libcurl is older than
+    /// 8.10.
     public var requestEnd: Date? { date(facts.postTransfer) }
-    /// The first byte of the response (`CURLINFO_STARTTRANSFER_TIME_T`).
+    /// The time at which the first byte of the response arrived (`CURLINFO_STARTTRANSFER_TIME_T`).
     public var responseStart: Date? { date(facts.firstByte) }
-    /// The end (`CURLINFO_TOTAL_TIME_T`).
+    /// The end of the transaction (`CURLINFO_TOTAL_TIME_T`).
     public var responseEnd: Date? { date(facts.total) }
-    /// `http/1.1`, `h2`: the names of ALPN (RFC 7301).
+    /// The protocol's name in the ALPN registry (RFC 7301), such as `http/1.1` or `h2`.
     public var networkProtocolName: String? { facts.networkProtocol }
-    /// Whether a proxy was between, of any kind: by the configuration, or by the environment as it was when the session was made.
+    /// Whether the transaction used a proxy of any kind, by the configuration or by the environment at the creation of the
+    /// session.
     public var isProxyConnection: Bool { facts.usedProxy }
-    /// Whether the network was cellular when the transaction began: by the session's path monitor, for the way to where the machine sends
-    /// by default. `nil` without a monitor, without a network, and to this machine itself.
+    /// Whether the network was cellular at the start of the transaction: the session's path monitor says so of the default route.
+    /// `nil` without a monitor, without a network, and for servers on this machine.
     public var isCellular: Bool? { network?.isCellular }
-    /// Whether it was what Reachability calls expensive; `nil` likewise.
+    /// Whether the network was expensive by Reachability's definition; `nil` in the same cases as ``isCellular``.
     public var isExpensive: Bool? { network?.isExpensive }
-    /// Whether it was what Reachability calls constrained; `nil` likewise.
+    /// Whether the network was constrained by Reachability's definition; `nil` in the same cases as ``isCellular``.
     public var isConstrained: Bool? { network?.isConstrained }
-    /// Whether an earlier connection was used again.
+    /// Whether the transaction reused an earlier connection.
     public var isReusedConnection: Bool { facts.reusedConnection }
-    /// This end's address.
+    /// The local address of the connection.
     public var localAddress: String? { facts.localAddress }
-    /// This end's port.
+    /// The local port of the connection.
     public var localPort: Int? { facts.localPort }
-    /// The server's or the proxy's address.
+    /// The address of the server or proxy.
     public var remoteAddress: String? { facts.remoteAddress }
-    /// The server's or the proxy's port.
+    /// The port of the server or proxy.
     public var remotePort: Int? { facts.remotePort }
-    /// Request line and fields, in bytes.
+    /// The size of the request line and fields, in bytes.
     public var countOfRequestHeaderBytesSent: Int64 { facts.requestBytes }
-    /// In bytes, with the framing of a body whose length was not known.
+    /// The size of the request's body as sent, in bytes. It includes chunked framing if the length was not known.
     public var countOfRequestBodyBytesSent: Int64 { facts.requestBodyBytes }
-    /// As the body's source gave it, in bytes. Of a request that was broken off, libcurl may have had more than it sent.
+    /// The size of the request's body as its source provided it, in bytes. If the request was stopped, libcurl may have read more
+    /// than it sent.
     public var countOfRequestBodyBytesBeforeEncoding: Int64 { facts.providedBodyBytes }
-    /// Status lines and fields, in bytes.
+    /// The size of the status lines and fields, in bytes.
     public var countOfResponseHeaderBytesReceived: Int64 { facts.responseHeaderBytes }
-    /// Before decompression, in bytes.
+    /// The size of the response's body before decompression, in bytes.
     public var countOfResponseBodyBytesReceived: Int64 { facts.responseBodyBytes }
-    /// After decompression, in bytes.
+    /// The size of the response's body after decompression, in bytes.
     public var countOfResponseBodyBytesAfterDecoding: Int64 { facts.decodedBodyBytes }
-    /// Such as `TLSv1.3`; `nil` without TLS.
+    /// The TLS version, such as `TLSv1.3`; `nil` without TLS.
     public var negotiatedTLSProtocolVersion: String? { facts.tlsVersion }
-    /// Its name in IANA's registry, such as `TLS_AES_256_GCM_SHA384`; `nil` without TLS.
+    /// The cipher suite's name in IANA's registry, such as `TLS_AES_256_GCM_SHA384`; `nil` without TLS.
     public var negotiatedTLSCipherSuite: String? { facts.tlsCipher }
 }

@@ -1,11 +1,11 @@
-/// `Content-Range` (RFC 9110 section 14.4), in bytes.
+/// The `Content-Range` field (RFC 9110 section 14.4), in bytes.
 enum ContentRange: Hashable, Sendable {
-    /// `bytes 100-199/1000`; `total` is `nil` for `*`.
-    case part(first: Int64, last: Int64, total: Int64?)
-    /// `bytes */1000`: what a 416 says.
+    /// A range such as `bytes 100-199/1000`; `total` is `nil` for `*`.
+    case satisfied(first: Int64, last: Int64, total: Int64?)
+    /// The range of a 416 response, such as `bytes */1000`.
     case unsatisfied(total: Int64)
 
-    /// Reads the field's value; anything that section 14.4 calls invalid is `nil`.
+    /// Parses the field's value; `nil` if section 14.4 calls it invalid.
     init?(_ text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: true)
         guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
@@ -21,14 +21,14 @@ enum ContentRange: Hashable, Sendable {
             first <= last
         else { return nil }
         guard parts[1] != "*" else {
-            self = .part(first: first, last: last, total: nil)
+            self = .satisfied(first: first, last: last, total: nil)
             return
         }
         guard let total = ContentRange.number(parts[1]), last < total else { return nil }
-        self = .part(first: first, last: last, total: total)
+        self = .satisfied(first: first, last: last, total: total)
     }
 
-    /// Digits only: `Int64("+1")` is a number, and no field's.
+    /// Accepts digits only: `Int64("+1")` is a number, but not in this field.
     private static func number(_ text: Substring) -> Int64? {
         text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
     }

@@ -1,22 +1,22 @@
 internal import FoundationEssentials
 
-/// The version that a finished file is of: the server's strong validator, the resource that it belongs to, and the file's size and
-/// modification time when it was finished.
+/// The version of a finished file: the server's strong validator, the resource that it belongs to, and the file's size and
+/// modification time at the end of the download.
 ///
-/// A weak entity tag is not kept: it promises an equivalent representation, not the same bytes (RFC 9110 section 8.8.1). URLs are kept as
-/// digests: a URL may be a secret, and whoever can read the file can read its attributes.
+/// A weak entity tag is not stored: it promises an equivalent representation, not the same bytes (RFC 9110 section 8.8.1). URLs
+/// are stored as digests: a URL may be a secret, and everybody who can read the file can read its attributes.
 struct FileValidator: Hashable, Sendable {
     let validator: StrongValidator
-    /// The digest of the URL that was asked for, before redirects.
+    /// The digest of the requested URL, before redirects.
     let start: String
-    /// The digest of the resource that the validator belongs to, after redirects.
+    /// The digest of the URL that the validator belongs to, after redirects.
     let resource: String
-    /// In bytes.
+    /// The file's size in bytes.
     let size: Int64
-    /// Nanoseconds since 1970.
+    /// The file's modification time in nanoseconds since 1970.
     let modified: Int64
 
-    /// The version of a file whose download ended with this sidecar; `nil`: the server gave no strong validator.
+    /// The version of a file whose download ended with this sidecar; `nil` if the server sent no strong validator.
     init?(_ sidecar: Sidecar, size: Int64, modified: Int64) {
         guard let validator = sidecar.resumption.validator, let start = FileValidator.digest(start: sidecar.start),
             let resource = FileValidator.digest(sidecar.resumption.url, with: validator)
@@ -24,13 +24,13 @@ struct FileValidator: Hashable, Sendable {
         (self.validator, self.start, self.resource, self.size, self.modified) = (validator, start, resource, size, modified)
     }
 
-    /// Whether a request to `url`, of a download that began at `start`, asks for the resource that the file was made of. The URL asked for is
-    /// the same to the letter; the one that redirects lead to may have another query beside an entity tag, as signed URLs have.
+    /// Whether a request to `url`, in a download that began at `start`, asks for the file's resource. `start` has to be equal to
+    /// the letter. With an entity tag, the query of `url` may differ, as it does in signed URLs.
     func belongs(to url: URL, start: URL) -> Bool {
         FileValidator.digest(start: start) == self.start && FileValidator.digest(url, with: validator) == resource
     }
 
-    /// The field that asks for the representation unless it is this version (RFC 9110 sections 13.1.2 and 13.1.3).
+    /// The field line that asks for the representation unless it is this version (RFC 9110 sections 13.1.2 and 13.1.3).
     var fieldLine: String {
         switch validator {
         case .entityTag(let tag): "If-None-Match: \(tag)"
@@ -38,8 +38,8 @@ struct FileValidator: Hashable, Sendable {
         }
     }
 
-    /// Whether a 304 (Not Modified) is about this version. One that names another validator is not: a server may compare dates only by their
-    /// order (RFC 9110 section 13.1.3).
+    /// Whether a 304 (Not Modified) confirms this version. A 304 with another validator does not: a server may compare dates only
+    /// by their order (RFC 9110 section 13.1.3).
     func isConfirmed(by head: ResponseHead) -> Bool {
         guard head.statusCode == 304, !head.hasDifferentValues(of: "etag"), !head.hasDifferentValues(of: "last-modified") else {
             return false
@@ -64,9 +64,9 @@ struct FileValidator: Hashable, Sendable {
 }
 
 extension FileValidator {
-    /// The format that this code writes; others are not read.
+    /// The version of the format that this code writes. Other versions are not read.
     static let version = 1
-    /// The longest text, in bytes: a file system may have room for 4 KiB of attributes in all.
+    /// The largest encoded size, in bytes: some file systems have room for only 4 KiB of attributes.
     static let maximumSize = 2 << 10
 
     private struct Stored: Codable {
@@ -79,7 +79,7 @@ extension FileValidator {
         var modified: Int64
     }
 
-    /// One JSON object; `nil`: it is longer than ``maximumSize``.
+    /// The JSON object to store; `nil` if it is longer than ``maximumSize``.
     func encoded() -> Data? {
         var stored = Stored(version: FileValidator.version, start: start, resource: resource, size: size, modified: modified)
         switch validator {
@@ -91,7 +91,8 @@ extension FileValidator {
         return (try? encoder.encode(stored)).flatMap { $0.count <= FileValidator.maximumSize ? $0 : nil }
     }
 
-    /// Reads an attribute, whoever has written it: the validator returns to a server, so that it has to be one that a server sends.
+    /// Parses a stored attribute. Any process may have written it, and the validator is sent to a server, so it has to be one
+    /// that a server can send.
     init?(decoding data: Data) {
         guard data.count <= FileValidator.maximumSize, let stored = try? JSONDecoder().decode(Stored.self, from: data),
             stored.version == FileValidator.version, stored.size >= 0

@@ -1,19 +1,20 @@
 internal import FoundationEssentials
 
-/// The beginning of a representation that is here already: may what comes now be put behind it?
+/// The bytes at the start of a representation that are already present, and the rules by which further bytes may be appended.
 ///
-/// Bytes are joined under one strong validator only (RFC 9110 section 15.3.7.3), or under the digest of the whole, which is checked at
-/// the end; never by guesswork: where anything speaks against it, the transfer begins anew.
+/// Bytes are joined only under one strong validator (RFC 9110 section 15.3.7.3), or under the digest of the complete
+/// representation, which is checked at the end. If a response contradicts either, the transfer restarts.
 struct Resumption: Hashable, Sendable {
-    /// Where the bytes came from, after all redirects: a validator belongs to one resource.
+    /// The URL after all redirects. A validator belongs to one resource.
     let url: URL
     let validator: StrongValidator?
-    /// The length of the whole, where the server said it.
+    /// The length of the complete representation, if the server has sent it.
     var total: Int64?
-    /// Of the whole: what the caller expects, or else what the server says (RFC 9530), beside the whole or beside a part.
+    /// The digest of the complete representation: the caller's expectation, or else the server's field (RFC 9530), which partial
+    /// content has too.
     private(set) var digest: ContentDigest?
 
-    /// `nil` where there is nothing by which bytes could be joined.
+    /// `nil` if there is neither a validator nor a digest by which bytes could be joined.
     init?(url: URL, validator: StrongValidator?, total: Int64?, digest: ContentDigest?) {
         guard validator != nil || digest != nil else { return nil }
         self.url = url
@@ -22,115 +23,117 @@ struct Resumption: Hashable, Sendable {
         self.digest = digest
     }
 
-    /// What a whole response offers for later; `nil` where it has neither a strong validator nor a digest, or is encoded.
-    init?(whole head: ResponseHead, from url: URL, expecting digest: ContentDigest? = nil, now: Date) {
+    /// The rules that a complete response allows; `nil` if it has neither a strong validator nor a digest, or is encoded.
+    init?(completeResponse head: ResponseHead, from url: URL, expecting digest: ContentDigest? = nil, now: Date) {
         guard head.statusCode == 200, head.firstValue(of: "content-encoding") == nil else { return nil }
         self.init(
             url: url, validator: StrongValidator(head, now: now), total: head.bodyLength, digest: digest ?? ReprDigest.of(head))
     }
 
-    /// Notes what a response says of the whole that it brings a part of.
-    mutating func learn(from head: ResponseHead, total: Int64) {
+    /// Adds what a partial response says about the complete representation.
+    mutating func update(from head: ResponseHead, total: Int64) {
         self.total = total
         digest = digest ?? ReprDigest.of(head)
     }
 
-    /// By what the bytes that are here and those of another response may be joined.
+    /// The basis on which the present bytes and those of another response may be joined.
     enum Basis: Hashable, Sendable {
         case validator(StrongValidator)
-        /// Whatever the server calls its version.
+        /// The digest is checked at the end, whatever validator the server sends.
         case digest
     }
 
-    /// By what they may be joined with those of `other`; `nil`: not at all. A validator says nothing of another resource.
+    /// The basis for bytes from `other`; `nil` if there is none. A validator says nothing about another resource.
     func basis(at other: URL) -> Basis? {
         if let validator, isSameResource(other) { return .validator(validator) }
         return digest == nil ? nil : .digest
     }
 
-    /// What to do with a response to the request that ``fieldLines(at:)`` belongs to.
-    enum Judgement: Hashable, Sendable {
-        /// The body goes on where the bytes that are here end; `total` is the length of the whole.
+    /// The decision about a response to the request with ``fieldLines(after:by:)``.
+    enum Decision: Hashable, Sendable {
+        /// The body continues at the end of the present bytes; `total` is the length of the complete representation.
         case append(total: Int64)
-        /// The body is the whole: what is here is dropped.
+        /// The body is the complete representation: the present bytes are discarded.
         case replace
-        /// The body is of no use: what is here is dropped, and the whole is asked for.
-        case startOver
-        /// All is here.
+        /// The body is of no use: the present bytes are discarded, and the complete representation is requested.
+        case restart
+        /// The present bytes are complete.
         case complete
-        /// It says nothing of the bytes: they are kept.
+        /// The response says nothing about the present bytes, which are kept.
         case keep
     }
 
-    /// Whether a request to `other` would ask for the same resource. Beside an entity tag the query may differ: a signed address is
-    /// signed anew. Two resources that a query tells apart may well have been changed in the same second.
+    /// Whether a request to `other` asks for the same resource. With an entity tag the query may differ: a signed URL gets a new
+    /// signature. Without one, two resources with different queries may have been modified in the same second.
     func isSameResource(_ other: URL) -> Bool {
         (hasTag || url.query(percentEncoded: true) == other.query(percentEncoded: true))
             && url.scheme?.lowercased() == other.scheme?.lowercased() && url.host()?.lowercased() == other.host()?.lowercased()
             && url.port == other.port && url.path(percentEncoded: true) == other.path(percentEncoded: true)
     }
 
-    /// The fields that ask for what lies behind `received` bytes (sections 14.2 and 13.1.5), or whether they are all there is.
+    /// The field lines that request the range behind `received` bytes (sections 14.2 and 13.1.5), or ask whether those are
+    /// complete.
     func fieldLines(after received: Int64, by basis: Basis) -> [String] {
         let range = "Range: bytes=\(received)-"
         return switch basis {
-        case .validator(.entityTag(let tag)) where isWhole(received): ["If-None-Match: \(tag)"]
-        case .validator(.lastModified(let date)) where isWhole(received): ["If-Modified-Since: \(date)"]
+        case .validator(.entityTag(let tag)) where isComplete(received): ["If-None-Match: \(tag)"]
+        case .validator(.lastModified(let date)) where isComplete(received): ["If-Modified-Since: \(date)"]
         case .validator(let validator): [range, "If-Range: \(validator.fieldValue)"]
-        // Behind the whole there is nothing, which the server says with its length (416).
+        // No range exists behind the complete representation; the server states that with its length (416).
         case .digest: [range]
         }
     }
 
-    /// Whether so many bytes are all.
-    func isWhole(_ received: Int64) -> Bool { total == received }
+    /// Whether `received` bytes are the complete representation.
+    func isComplete(_ received: Int64) -> Bool { total == received }
 
-    /// Judges the final response to a request for what lies behind `received` bytes (the table of section 15.3.7 and its neighbors).
-    func judge(_ head: ResponseHead, received: Int64, by basis: Basis) -> Judgement {
+    /// Decides about the final response to a request for the range behind `received` bytes (section 15.3.7).
+    func decide(_ head: ResponseHead, received: Int64, by basis: Basis) -> Decision {
         switch head.statusCode {
         case 206, 304, 416:
-            // A response that contradicts itself says nothing of the bytes.
+            // A response with contradictory fields proves nothing about the bytes.
             if head.hasDifferentValues(of: "content-range") || head.hasDifferentValues(of: "etag")
                 || head.hasDifferentValues(of: "last-modified")
             {
-                return .startOver
+                return .restart
             }
         default: break
         }
         switch head.statusCode {
-        case 206: return judgePart(head, received, basis)
+        case 206: return decideOnPartialContent(head, received, basis)
         case 200...299: return .replace
-        case 304: return isWhole(received) ? .complete : .startOver
-        case 412: return .startOver
+        case 304: return isComplete(received) ? .complete : .restart
+        case 412: return .restart
         case 416:
             guard case .unsatisfied(received)? = head.firstValue(of: "content-range").flatMap(ContentRange.init),
                 total == nil || total == received
-            else { return .startOver }
+            else { return .restart }
             switch basis {
             case .digest: return .complete
             case .validator(.entityTag(let tag)) where head.firstValue(of: "etag") == tag: return .complete
-            case .validator: return .startOver
+            case .validator: return .restart
             }
         default: return .keep
         }
     }
 
-    private func judgePart(_ head: ResponseHead, _ received: Int64, _ basis: Basis) -> Judgement {
-        // Of several parts (multipart/byteranges), and of a part without its place, nothing can be said.
-        // Without a total nobody knows where the end is; and a part has the length that its place says.
-        guard case .part(received, let last, let partTotal)? = head.firstValue(of: "content-range").flatMap(ContentRange.init),
-            head.firstValue(of: "content-encoding") == nil, let whole = partTotal ?? total, total == nil || whole == total,
-            last < whole, head.bodyLength == nil || head.bodyLength == last - received + 1
-        else { return .startOver }
-        // Of two algorithms nothing can be said.
-        if let digest, let other = ReprDigest.of(head), other.algorithm == digest.algorithm, other != digest { return .startOver }
+    private func decideOnPartialContent(_ head: ResponseHead, _ received: Int64, _ basis: Basis) -> Decision {
+        // Several parts (multipart/byteranges), and a part without its range, cannot be appended. The total must be known, and
+        // the body must have the length of the range.
+        guard
+            case .satisfied(received, let last, let rangeTotal)? = head.firstValue(of: "content-range").flatMap(ContentRange.init),
+            head.firstValue(of: "content-encoding") == nil, let complete = rangeTotal ?? total, total == nil || complete == total,
+            last < complete, head.bodyLength == nil || head.bodyLength == last - received + 1
+        else { return .restart }
+        // Digests of two different algorithms cannot be compared.
+        if let digest, let other = ReprDigest.of(head), other.algorithm == digest.algorithm, other != digest { return .restart }
         switch basis {
-        case .digest: return .append(total: whole)
+        case .digest: return .append(total: complete)
         case .validator(.entityTag(let tag)):
-            return head.firstValue(of: "etag") == tag ? .append(total: whole) : .startOver
+            return head.firstValue(of: "etag") == tag ? .append(total: complete) : .restart
         case .validator(.lastModified(let date)):
-            let isSame = head.firstValue(of: "last-modified").map { $0 == date } ?? (partTotal != nil && partTotal == total)
-            return isSame ? .append(total: whole) : .startOver
+            let isSame = head.firstValue(of: "last-modified").map { $0 == date } ?? (rangeTotal != nil && rangeTotal == total)
+            return isSame ? .append(total: complete) : .restart
         }
     }
 

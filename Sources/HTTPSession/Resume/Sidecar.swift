@@ -1,40 +1,40 @@
 internal import FoundationEssentials
 
-/// What lies beside the part of a file and alone says which of its bytes are valid: JSON, one object.
+/// The description of a partial file, stored beside it as one JSON object. It alone decides which of the file's bytes are valid.
 ///
-/// It is on the disk before the first byte of its version is, so that no byte is ever taken for one of another version.
+/// It is on the disk before the first byte of its version, so that no byte is mistaken for one of another version.
 struct Sidecar: Hashable, Sendable {
-    /// What the bytes are the beginning of.
+    /// The representation that the bytes belong to.
     var resumption: Resumption
-    /// What was asked for, before redirects; without user and password.
+    /// The requested URL, before redirects; without user and password.
     var start: URL
-    /// Of the system's run in which it was written (/proc/sys/kernel/random/boot_id): what a program has written in this run is there,
-    /// whether or not the program lives.
+    /// The boot in which it was written (/proc/sys/kernel/random/boot_id). Bytes written in the current boot are present even if
+    /// the program crashed.
     var boot: String
-    /// So many bytes are on the disk, whatever happened to the machine.
+    /// The number of bytes that are certainly on the disk, even after a crash of the machine.
     var synced: Int64 = 0
-    /// The name that the server has suggested for the file; `nil`: none, or nobody asks for one.
+    /// The file name that the server has suggested; `nil` if it has not, or if the destination does not use one.
     var suggestedName: String?
 
-    /// The format that this code writes; a newer one is not read.
+    /// The version of the format that this code writes. A newer one is not read.
     static let version = 1
 
-    /// How many bytes of a file of `length` are valid in the run `boot`.
+    /// The number of valid bytes in a file of `length` bytes, in the boot `boot`.
     func validBytes(of length: Int64, boot: String) -> Int64 {
-        // Where the kernel does not tell, no two runs are known to be one.
+        // If the kernel gives no boot identifier, no two boots count as equal.
         let valid = !boot.isEmpty && self.boot == boot ? length : min(length, synced)
-        // What is longer than the whole has been written by somebody else.
+        // A file longer than the complete representation was written by another program.
         return valid <= resumption.total ?? .max ? valid : 0
     }
 
     enum ReadingError: Error, Hashable {
-        /// It is none, or none any more.
+        /// The data is not a sidecar, or is damaged.
         case damaged
-        /// Of a version that comes after this one.
+        /// The data has a newer version of the format.
         case newer(Int)
     }
 
-    // The names on the disk; `URL` and the rest have no say in them.
+    // The names in the stored JSON. They do not follow the encodings of `URL` and other types.
     private struct Stored: Codable {
         var version: Int
         var url: String
@@ -76,7 +76,7 @@ extension Sidecar {
         guard let stored = try? JSONDecoder().decode(Stored.self, from: data), let url = URL(string: stored.url),
             let start = URL(string: stored.start), stored.synced >= 0, stored.total ?? 0 >= 0
         else { throw .damaged }
-        // A validator returns to a server: one that no server sends is the word of somebody else.
+        // A validator is sent to a server, so it has to be one that a server can send.
         var validator: StrongValidator?
         if let tag = stored.entity_tag {
             guard let known = StrongValidator(entityTag: tag) else { throw .damaged }

@@ -1,19 +1,21 @@
 internal import FoundationEssentials
 
-/// What tells one version of a resource from every other, so that bytes of two responses may be joined (RFC 9110 section 8.8).
+/// A strong validator, which distinguishes the versions of a resource so that bytes of two responses may be joined (RFC 9110
+/// section 8.8).
 ///
-/// It is as good as the server's word: one whose entity tags are made of seconds and size calls two versions of one second the same.
+/// It is only as reliable as the server. Entity tags made of seconds and size are equal for two versions of one second.
 enum StrongValidator: Hashable, Sendable {
-    /// An entity tag that is not weak, with its quotes.
+    /// A strong entity tag, with its quotes.
     case entityTag(String)
-    /// `Last-Modified`, as received, of a response whose `Date` is at least a second later (section 8.8.2.2).
+    /// The `Last-Modified` field as received, from a response whose `Date` is at least a second later (section 8.8.2.2).
     case lastModified(String)
 
-    /// The one that the response has; `nil`: none, and what comes of it cannot be continued.
+    /// The validator of a response; `nil` if it has none, and its body cannot be continued.
     init?(_ head: ResponseHead, now: Date) {
         guard !head.hasDifferentValues(of: "etag"), !head.hasDifferentValues(of: "last-modified") else { return nil }
         if let tag = head.firstValue(of: "etag") {
-            // A date beside a weak tag may not be used either (section 13.1.5): the server has better, and calls it weak.
+            // A date beside a weak tag may not be used either (section 13.1.5): the server knows a better validator, and calls it
+            // weak.
             guard let validator = StrongValidator(entityTag: tag) else { return nil }
             self = validator
             return
@@ -26,7 +28,8 @@ enum StrongValidator: Hashable, Sendable {
         self = validator
     }
 
-    /// A strong entity tag: etagc bytes between quotes (section 8.8.3). It returns to the server in `If-Range`, whoever has written it.
+    /// A strong entity tag: etagc bytes between quotes (section 8.8.3); `nil` otherwise. The text is sent to the server in
+    /// `If-Range`.
     init?(entityTag text: String) {
         let bytes = text.utf8
         guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22,
@@ -35,13 +38,13 @@ enum StrongValidator: Hashable, Sendable {
         self = .entityTag(text)
     }
 
-    /// A date in the form that HTTP generates, IMF-fixdate (section 5.6.7), and in no other.
+    /// A date in the form that HTTP generates, IMF-fixdate (section 5.6.7); `nil` for any other form.
     init?(lastModified text: String) {
         guard HTTPDate.isCanonical(text) else { return nil }
         self = .lastModified(text)
     }
 
-    /// The value of `If-Range` (section 13.1.5).
+    /// The value of the `If-Range` field (section 13.1.5).
     var fieldValue: String {
         switch self {
         case .entityTag(let text), .lastModified(let text): text

@@ -1,45 +1,46 @@
 internal import Reachability
 
-/// Holds tasks whose server is out of reach, and lets them go on when it is back: each server in trouble is watched (``ServerWatches``).
-/// Requests are tried first, and the gate explains their failure; while a probe goes on saying so, others to the same server need not fail
-/// themselves.
+/// Makes tasks wait while their server is unreachable, and releases them when it is reachable again. Each unreachable server has
+/// a monitor (``ServerWatches``). A task is sent first, and the gate explains its failure. While a probe confirms the cause,
+/// further tasks to the same server wait without an attempt of their own.
 struct ReachabilityGate {
-    /// What follows for a task.
-    enum Order: Hashable, Sendable {
-        /// It waits without counting tries.
-        case hold(UInt64, Cause)
-        /// It may go on, after so many nanoseconds.
+    /// A decision about a task.
+    enum Decision: Hashable, Sendable {
+        /// The task waits for the missing link or route. Its retries do not count.
+        case wait(UInt64, Cause)
+        /// The task may proceed after `delay` nanoseconds.
         case release(UInt64, delay: Int64)
     }
 
-    /// Servers watched at a time: tasks of further ones have their retry policy alone, until one of these is back or given up.
+    /// The most servers watched at a time. Tasks to further servers have only their retry policy until a watch ends.
     static let maximumWatches = 64
-    /// Over how long so many tasks are spread when their server is back, each.
+    /// The time per task, in nanoseconds, over which the release of tasks is spread.
     private static let spread: Int64 = 1_000_000
-    /// How long the others wait for the answer of the first, the canary: then they go in any case, spread as well.
-    static let canaryPatience: Int64 = 1_000_000_000
+    /// The longest wait of the other tasks for a response to the first one, the canary. Then they are released too, spread over
+    /// time.
+    static let canaryTimeout: Int64 = 1_000_000_000
 
-    /// What the server's probe has said, where it does not get through.
-    private enum Word {
-        /// What is missing may come.
+    /// The result of a server's probe that failed.
+    private enum ProbeResult {
+        /// A link or route is missing, and may return.
         case missing(Cause)
-        /// Its name is not known, here and now.
-        case nameless
-        /// Something else, which waiting does not change.
+        /// The server's name has no address at present.
+        case nameUnknown
+        /// The failure has a cause that waiting does not change.
         case refused
     }
 
     private struct Watch {
         let number: UInt64
-        var word: Word?
-        /// By when they came: thousands may wait, and leave one by one.
+        var probeResult: ProbeResult?
+        /// The tasks in order of arrival. It is a dictionary because thousands may wait and leave one by one.
         private var arrivals: [UInt64: Int] = [:]
         private var lastArrival = 0
 
         init(_ number: UInt64) { self.number = number }
 
         var isEmpty: Bool { arrivals.isEmpty }
-        /// In the order in which they came.
+        /// The waiting tasks, in order of arrival.
         var tasks: [UInt64] { arrivals.sorted { $0.value < $1.value }.map(\.key) }
 
         mutating func add(_ id: UInt64) {
@@ -52,128 +53,127 @@ struct ReachabilityGate {
     }
 
     private var watches: [Origin: Watch] = [:]
-    /// Who has gone first to a server that is back, and who follows its answer.
+    /// The task sent first to each server that is reachable again, and the tasks that follow its response.
     private var canaries: [Origin: (id: UInt64, followers: [UInt64])] = [:]
     private var lastNumber: UInt64 = 0
 
     func isWatched(_ origin: Origin) -> Bool { watches[origin] != nil }
 
-    /// Whether the gate could hold a task for the server.
+    /// Whether the gate could make a task wait for the server.
     func hasRoom(for origin: Origin) -> Bool { watches.count < ReachabilityGate.maximumWatches || isWatched(origin) }
 
-    /// The server is watched from now on. - Returns: the number of its watch.
+    /// Starts to watch a server. - Returns: the number of its watch.
     mutating func watch(_ origin: Origin) -> UInt64 {
         lastNumber += 1
         watches[origin] = Watch(lastNumber)
         return lastNumber
     }
 
-    /// A task's attempt has failed as it does when a network is gone.
+    /// Explains a task's failed attempt, if an outage may be the cause.
     ///
-    /// `hasNoRoute`: the kernel has said that there is no way to the server. `loss`: what is missing on the way to the very addresses that
-    /// were tried, where that is known: the whole machine, whose `path` this is, may miss nothing.
+    /// `hasNoRoute`: the kernel has no route to the server. `loss`: the missing link or route to the addresses of the attempt, if it is
+    /// known; the machine's `path` may be satisfied all the same.
     ///
-    /// - Returns: why it has to wait, where that is known.
+    /// - Returns: the cause for which the task has to wait, if it is known.
     mutating func failed(_ id: UInt64, at origin: Origin, hasNoRoute: Bool, loss: Cause? = nil, path: NetworkPath?) -> Cause? {
         if canaries[origin]?.id == id { canaries[origin] = nil }
         guard isWatched(origin) else { return nil }
         watches[origin]?.add(id)
-        switch watches[origin]?.word {
+        switch watches[origin]?.probeResult {
         case .missing(let cause): return cause
         case .refused: return nil
-        case .nameless, nil:
+        case .nameUnknown, nil:
             guard hasNoRoute else { return nil }
             return ReachabilityGate.missing(path) ?? (path?.status == .satisfied ? loss : nil)
         }
     }
 
-    /// What the whole machine misses.
+    /// The cause for which the machine has no path, if it may be removed without the user.
     private static func missing(_ path: NetworkPath?) -> Cause? {
-        guard let path, path.status == .unsatisfied, let cause = path.cause, passes(cause) else { return nil }
+        guard let path, path.status == .unsatisfied, let cause = path.cause, isRecoverable(cause) else { return nil }
         return cause
     }
 
-    /// A task is about to be tried.
-    ///
-    /// - Returns: why it has to wait instead, where that is known from others.
+    /// Makes a task wait that is about to be sent, if others have shown that its server is unreachable. - Returns: the cause, if
+    /// the task waits.
     mutating func join(_ id: UInt64, at origin: Origin) -> Cause? {
-        // Without a name server, connections that are there do as well.
-        guard case .missing(let cause) = watches[origin]?.word, [.link, .address, .route].contains(cause.layer) else {
+        // The failures of a name server do not matter to existing connections, and those may serve the task.
+        guard case .missing(let cause) = watches[origin]?.probeResult, [.link, .address, .route].contains(cause.layer) else {
             return nil
         }
         watches[origin]?.add(id)
         return cause
     }
 
-    /// The task has had an answer. - Returns: what that means to others.
-    mutating func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [Order] {
+    /// The task has received a response. - Returns: the decisions about the tasks that follow it.
+    mutating func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [Decision] {
         guard !canaries.isEmpty, let canary = canaries[origin], canary.id == id else { return [] }
         canaries[origin] = nil
         return release(canary.followers, draw)
     }
 
-    /// The task waits for nothing here any more, or has ended.
+    /// Removes a task that has ended or no longer waits.
     mutating func forget(_ id: UInt64, at origin: Origin) {
         if canaries[origin]?.id == id { canaries[origin] = nil }
         watches[origin]?.remove(id)
         if watches[origin]?.isEmpty == true { watches[origin] = nil }
     }
 
-    /// The server's state has changed. `watch`: whose word it is; one that has been dropped may have said something that was still on
-    /// its way. `draw` gives a number below its argument.
+    /// Takes a change of a server's status. `watch` is the number of the watch that reports it: a dropped watch may still deliver
+    /// a report. `draw` returns a random number below its argument.
     mutating func changed(
         _ origin: Origin, watch number: UInt64, _ update: ServerUpdate, path: NetworkPath?, draw: (Int64) -> Int64
-    ) -> [Order] {
+    ) -> [Decision] {
         guard watches[origin]?.number == number else { return [] }
         let tasks = watches[origin]?.tasks ?? []
         switch update.state {
         case .unknown: return []
         case .unreachable:
-            // A name that does not exist, or a route that an administrator refuses, will not be there for waiting.
-            guard let cause = update.cause, ReachabilityGate.passes(cause) else {
-                // Without a network no name is known: with one, the tasks find out.
+            // Waiting does not help if a name does not exist, or if an administrator's route refuses.
+            guard let cause = update.cause, ReachabilityGate.isRecoverable(cause) else {
+                // Without a network, no name can be resolved. With a network, the tasks find out themselves.
                 let isOfName = update.cause?.layer == .dns
-                watches[origin]?.word = isOfName ? .nameless : .refused
+                watches[origin]?.probeResult = isOfName ? .nameUnknown : .refused
                 return isOfName && ReachabilityGate.missing(path) != nil ? [] : release(tasks, draw)
             }
-            watches[origin]?.word = .missing(cause)
-            return tasks.map { .hold($0, cause) }
+            watches[origin]?.probeResult = .missing(cause)
+            return tasks.map { .wait($0, cause) }
         case .up, .degraded, .down:
-            // Where it is down the network is back, and the retry policy counts.
+            // A server that is down is reachable by the network, so the retry policy applies.
             watches[origin] = nil
             return sendCanary(of: tasks, to: origin, draw)
         }
     }
 
-    /// The machine has a path again. The probe reports nothing for a name that it could not resolve before; without probes (`isProbed`) the
-    /// path is all that is known.
-    mutating func pathIsBack(isProbed: Bool = true, draw: (Int64) -> Int64) -> [Order] {
-        var orders: [Order] = []
+    /// The machine has a path again. The probe does not repeat its report about a name that it could not resolve. Without probes (`isProbed`) only
+    /// the path decides.
+    mutating func pathRestored(isProbed: Bool = true, draw: (Int64) -> Int64) -> [Decision] {
+        var decisions: [Decision] = []
         for (origin, watch) in watches {
             if !isProbed {
                 watches[origin] = nil
-                orders += sendCanary(of: watch.tasks, to: origin, draw)
-            } else if case .nameless = watch.word {
-                orders += sendCanary(of: watch.tasks, to: origin, draw)
+                decisions += sendCanary(of: watch.tasks, to: origin, draw)
+            } else if case .nameUnknown = watch.probeResult {
+                decisions += sendCanary(of: watch.tasks, to: origin, draw)
             }
         }
-        return orders
+        return decisions
     }
 
-    private mutating func sendCanary(of tasks: [UInt64], to origin: Origin, _ draw: (Int64) -> Int64) -> [Order] {
+    private mutating func sendCanary(of tasks: [UInt64], to origin: Origin, _ draw: (Int64) -> Int64) -> [Decision] {
         guard let first = tasks.first else { return [] }
         let followers = Array(tasks.dropFirst())
         canaries[origin] = followers.isEmpty ? nil : (first, followers)
-        return [.release(first, delay: 0)] + release(followers, after: ReachabilityGate.canaryPatience, draw)
+        return [.release(first, delay: 0)] + release(followers, after: ReachabilityGate.canaryTimeout, draw)
     }
 
-    private func release(_ tasks: [UInt64], after wait: Int64 = 0, _ draw: (Int64) -> Int64) -> [Order] {
+    private func release(_ tasks: [UInt64], after wait: Int64 = 0, _ draw: (Int64) -> Int64) -> [Decision] {
         let width = ReachabilityGate.spread * Int64(tasks.count)
         return tasks.map { .release($0, delay: wait + draw(width)) }
     }
 
-    /// Whether what is missing may come: this machine's link, address, route or next hop, or the way to its name server.
-    private static func passes(_ cause: Cause) -> Bool {
+    /// Whether the missing part may return: this machine's link, address, route or next hop, or the route to its name server.
+    private static func isRecoverable(_ cause: Cause) -> Bool {
         switch cause.layer {
         case .link, .address: true
         case .route: cause.code == .noRoute

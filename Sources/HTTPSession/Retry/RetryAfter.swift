@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 internal import Pacing
 
-/// `Retry-After` (RFC 9110 section 10.2.3).
+/// The parser of the `Retry-After` field (RFC 9110 section 10.2.3).
 enum RetryAfter {
-    /// Nanoseconds from now; `nil` where the value is neither a number of seconds nor a date. A date that has passed is 0.
+    /// The delay in nanoseconds; `nil` if the value is neither a number of seconds nor a date. A date in the past is 0.
     static func parse(_ text: String, now: Date) -> Int64? {
         if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             return (Int64(text) ?? .max).multipliedSaturated(by: 1_000_000_000)

@@ -1,7 +1,7 @@
-/// How many retries one host is worth: a fifth of the requests, and ten in ten seconds in any case (the idea is Finagle's). A retry that
-/// succeeds costs nothing: many tasks that waited for one server may then go on as fast as it answers.
+/// The retry budget of one host: a fifth of its requests, and at least ten retries in ten seconds (after Finagle's retry budget).
+/// A retry that succeeds is refunded, so that many tasks that waited for one server may proceed as fast as it responds.
 struct RetryBudget: Hashable, Sendable {
-    // Fiftieths of a retry, so that a fifth is a whole number.
+    // The unit is a fiftieth of a retry, so that a fifth is an integer.
     private static let retry: Int64 = 50
     private static let request: Int64 = 10
     private static let floor = 10 * retry
@@ -13,10 +13,10 @@ struct RetryBudget: Hashable, Sendable {
 
     init(now: Int64) { refilledAt = now }
 
-    /// A first attempt begins.
+    /// Credits a first attempt.
     mutating func requested() { tokens = min(RetryBudget.cap, tokens + RetryBudget.request) }
 
-    /// Whether a retry may begin now; it is paid for when the answer is yes.
+    /// Charges the budget for a retry, if it suffices. - Returns: whether the retry may begin now.
     mutating func take(now: Int64) -> Bool {
         refill(now)
         guard tokens >= RetryBudget.retry else { return false }
@@ -24,10 +24,10 @@ struct RetryBudget: Hashable, Sendable {
         return true
     }
 
-    /// A retry has brought an answer that is none to be tried again.
+    /// Refunds a retry whose response is not to be retried.
     mutating func succeeded() { tokens = min(RetryBudget.cap, tokens + RetryBudget.retry) }
 
-    /// Nanoseconds until time alone has paid for a retry.
+    /// The nanoseconds until the budget pays for a retry without further requests.
     func wait(now: Int64) -> Int64 {
         var present = self
         present.refill(now)
@@ -35,7 +35,7 @@ struct RetryBudget: Hashable, Sendable {
         return missing <= 0 ? 0 : present.refilledAt + missing * RetryBudget.refillInterval - now
     }
 
-    /// One retry a second, up to the floor.
+    /// Credits one retry a second, up to the floor.
     private mutating func refill(_ now: Int64) {
         let steps = (now - refilledAt) / RetryBudget.refillInterval
         guard steps > 0 else { return }

@@ -1,43 +1,44 @@
 internal import Pacing
 
-/// Decides, for one task, what follows after an attempt that failed. Times are nanoseconds.
+/// Decides how one task proceeds after a failed attempt. Times are nanoseconds.
 struct RetryMachine: Sendable {
-    /// What is known of the failed attempt.
+    /// The properties of a failed attempt.
     struct Failure: Sendable {
         var code: HTTPSessionError.Code
-        /// Of the response that is the failure, if one is.
+        /// The status code, if a response is the failure.
         var statusCode: Int?
-        /// From the response's `Retry-After`.
+        /// The delay from the response's `Retry-After` field.
         var retryAfter: Int64?
-        /// The method or the caller says that a second execution does no harm.
+        /// Whether the request may be executed twice, by its method or by the caller's decision.
         var isIdempotent = false
-        /// The connection had stood, so something may have been sent.
+        /// Whether the connection was established, so that the request may have been sent.
         var hasSent = true
-        /// The protocol says to come again, whatever the policy says of the status.
-        var isAskedFor = false
-        /// A reused connection died before a byte of the answer: it says nothing of the server.
+        /// Whether the server's protocol asks for a retry, whatever the policy says about the status.
+        var isRequestedByServer = false
+        /// Whether a reused connection died before the first byte of the response. That says nothing about the server.
         var isDeadConnection = false
-        /// Bytes came that the next attempt keeps.
+        /// Whether the attempt received bytes that the next one keeps.
         var hasProgressed = false
-        /// The handshake ended with a word: a server that is not believed, or one that does not want us, is the same at the next try.
-        var isRefusal = false
-        /// What came was handed on, and cannot be taken back.
-        var isBeyondRecall = false
+        /// Whether one side refused the handshake: an untrusted server, or one that rejects this client. A retry would fail
+        /// alike.
+        var isHandshakeRefusal = false
+        /// Whether received bytes have been delivered to a reader, so that they cannot be replaced.
+        var isAlreadyDelivered = false
 
-        /// Whether another attempt could do no harm.
-        var isRepeatable: Bool { !isBeyondRecall && (isIdempotent || !hasSent) }
+        /// Whether another attempt is harmless.
+        var isRepeatable: Bool { !isAlreadyDelivered && (isIdempotent || !hasSent) }
     }
 
     enum Decision: Hashable, Sendable {
         case giveUp
-        /// Once so many nanoseconds have passed, and the budget allows it.
+        /// Another attempt may begin after `delay` nanoseconds, if the retry budget allows it.
         case retry(delay: Int64)
-        /// At once and unpaid, on a connection of its own.
+        /// Another attempt begins immediately on a new connection, without use of the retry budget.
         case retryDeadConnection
     }
 
     private let policy: RetryPolicy
-    // Most attempts do not fail.
+    // The backoff is lazy because most attempts do not fail.
     private lazy var backoff = Backoff(
         baseNanoseconds: policy.baseDelay.saturatingNanoseconds, capNanoseconds: policy.maximumDelay.saturatingNanoseconds)
     private var retries = 0
@@ -45,9 +46,9 @@ struct RetryMachine: Sendable {
 
     init(_ policy: RetryPolicy) { self.policy = policy }
 
-    /// `remaining`: until the task's time is over. `draw`: 64 random bits.
+    /// Decides about a failure. `remaining`: the time until the resource timeout. `draw`: 64 random bits.
     mutating func decide(_ failure: Failure, remaining: Int64, draw: UInt64) -> Decision {
-        guard failure.isRepeatable, isWorthIt(failure) else { return .giveUp }
+        guard failure.isRepeatable, isRetryable(failure) else { return .giveUp }
         if failure.hasProgressed { progressed() }
         if failure.isDeadConnection, !hasRetriedDeadConnection {
             hasRetriedDeadConnection = true
@@ -56,26 +57,27 @@ struct RetryMachine: Sendable {
         if let maximum = policy.maximumRetries, retries >= maximum { return .giveUp }
         guard failure.retryAfter ?? 0 <= policy.maximumRetryAfter.saturatingNanoseconds else { return .giveUp }
         let drawn = backoff.next(draw: draw)
-        // The server's wish, and a little more, so that those whom it told the same do not come together.
+        // The random part is added to the server's delay, so that clients with the same `Retry-After` do not return at the same
+        // moment.
         let delay = failure.retryAfter.map { $0.addingSaturated(drawn) } ?? drawn
         guard delay < remaining else { return .giveUp }
         retries += 1
         return .retry(delay: delay)
     }
 
-    /// The next failure is the first again.
+    /// Resets the count of retries: the attempt has received bytes.
     mutating func progressed() {
         (retries, hasRetriedDeadConnection) = (0, false)
         backoff.reset()
     }
 
-    private func isWorthIt(_ failure: Failure) -> Bool {
-        if failure.isAskedFor { return true }
+    private func isRetryable(_ failure: Failure) -> Bool {
+        if failure.isRequestedByServer { return true }
         if let status = failure.statusCode { return policy.statusCodes.contains(status) }
         switch failure.code {
         case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed: return true
-        case .secureConnectionFailed: return !failure.isRefusal
-        // The caller's own, what a second try finds again, and what nobody shall try to get around.
+        case .secureConnectionFailed: return !failure.isHandshakeRefusal
+        // Errors of the caller, errors that a retry would repeat, and refusals that must not be circumvented.
         default: return false
         }
     }

@@ -31,7 +31,7 @@ final class ServerWatches {
 
     func hasRoom(for origin: Origin) -> Bool { gate.hasRoom(for: origin) }
 
-    func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [ReachabilityGate.Order] {
+    func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [ReachabilityGate.Decision] {
         gate.answered(id, at: origin, draw: draw)
     }
 
@@ -42,14 +42,14 @@ final class ServerWatches {
 
     func changed(
         _ origin: Origin, watch number: UInt64, _ update: ServerUpdate, draw: (Int64) -> Int64
-    ) -> [ReachabilityGate.Order] {
+    ) -> [ReachabilityGate.Decision] {
         let orders = gate.changed(origin, watch: number, update, path: path.currentPath, draw: draw)
         endWatch(of: origin)
         return orders
     }
 
-    func pathIsBack(draw: (Int64) -> Int64) -> [ReachabilityGate.Order] {
-        gate.pathIsBack(isProbed: isProbing, draw: draw)
+    func pathRestored(draw: (Int64) -> Int64) -> [ReachabilityGate.Decision] {
+        gate.pathRestored(isProbed: isProbing, draw: draw)
     }
 
     private func watch(_ origin: Origin, _ endpoint: Endpoint) {

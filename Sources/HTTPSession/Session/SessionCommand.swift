@@ -11,21 +11,21 @@ enum SessionCommand: Sendable {
     /// A body's sink has room.
     case sinkReady(UInt64)
     /// A request is not wanted to its end.
-    case breakOff(UInt64)
+    case requestStopDue(UInt64)
     // Indirect: the seldom ones that hold much would make room for as much in each of the others.
     indirect case answered(UInt64, question: Int, HandlerAnswer)
     /// A sink is done with a body.
     indirect case delivered(UInt64, Result<ReceivedBody, HTTPSessionError>)
     /// A download's file has been looked at.
-    indirect case partOpened(UInt64, Result<FileSink.Remains, HTTPSessionError>)
-    indirect case verified(UInt64, Result<Bool, HTTPSessionError>)
+    indirect case partialFileOpened(UInt64, Result<FileSink.Remains, HTTPSessionError>)
+    indirect case digestVerified(UInt64, Result<Bool, HTTPSessionError>)
     /// A complete upload's digest has been compared with the server's.
-    case uploadVerified(UInt64, Bool)
+    case uploadDigestVerified(UInt64, Bool)
     case invalidate(cancelsTasks: Bool)
     case list(@Sendable ([TransferTask]) -> Void)
     indirect case pathChanged(NetworkPath)
     /// The monitor has something to say of the kernel's routes: ``KernelNotices``.
-    case waysChanged
+    case routesChanged
     indirect case serverChanged(Origin, watch: UInt64, ServerUpdate)
     case end
 }

@@ -17,25 +17,25 @@ extension SessionLoop {
 
     private static func draw(below limit: Int64) -> Int64 { .random(in: 0..<max(1, limit)) }
 
-    private func obey(_ orders: [ReachabilityGate.Order]) {
-        for order in orders {
-            switch order {
-            case .hold(let id, let cause): run(id)?.send(.networkIsGone(cause))
-            case .release(let id, let delay): run(id)?.send(.networkIsBack(delay: delay))
+    private func obey(_ decisions: [ReachabilityGate.Decision]) {
+        for decision in decisions {
+            switch decision {
+            case .wait(let id, let cause): run(id)?.send(.networkLost(cause))
+            case .release(let id, let delay): run(id)?.send(.networkRestored(delay: delay))
             }
         }
     }
 
     func pathChanged(_ path: NetworkPath) {
         for run in allRuns { run.send(.networkChanged) }
-        if path.status == .satisfied, let gate { obey(gate.pathIsBack(draw: SessionLoop.draw)) }
+        if path.status == .satisfied, let gate { obey(gate.pathRestored(draw: SessionLoop.draw)) }
     }
 
     /// Routes alone may change many times a second, where a machine learns them from others: they are looked at so often, in nanoseconds.
     private static let routesInterval: Int64 = 50_000_000
 
     /// Links, addresses, routes or rules are other ones, whatever that means to the path.
-    func waysChanged() {
+    func routesChanged() {
         if !notices.isUrgent, let waysSeenAt, now < waysSeenAt + SessionLoop.routesInterval {
             return judges(at: waysSeenAt + SessionLoop.routesInterval)
         }
@@ -48,18 +48,18 @@ extension SessionLoop {
         guard let path = notices.take() else { return }
         waysSeenAt = now
         followers = []
-        guard ways.update(path, now: now) else { return }
+        guard routeTracker.update(path, now: now) else { return }
         waysChangedAt = now
         engine.networkChanged()
-        queue.forgetNames()
+        queue.invalidateNames()
     }
 
     /// Ends what goes over a way that is gone, or that another is better than.
     func judgeConnections() {
         judgesAt = nil
         takeNotice()
-        var connections: [(TransferDriver, TransferWays.Connection)] = []
-        var attempts: [(TransferDriver, TransferWays.Attempt)] = []
+        var connections: [(TransferDriver, RouteTracker.Connection)] = []
+        var attempts: [(TransferDriver, RouteTracker.Attempt)] = []
         var used: [IPAddress: Set<IPAddress>] = [:]
         for run in allRuns {
             if let connection = run.connection {
@@ -67,24 +67,24 @@ extension SessionLoop {
                 used[connection.remote, default: []].insert(connection.local)
             } else if let attempt = run.connectionAttempt {
                 attempts.append((run, attempt))
-                for one in attempt.tries { used[one.remote, default: []].formUnion([one.chosen].compactMap(\.self)) }
+                for one in attempt.connectAttempts { used[one.remote, default: []].formUnion([one.chosen].compactMap(\.self)) }
             }
         }
-        ways.learn(Dictionary(uniqueKeysWithValues: used.map { ($0, way(to: $0, expecting: $1)) }), now: now)
-        for (run, connection) in connections { meet(ways.fate(of: connection, now: now), of: run) }
+        routeTracker.updateRoutes(Dictionary(uniqueKeysWithValues: used.map { ($0, way(to: $0, expecting: $1)) }), now: now)
+        for (run, connection) in connections { meet(routeTracker.health(of: connection, now: now), of: run) }
         for (run, attempt) in attempts {
-            let fate = ways.fate(of: attempt, now: now)
-            if case .gone = fate, !run.mayWaitForWay { continue }
-            meet(fate, of: run)
+            let health = routeTracker.health(of: attempt, now: now)
+            if case .dead = health, !run.mayWaitForRoute { continue }
+            meet(health, of: run)
         }
     }
 
-    private func meet(_ fate: TransferWays.Fate, of run: TransferDriver) {
-        switch fate {
-        case .fine: break
-        case .lost(let until): judges(at: until)
-        case .doubtful(let reason): run.send(.connectionIsDoubtful(reason))
-        case .gone(let reason): run.send(.connectionIsGone(reason, cause: settings.path?.currentPath?.cause))
+    private func meet(_ health: RouteTracker.Health, of run: TransferDriver) {
+        switch health {
+        case .healthy: break
+        case .unreachable(let until): judges(at: until)
+        case .suspect(let reason): run.send(.connectionSuspect(reason))
+        case .dead(let reason): run.send(.connectionDead(reason, cause: settings.path?.currentPath?.cause))
         }
     }
 
@@ -94,20 +94,22 @@ extension SessionLoop {
     }
 
     /// An attempt has begun, or one of its tries. - Parameter tries: none: nothing is known of addresses yet.
-    func judgesAttempt(_ tries: [TransferWays.Try] = []) {
-        let hasNoWay = tries.contains { attempt in attempt.chosen.map { ways.isLost(.from([$0]), to: attempt.remote) } ?? false }
-        if tries.isEmpty ? ways.areLost : hasNoWay { judges(at: now + TransferWays.patience) }
+    func judgesAttempt(_ connectAttempts: [RouteTracker.ConnectAttempt] = []) {
+        let hasNoWay = connectAttempts.contains { attempt in
+            attempt.chosen.map { routeTracker.isUnreachable(.from([$0]), to: attempt.remote) } ?? false
+        }
+        if connectAttempts.isEmpty ? routeTracker.hasLostAllRoutes : hasNoWay { judges(at: now + RouteTracker.toleratedOutage) }
     }
 
     // MARK: What the kernel says
 
-    private func way(to remote: IPAddress, expecting locals: Set<IPAddress> = []) -> TransferWays.Way {
+    private func way(to remote: IPAddress, expecting locals: Set<IPAddress> = []) -> RouteTracker.Route {
         remote.isLoopback ? .unknown : KernelRoutes.way(to: remote, over: interface, expecting: locals)
     }
 
     /// Whether nothing gets through to any of these addresses now; of none: to anywhere.
     func isLost(_ remotes: [IPAddress]) -> Bool {
-        remotes.isEmpty ? ways.areLost : remotes.allSatisfy { ways.isLost(way(to: $0), to: $0) }
+        remotes.isEmpty ? routeTracker.hasLostAllRoutes : remotes.allSatisfy { routeTracker.isUnreachable(way(to: $0), to: $0) }
     }
 
     /// Whether the kernel has a route to one of these addresses that works, also where there is no default route. A session that is bound
@@ -117,13 +119,13 @@ extension SessionLoop {
             && remotes.contains { remote in
                 let way = way(to: remote)
                 guard case .from = way else { return false }
-                return !ways.isLost(way, to: remote)
+                return !routeTracker.isUnreachable(way, to: remote)
             }
     }
 
     /// What is missing on the way to all of these addresses, and may come; of none, nobody knows.
     func loss(of remotes: [IPAddress]) -> Cause? {
-        let losses = remotes.map { ways.loss(way(to: $0), to: $0) }
+        let losses = remotes.map { routeTracker.recoverableCause(way(to: $0), to: $0) }
         return losses.contains(nil) ? nil : losses.first ?? nil
     }
 
@@ -135,8 +137,8 @@ extension SessionLoop {
         guard !followers.contains(ends), let near = IPAddress(local)?.unmapped, let far = IPAddress(remote)?.unmapped else {
             return true
         }
-        let connection = TransferWays.Connection(local: near, remote: far)
-        guard ways.fate(of: connection, by: way(to: far, expecting: [near]), now: now) == .fine else { return false }
+        let connection = RouteTracker.Connection(local: near, remote: far)
+        guard routeTracker.health(of: connection, by: way(to: far, expecting: [near]), now: now) == .healthy else { return false }
         if followers.count >= 1_000 { followers = [] }
         followers.insert(ends)
         return true

@@ -35,7 +35,7 @@ final class SessionLoop {
     let gate: ServerWatches?
     private let pathToken: CallbackToken?
     let notices = KernelNotices()
-    var ways: TransferWays
+    var routeTracker: RouteTracker
     /// When connections may have died of a change of the network.
     var waysChangedAt: Int64?
     /// When the kernel's routes were last looked at after a change, and which connections have been found to follow them since.
@@ -62,13 +62,13 @@ final class SessionLoop {
         self.mailbox = mailbox
         self.outbox = outbox
         queue = TransferQueue(limits: settings.queueLimits)
-        ways = TransferWays(isBound: settings.network.interface != nil)
+        routeTracker = RouteTracker(isBound: settings.network.interface != nil)
         gate = settings.path.map { path in
             ServerWatches(path, settings: settings.probes, isProbing: settings.transport.probesServers) {
                 mailbox.post(.serverChanged($0, watch: $1, $2))
             }
         }
-        settings.path?.followKernel { [weak notices] path in notices?.put(path) { mailbox.post(.waysChanged) } ?? false }
+        settings.path?.followKernel { [weak notices] path in notices?.put(path) { mailbox.post(.routesChanged) } ?? false }
         pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0.path)) }
         mailbox.attach(engine.waker)
     }
@@ -81,8 +81,9 @@ final class SessionLoop {
             case .list(let reader): reader([])
             // Of tasks that have ended, or of a network that nobody uses any more.
             case .answered(_, _, let answer): letGo(answer)
-            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .breakOff, .delivered, .partOpened, .verified,
-                .uploadVerified, .invalidate, .pathChanged, .waysChanged, .serverChanged, .end:
+            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .requestStopDue, .delivered, .partialFileOpened,
+                .digestVerified,
+                .uploadDigestVerified, .invalidate, .pathChanged, .routesChanged, .serverChanged, .end:
                 break
             }
         }
@@ -138,19 +139,19 @@ final class SessionLoop {
         case .cancel(let id): runs[id]?.send(.cancel)
         case .sourceReady(let id): runs[id]?.sourceReady()
         case .sinkReady(let id): runs[id]?.sinkReady()
-        case .breakOff(let id): runs[id]?.breakOff()
+        case .requestStopDue(let id): runs[id]?.breakOff()
         case .answered(let id, let question, let answer):
             if let run = runs[id] { run.answered(question, answer) } else { letGo(answer) }
         case .delivered(let id, let body): runs[id]?.answered(body)
-        case .partOpened(let id, let part): runs[id]?.answered(.partOpened(part))
-        case .verified(let id, let isRight): runs[id]?.answered(.verified(isRight))
-        case .uploadVerified(let id, let isRight): runs[id]?.answered(.uploadVerified(isRight))
+        case .partialFileOpened(let id, let part): runs[id]?.answered(.partialFileOpened(part))
+        case .digestVerified(let id, let isRight): runs[id]?.answered(.digestVerified(isRight))
+        case .uploadDigestVerified(let id, let isRight): runs[id]?.answered(.uploadDigestVerified(isRight))
         case .invalidate(let cancelsTasks):
             isInvalidating = true
             if cancelsTasks { for run in Array(runs.values) { run.send(.cancel) } }
         case .list(let reader): reader(runs.values.map(\.task))
         case .pathChanged(let path): pathChanged(path)
-        case .waysChanged: waysChanged()
+        case .routesChanged: routesChanged()
         case .serverChanged(let origin, let watch, let update): serverChanged(origin, watch: watch, update)
         case .end:
             isInvalidating = true
@@ -190,7 +191,7 @@ final class SessionLoop {
         raisedHosts.insert(host)
     }
 
-    func isRaised(_ host: String) -> Bool { !raisedHosts.isEmpty && raisedHosts.contains(host) }
+    func isUpgraded(_ host: String) -> Bool { !raisedHosts.isEmpty && raisedHosts.contains(host) }
 
     /// An attempt has failed, and others may follow it.
     func noteTrouble(with origin: Origin) {
@@ -201,7 +202,7 @@ final class SessionLoop {
 
     /// One task at a time looks a name up. What waits for its answer has waited as long: else the last of ten had ten timeouts.
     func nameIsUnanswered(_ host: TransferQueue.Host) {
-        for id in queue.waiting(for: host) { runs[id]?.send(.nameIsDoubtful) }
+        for id in queue.waiting(for: host) { runs[id]?.send(.sharedLookupStalled) }
     }
 
     func noteRequest(to origin: Origin) {

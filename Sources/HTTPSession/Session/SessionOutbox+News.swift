@@ -1,6 +1,6 @@
 extension SessionOutbox {
     /// What a task's machine has to tell.
-    func tell(_ news: TransferMachine.News, of task: TransferTask) {
+    func tell(_ news: TransferMachine.Report, of task: TransferTask) {
         switch news {
         case .redirected(let head): announce(.redirected(task, head))
         case .challenged(let challenge): announce(.challenged(task, challenge))
@@ -20,9 +20,9 @@ extension SessionOutbox {
 }
 
 extension TransferTask.State {
-    init(_ standing: TransferMachine.Standing) {
+    init(_ visibleState: TransferMachine.VisibleState) {
         self =
-            switch standing {
+            switch visibleState {
             case .suspended: .suspended
             case .waiting: .waiting
             case .running: .running

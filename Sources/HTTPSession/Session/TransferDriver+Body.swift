@@ -4,12 +4,12 @@ internal import Logging
 
 /// Where a response's body goes, and what becomes of it.
 extension TransferDriver {
-    func openPart(_ destination: DownloadDestination) {
+    func openPartialFile(_ destination: DownloadDestination) {
         let sink = fileSink(destination)
         self.sink = sink
         let (id, core) = (task.id, task.core)
         fileWork += 1
-        sink.reopen { core.post(.partOpened(id, $0)) }
+        sink.reopen { core.post(.partialFileOpened(id, $0)) }
     }
 
     /// The sink of a download to `destination`; the same one for all of a task's attempts.
@@ -57,9 +57,9 @@ extension TransferDriver {
     /// Bytes that have come before their place was known.
     func feed(_ data: Data) {
         if case .abort(let error) = data.withUnsafeBytes({ transferReceived(bytes: $0) }) {
-            send(.fed(error))
+            send(.bufferedBodyDelivered(error))
         } else {
-            send(.fed(nil))
+            send(.bufferedBodyDelivered(nil))
         }
     }
 
@@ -73,13 +73,13 @@ extension TransferDriver {
     }
 
     /// Compares the complete upload with its files.
-    func verifyUpload(_ digest: ContentDigest) {
+    func verifyUploadDigest(_ digest: ContentDigest) {
         let (id, core, body, algorithm) = (task.id, task.core, job.upload?.body, digest.algorithm)
         fileWork += 1
         settings.worker(for: id).run { [task] in
             // Of a body that cannot be read again nothing is known.
             let found = body?.digest(algorithm) { task.result != nil }
-            core.post(.uploadVerified(id, found == nil || found == digest))
+            core.post(.uploadDigestVerified(id, found == nil || found == digest))
         }
     }
 
@@ -124,7 +124,7 @@ extension TransferDriver {
     /// back costs both of them.
     var remains: any Sendable {
         let taskHasAll =
-            job.segments.isEmpty && segments.isEmpty && job.upload == nil && machine.redirects == 0
+            job.segments.isEmpty && segments.isEmpty && job.upload == nil && machine.redirectCount == 0
             && task.handlers.interceptors.isEmpty
         return taskHasAll ? task : Remains(task: task, job: job, segments: segments, requests: machine.requests)
     }

@@ -5,17 +5,17 @@ extension TransferDriver {
     func plan() -> TransferPlan {
         let (request, origin) = (machine.request, machine.origin)
         var plan =
-            machine.isFirstAttempt && machine.attempt.adapted == nil && machine.upload == nil
+            machine.isFirstAttempt && machine.attempt.adaptedRequest == nil && machine.upload == nil
             ? job.plan
             : TransferPlan(
-                machine.attempt.adapted ?? request, logins: machine.logins, settings: settings,
+                machine.attempt.adaptedRequest ?? request, logins: machine.logins, settings: settings,
                 segments: bodyIsEmpty ? [] : segments, isElsewhere: origin != job.origin)
         plan.needsFreshConnection = machine.needsFreshConnection
         plan.asksBeforeConnecting = settings.asksBeforeConnecting(for: request, to: origin)
         plan.watchesWay = settings.watchesWay(to: origin)
-        plan.usesProxy = settings.usesProxy(before: origin, isSecure: loop.isRaised(origin.host))
+        plan.usesProxy = settings.usesProxy(before: origin, isSecure: loop.isUpgraded(origin.host))
         plan.maximumLookupSeconds = loop.maximumLookupSeconds
-        if loop.queue.mayShare(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
+        if loop.queue.sharesConnections(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
         if machine.kind == .stream {
             plan.avoidsHTTP2 = true
             // While it waits for its reader, what has been decompressed of it has to be kept.
@@ -23,7 +23,7 @@ extension TransferDriver {
         }
         if machine.kind == .download {
             (plan.decompresses, plan.bufferSize) = (false, 256 << 10)
-            plan.headerLines += machine.downloadLines()
+            plan.headerLines += machine.downloadFieldLines()
         }
         // Of a response that waits for its reader or its handler, libcurl keeps what one read decompresses to: at most 64 MiB, or it is
         // "out of memory".

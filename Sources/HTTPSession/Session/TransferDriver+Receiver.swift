@@ -5,8 +5,8 @@ internal import Reachability
 /// What libcurl tells of the task's transfer.
 extension TransferDriver: TransferReceiver {
     func transferLookedUp() {
-        send(.lookedUp)
-        loop.judgesAttempt(transfer?.tries ?? [])
+        send(.nameResolved)
+        loop.judgesAttempt(transfer?.connectAttempts ?? [])
     }
 
     func transferMayGo(from local: String) -> HTTPSessionError? { settings.refusal(of: machine.request, from: local) }
@@ -17,7 +17,7 @@ extension TransferDriver: TransferReceiver {
 
     func transferConnected() {
         // Before it has ended: what becomes of a connection depends on it.
-        if transfer?.usesHTTP2 == true { loop.queue.speaksHTTP2(host) }
+        if transfer?.usesHTTP2 == true { loop.queue.noteHTTP2(host) }
         send(.connected)
     }
 
@@ -25,7 +25,7 @@ extension TransferDriver: TransferReceiver {
 
     func transferReceived(interim: ResponseHead) {
         loop.storeCookies(of: interim, isSecure: isTrustedWithCookies)
-        send(.interim(interim))
+        send(.receivedInterim(interim))
         loop.outbox.detail(.receivedInterimResponse(task, interim))
     }
 
@@ -33,16 +33,16 @@ extension TransferDriver: TransferReceiver {
         loop.answered(task.id, at: machine.origin)
         loop.storeCookies(of: head, isSecure: isTrustedWithCookies)
         loop.outbox.detail(.receivedResponse(task, head))
-        let intake = machine.received(head, at: loop.transport.date(), now: loop.now)
+        let intake = machine.receivedHead(head, at: loop.transport.date(), now: loop.now)
         perform()
         loop.wakes(at: machine.deadline)
         return intake
     }
 
     func transferReceived(bytes: UnsafeRawBufferPointer) -> Intake {
-        switch machine.place(of: bytes.count, now: loop.now, arrived: { transfer?.receivedBodyBytes }) {
-        case .nowhere: return .pause
-        case .memory: return machine.hold(bytes)
+        switch machine.destination(of: bytes.count, now: loop.now, arrived: { transfer?.receivedBodyBytes }) {
+        case .undecided: return .pause
+        case .memory: return machine.buffer(bytes)
         case .refused(let error): return .abort(error)
         case .sink: break
         }
@@ -50,12 +50,12 @@ extension TransferDriver: TransferReceiver {
         let intake = sink.take(bytes)
         switch intake {
         case .taken:
-            machine.took(bytes.count)
+            machine.sinkAccepted(bytes.count)
             perform()
             loop.wakes(at: deadline)
         case .pause:
             waitsForSink = true
-            machine.receiverIsFull()
+            machine.receiverBecameFull()
         case .abort: break
         }
         return intake
@@ -66,7 +66,7 @@ extension TransferDriver: TransferReceiver {
         let provision = source.provide(into: buffer)
         switch provision {
         case .bytes(let count):
-            machine.provided(count, now: loop.now)
+            machine.bodyProvided(count, now: loop.now)
             perform()
             loop.wakes(at: machine.deadline)
         case .pause: waitsForSource = true
@@ -77,7 +77,7 @@ extension TransferDriver: TransferReceiver {
 
     func transferRewinds() -> Bool {
         source?.rewind()
-        machine.rewinds()
+        machine.bodyRewound()
         return true
     }
 
@@ -85,7 +85,7 @@ extension TransferDriver: TransferReceiver {
         if error != nil { noteRemotes() }
         transferIsOver()
         noteProtocol(facts)
-        machine.finished(facts, error.map(failure), now: loop.now)
+        machine.transferFinished(facts, error.map(failure), now: loop.now)
         perform()
         loop.wakes(at: machine.deadline)
     }
@@ -93,21 +93,22 @@ extension TransferDriver: TransferReceiver {
     private func noteProtocol(_ facts: TransferFacts) {
         guard facts.networkProtocol != nil else { return }
         // Behind one name there may be several servers, and another one tomorrow.
-        loop.queue.multiplexes(host, facts.isMultiplexed)
+        loop.queue.setMultiplexed(host, facts.isMultiplexed)
         if facts.isMultiplexed { loop.engine.multiplexes() }
     }
 
     private func failure(_ error: HTTPSessionError) -> TransferFailure {
         var challenge: ServerTrustChallenge?
         if case .undecided(let question) = trust?.verdict { challenge = question }
-        var lack: TransferFailure.Lack?
+        var missingPath: TransferFailure.MissingPath?
         if let path = settings.path?.currentPath, path.status == .unsatisfied, !machine.origin.isLoopback,
             !loop.hasRoute(to: remotes)
         {
-            lack = .init(cause: path.cause)
+            missingPath = .init(cause: path.cause)
         }
         return TransferFailure(
-            error, challenge: challenge, authorities: trust?.identityQuestion, wasRefused: trust?.wasRefused == true, lack: lack)
+            error, challenge: challenge, authorities: trust?.identityQuestion, isHandshakeRefusal: trust?.wasRefused == true,
+            missingPath: missingPath)
     }
 
     // MARK: What the loop asks and tells
@@ -139,9 +140,9 @@ extension TransferDriver: TransferReceiver {
     func note(in idleness: inout SessionIdleness) {
         let waitsForFile = (waitsForSink && sink is FileSink) || (waitsForSource && !segments.haveStream)
         if fileWork > 0 || waitsForFile { idleness.usesFiles = true }
-        if machine.isAsked { idleness.asksHandlers = true }
-        let waitsForOthers = waitsForSink || waitsForSource || machine.isAsked || transfer?.waitsForOthers == true
-        switch machine.standing {
+        if machine.isHandlerAsked { idleness.asksHandlers = true }
+        let waitsForOthers = waitsForSink || waitsForSource || machine.isHandlerAsked || transfer?.waitsForOthers == true
+        switch machine.visibleState {
         case .running, .backingOff:
             if let deadline, !waitsForOthers { idleness.deadline = min(idleness.deadline, deadline) }
         case .waiting, .suspended, .waitingForConnectivity: break
@@ -151,43 +152,43 @@ extension TransferDriver: TransferReceiver {
     /// The ``deadline`` has come.
     func timePassed() {
         sink?.flush(ifDueAt: loop.now)
-        send(.time)
+        send(.deadlineReached)
     }
 
     func answered(_ number: Int, _ answer: HandlerAnswer) {
         // What of it is not taken over is let go of where the user's objects may end.
         loop.letGo(answer)
-        send(.answered(question: number, answer))
+        send(.handlerAnswered(question: number, answer))
     }
 
     func breakOff() {
-        if transfer != nil { send(.breakOff) }
+        if transfer != nil { send(.requestStopDue) }
     }
 
     /// Whether who answers may change cookies that are for https alone (RFC 6265bis section 5.7).
     private var isTrustedWithCookies: Bool {
-        machine.origin.scheme == "https" || transfer?.isRaised == true || machine.origin.isLoopback
+        machine.origin.scheme == "https" || transfer?.isUpgraded == true || machine.origin.isLoopback
     }
 
     /// The present connection, also while TLS is negotiated on it; `nil` where there is none, or it is not one between two addresses.
-    var connection: TransferWays.Connection? {
+    var connection: RouteTracker.Connection? {
         guard let transfer, let ends = transfer.ends, let local = IPAddress(ends.local)?.unmapped,
             let remote = IPAddress(ends.remote)?.unmapped
         else { return nil }
-        let chosen = transfer.tries.first { $0.remote == remote }?.chosen
-        return TransferWays.Connection(local: local, remote: remote, chosen: chosen)
+        let chosen = transfer.connectAttempts.first { $0.remote == remote }?.chosen
+        return RouteTracker.Connection(local: local, remote: remote, chosen: chosen)
     }
 
     /// The attempt that is without a connection yet, where it has to have one from here to elsewhere.
-    var connectionAttempt: TransferWays.Attempt? {
+    var connectionAttempt: RouteTracker.Attempt? {
         let origin = machine.origin
         let staysHere =
             origin.isLoopback || settings.configuration.unixSocketPath != nil
             || settings.rules.hasLoopbackProxy(before: origin)
         guard !machine.attempt.isConnected, !staysHere, let transfer else { return nil }
-        return TransferWays.Attempt(since: transfer.started, tries: transfer.tries)
+        return RouteTracker.Attempt(since: transfer.started, connectAttempts: transfer.connectAttempts)
     }
 
     /// Whether an attempt that has no way is better given up.
-    var mayWaitForWay: Bool { machine.mayWaitForWay && loop.gate?.hasRoom(for: machine.origin) == true }
+    var mayWaitForRoute: Bool { machine.mayWaitForRoute && loop.gate?.hasRoom(for: machine.origin) == true }
 }

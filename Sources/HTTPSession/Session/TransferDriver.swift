@@ -74,69 +74,70 @@ final class TransferDriver {
         case .enqueue: enqueue(isOnItsWay: false)
         case .enqueueFirst: enqueue(isOnItsWay: true)
         case .dequeue: loop.queue.remove(task.id)
-        case .leave: loop.queue.left(task.id, from: host, isAbandoned: false, now: loop.now)
-        case .leaveLookingUp: loop.queue.left(task.id, from: host, isAbandoned: true, now: loop.now)
-        case .lookedUp: loop.queue.lookedUp(task.id, to: host, now: loop.now)
-        case .nameIsUnanswered: if host.needsLookup { loop.nameIsUnanswered(host) }
-        case .start: start()
-        case .hold: transfer?.hold(true)
-        case .letGo: transfer?.hold(false)
-        case .judgeAttempt: loop.judgesAttempt()
+        case .releaseQueueSlot: loop.queue.release(task.id, from: host, isAbandoned: false, now: loop.now)
+        case .releaseQueueSlotDuringLookup: loop.queue.release(task.id, from: host, isAbandoned: true, now: loop.now)
+        case .recordResolvedName: loop.queue.nameResolved(task.id, to: host, now: loop.now)
+        case .reportStalledLookup: if host.needsLookup { loop.nameIsUnanswered(host) }
+        case .startTransfer: start()
+        case .suspendTransfer: transfer?.hold(true)
+        case .resumeTransfer: transfer?.hold(false)
+        case .checkRoutes: loop.judgesAttempt()
         case .abandon: abandon()
         case .abandonSilently: abandonSilently()
-        case .raise: loop.raise(machine.origin.host)
-        case .stay: noteStay()
-        case .open: openSink()
-        case .receive: receive()
-        case .breakOffSoon: task.core.post(.breakOff(task.id))
-        case .withdraw: withdraw()
+        case .upgradeToHTTPS: loop.raise(machine.origin.host)
+        case .reportNotSent: noteStay()
+        case .openSink: openSink()
+        case .resumeReceiving: receive()
+        case .scheduleRequestStop: task.core.post(.requestStopDue(task.id))
+        case .withdrawQuestion: withdraw()
         case .leaveGate: leaveGate()
-        case .lookAtNetwork: if settings.hasNetwork(for: machine.request, to: machine.origin) { send(.networkIsAllowed) }
-        case .noteSuccess: loop.noteSuccess(of: machine.origin)
-        case .payRetry:
-            if let wait = loop.retryWait(for: machine.origin) { send(.retryHasToWait(wait)) } else { send(.retryIsPaid) }
-        case .stand: task.become(TransferTask.State(machine.standing))
-        case .backOff: task.backsOff(until: machine.backsOffUntil)
+        case .checkAllowedNetworks: if settings.hasNetwork(for: machine.request, to: machine.origin) { send(.networkAllowed) }
+        case .refundRetry: loop.noteSuccess(of: machine.origin)
+        case .requestRetry:
+            if let wait = loop.retryWait(for: machine.origin) { send(.retryPostponed(wait)) } else { send(.retryGranted) }
+        case .publishState: task.become(TransferTask.State(machine.visibleState))
+        case .publishBackoff: task.backsOff(until: machine.backoffDeadline)
         case .publishProgress: task.publish(machine.progress)
-        case .announceResumed: loop.outbox.announce(.taskResumed(task))
-        case .announceSuspended: loop.outbox.announce(.taskSuspended(task))
-        case .tellTransaction: tellTransaction()
-        case .lookForHolder: if isKnownUniquelyReferenced(&task) { send(.cancel) }
-        case .deliver: deliver()
-        case .complete: complete()
-        case .order: if let order = machine.takeOrder() { perform(order) }
+        case .reportResumed: loop.outbox.announce(.taskResumed(task))
+        case .reportSuspended: loop.outbox.announce(.taskSuspended(task))
+        case .reportTransaction: reportTransaction()
+        case .checkForReferences: if isKnownUniquelyReferenced(&task) { send(.cancel) }
+        case .finishSink: deliver()
+        case .completeTask: complete()
+        case .runCommand: if let command = machine.takeCommand() { perform(command) }
         }
     }
 
-    private func perform(_ order: TransferMachine.Order) {
-        switch order {
-        case .openPart(let destination): openPart(destination)
-        case .measure(let request): measure(request)
-        case .noteTrouble(let origin): loop.noteTrouble(with: origin)
+    private func perform(_ command: TransferMachine.Command) {
+        switch command {
+        case .openPartialFile(let destination): openPartialFile(destination)
+        case .recordMetrics(of: let request): measure(request)
+        case .openRetryBudget(let origin): loop.noteTrouble(with: origin)
         case .forgetIdentity(let origin): task.identities?.forget(origin)
-        case .release(let request): loop.letGo(request)
-        case .sendPart(let offset, let count):
+        case .releaseBody(of: let request): loop.letGo(request)
+        case .sendBodyRange(let offset, let count):
             if let body = job.upload?.body { replaceBody(body.part(from: offset, count: count)) }
         case .sendSegments(let segments): replaceBody(segments)
-        case .rename(let head): if let file = sink as? FileSink { file.name(by: head) }
-        case .confirm(let version): (sink as? FileSink)?.confirmed = version
-        case .feed(let data): feed(data)
-        case .verify(let digest):
+        case .renameFile(by: let head): if let file = sink as? FileSink { file.name(by: head) }
+        case .confirmFinishedFile(let version): (sink as? FileSink)?.confirmed = version
+        case .deliverBufferedBody(let data): feed(data)
+        case .verifyDigest(let digest):
             guard let file = sink as? FileSink else {
-                return send(.verified(.failure(HTTPSessionError(.transferFailed, "there is no file to compare with its digest"))))
+                return send(
+                    .digestVerified(.failure(HTTPSessionError(.transferFailed, "there is no file to compare with its digest"))))
             }
             let (id, core) = (task.id, task.core)
             fileWork += 1
-            file.verify(digest) { core.post(.verified(id, $0)) }
-        case .verifyUpload(let digest): verifyUpload(digest)
-        case .tellPlace(let place): job.upload?.tellsPlace?(place)
-        case .ask(let number, let question): ask(number, question)
-        case .keepCredential(let credential, let space): settings.credentials[space] = credential
+            file.verify(digest) { core.post(.digestVerified(id, $0)) }
+        case .verifyUploadDigest(let digest): verifyUploadDigest(digest)
+        case .reportUploadLocation(let place): job.upload?.tellsPlace?(place)
+        case .askHandler(let number, let question): ask(number, question)
+        case .storeCredential(let credential, let space): settings.credentials[space] = credential
         case .recordTrust(let disposition, let challenge): task.decisions?.record(disposition, of: challenge, at: .now)
         case .recordIdentity(let identity): task.identities?.record(identity, for: machine.origin, at: .now)
         case .askGate(let hasNoNetwork): askGate(hasNoNetwork: hasNoNetwork)
-        case .tell(let news): loop.outbox.tell(news, of: task)
-        case .discard(let error): discard(error)
+        case .report(let news): loop.outbox.tell(news, of: task)
+        case .discardBody(let error): discard(error)
         }
     }
 
@@ -145,7 +146,7 @@ final class TransferDriver {
     private func enqueue(isOnItsWay: Bool) {
         // Only here: what leaves the queue leaves the line that it stood in.
         host = machine.origin == job.origin ? job.host : settings.host(of: machine.origin)
-        if machine.kind == .stream { host = host.alone }
+        if machine.kind == .stream { host = host.exclusive }
         if !isOnItsWay { started = loop.transport.date() }
         loop.queue.add(task.id, to: host, priority: machine.request.options.priority, isFirst: isOnItsWay)
     }
@@ -157,17 +158,17 @@ final class TransferDriver {
         remotes = []
         do throws(HTTPSessionError) {
             try settings.checkNetwork(for: machine.request, to: machine.origin)
-            if machine.takeDoubt(), loop.queue.looksUp(task.id, host) { return send(.nameStaysUnanswered) }
-            if machine.mayJoin, let cause = loop.gate?.join(task.id, at: machine.origin) {
+            if machine.takeStalledLookup(), loop.queue.isResolving(task.id, host) { return send(.sharedLookupFailed) }
+            if machine.mayJoinOutage, let cause = loop.gate?.join(task.id, at: machine.origin) {
                 enterGate()
-                return send(.joined(cause))
+                return send(.joinedOutage(cause))
             }
             let plan = plan()
             if machine.isFirstAttempt { loop.noteRequest(to: machine.origin) }
-            let isSecure = machine.origin.scheme == "https" || loop.isRaised(machine.origin.host)
+            let isSecure = machine.origin.scheme == "https" || loop.isUpgraded(machine.origin.host)
             machine.attempt.begin(
-                at: loop.transport.date(), over: settings.network(to: machine.origin), saying: plan.unaskedCredential,
-                expectsSecure: isSecure)
+                at: loop.transport.date(), over: settings.network(to: machine.origin), with: plan.preemptiveCredential,
+                expectsHTTPS: isSecure)
             prepareSource(plan)
             trust = nil
             if isSecure || settings.security.hasSecureProxy {
@@ -177,9 +178,9 @@ final class TransferDriver {
             loop.loadCookies()
             transfer = try loop.engine.start(plan, for: self, trust: trust, now: loop.now)
             loop.judgesAttempt()
-            loop.outbox.detail(.requestStarted(task, attempt: machine.life.attempts))
+            loop.outbox.detail(.requestStarted(task, attempt: machine.taskMachine.attempts))
         } catch {
-            send(.cannotStart(error, hasBegun: machine.attempt.hasBegun))
+            send(.startFailed(error, hasBegun: machine.attempt.hasBegun))
         }
     }
 
@@ -189,7 +190,7 @@ final class TransferDriver {
     }
 
     private func prepareSource(_ plan: TransferPlan) {
-        machine.bodyBegins(length: bodyIsEmpty ? nil : segments.totalLength)
+        machine.bodyStarted(length: bodyIsEmpty ? nil : segments.totalLength)
         source = nil
         (waitsForSink, waitsForSource) = (false, false)
         guard plan.body != .none, !bodyIsEmpty else { return }
@@ -211,10 +212,10 @@ final class TransferDriver {
         var facts = transfer.facts
         facts.total = max(facts.total, loop.now - transfer.started)
         machine.note(facts, of: request)
-        tellTransaction()
+        reportTransaction()
     }
 
-    private func tellTransaction() {
+    private func reportTransaction() {
         guard loop.outbox.reportsDetails, let last = machine.metrics.transactions.last else { return }
         loop.outbox.detail(.transactionFinished(task, last))
     }
@@ -242,11 +243,11 @@ final class TransferDriver {
 
     /// An attempt has ended, or has not begun after all.
     private func noteStay() {
-        if !machine.hasLeft { job.departure?.hasStayed() }
+        if !machine.hasBeenSent { job.departure?.hasStayed() }
     }
 
     /// Of a transfer that has failed or is about to be given up.
-    func noteRemotes() { remotes = connection.map { [$0.remote] } ?? transfer?.tries.map(\.remote) ?? [] }
+    func noteRemotes() { remotes = connection.map { [$0.remote] } ?? transfer?.connectAttempts.map(\.remote) ?? [] }
 
     // MARK: Handlers
 
@@ -268,13 +269,13 @@ final class TransferDriver {
 
     private func askGate(hasNoNetwork: Bool) {
         guard let gate = loop.gate, let endpoint = settings.endpoint(for: machine.origin) else {
-            return send(.explained(.notAsked))
+            return send(.gateAnswered(.unavailable))
         }
         enterGate()
         let loss = loop.loss(of: remotes)
-        let hasNoRoute = loss != nil || hasNoNetwork || (remotes.isEmpty && loop.ways.areLost)
+        let hasNoRoute = loss != nil || hasNoNetwork || (remotes.isEmpty && loop.routeTracker.hasLostAllRoutes)
         let cause = gate.failed(task.id, at: machine.origin, endpoint: endpoint, hasNoRoute: hasNoRoute, loss: loss)
-        send(.explained(cause.map { .missing($0) } ?? .unknown))
+        send(.gateAnswered(cause.map { .missing($0) } ?? .unknown))
     }
 
     private func enterGate() {

@@ -49,8 +49,8 @@ final class TransferJob: Sendable {
         return TransferRules(
             session: session, request: task.request, kind: kind, destination: destination,
             acceptableStatusCodes: acceptableStatusCodes,
-            handlers: .init(task.handlers, hasDeparture: departure != nil), limits: limits, retryPolicy: retryPolicy,
-            hasRecord: record != nil)
+            handlers: .init(task.handlers, hasSendApproval: departure != nil), limits: limits, retryPolicy: retryPolicy,
+            hasResumeData: record != nil)
     }
 
     /// Whether another task of the session can send the same request for the same kind of response.

@@ -44,7 +44,7 @@ extension TransferPlan {
         guard isSecure || request.options.sendsCredentialsPreemptively == true, let credential = request.url.credential,
             let value = try? RequestFields.basicAuthorization(username: credential.user, password: credential.secret)
         else { return }
-        unaskedCredential = credential
+        preemptiveCredential = credential
         headerLines.append("Authorization: \(value)")
     }
 

@@ -1,102 +1,102 @@
 internal import FoundationEssentials
 
-/// One request and its response, as far as they have come.
+/// The state of one request and its response.
 struct Attempt {
-    /// How far it has come.
+    /// The progress of an attempt.
     enum Phase: Hashable, Sendable {
-        /// Nothing is with the engine yet.
+        /// The engine has not received the request.
         case preparing
         /// The interceptors have the request.
         case adapting
-        /// The engine has it, and the host's name is being looked up.
+        /// The engine has the request, and the host's name is being resolved.
         case lookingUp
-        /// The look-up is over, well or badly.
+        /// The lookup has ended, with an address or without.
         case connecting
-        /// The connection stands: the request may have been sent.
+        /// The connection is established: the request may have been sent.
         case connected
-        /// The response is whole, and a digest is compared.
+        /// The response is complete, and a digest is compared.
         case verifying
     }
 
-    /// What is done with the body of the response.
+    /// The treatment of the response's body.
     enum Body {
-        /// Not decided yet: it is paused.
+        /// The treatment is not decided yet; the transfer is paused.
         case undecided
-        /// To the sink.
-        case kept
-        /// The body of a redirect or a challenge: it is read for the sake of the connection, and in case the response turns out to be
-        /// the answer.
-        case held(Data)
-        /// The body of a response that is not accepted, kept for the error.
-        case explained(Data)
+        /// The body goes to the sink.
+        case streamed
+        /// The body of a redirect or challenge is buffered: reading it frees the connection, and the response may turn out to be
+        /// the result.
+        case buffered(Data)
+        /// The body of an unacceptable response is buffered for the error.
+        case errorBody(Data)
     }
 
-    /// What follows after this response.
+    /// How the task proceeds after this response.
     enum Next {
         case redirect(TransferRequest)
         case challenges([AuthenticationChallenge])
-        /// The same request, after so many nanoseconds.
+        /// The request is repeated after `delay` nanoseconds.
         case retry(delay: Int64)
-        /// The same request, for the whole instead of the rest.
-        case startOver
-        /// The task's own request: it leads to where the rest is.
+        /// The request is repeated for the complete representation instead of the remaining range.
+        case restart
+        /// The first request follows, which redirects to the remaining range.
         case returnToStart
-        /// Nothing: what is here already is all.
+        /// No request follows: the bytes present are complete.
         case complete
-        /// What the task's interceptors say of the response.
+        /// The task's interceptors decide about the response.
         case interception
-        /// What the upload's machine says.
+        /// The upload's machine decides.
         case upload
     }
 
-    /// The longest body of a redirect or a challenge, in bytes.
-    static let maximumHeld = 256 << 10
-    /// How much of an unacceptable response goes with the error, in bytes.
-    static let maximumExplanation = 64 << 10
+    /// The longest body of a redirect or challenge, in bytes.
+    static let maximumBufferedLength = 256 << 10
+    /// The most bytes of an unacceptable response's body that its error contains.
+    static let maximumErrorBodyLength = 64 << 10
 
     var phase = Phase.preparing
-    /// The request as interceptors have made it.
-    var adapted: TransferRequest?
-    /// When the engine got it, and over which network.
+    /// The request as the interceptors changed it.
+    var adaptedRequest: TransferRequest?
+    /// The time at which the engine received the request, and the network at that time.
     private(set) var fetchStart = Date.distantPast
     private(set) var network: TransactionMetrics.Network?
-    /// What the request has said before anybody asked.
-    private(set) var unaskedCredential: Credential?
-    /// Whether whoever judges knows that the server is spoken to by https.
-    private(set) var expectsSecure = false
+    /// The credential that the request carried without a challenge.
+    private(set) var preemptiveCredential: Credential?
+    /// Whether the certificate evaluation expects https. `false` if libcurl may upgrade the request by HSTS.
+    private(set) var expectsHTTPS = false
     var head: ResponseHead?
-    /// When the head came.
+    /// The time at which the head arrived.
     var headDate = Date.distantPast
     var body = Body.undecided
     var next: Next?
     var destination: BodyDestination?
-    /// Whether the transfer has ended while a handler was thinking.
-    var isComplete = false
-    var isRefused = false
-    /// Why the body of a redirect or a challenge did not come whole, which matters only to whoever wants it.
+    /// Whether the transfer has ended while a handler was asked.
+    var hasTransferEnded = false
+    var isBodyRejected = false
+    /// The error that cut off the body of a redirect or challenge. It matters only if that response becomes the result.
     var failure: HTTPSessionError?
-    /// A failure that the gate is asked about.
-    var unexplained: (error: HTTPSessionError, failure: RetryMachine.Failure)?
-    /// What follows for an upload, and why its request is to be broken off.
-    var verdict: UploadMachine.Verdict?
-    var stop: UploadMachine.Stop?
-    /// The digest that the server says the upload has, now that it is complete.
+    /// A failure about which the gate is asked.
+    var pendingFailure: (error: HTTPSessionError, failure: RetryMachine.Failure)?
+    /// How an upload proceeds, and why its request is to be stopped.
+    var uploadVerdict: UploadMachine.Verdict?
+    var uploadStop: UploadMachine.EarlyStop?
+    /// The digest of the complete upload, as the server states it.
     var uploadDigest: ContentDigest?
-    /// How far into the body it had come when libcurl began it again.
+    /// The bytes of the body that were sent before libcurl rewound it.
     var sentBeforeRewind: Int64 = 0
-    /// It asks for what lies behind the bytes that are here, by this; see ``Resumption``.
-    var restBasis: Resumption.Basis?
-    /// The version of the file at the destination, if the request asks only for another one.
+    /// The basis on which the request asks for the remaining range; see ``Resumption``.
+    var rangeBasis: Resumption.Basis?
+    /// The version of the file at the destination, if the request asks only for another version.
     var condition: FileValidator?
-    /// How much of the body was here when it began.
+    /// The bytes of the body that were present when the attempt began.
     var receivedBefore: Int64 = 0
-    /// Whether its body goes behind those bytes. One that takes their place is no progress until it has been continued itself: a server
-    /// that knows no ranges would be asked for ever.
-    private(set) var isRest = false
-    /// The head of the response that the bytes here began with, where this one brings only their rest, or nothing more.
-    private(set) var wholeHead: ResponseHead?
+    /// Whether the response's body is partial content behind the present bytes. A complete body counts as progress only after it
+    /// has been continued: a server without range support would be asked without end.
+    private(set) var isPartialContent = false
+    /// The head of the response that brought the first bytes, if this response brings only the remaining range, or nothing.
+    private(set) var firstResponseHead: ResponseHead?
 
-    /// Whether the engine has got it.
+    /// Whether the engine has received the request.
     var hasBegun: Bool {
         switch phase {
         case .preparing, .adapting: false
@@ -105,38 +105,38 @@ struct Attempt {
     }
     /// Whether the request may have been sent.
     var isConnected: Bool { phase == .connected || phase == .verifying }
-    /// The requests that belong to this attempt alone: as interceptors have made it, and the one that a redirect proposes.
+    /// The requests of this attempt alone: the adapted one, and the one that a redirect proposes.
     var requests: [TransferRequest] {
-        var requests = adapted.map { [$0] } ?? []
+        var requests = adaptedRequest.map { [$0] } ?? []
         if case .redirect(let proposed) = next { requests.append(proposed) }
         return requests
     }
-    var asksForRest: Bool { restBasis != nil }
-    var heldBody: Data {
-        if case .held(let data) = body { return data.prefix(Attempt.maximumExplanation) }
+    var requestsRemainingRange: Bool { rangeBasis != nil }
+    var bufferedBody: Data {
+        if case .buffered(let data) = body { return data.prefix(Attempt.maximumErrorBodyLength) }
         return Data()
     }
 
-    /// Its response is about the bytes that are here already. `isRest`: and brings more of them.
-    mutating func continues(_ beginning: TransferMachine.Beginning?, isRest: Bool) {
-        self.isRest = isRest
-        wholeHead = beginning?.head
-        destination = beginning?.destination
+    /// Notes that the response concerns the bytes already present. `isPartialContent`: it brings more of them.
+    mutating func continueDownload(from firstResponse: TransferMachine.FirstResponse?, isPartialContent: Bool) {
+        self.isPartialContent = isPartialContent
+        firstResponseHead = firstResponse?.head
+        destination = firstResponse?.destination
     }
 
-    /// The engine gets it.
+    /// Notes that the engine receives the request.
     mutating func begin(
-        at date: Date, over network: TransactionMetrics.Network?, saying credential: Credential?, expectsSecure: Bool
+        at date: Date, over network: TransactionMetrics.Network?, with credential: Credential?, expectsHTTPS: Bool
     ) {
         self.network = network
         fetchStart = date
-        unaskedCredential = credential
-        self.expectsSecure = expectsSecure
+        preemptiveCredential = credential
+        self.expectsHTTPS = expectsHTTPS
         phase = .lookingUp
     }
 
-    /// The look-up of the name is over.
-    mutating func nameIsKnown() {
+    /// Notes that the lookup of the name has ended.
+    mutating func lookupEnded() {
         if phase == .lookingUp { phase = .connecting }
     }
 }

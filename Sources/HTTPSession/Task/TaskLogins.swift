@@ -1,36 +1,36 @@
-/// The credentials of one task: which are in use, and which have been refused.
+/// The credentials of one task: those in use and those refused.
 struct TaskLogins {
     private(set) var server: TransferPlan.Login?
     private(set) var proxy: TransferPlan.Login?
-    /// Kept when they have been accepted.
+    /// The credentials that will be stored when the server accepts them.
     private(set) var unconfirmed: [AuthenticationChallenge.ProtectionSpace: Credential] = [:]
-    private var refused: Set<Tried> = []
+    private var refused: Set<RefusedCredential> = []
     private var failures: [AuthenticationChallenge.ProtectionSpace: Int] = [:]
     private var inUse: [AuthenticationChallenge.ProtectionSpace: (credential: Credential, scheme: AuthenticationScheme)] = [:]
-    /// The origin that ``server`` is for.
+    /// The origin to which ``server`` belongs.
     private var origin: Origin?
 
-    /// How often somebody has answered since the last answer that was good. A server that asks in another realm's name each time would
-    /// be answered for ever.
-    private(set) var answers = 0
+    /// The credentials sent since a server last accepted one. The limit stops a server that challenges with a new realm each
+    /// time.
+    private(set) var answerCount = 0
     static let maximumAnswers = 20
 
-    private struct Tried: Hashable {
+    private struct RefusedCredential: Hashable {
         let space: AuthenticationChallenge.ProtectionSpace
         let credential: Credential
         let scheme: AuthenticationScheme
     }
 
-    /// The space has been asked about again: what was said is not good.
+    /// Marks the credential in use for the space as refused: the server has challenged it again.
     mutating func refuse(_ space: AuthenticationChallenge.ProtectionSpace) {
         guard let (credential, scheme) = inUse.removeValue(forKey: space) else { return }
-        refused.insert(Tried(space: space, credential: credential, scheme: scheme))
+        refused.insert(RefusedCredential(space: space, credential: credential, scheme: scheme))
         unconfirmed[space] = nil
         failures[space, default: 0] += 1
         if space.isProxy { proxy = nil } else { server = nil }
     }
 
-    /// The request has carried the credential before it was asked for: the challenge is its answer.
+    /// Notes that the request carried the credential preemptively, so that this challenge is its refusal.
     mutating func noteSent(_ credential: Credential, for challenge: AuthenticationChallenge) {
         if inUse[challenge.protectionSpace] == nil { inUse[challenge.protectionSpace] = (credential, challenge.scheme) }
     }
@@ -42,13 +42,13 @@ struct TaskLogins {
             && !refused.contains { $0.space == challenge.protectionSpace && $0.credential == credential }
     }
 
-    /// Whether the same words have been said by the same scheme, and were not good.
+    /// Whether the credential has been refused for this challenge's scheme.
     func wasRefused(_ credential: Credential, for challenge: AuthenticationChallenge) -> Bool {
-        refused.contains(Tried(space: challenge.protectionSpace, credential: credential, scheme: challenge.scheme))
+        refused.contains(RefusedCredential(space: challenge.protectionSpace, credential: credential, scheme: challenge.scheme))
     }
 
     mutating func use(_ credential: Credential, for challenge: AuthenticationChallenge) {
-        answers += 1
+        answerCount += 1
         let space = challenge.protectionSpace
         inUse[space] = (credential, challenge.scheme)
         unconfirmed[space] = credential
@@ -61,7 +61,7 @@ struct TaskLogins {
         }
     }
 
-    /// The next request goes elsewhere: what was said to one origin is not said to another.
+    /// Prepares a request to another origin or through another proxy. Credentials of one origin are not sent to another.
     mutating func move(to next: Origin?, through nextProxy: Origin?) {
         if let space = inUse.keys.first(where: \.isProxy), space.origin != nextProxy {
             proxy = nil
@@ -72,9 +72,9 @@ struct TaskLogins {
         inUse = inUse.filter(\.key.isProxy)
     }
 
-    /// The server answered: what was said is good.
+    /// Returns the credentials that the server has now accepted.
     mutating func takeConfirmed() -> [AuthenticationChallenge.ProtectionSpace: Credential] {
-        answers = 0
+        answerCount = 0
         defer { unconfirmed = [:] }
         return unconfirmed
     }

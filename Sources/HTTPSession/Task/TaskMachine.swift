@@ -1,31 +1,31 @@
 internal import Pacing
 
-/// The life of a task, as events and actions. Times are nanoseconds on a clock that does not stop while the task waits.
+/// The state of a task, driven by events that return actions. Times are nanoseconds on a monotonic clock that includes system suspend.
 ///
 /// ```
 ///              resume            admitted             ended
 ///  suspended ─────────▶ waiting ──────────▶ running ─────────▶ finished
-///   ▲     ▲ ▲              │ ▲               │   │ ended(again)    ▲
-///   │     │ └───suspend────┘ └──time──┐      │   ▼                 │ cancel, time: from every state
-///   │     └─────────suspend───────────┴─ backing off               │
-///   └───────────────suspend──────────────────┘ (the transfer is held, and keeps its place)
+///   ▲     ▲ ▲              │ ▲               │   │ attemptEnded    ▲
+///   │     │ └───suspend────┘ └──deadline──┐  │   ▼                 │ cancel, deadlineReached: from every state
+///   │     └─────────suspend───────────────┴─ backing off           │
+///   └───────────────suspend──────────────────┘ (the transfer is suspended, and keeps its slot)
 /// ```
 ///
-/// A task whose network is gone waits for it as one that backs off waits for its time. One that is suspended while it backs off goes on
-/// backing off when it is resumed, until the same moment.
+/// A task that waits for connectivity resembles one that backs off, but without a deadline. A task that is suspended while it
+/// backs off continues to back off after its resumption, until the same moment.
 package struct TaskMachine: Sendable {
-    /// Where a task is.
+    /// The state of a task.
     package enum State: Hashable, Sendable {
-        /// Not started, or stopped while nothing was under way.
+        /// The task has not started, or was suspended without a transfer.
         case suspended
-        /// Stopped in the middle of a transfer, which is held.
-        case suspendedHoldingTransfer
-        /// In the session's queue.
+        /// The task was suspended together with its transfer.
+        case suspendedWithTransfer
+        /// The task waits in the session's queue for a slot.
         case waiting
         case running
-        /// Until the moment given, before another attempt.
+        /// The task waits until the given moment before another attempt.
         case backingOff(until: Int64)
-        /// Until somebody says that the network is back.
+        /// The task waits until the network is restored.
         case waitingForConnectivity
         case finished
     }
@@ -33,55 +33,55 @@ package struct TaskMachine: Sendable {
     package enum Event: Sendable {
         case resume
         case suspend
-        /// The queue has a place for it.
+        /// The queue has a slot for the task.
         case admitted
-        /// A byte went or came, or a handler answered.
+        /// A byte was sent or received.
         case activity
-        /// The response's reader or file takes no more for now: the time that this takes is not the server's.
+        /// The response's reader or file accepts no more bytes for now. The request timeout does not run meanwhile.
         case receiverFull
-        /// It takes more again.
+        /// The reader or file accepts bytes again.
         case receiverReady
-        /// A handler of the user's is asked, or has answered: its time is its own, not the server's.
+        /// A handler was asked, or has answered. The handler timeout runs meanwhile instead of the request timeout.
         case handlerAsked
         case handlerAnswered
-        /// The attempt is over, and so is the task.
+        /// The attempt has ended, and the task with it.
         case ended
-        /// The attempt is over, and another may begin so many nanoseconds from now.
-        case endedForNow(delay: Int64)
-        /// The attempt that was to begin has to wait so many nanoseconds more.
+        /// The attempt has ended; another may begin after `delay` nanoseconds.
+        case attemptEnded(delay: Int64)
+        /// The attempt that was due is postponed by `delay` nanoseconds.
         case postponed(delay: Int64)
-        /// The attempt is over, and another may begin when the network is back.
-        case endedUntilConnected
-        /// What the task backs off from is the network's absence: it waits for that instead.
-        case networkIsGone
-        /// It may go on, after so many nanoseconds.
-        case networkIsBack(delay: Int64)
+        /// The attempt has ended; another may begin when the network is restored.
+        case attemptEndedOffline
+        /// The network is missing: the task waits for it instead of backing off.
+        case networkLost
+        /// The network is restored: another attempt may begin after `delay` nanoseconds.
+        case networkRestored(delay: Int64)
         case cancel
-        /// The time may have come for something; see ``TaskMachine/deadline``.
-        case time
+        /// A deadline may have passed; see ``TaskMachine/deadline``.
+        case deadlineReached
     }
 
     package enum Action: Hashable, Sendable {
         case enqueue
         case dequeue
-        /// Begin an attempt; the first is 1.
+        /// Begins an attempt. The first one is 1.
         case begin(attempt: Int)
-        case hold
-        case letGo
-        /// End the attempt under way.
-        case abort
-        /// Nothing came or went for the request timeout: the attempt has failed, and ``Event/ended`` or ``Event/endedForNow(delay:)``
-        /// says what follows.
-        case failTimedOut
-        /// The place in the queue's count is free.
-        case leave
+        case suspendTransfer
+        case resumeTransfer
+        /// Ends the current attempt.
+        case abortAttempt
+        /// Fails the attempt: the request timeout has passed without a byte. ``Event/ended`` or ``Event/attemptEnded(delay:)``
+        /// follows.
+        case failAttemptByTimeout
+        /// Frees the task's slot in the queue.
+        case releaseQueueSlot
         case finish(Reason)
-        case announceResumed
-        case announceSuspended
+        case reportResumed
+        case reportSuspended
     }
 
     package enum Reason: Hashable, Sendable {
-        /// By what the attempt brought.
+        /// The result of the last attempt ends the task.
         case ended
         case cancelled
         case resourceTimedOut
@@ -107,20 +107,20 @@ package struct TaskMachine: Sendable {
     private var lastActivity: Int64 = 0
     private var handlerSince: Int64?
     private var isReceiverFull = false
-    /// Until when the suspended task would back off.
+    /// The end of the backoff of a suspended task.
     private var backsOffUntil: Int64?
 
     package init(limits: Limits) { self.limits = limits }
 
-    /// Nanoseconds until the resource timeout.
+    /// The nanoseconds until the resource timeout.
     package func remainingTime(now: Int64) -> Int64 { (resourceDeadline ?? .max) - max(0, now) }
 
-    /// When ``Event/time`` is due at the latest; `nil`: never.
+    /// The latest time at which ``Event/deadlineReached`` is due; `nil` if no deadline is pending.
     package var deadline: Int64? {
         var next: Int64?
         switch state {
         case .finished: return nil
-        case .suspended, .suspendedHoldingTransfer, .waiting, .waitingForConnectivity: next = nil
+        case .suspended, .suspendedWithTransfer, .waiting, .waitingForConnectivity: next = nil
         case .running:
             if let handlerSince {
                 next = handlerSince.addingSaturated(limits.handlerTimeout)
@@ -133,7 +133,7 @@ package struct TaskMachine: Sendable {
         return min(next ?? resourceDeadline, resourceDeadline)
     }
 
-    /// Takes an event; what is not possible in this state changes nothing.
+    /// Takes an event. An event that is impossible in the current state changes nothing.
     package mutating func handle(_ event: Event, now: Int64) -> [Action] {
         switch (event, state) {
         case (_, .finished): return []
@@ -142,28 +142,28 @@ package struct TaskMachine: Sendable {
             if let until = backsOffUntil {
                 backsOffUntil = nil
                 state = .backingOff(until: until)
-                return [.announceResumed]
+                return [.reportResumed]
             }
             state = .waiting
-            return [.announceResumed, .enqueue]
-        case (.resume, .suspendedHoldingTransfer):
+            return [.reportResumed, .enqueue]
+        case (.resume, .suspendedWithTransfer):
             state = .running
             lastActivity = now
             if handlerSince != nil { handlerSince = now }
-            return [.announceResumed, .letGo]
+            return [.reportResumed, .resumeTransfer]
         case (.suspend, .waiting):
             state = .suspended
-            return [.dequeue, .announceSuspended]
+            return [.dequeue, .reportSuspended]
         case (.suspend, .running):
-            state = .suspendedHoldingTransfer
-            return [.hold, .announceSuspended]
+            state = .suspendedWithTransfer
+            return [.suspendTransfer, .reportSuspended]
         case (.suspend, .backingOff(let until)):
             state = .suspended
             backsOffUntil = until
-            return [.announceSuspended]
+            return [.reportSuspended]
         case (.suspend, .waitingForConnectivity):
             state = .suspended
-            return [.announceSuspended]
+            return [.reportSuspended]
         case (.admitted, .waiting):
             state = .running
             attempts += 1
@@ -173,65 +173,65 @@ package struct TaskMachine: Sendable {
         case (.activity, .running):
             lastActivity = now
             return []
-        case (.receiverFull, .running), (.receiverFull, .suspendedHoldingTransfer):
+        case (.receiverFull, .running), (.receiverFull, .suspendedWithTransfer):
             isReceiverFull = true
             return []
-        case (.receiverReady, .running), (.receiverReady, .suspendedHoldingTransfer):
+        case (.receiverReady, .running), (.receiverReady, .suspendedWithTransfer):
             isReceiverFull = false
             lastActivity = now
             return []
-        case (.handlerAsked, .running), (.handlerAsked, .suspendedHoldingTransfer):
+        case (.handlerAsked, .running), (.handlerAsked, .suspendedWithTransfer):
             handlerSince = now
             return []
-        case (.handlerAnswered, .running), (.handlerAnswered, .suspendedHoldingTransfer):
+        case (.handlerAnswered, .running), (.handlerAnswered, .suspendedWithTransfer):
             handlerSince = nil
             lastActivity = now
             return []
-        case (.ended, .running), (.ended, .suspendedHoldingTransfer):
+        case (.ended, .running), (.ended, .suspendedWithTransfer):
             state = .finished
-            return [.leave, .finish(.ended)]
+            return [.releaseQueueSlot, .finish(.ended)]
         case (.ended, .waiting):
             state = .finished
             return [.dequeue, .finish(.ended)]
-        case (.endedForNow(let delay), .running):
+        case (.attemptEnded(let delay), .running):
             handlerSince = nil
             guard delay > 0 else {
                 state = .waiting
-                return [.leave, .enqueue]
+                return [.releaseQueueSlot, .enqueue]
             }
             state = .backingOff(until: now.addingSaturated(delay))
-            return [.leave]
-        case (.endedUntilConnected, .running):
+            return [.releaseQueueSlot]
+        case (.attemptEndedOffline, .running):
             handlerSince = nil
             state = .waitingForConnectivity
-            return [.leave]
-        case (.networkIsGone, .backingOff):
+            return [.releaseQueueSlot]
+        case (.networkLost, .backingOff):
             state = .waitingForConnectivity
             return []
-        case (.networkIsBack(let delay), .waitingForConnectivity), (.networkIsBack(let delay), .backingOff):
+        case (.networkRestored(let delay), .waitingForConnectivity), (.networkRestored(let delay), .backingOff):
             guard delay > 0 else {
                 state = .waiting
                 return [.enqueue]
             }
             state = .backingOff(until: now.addingSaturated(delay))
             return []
-        case (.endedForNow(let delay), .suspendedHoldingTransfer):
+        case (.attemptEnded(let delay), .suspendedWithTransfer):
             handlerSince = nil
             state = .suspended
             if delay > 0 { backsOffUntil = now.addingSaturated(delay) }
-            return [.leave]
-        case (.endedUntilConnected, .suspendedHoldingTransfer):
+            return [.releaseQueueSlot]
+        case (.attemptEndedOffline, .suspendedWithTransfer):
             handlerSince = nil
             state = .suspended
-            return [.leave]
+            return [.releaseQueueSlot]
         case (.postponed(let delay), .backingOff):
             state = .backingOff(until: now.addingSaturated(delay))
             return []
         case (.cancel, _): return finish(.cancelled)
-        case (.time, _): return timePassed(now)
+        case (.deadlineReached, _): return timePassed(now)
         case (.resume, _), (.suspend, _), (.admitted, _), (.activity, _), (.receiverFull, _), (.receiverReady, _),
             (.handlerAsked, _), (.handlerAnswered, _), (.ended, _),
-            (.endedForNow, _), (.postponed, _), (.endedUntilConnected, _), (.networkIsGone, _), (.networkIsBack, _):
+            (.attemptEnded, _), (.postponed, _), (.attemptEndedOffline, _), (.networkLost, _), (.networkRestored, _):
             return []
         }
     }
@@ -243,11 +243,11 @@ package struct TaskMachine: Sendable {
             if let handlerSince {
                 return handlerSince.addingSaturated(limits.handlerTimeout) <= now ? finish(.handlerTimedOut) : []
             }
-            return !isReceiverFull && lastActivity.addingSaturated(limits.requestTimeout) <= now ? [.failTimedOut] : []
+            return !isReceiverFull && lastActivity.addingSaturated(limits.requestTimeout) <= now ? [.failAttemptByTimeout] : []
         case .backingOff(let until) where until <= now:
             state = .waiting
             return [.enqueue]
-        case .backingOff, .suspended, .suspendedHoldingTransfer, .waiting, .waitingForConnectivity, .finished: return []
+        case .backingOff, .suspended, .suspendedWithTransfer, .waiting, .waitingForConnectivity, .finished: return []
         }
     }
 
@@ -255,7 +255,7 @@ package struct TaskMachine: Sendable {
         defer { state = .finished }
         switch state {
         case .waiting: return [.dequeue, .finish(reason)]
-        case .running, .suspendedHoldingTransfer: return [.abort, .leave, .finish(reason)]
+        case .running, .suspendedWithTransfer: return [.abortAttempt, .releaseQueueSlot, .finish(reason)]
         case .suspended, .backingOff, .waitingForConnectivity: return [.finish(reason)]
         case .finished: return []
         }

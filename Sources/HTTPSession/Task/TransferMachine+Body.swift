@@ -1,33 +1,34 @@
 internal import FoundationEssentials
 
-/// The bytes of a response's body, counted.
+/// The count and the destination of a response body's bytes.
 extension TransferMachine {
-    /// Where bytes go.
-    enum Place: Sendable {
-        /// Nobody knows yet: the transfer pauses.
-        case nowhere
-        /// To ``TransferMachine/hold(_:)``.
+    /// The destination of received bytes.
+    enum ByteDestination: Sendable {
+        /// The destination is not decided yet: the transfer pauses.
+        case undecided
+        /// The bytes go to ``TransferMachine/buffer(_:)``.
         case memory
         case sink
-        /// Nowhere: the response is not what it should be.
+        /// The bytes are rejected with this error.
         case refused(HTTPSessionError)
     }
 
-    /// Where the next `count` bytes of the body go. `arrived`: how many have been received of it, before decompression.
-    mutating func place(of count: Int, now: Int64, arrived: () -> Int64?) -> Place {
+    /// The destination of the next `count` bytes of the body. `arrived` returns the bytes received so far, before decompression.
+    mutating func destination(of count: Int, now: Int64, arrived: () -> Int64?) -> ByteDestination {
         self.now = now
         noteActivity()
         switch attempt.body {
-        case .undecided: return .nowhere
-        case .held, .explained: return .memory
-        case .kept: break
+        case .undecided: return .undecided
+        case .buffered, .errorBody: return .memory
+        case .streamed: break
         }
         let total = progress.received + Int64(count)
-        if attempt.isRest, let whole = resumption?.total, total > whole {
-            return .refused(HTTPSessionError(.badServerResponse, "the server sent more than the rest"))
+        if attempt.isPartialContent, let completeLength = resumption?.total, total > completeLength {
+            return .refused(HTTPSessionError(.badServerResponse, "the server sent more than the remaining range"))
         }
-        // Also where nothing is decompressed that the request asks for: Transfer-Encoding (RFC 9112 section 6.1) needs no question.
-        let fresh = attempt.isRest ? total - attempt.receivedBefore : total
+        // The check also covers a request that asks for no compression: a server may send Transfer-Encoding (RFC 9112 section
+        // 6.1) unasked.
+        let fresh = attempt.isPartialContent ? total - attempt.receivedBefore : total
         let maximumRatio = rules.session.configuration.maximumDecompressionRatio
         if fresh > 8 << 20, let arrived = arrived(), fresh / Int64(maximumRatio) > max(arrived, 1) {
             return .refused(
@@ -37,40 +38,40 @@ extension TransferMachine {
         return .sink
     }
 
-    /// The sink has taken them.
-    mutating func took(_ count: Int) {
+    /// The sink has accepted `count` bytes.
+    mutating func sinkAccepted(_ count: Int) {
         progress.received += Int64(count)
         publishProgress()
     }
 
-    /// The sink takes no more for now.
-    mutating func receiverIsFull() { _ = life.handle(.receiverFull, now: now) }
+    /// The sink accepts no more bytes for now.
+    mutating func receiverBecameFull() { _ = taskMachine.handle(.receiverFull, now: now) }
 
-    /// Keeps bytes of a response that is no result.
-    mutating func hold(_ bytes: UnsafeRawBufferPointer) -> Intake {
+    /// Buffers bytes of a response that is not the result.
+    mutating func buffer(_ bytes: UnsafeRawBufferPointer) -> Intake {
         switch attempt.body {
-        case .undecided, .kept: return .taken
-        case .held(var data):
-            guard data.count + bytes.count <= Attempt.maximumHeld else {
-                // The response is not wanted to its end; what follows it is.
-                attempt.isRefused = true
+        case .undecided, .streamed: return .taken
+        case .buffered(var data):
+            guard data.count + bytes.count <= Attempt.maximumBufferedLength else {
+                // The rest of this response is not needed; the transaction that follows it is.
+                attempt.isBodyRejected = true
                 return .abort(HTTPSessionError(.transferFailed, "the body of an intermediate response is too long"))
             }
             attempt.body = .undecided
             data.append(contentsOf: bytes)
-            attempt.body = .held(data)
+            attempt.body = .buffered(data)
             return .taken
-        case .explained(var data):
-            attempt.body = .explained(Data())
-            data.append(contentsOf: bytes.prefix(Attempt.maximumExplanation - data.count))
-            attempt.body = .explained(data)
-            guard data.count < Attempt.maximumExplanation else {
-                attempt.isRefused = true
+        case .errorBody(var data):
+            attempt.body = .errorBody(Data())
+            data.append(contentsOf: bytes.prefix(Attempt.maximumErrorBodyLength - data.count))
+            attempt.body = .errorBody(data)
+            guard data.count < Attempt.maximumErrorBodyLength else {
+                attempt.isBodyRejected = true
                 return .abort(unacceptable(data))
             }
             return .taken
         }
     }
 
-    mutating func noteActivity() { _ = life.handle(.activity, now: now) }
+    mutating func noteActivity() { _ = taskMachine.handle(.activity, now: now) }
 }

@@ -2,153 +2,152 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Reachability
 
-/// A task whose network goes and comes.
+/// How the task waits for connectivity and reacts to changes of the network.
 extension TransferMachine {
     // MARK: Waiting
 
-    /// Of the present request: a handler may have put another one in the task's place.
+    /// Whether the current request waits for connectivity. A handler may have replaced the task's request.
     private var waitsForConnectivity: Bool {
         request.options.waitsForConnectivity ?? rules.session.configuration.waitsForConnectivity
     }
 
-    /// Whether the network's absence may explain the failure: then the task waits instead of counting a try.
-    func mayBeOfNetwork(_ error: HTTPSessionError, _ failure: RetryMachine.Failure) -> Bool {
-        // What fails as soon as it is let go counts as a try: else it would go round at the speed of the probes.
-        !wasReleased && waitsForConnectivity && failure.isRepeatable && !failure.isDeadConnection
-            && TransferMachine.isOfNetwork(error.code) && (rules.retryPolicy.maximumRetries != 0 || !failure.hasSent)
+    /// Whether an outage may explain the failure. If so, the task waits for connectivity and no retry is counted.
+    func mayBeOutage(_ error: HTTPSessionError, _ failure: RetryMachine.Failure) -> Bool {
+        // A failure directly after the release counts as a retry; otherwise the task would loop at the rate of the probes.
+        !wasReleasedByGate && waitsForConnectivity && failure.isRepeatable && !failure.isDeadConnection
+            && TransferMachine.isNetworkError(error.code) && (rules.retryPolicy.maximumRetries != 0 || !failure.hasSent)
     }
 
-    private static func isOfNetwork(_ code: HTTPSessionError.Code) -> Bool {
+    private static func isNetworkError(_ code: HTTPSessionError.Code) -> Bool {
         [.notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .timedOut, .proxyFailed].contains(code)
     }
 
-    /// The gate has said why the attempt failed.
-    mutating func explained(_ answer: GateAnswer) {
-        guard let (error, failure) = attempt.unexplained else { return }
-        attempt.unexplained = nil
+    /// The gate has explained why the attempt failed.
+    mutating func gateAnswered(_ answer: GateAnswer) {
+        guard let (error, failure) = attempt.pendingFailure else { return }
+        attempt.pendingFailure = nil
         switch answer {
-        case .notAsked: break
+        case .unavailable: break
         case .unknown:
-            isAtGate = true
-            if uncounted == nil { uncounted = retries }
+            isKnownToGate = true
+            if retriesBeforeOutage == nil { retriesBeforeOutage = retries }
         case .missing(let cause):
-            isAtGate = true
-            beginWait(for: cause, after: error)
-            return goOn(with: nextAttempt(), .endedUntilConnected)
+            isKnownToGate = true
+            beginConnectivityWait(for: cause, after: error)
+            return proceed(with: nextAttempt(), .attemptEndedOffline)
         }
-        goOn(after: error, failure)
+        retryOrEnd(after: error, failure)
     }
 
-    /// Whether the attempt that is about to begin may wait with others instead, whose attempts have failed for what is missing on the way
-    /// to the same server yet.
-    var mayJoin: Bool { !wasReleased && waitsForConnectivity }
+    /// Whether the attempt that is about to begin may wait instead, together with tasks that failed for a missing link or route
+    /// to the same server.
+    var mayJoinOutage: Bool { !wasReleasedByGate && waitsForConnectivity }
 
-    mutating func joined(_ cause: Cause) {
-        isAtGate = true
-        beginWait(for: cause, after: nil)
-        goOn(with: request, .endedUntilConnected)
+    mutating func joinedOutage(_ cause: Cause) {
+        isKnownToGate = true
+        beginConnectivityWait(for: cause, after: nil)
+        proceed(with: request, .attemptEndedOffline)
     }
 
-    /// Waits for another network than the present one, which the request may not use.
-    ///
-    /// - Returns: whether the task waits.
-    mutating func holds(untilAllowed error: HTTPSessionError, hasBegun: Bool) -> Bool {
+    /// Makes the task wait for an allowed network if the current one is not. - Returns: whether the task waits.
+    mutating func waitForAllowedNetwork(after error: HTTPSessionError, hasBegun: Bool) -> Bool {
         guard error.code == .networkNotAllowed, waitsForConnectivity else { return false }
         leaveGate()
-        var wait = Wait(since: now, isForAllowed: true)
-        // It is the way to this address that may not be used, not every network that there is.
+        var connectivityWait = ConnectivityWait(since: now, isForAllowedNetwork: true)
+        // Only the network of the route to this address is excluded, not every present network.
         if hasBegun {
-            wait.looksAgainAt = now + looksAgainAfter
-            looksAgainAfter = min(2 * looksAgainAfter, 60_000_000_000)
+            connectivityWait.nextCheckAt = now + networkCheckInterval
+            networkCheckInterval = min(2 * networkCheckInterval, 60_000_000_000)
         }
-        begin(wait, error)
-        goOn(with: request, .endedUntilConnected)
+        startWaiting(connectivityWait, error)
+        proceed(with: request, .attemptEndedOffline)
         return true
     }
 
-    private mutating func beginWait(for cause: Cause, after error: HTTPSessionError?) {
-        // Nor do the tries count that had failed of the same before it was known.
-        if let uncounted { retries = uncounted }
-        uncounted = nil
+    private mutating func beginConnectivityWait(for cause: Cause, after error: HTTPSessionError?) {
+        // Retries that failed for the same cause, before it was known, do not count.
+        if let retriesBeforeOutage { retries = retriesBeforeOutage }
+        retriesBeforeOutage = nil
         var reason = HTTPSessionError(.notConnected, "\(cause)", context: .init(of: rules.request), underlying: error)
         reason.cause = cause
-        begin(Wait(since: now), reason)
+        startWaiting(ConnectivityWait(since: now), reason)
     }
 
-    private mutating func begin(_ wait: Wait, _ reason: HTTPSessionError) {
-        self.wait = wait
-        stand(.waitingForConnectivity)
-        order(.tell(.waitingForConnectivity(reason)))
+    private mutating func startWaiting(_ connectivityWait: ConnectivityWait, _ reason: HTTPSessionError) {
+        self.connectivityWait = connectivityWait
+        show(.waitingForConnectivity)
+        issue(.report(.waitingForConnectivity(reason)))
     }
 
-    /// It goes on.
+    /// Ends the wait for connectivity and adds its duration to the metrics.
     mutating func stopWaiting() {
-        guard let wait else { return }
-        metrics.timeWaitingForConnectivity += .nanoseconds(now - wait.since)
-        self.wait = nil
+        guard let connectivityWait else { return }
+        metrics.timeWaitingForConnectivity += .nanoseconds(now - connectivityWait.since)
+        self.connectivityWait = nil
     }
 
-    /// It has had an answer, or asks for none: until then the gate may learn why its attempts fail, however short they are.
+    /// Leaves the gate: a response has arrived, or none is expected. Until then the gate may explain the attempts' failures,
+    /// however short they are.
     mutating func leaveGate() {
         stopWaiting()
-        uncounted = nil
-        guard isAtGate else { return }
-        isAtGate = false
+        retriesBeforeOutage = nil
+        guard isKnownToGate else { return }
+        isKnownToGate = false
         effects.append(.leaveGate)
     }
 
     // MARK: The network's changes
 
-    /// What the task backs off from is the network's absence.
-    mutating func networkIsGone(_ cause: Cause) {
-        guard isBackingOff, wait == nil else { return }
-        beginWait(for: cause, after: nil)
-        live(.networkIsGone)
+    /// The network is missing: the task waits for it instead of backing off.
+    mutating func networkLost(_ cause: Cause) {
+        guard isBackingOff, connectivityWait == nil else { return }
+        beginConnectivityWait(for: cause, after: nil)
+        advance(.networkLost)
     }
 
-    mutating func networkIsBack(delay: Int64) {
-        guard wait != nil else {
-            // Its tries have failed of something else.
-            uncounted = nil
+    mutating func networkRestored(delay: Int64) {
+        guard connectivityWait != nil else {
+            // The attempts failed for another reason.
+            retriesBeforeOutage = nil
             return
         }
-        wasReleased = true
-        if delay > 0 { stand(.backingOff) }
-        live(.networkIsBack(delay: RetryStep.stepped(delay, now: now)))
+        wasReleasedByGate = true
+        if delay > 0 { show(.backingOff) }
+        advance(.networkRestored(delay: RetryStep.stepped(delay, now: now)))
     }
 
     mutating func networkChanged() {
-        if wait?.isForAllowed == true { effects.append(.lookAtNetwork) }
+        if connectivityWait?.isForAllowedNetwork == true { effects.append(.checkAllowedNetworks) }
     }
 
-    mutating func networkIsAllowed() {
-        if wait?.isForAllowed == true { networkIsBack(delay: 0) }
+    mutating func networkAllowed() {
+        if connectivityWait?.isForAllowedNetwork == true { networkRestored(delay: 0) }
     }
 
     // MARK: The connection
 
-    /// Whether an attempt that has no way is better given up: the task waits then, and the server's probe has not found a way already. What
-    /// has nobody to wait with is left to TCP.
-    var mayWaitForWay: Bool { isRunning && waitsForConnectivity && !wasReleased }
+    /// Whether an attempt without a route should end. The task must be able to wait, and no probe may have reached the server
+    /// yet; other attempts are left to TCP.
+    var mayWaitForRoute: Bool { isRunning && waitsForConnectivity && !wasReleasedByGate }
 
-    mutating func connectionIsDoubtful(_ reason: String) {
+    mutating func connectionSuspect(_ reason: String) {
         guard attempt.isConnected else {
-            // Nothing has been sent, and nothing has failed: it looks for its server anew, and that is no try.
+            // No request was sent and no attempt failed, so the connection is made again and no retry is counted.
             effects.append(.abandonSilently)
-            // A new loss: what the probe had found before it holds no longer.
-            wasReleased = false
-            return goOn(with: request)
+            // The loss is newer than the probe that released the task.
+            wasReleasedByGate = false
+            return proceed(with: request)
         }
-        if rules.retryPolicy.maximumRetries != 0, mayRepeat { connectionIsGone(reason, nil) }
+        if rules.retryPolicy.maximumRetries != 0, mayRepeat { connectionDead(reason, nil) }
     }
 
-    mutating func connectionIsGone(_ reason: String, _ cause: Cause?) {
-        // The kernel's word is newer than the probe's that let it go.
-        wasReleased = false
-        if attempt.isConnected { order(.measure(request)) }
+    mutating func connectionDead(_ reason: String, _ cause: Cause?) {
+        // The kernel's routes are newer than the probe that released the task.
+        wasReleasedByGate = false
+        if attempt.isConnected { issue(.recordMetrics(of: request)) }
         effects.append(.abandonSilently)
         var error = HTTPSessionError(attempt.isConnected ? .connectionLost : .notConnected, reason)
         if !attempt.isConnected { error.cause = cause }
-        stopped(by: error)
+        attemptStopped(by: error)
     }
 }

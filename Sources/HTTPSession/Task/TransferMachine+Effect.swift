@@ -2,13 +2,13 @@ internal import FoundationEssentials
 internal import Reachability
 
 extension TransferMachine {
-    /// What a task's owner sees of its life.
-    enum Standing: Hashable, Sendable {
+    /// The state of a task that its owner sees.
+    enum VisibleState: Hashable, Sendable {
         case suspended, waiting, running, backingOff, waitingForConnectivity
     }
 
-    /// What monitors, notifications and the task's handlers are told of; ``SessionEvent`` says what it means.
-    enum News: Sendable {
+    /// A report to monitors, notifications and the task's handlers; see ``SessionEvent``.
+    enum Report: Sendable {
         case redirected(ResponseHead)
         indirect case challenged(AuthenticationChallenge)
         indirect case serverTrustChallenged(ServerTrustChallenge)
@@ -22,133 +22,139 @@ extension TransferMachine {
         indirect case fileMoveFailed(HTTPSessionError)
     }
 
-    /// What is to be done, in this order. Those that are answered say by which event. None carries anything: a list of them costs little.
+    /// An effect, performed in order. An effect that expects an answer names the event that carries it. No effect has a payload,
+    /// so that lists of them stay cheap.
     enum Effect: Sendable {
         // MARK: The queue
-        /// Answered by ``TransferMachine/Event/admitted``.
+        /// The driver answers with ``TransferMachine/Event/admitted``.
         case enqueue
-        /// As ``enqueue``, before tasks that have not begun: this one is on its way.
+        /// Enqueues the task before tasks that have not begun.
         case enqueueFirst
         case dequeue
-        /// The place is free.
-        case leave
-        /// The place is free, and a look-up of the host's name goes on without it.
-        case leaveLookingUp
-        /// The look-up of the host's name is over.
-        case lookedUp
-        /// The look-up had no answer for as long as a request waits for one: it has none for all who wait for it.
-        case nameIsUnanswered
+        /// Frees the task's slot in the queue.
+        case releaseQueueSlot
+        /// Frees the task's slot in the queue while the lookup of the host's name continues in its thread.
+        case releaseQueueSlotDuringLookup
+        /// Records that the host's name is resolved.
+        case recordResolvedName
+        /// Reports that the lookup had no answer within a request timeout, to all tasks that wait for it.
+        case reportStalledLookup
 
         // MARK: The attempt
-        /// Answered by ``TransferMachine/Event/cannotStart(_:hasBegun:)``, ``TransferMachine/Event/nameStaysUnanswered``,
-        /// ``TransferMachine/Event/joined(_:)``, or by what the transfer tells.
-        case start
-        case hold
-        case letGo
-        /// A connection that is being made is looked at: it may have no way.
-        case judgeAttempt
+        /// The driver answers with ``TransferMachine/Event/startFailed(_:hasBegun:)``,
+        /// ``TransferMachine/Event/sharedLookupFailed`` or ``TransferMachine/Event/joinedOutage(_:)``, or with the events of the
+        /// transfer.
+        case startTransfer
+        case suspendTransfer
+        case resumeTransfer
+        /// Checks whether the connection that is being made has a route.
+        case checkRoutes
         case abandon
-        /// As ``abandon``; nothing is told to a server that nothing leads to.
+        /// Abandons the transfer without closing its connection in protocol: no route leads to the server.
         case abandonSilently
-        /// The host is spoken to by https from now on (RFC 6797).
-        case raise
-        /// The attempt has ended, or has not begun after all.
-        case stay
+        /// Requests the host over https from now on (RFC 6797).
+        case upgradeToHTTPS
+        /// Reports that the request was not sent, if none of the task's has been.
+        case reportNotSent
 
         // MARK: Bodies
-        /// The response's body begins, and goes to the attempt's ``Attempt/destination``.
-        case open
-        /// The receiver has room again.
-        case receive
-        /// The request is not wanted to its end; libcurl is told later, by ``TransferMachine/Event/breakOff``.
-        case breakOffSoon
+        /// Opens the sink of the attempt's ``Attempt/destination`` for the response's body.
+        case openSink
+        /// Receives again after the sink was full.
+        case resumeReceiving
+        /// Stops the request before its end. libcurl is informed later, by ``TransferMachine/Event/requestStopDue``.
+        case scheduleRequestStop
 
         // MARK: The user's handlers
-        /// Nobody waits for the answer any more.
-        case withdraw
+        /// Withdraws the open question from its handler.
+        case withdrawQuestion
 
         // MARK: The network
-        /// The gate need not know of the task any more.
+        /// Removes the task from the gate.
         case leaveGate
-        /// May the request be sent over what there is now? If so, answered by ``TransferMachine/Event/networkIsAllowed``.
-        case lookAtNetwork
+        /// Checks whether the request may be sent over the current networks. The driver answers with
+        /// ``TransferMachine/Event/networkAllowed`` if so.
+        case checkAllowedNetworks
 
         // MARK: Retries
-        case noteSuccess
-        /// Answered by ``TransferMachine/Event/retryIsPaid`` or ``TransferMachine/Event/retryHasToWait(_:)``.
-        case payRetry
+        case refundRetry
+        /// The driver answers with ``TransferMachine/Event/retryGranted`` or ``TransferMachine/Event/retryPostponed(_:)``.
+        case requestRetry
 
         // MARK: The owner
-        /// The owner sees ``TransferMachine/standing``.
-        case stand
-        /// The owner sees ``TransferMachine/backsOffUntil``.
-        case backOff
+        /// Shows ``TransferMachine/visibleState`` to the owner.
+        case publishState
+        /// Shows ``TransferMachine/backoffDeadline`` to the owner.
+        case publishBackoff
         case publishProgress
-        case announceResumed
-        case announceSuspended
-        /// Monitors hear of the last of ``TransferMetrics/transactions``.
-        case tellTransaction
-        /// Does anybody but the session refer to the task? If not, answered by ``TransferMachine/Event/cancel``.
-        case lookForHolder
+        case reportResumed
+        case reportSuspended
+        /// Reports the last of ``TransferMetrics/transactions`` to monitors.
+        case reportTransaction
+        /// Checks whether only the session refers to the task. The driver answers with ``TransferMachine/Event/cancel`` if so.
+        case checkForReferences
 
         // MARK: The end
-        /// What was asked for is to be made of what has come. Answered as ``discard(_:)`` is.
-        case deliver
-        /// ``TransferMachine/result`` is the task's.
-        case complete
+        /// Makes the result from the received body. The driver answers as it answers ``TransferMachine/Command/discardBody(_:)``.
+        case finishSink
+        /// Completes the task with ``TransferMachine/result``.
+        case completeTask
 
-        // MARK: What carries something
-        /// The next of ``TransferMachine/takeOrder()``.
-        case order
+        // MARK: Effects with a payload
+        /// Runs the next command, ``TransferMachine/takeCommand()``.
+        case runCommand
     }
 
-    /// An effect that needs more than its name.
-    enum Order: Sendable {
+    /// An effect with a payload.
+    enum Command: Sendable {
         // MARK: The attempt
-        /// What is left of an earlier download is looked at. Answered by ``TransferMachine/Event/partOpened(_:)``.
-        case openPart(DownloadDestination)
-        /// What was measured of the attempt at this request is noted by ``TransferMachine/note(_:of:)``; the next request may be another.
-        case measure(TransferRequest)
-        /// What of this is the user's ends elsewhere.
-        case release(TransferRequest)
+        /// Opens the partial file of an earlier download. The driver answers with
+        /// ``TransferMachine/Event/partialFileOpened(_:)``.
+        case openPartialFile(DownloadDestination)
+        /// Records the metrics of the attempt at this request with ``TransferMachine/note(_:of:)``. The next request may be
+        /// another one.
+        case recordMetrics(of: TransferRequest)
+        /// Releases the request's user-supplied body outside the loop's thread.
+        case releaseBody(of: TransferRequest)
 
         // MARK: Bodies
-        /// The body of the next request is this part of the upload's.
-        case sendPart(from: Int64, count: Int64)
+        /// Sends this range of the upload's body with the next request.
+        case sendBodyRange(from: Int64, count: Int64)
         case sendSegments([BodySegment])
-        /// The response names the file that is open anew.
-        case rename(ResponseHead)
-        /// The file at the destination is what was asked for.
-        case confirm(FileValidator)
-        /// Bytes that have come before their place was known. Answered by ``TransferMachine/Event/fed(_:)``.
-        case feed(Data)
-        /// Answered by ``TransferMachine/Event/verified(_:)``.
-        case verify(ContentDigest)
-        /// Answered by ``TransferMachine/Event/uploadVerified(_:)``.
-        case verifyUpload(ContentDigest)
-        /// The server has said where the upload is.
-        case tellPlace(URL)
+        /// Renames the open file by a response that names it again.
+        case renameFile(by: ResponseHead)
+        /// Confirms that the file at the destination is the requested version.
+        case confirmFinishedFile(FileValidator)
+        /// Delivers a body that arrived before its destination was known. The driver answers with
+        /// ``TransferMachine/Event/bufferedBodyDelivered(_:)``.
+        case deliverBufferedBody(Data)
+        /// The driver answers with ``TransferMachine/Event/digestVerified(_:)``.
+        case verifyDigest(ContentDigest)
+        /// The driver answers with ``TransferMachine/Event/uploadDigestVerified(_:)``.
+        case verifyUploadDigest(ContentDigest)
+        /// Reports the upload's URL, which the server has sent.
+        case reportUploadLocation(URL)
 
         // MARK: The user's handlers
-        /// Answered by ``TransferMachine/Event/answered(question:_:)``.
-        case ask(question: Int, HandlerQuestion)
-        case keepCredential(Credential, AuthenticationChallenge.ProtectionSpace)
+        /// The driver answers with ``TransferMachine/Event/handlerAnswered(question:_:)``.
+        case askHandler(question: Int, HandlerQuestion)
+        case storeCredential(Credential, AuthenticationChallenge.ProtectionSpace)
         case recordTrust(ServerTrustDisposition, ServerTrustChallenge)
         case recordIdentity(ClientIdentity?)
         case forgetIdentity(Origin)
 
         // MARK: The network
-        /// Why did the attempt fail? Answered by ``TransferMachine/Event/explained(_:)``.
+        /// Asks the gate why the attempt failed. The driver answers with ``TransferMachine/Event/gateAnswered(_:)``.
         case askGate(hasNoNetwork: Bool)
 
         // MARK: Retries
-        case noteTrouble(Origin)
+        case openRetryBudget(Origin)
 
         // MARK: The owner
-        case tell(News)
+        case report(Report)
 
         // MARK: The end
-        /// What has come is not wanted. Answered by ``TransferMachine/delivered(_:during:now:)``.
-        case discard(HTTPSessionError)
+        /// Discards the received body. The driver answers with ``TransferMachine/delivered(_:during:now:)``.
+        case discardBody(HTTPSessionError)
     }
 }

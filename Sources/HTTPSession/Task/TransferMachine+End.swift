@@ -1,35 +1,35 @@
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// The end of a task: what becomes of its result.
+/// How a task ends and how its result is made.
 extension TransferMachine {
-    /// The task ends with an error.
+    /// Ends the task with an error.
     mutating func end(with error: HTTPSessionError) {
-        pendingResult = error
-        live(.ended)
+        pendingError = error
+        advance(.ended)
     }
 
-    /// The last response is whole: its sink makes a result of it.
+    /// Ends the task with the last response, which is complete: the sink makes the result from it.
     mutating func endWithResponse() {
-        if !verifies(), !verifiesUpload() { live(.ended) }
+        if !verifyDigestIfNeeded(), !verifyUploadDigestIfNeeded() { advance(.ended) }
     }
 
     mutating func finish(_ reason: TaskMachine.Reason) {
         withdrawQuestion()
         let error: HTTPSessionError? =
             switch reason {
-            case .ended: pendingResult
-            case .cancelled: HTTPSessionError(.cancelled, "the task was cancelled")
+            case .ended: pendingError
+            case .cancelled: HTTPSessionError(.cancelled, "the task was canceled")
             case .resourceTimedOut:
                 HTTPSessionError(.timedOut, "not done within \(Duration.nanoseconds(rules.limits.resourceTimeout))")
             case .handlerTimedOut:
                 HTTPSessionError(
                     .handlerTimedOut, "a handler did not answer within \(Duration.nanoseconds(rules.limits.handlerTimeout))")
             }
-        if let error { order(.discard(error)) } else { effects.append(.deliver) }
+        if let error { issue(.discardBody(error)) } else { effects.append(.finishSink) }
     }
 
-    /// Nothing is left to be done with what has come. `interval`: from the task's first start.
+    /// The sink has finished or discarded the body. `interval`: from the task's first start to now.
     mutating func delivered(_ body: Result<ReceivedBody, HTTPSessionError>, during interval: DateInterval, now: Int64) {
         self.now = now
         leaveGate()
@@ -37,11 +37,11 @@ extension TransferMachine {
         metrics.interceptionCount = interceptions
         if case .file(var destination)? = attempt.destination, case .success(let body) = body {
             destination.file = body.file ?? destination.file
-            order(.tell(.fileMoved(destination)))
+            issue(.report(.fileMoved(destination)))
         }
         effects.append(.publishProgress)
         result = result(of: body)
-        effects.append(.complete)
+        effects.append(.completeTask)
     }
 
     private mutating func result(
@@ -49,7 +49,7 @@ extension TransferMachine {
     ) -> Result<TransferResponse, HTTPSessionError> {
         switch body {
         case .success(let body):
-            guard let head = attempt.wholeHead ?? attempt.head else {
+            guard let head = attempt.firstResponseHead ?? attempt.head else {
                 return .failure(
                     HTTPSessionError(.badServerResponse, "there is no response", context: .init(of: rules.request)))
             }
@@ -60,14 +60,15 @@ extension TransferMachine {
             error.context.url = error.context.url ?? request.url.withoutSecrets
             error.context.method = error.context.method ?? request.method.rawValue
             error.context.statusCode = error.context.statusCode ?? attempt.head?.statusCode
-            // Before the first byte, when the place is found taken, or behind the last.
-            if error.code == .cannotMoveFile || hasNoPlace(error) { order(.tell(.fileMoveFailed(error))) }
+            // The destination may be found unusable before the first byte or after the last one.
+            if error.code == .cannotMoveFile || hasUnusableDirectory(error) { issue(.report(.fileMoveFailed(error))) }
             return .failure(error)
         }
     }
 
-    /// Whether the file's directory is missing, or takes no files: moving would find that out, if the bytes lay elsewhere until then.
-    private func hasNoPlace(_ error: HTTPSessionError) -> Bool {
+    /// Whether the file's directory is missing or not writable. A download that wrote elsewhere first would discover that when it
+    /// moves the file.
+    private func hasUnusableDirectory(_ error: HTTPSessionError) -> Bool {
         error.code == .cannotWriteFile && kind == .download && FileFailure.isOfPlace(error)
     }
 }

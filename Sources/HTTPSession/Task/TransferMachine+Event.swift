@@ -2,8 +2,8 @@ internal import FoundationEssentials
 internal import Reachability
 
 extension TransferMachine {
-    /// What happens to a task. What is answered at once, or comes with every request, has functions of its own:
-    /// heads, bytes, the end of a transfer, the end of a sink.
+    /// An event of a task. Frequent events, and those whose effects the caller needs at once, have methods of their own: heads,
+    /// bytes, the end of a transfer, the end of a sink.
     enum Event: Sendable {
         // MARK: The owner
         case resume
@@ -12,88 +12,89 @@ extension TransferMachine {
 
         // MARK: The queue
         case admitted
-        /// The look-up that the task waits for had no answer for as long as another's request waited for one.
-        case nameIsDoubtful
+        /// Another task's request timed out during the name lookup that this task waits for.
+        case sharedLookupStalled
 
         // MARK: The attempt
-        indirect case partOpened(Result<FileSink.Remains, HTTPSessionError>)
-        /// `hasBegun`: it is not what is asked for, but the way there, that is refused.
-        indirect case cannotStart(HTTPSessionError, hasBegun: Bool)
-        case nameStaysUnanswered
-        /// Other tasks wait for what is missing on the way to the same server, and so does this one.
-        indirect case joined(Cause)
-        case lookedUp
+        indirect case partialFileOpened(Result<FileSink.Remains, HTTPSessionError>)
+        /// The engine refused the attempt. `hasBegun`: the attempt had started, and its route (not the request) was refused.
+        indirect case startFailed(HTTPSessionError, hasBegun: Bool)
+        case sharedLookupFailed
+        /// Other tasks wait for the same missing link or route to the same server; this task waits with them.
+        indirect case joinedOutage(Cause)
+        case nameResolved
         case connected
-        indirect case interim(ResponseHead)
+        indirect case receivedInterim(ResponseHead)
         case receiverReady
-        /// The bytes have gone where they belong, or why not.
-        indirect case fed(HTTPSessionError?)
-        case breakOff
+        /// The sink has taken the buffered body, or failed with the error.
+        indirect case bufferedBodyDelivered(HTTPSessionError?)
+        case requestStopDue
 
         // MARK: The user's handlers
-        indirect case answered(question: Int, HandlerAnswer)
+        indirect case handlerAnswered(question: Int, HandlerAnswer)
 
         // MARK: Files
-        indirect case verified(Result<Bool, HTTPSessionError>)
-        case uploadVerified(Bool)
+        indirect case digestVerified(Result<Bool, HTTPSessionError>)
+        case uploadDigestVerified(Bool)
 
         // MARK: The network
-        indirect case explained(GateAnswer)
-        /// The server's probe says that the network is gone.
-        indirect case networkIsGone(Cause)
-        /// The server's probe gets through, or meets the server itself.
-        case networkIsBack(delay: Int64)
-        /// The path is another one.
+        indirect case gateAnswered(GateAnswer)
+        /// The server's probe reports that the network is missing.
+        indirect case networkLost(Cause)
+        /// The server's probe reaches the server, or at least its network. `delay`: nanoseconds before the next attempt.
+        case networkRestored(delay: Int64)
+        /// The path has changed.
         case networkChanged
-        case networkIsAllowed
-        /// What can be done again is, over another way; the rest is left to TCP.
-        case connectionIsDoubtful(String)
-        /// The connection carries nothing any more. `cause`: what this machine misses.
-        indirect case connectionIsGone(String, cause: Cause?)
+        case networkAllowed
+        /// A repeatable request is made again over another route; any other connection is left to TCP.
+        case connectionSuspect(String)
+        /// The connection carries no more data. `cause`: what this machine lacks.
+        indirect case connectionDead(String, cause: Cause?)
 
         // MARK: Time
-        case retryIsPaid
-        case retryHasToWait(Int64)
-        /// The ``TransferMachine/deadline`` has come.
-        case time
+        case retryGranted
+        case retryPostponed(Int64)
+        /// The ``TransferMachine/deadline`` has passed.
+        case deadlineReached
     }
 
-    /// What the gate says of a failure.
+    /// The gate's explanation of a failure.
     enum GateAnswer: Sendable {
-        /// There is no gate, or it knows nothing of such servers.
-        case notAsked
-        /// It does not know a reason yet.
+        /// The session has no gate, or the gate does not watch such servers.
+        case unavailable
+        /// The gate knows no cause yet.
         case unknown
-        /// That is missing, and may come.
+        /// A link or route is missing, and may return.
         case missing(Cause)
     }
 }
 
-/// Why a transfer has ended without a whole response. A class, because most end well: what is not there takes a word.
+/// The reason why a transfer has no complete response. It is a class because most transfers succeed: its absence takes one word.
 final class TransferFailure: Sendable {
     let error: HTTPSessionError
-    /// The certificates that a handler is asked about.
+    /// The certificates about which a handler is asked.
     let challenge: ServerTrustChallenge?
-    /// The authorities of a server that wants a certificate, and nobody has said which.
+    /// The acceptable authorities of a server that requests a client certificate, if none is chosen yet.
     let authorities: [String]?
-    /// The handshake ended with a word.
-    let wasRefused: Bool
-    /// Where this machine has no path, and no route to what was tried: what it misses.
-    let lack: Lack?
+    /// Whether the TLS handshake ended with an alert of either side, and not because the connection was lost.
+    let isHandshakeRefusal: Bool
+    /// The missing path, if this machine has no path and no route to the addresses of the attempt.
+    let missingPath: MissingPath?
 
-    /// What is missing, where that is known.
-    struct Lack: Sendable {
+    /// The cause of a missing path, if it is known.
+    struct MissingPath: Sendable {
         var cause: Cause?
     }
 
     init(
-        _ error: HTTPSessionError, challenge: ServerTrustChallenge? = nil, authorities: [String]? = nil, wasRefused: Bool = false,
-        lack: Lack? = nil
+        _ error: HTTPSessionError, challenge: ServerTrustChallenge? = nil, authorities: [String]? = nil,
+        isHandshakeRefusal: Bool = false,
+        missingPath: MissingPath? = nil
     ) {
         self.error = error
         self.challenge = challenge
         self.authorities = authorities
-        self.wasRefused = wasRefused
-        self.lack = lack
+        self.isHandshakeRefusal = isHandshakeRefusal
+        self.missingPath = missingPath
     }
 }

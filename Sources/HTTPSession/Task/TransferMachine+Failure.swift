@@ -2,69 +2,70 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import Reachability
 
-/// What follows after an attempt that failed: another one, for the whole or for the rest.
+/// How the task proceeds after a failed attempt: with another attempt, for the complete representation or the remaining range, or
+/// not at all.
 extension TransferMachine {
     /// The attempt has failed: another one follows, or the task ends with the error.
-    mutating func failed(with error: HTTPSessionError, _ facts: TransferFacts? = nil, wasRefused: Bool = false) {
+    mutating func failed(with error: HTTPSessionError, _ facts: TransferFacts? = nil, isHandshakeRefusal: Bool = false) {
         let (end, hasSent) = (sentEnd, attempt.isConnected)
         upload?.lost(sent: end, hasSent: hasSent)
         var failure = self.failure(error.code)
         failure.isDeadConnection =
             error.code == .connectionLost && (facts?.hadSurplus == true || attempt.head == nil && facts?.wasResent == true)
         if resumption != nil { failure.hasProgressed = hasProgressed }
-        failure.isRefusal = wasRefused
+        failure.isHandshakeRefusal = isHandshakeRefusal
         if failure.hasProgressed { retries.progressed() }
         hasPaidRetry = false
-        isAskedAgain = true
-        guard mayBeOfNetwork(error, failure) else { return goOn(after: error, failure) }
-        attempt.unexplained = (error, failure)
-        order(.askGate(hasNoNetwork: error.code == .notConnected && error.underlying == nil))
+        isRepeatRequest = true
+        guard mayBeOutage(error, failure) else { return retryOrEnd(after: error, failure) }
+        attempt.pendingFailure = (error, failure)
+        issue(.askGate(hasNoNetwork: error.code == .notConnected && error.underlying == nil))
     }
 
-    /// What follows from a failure that the network's absence does not explain.
-    mutating func goOn(after error: HTTPSessionError, _ failure: RetryMachine.Failure) {
-        wasReleased = false
+    /// Retries or ends after a failure that is not attributed to an outage.
+    mutating func retryOrEnd(after error: HTTPSessionError, _ failure: RetryMachine.Failure) {
+        wasReleasedByGate = false
         switch decide(failure) {
-        case .giveUp where isIntercepted && !failure.isBeyondRecall: askInterceptors(about: error)
+        case .giveUp where isIntercepted && !failure.isAlreadyDelivered: askInterceptors(about: error)
         case .giveUp: end(with: error)
         case .retryDeadConnection:
             needsFreshConnection = true
             metrics.retryCount += 1
-            order(.tell(.willRetry(error)))
-            goOn(with: nextAttempt())
+            issue(.report(.willRetry(error)))
+            proceed(with: nextAttempt())
         case .retry(let delay): retry(after: error, delay: delay)
         }
     }
 
-    /// Whether the transfer may be made a second time, although the server may have received its request.
+    /// Whether the request may be sent a second time although the server may have received it.
     var mayRepeat: Bool { failure(.connectionLost).isRepeatable }
 
-    /// The response may belong to no request: nothing of it is used.
+    /// Fails with a response that may belong to no request: none of it is used.
     mutating func failedBySurplus(_ failure: TransferFailure, _ facts: TransferFacts) {
         (resumption, attempt.next) = (nil, nil)
-        failed(with: failure.error, facts, wasRefused: failure.wasRefused)
+        failed(with: failure.error, facts, isHandshakeRefusal: failure.isHandshakeRefusal)
     }
 
-    /// Nothing came or went for the request timeout.
+    /// The request timeout has passed without a byte sent or received.
     mutating func failedByTimeout() {
-        order(.measure(request))
+        issue(.recordMetrics(of: request))
         effects.append(.abandon)
-        noteUnansweredName()
+        noteStalledLookup()
         let limit = Duration.nanoseconds(rules.limits.requestTimeout)
-        stopped(by: HTTPSessionError(.timedOut, "nothing came or went for \(limit)"))
+        attemptStopped(by: HTTPSessionError(.timedOut, "no byte was sent or received for \(limit)"))
     }
 
-    /// How long to wait before the request is made again instead of taking this response, if it is to be made again.
+    /// The delay before the request is repeated, if this response calls for a retry; `nil` if the response is taken.
     mutating func retryDelay(insteadOf head: ResponseHead) -> Int64? {
         if upload != nil { return uploadRetryDelay(insteadOf: head) }
         return head.statusCode >= 400 ? retryDelay(for: head) : nil
     }
 
-    /// `isAskedFor`: whatever the policy says of the status.
-    mutating func retryDelay(for head: ResponseHead, isAskedFor: Bool = false) -> Int64? {
+    /// `isRequestedByServer`: the protocol asks for a retry, whatever the policy says about the status.
+    mutating func retryDelay(for head: ResponseHead, isRequestedByServer: Bool = false) -> Int64? {
         var failure = self.failure(.unacceptableStatus)
         failure.statusCode = head.statusCode
-        failure.isAskedFor = isAskedFor
+        failure.isRequestedByServer = isRequestedByServer
         failure.retryAfter = head.firstValue(of: "retry-after").flatMap { RetryAfter.parse($0, now: attempt.headDate) }
         guard case .retry(let delay) = decide(failure) else { return nil }
         return delay
@@ -73,40 +74,40 @@ extension TransferMachine {
     func failure(_ code: HTTPSessionError.Code) -> RetryMachine.Failure {
         RetryMachine.Failure(
             code: code, isIdempotent: upload?.isRepeatable ?? request.isIdempotent, hasSent: attempt.isConnected,
-            hasProgressed: upload?.hasProgressed ?? false, isBeyondRecall: kind == .stream && progress.received > 0)
+            hasProgressed: upload?.hasProgressed ?? false, isAlreadyDelivered: kind == .stream && progress.received > 0)
     }
 
     private mutating func decide(_ failure: RetryMachine.Failure) -> RetryMachine.Decision {
         upload?.hasProgressed = false
-        return retries.decide(failure, remaining: life.remainingTime(now: now), draw: random.next())
+        return retries.decide(failure, remaining: taskMachine.remainingTime(now: now), draw: random.next())
     }
 
     mutating func retry(after error: HTTPSessionError, delay: Int64) {
         metrics.retryCount += 1
         metrics.timeBackingOff += .nanoseconds(delay)
-        isAskedAgain = true
-        order(.noteTrouble(origin))
-        order(.tell(.willRetry(error)))
-        // It backs off even for no time: the budget is asked when the time is over.
-        goOn(with: nextAttempt(), delay: max(1, delay))
+        isRepeatRequest = true
+        issue(.openRetryBudget(origin))
+        issue(.report(.willRetry(error)))
+        // Even a delay of zero goes through the backoff state: the retry budget is consulted at its end.
+        proceed(with: nextAttempt(), delay: max(1, delay))
     }
 
-    // MARK: Reasons
+    // MARK: Error attribution
 
-    /// Where there is certainly no network, that is the reason, whatever libcurl ran into.
-    func explain(_ failure: TransferFailure) -> HTTPSessionError {
+    /// The error to report. If the machine certainly has no network, that is the reason, whatever libcurl reported.
+    func attributeToNetwork(_ failure: TransferFailure) -> HTTPSessionError {
         let error = failure.error
-        guard let lack = failure.lack else { return error }
+        guard let missingPath = failure.missingPath else { return error }
         switch error.code {
         case .cannotFindHost, .cannotConnectToHost: break
-        // One on this machine is there without a network, and one that has answered was reached.
+        // A proxy on this machine needs no network, and a proxy that has answered was reached.
         case .proxyFailed where error.context.statusCode == nil && !rules.session.hasLoopbackProxy(before: origin): break
         default: return error
         }
         var explanation = HTTPSessionError(
-            .notConnected, lack.cause.map { "\($0)" } ?? "there is no path to any network", context: error.context,
+            .notConnected, missingPath.cause.map { "\($0)" } ?? "there is no path to any network", context: error.context,
             underlying: error)
-        explanation.cause = lack.cause
+        explanation.cause = missingPath.cause
         return explanation
     }
 
@@ -114,17 +115,17 @@ extension TransferMachine {
 
     var isLookingUp: Bool { attempt.phase == .lookingUp }
 
-    /// The attempt's time is over: where it went by with a look-up, it is over for all that have waited for that.
-    mutating func noteUnansweredName() {
-        if isLookingUp { effects.append(.nameIsUnanswered) }
+    /// Reports the stalled lookup, if the attempt's time passed during one, to all tasks that wait for it.
+    mutating func noteStalledLookup() {
+        if isLookingUp { effects.append(.reportStalledLookup) }
     }
 
-    /// Whether the host's name is in doubt, which is asked once: somebody else may have had an answer meanwhile.
-    mutating func takeDoubt() -> Bool {
-        defer { isNameDoubtful = false }
-        return isNameDoubtful
+    /// Whether the shared lookup stalled; asking resets the flag, because another task may have resolved the name since.
+    mutating func takeStalledLookup() -> Bool {
+        defer { hasStalledLookup = false }
+        return hasStalledLookup
     }
 
-    static let unansweredName = HTTPSessionError(
-        .timedOut, "the host's name was looked up for an earlier task, without an answer")
+    static let stalledLookupError = HTTPSessionError(
+        .timedOut, "the lookup of the host's name for an earlier task had no answer")
 }

@@ -1,24 +1,24 @@
 internal import FoundationEssentials
 internal import Pacing
 
-/// What the task's interceptors make of its requests and failures.
+/// How the task's interceptors change its requests and decide about its failures.
 extension TransferMachine {
-    /// Shows them the request, if it goes to the origin that it was made for, and has it noted that it leaves.
+    /// Shows the request to the interceptors if it goes to the origin of the first request, and asks for the approval to send it.
     ///
-    /// - Returns: whether they are asked.
-    mutating func adapts() -> Bool {
-        guard attempt.adapted == nil else { return false }
-        let isShown = rules.handlers.contains(.interceptors) && origin == Origin(start.url)
-        guard isShown || rules.handlers.contains(.departure) else { return false }
+    /// - Returns: whether an answer is awaited.
+    mutating func requestAdaptationIfNeeded() -> Bool {
+        guard attempt.adaptedRequest == nil else { return false }
+        let isShown = rules.handlers.contains(.interceptors) && origin == Origin(initialRequest.url)
+        guard isShown || rules.handlers.contains(.sendApproval) else { return false }
         attempt.phase = .adapting
         ask(.adaptation(request, isShown: isShown))
         return true
     }
 
-    /// An interceptor's `adapt` has thrown: the interceptors decide whether the request is adapted once more.
+    /// An interceptor's `adapt` has thrown: the interceptors decide whether the request is adapted again.
     mutating func adaptationFailed(_ error: HTTPSessionError) {
         attempt.phase = .preparing
-        effects.append(.stay)
+        effects.append(.reportNotSent)
         if isIntercepted { askInterceptors(about: error) } else { end(with: error) }
     }
 
@@ -29,17 +29,17 @@ extension TransferMachine {
             guard try rules.session.check(adapted) == origin else {
                 throw HTTPSessionError(.interceptorFailed, "an interceptor changed the origin: it may do so only in a retry")
             }
-            // One that is suspended meanwhile asks again when it goes on.
-            if rules.handlers.contains(.departure), !isRunning { return effects.append(.stay) }
-            attempt.adapted = adapted
+            // A task that was suspended meanwhile asks for the approval again when it is resumed.
+            if rules.handlers.contains(.sendApproval), !isRunning { return effects.append(.reportNotSent) }
+            attempt.adaptedRequest = adapted
         } catch {
-            effects.append(.stay)
+            effects.append(.reportNotSent)
             return end(with: error)
         }
-        beginIfReady()
+        startIfReady()
     }
 
-    /// Whether they are asked what follows after a response or an error.
+    /// Whether the interceptors are asked about responses and errors.
     var isIntercepted: Bool {
         rules.handlers.contains(.interceptors) && interceptions < TransferHandlers.maximumInterceptions
     }
@@ -48,39 +48,39 @@ extension TransferMachine {
         ask(
             .interception(
                 FailedAttempt(
-                    request: attempt.adapted ?? request, response: error == nil ? attempt.head : nil, error: error,
+                    request: attempt.adaptedRequest ?? request, response: error == nil ? attempt.head : nil, error: error,
                     retryCount: interceptions)))
     }
 
     mutating func intercepted(_ decision: InterceptorDecision, _ error: HTTPSessionError?) {
         switch decision {
         case .proceed:
-            if let error { end(with: error) } else { settleForResponse() }
+            if let error { end(with: error) } else { endWithCurrentResponse() }
         case .fail(let reason): end(with: HTTPSessionError.interceptorFailure(reason))
         case .retry(let delay):
             noteInterception(error)
             let delay = max(0, delay.saturatingNanoseconds)
             metrics.timeBackingOff += .nanoseconds(delay)
-            goOn(with: nextAttempt(), delay: delay)
+            proceed(with: nextAttempt(), delay: delay)
         case .retryWith where upload != nil:
             noteInterception(error)
-            // An upload's places are its server's.
-            goOn(with: nextAttempt())
+            // The server chooses the URLs of an upload.
+            proceed(with: nextAttempt())
         case .retryWith(var next):
             noteInterception(error)
-            // What has been read of it is the task's.
-            order(.release(next))
+            // The task's body has been read partly, so the interceptor's body is not used.
+            issue(.releaseBody(of: next))
             next.body = request.body
-            order(.release(start))
-            start = next
-            redirects = 0
-            turn(to: next)
+            issue(.releaseBody(of: initialRequest))
+            initialRequest = next
+            redirectCount = 0
+            proceedToAddress(of: next)
         }
     }
 
     private mutating func noteInterception(_ error: HTTPSessionError?) {
         interceptions += 1
         metrics.retryCount += 1
-        order(.tell(.willRetry(error ?? unacceptable(attempt.heldBody))))
+        issue(.report(.willRetry(error ?? unacceptable(attempt.bufferedBody))))
     }
 }

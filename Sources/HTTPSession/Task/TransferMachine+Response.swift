@@ -2,15 +2,17 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// What follows from a response: the first rule that applies decides, in the order of ``judge(_:)``.
+/// How the task proceeds after a response. The first rule that applies decides, in the order of ``judge(_:)``.
 extension TransferMachine {
-    /// A final response's head (RFC 9110 section 15) has come. `date`: of the wall clock, for what the head says of dates.
+    /// Takes the head of a final response (RFC 9110 section 15).
     ///
-    /// - Returns: what becomes of its body.
-    mutating func received(_ head: ResponseHead, at date: Date, now: Int64) -> Intake {
+    /// `date`: the wall-clock time, to interpret the head's dates.
+    ///
+    /// - Returns: how to treat the body.
+    mutating func receivedHead(_ head: ResponseHead, at date: Date, now: Int64) -> Intake {
         self.now = now
         noteActivity()
-        serverQuestions = 0
+        handshakeQuestions = 0
         needsFreshConnection = false
         leaveGate()
         (attempt.head, attempt.headDate) = (head, date)
@@ -19,45 +21,45 @@ extension TransferMachine {
 
     private mutating func judge(_ head: ResponseHead) -> Intake {
         switch RedirectRules.decide(head, for: request, allowsInsecure: rules.session.configuration.followsInsecureRedirects) {
-        // What an upload's request becomes by losing its method is none of the upload's.
+        // An upload does not follow a redirect that changes its method.
         case .follow(let proposed) where upload == nil || proposed.method == request.method:
-            return hold(until: .redirect(proposed))
+            return bufferBody(until: .redirect(proposed))
         case .refuse(let error): return .abort(error)
         case .none, .follow: break
         }
         let challenges = answerableChallenges(head)
-        guard challenges.isEmpty else { return hold(until: .challenges(challenges)) }
+        guard challenges.isEmpty else { return bufferBody(until: .challenges(challenges)) }
         acceptLogins(head)
-        if let delay = retryDelay(insteadOf: head) { return hold(until: .retry(delay: delay)) }
-        wasReleased = false
-        if hasPaidRetry, !rules.retryPolicy.statusCodes.contains(head.statusCode) { effects.append(.noteSuccess) }
+        if let delay = retryDelay(insteadOf: head) { return bufferBody(until: .retry(delay: delay)) }
+        wasReleasedByGate = false
+        if hasPaidRetry, !rules.retryPolicy.statusCodes.contains(head.statusCode) { effects.append(.refundRetry) }
         hasPaidRetry = false
-        if let intake = takeUploadAnswer(head) ?? takeRest(head) { return intake }
-        if head.statusCode >= 400, isIntercepted { return hold(until: .interception) }
+        if let intake = takeUploadResponse(head) ?? takeRemainingRange(head) { return intake }
+        if head.statusCode >= 400, isIntercepted { return bufferBody(until: .interception) }
         guard rules.handlers.contains(.response) else { return accept(head, .allow) }
         ask(.response(head))
         return .taken
     }
 
-    /// The body is no result: something else follows, and the connection serves it.
-    mutating func hold(until next: Attempt.Next) -> Intake {
+    /// Buffers the body, which is not the result, so that the connection can be reused; then `next` follows.
+    mutating func bufferBody(until next: Attempt.Next) -> Intake {
         attempt.next = next
-        attempt.body = .held(Data())
+        attempt.body = .buffered(Data())
         return .taken
     }
 
-    /// Decides where the body of the final response goes.
+    /// Chooses the destination of the final response's body.
     private mutating func accept(_ head: ResponseHead, _ disposition: TransferHandlers.ResponseDisposition) -> Intake {
         switch disposition {
         case .cancel: return .abort(HTTPSessionError(.cancelled, "the response was refused by its handler"))
         case .becomeDownload(let destination):
             if let refusal = contentRefusal(head, .file(destination)) { return .abort(refusal) }
             kind = .download
-            order(.tell(.becameDownload(destination)))
+            issue(.report(.becameDownload(destination)))
             open(.file(destination), head)
         case .allow:
             if let range = rules.acceptableStatusCodes, !range.contains(head.statusCode) {
-                attempt.body = .explained(Data())
+                attempt.body = .errorBody(Data())
             } else {
                 if let refusal = contentRefusal(head, rules.destination) { return .abort(refusal) }
                 open(rules.destination, head)
@@ -70,18 +72,19 @@ extension TransferMachine {
         progress.expectedToReceive = request.method == .head ? nil : head.bodyLength
         progress.received = 0
         if case .file(let destination) = destination {
-            noteWhole(head, to: destination)
+            noteCompleteRepresentation(head, to: destination)
         } else {
-            // What an earlier response has brought to a file is not continued elsewhere.
-            (resumption, beginning) = (nil, nil)
+            // Bytes that an earlier response wrote to a file cannot continue elsewhere.
+            (resumption, firstResponse) = (nil, nil)
         }
         attempt.destination = destination
-        attempt.body = .kept
+        attempt.body = .streamed
         hasReturnedToStart = false
-        effects.append(.open)
+        effects.append(.openSink)
     }
 
-    /// The error of a response that has no content by its status, and therefore never replaces a file (RFC 9110 section 15.3.5).
+    /// The error of a response whose status excludes content, and which therefore never replaces a file (RFC 9110 section
+    /// 15.3.5).
     private func contentRefusal(_ head: ResponseHead, _ destination: BodyDestination) -> HTTPSessionError? {
         guard case .file = destination, [204, 205].contains(head.statusCode), request.method != .head else { return nil }
         return HTTPSessionError(
@@ -95,100 +98,100 @@ extension TransferMachine {
             context: .init(statusCode: attempt.head?.statusCode, responseBody: body))
     }
 
-    mutating func received(interim head: ResponseHead) {
+    mutating func receivedInterim(_ head: ResponseHead) {
         noteActivity()
         if upload != nil { takeUploadInterim(head) }
     }
 
     // MARK: The end of a response
 
-    /// The transfer is over. `failure`: why it has no whole response.
-    mutating func finished(_ facts: TransferFacts, _ failure: TransferFailure?, now: Int64) {
+    /// The transfer has ended. `failure`: why there is no complete response.
+    mutating func transferFinished(_ facts: TransferFacts, _ failure: TransferFailure?, now: Int64) {
         self.now = now
-        // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
-        if failure?.error.code != .timedOut || facts.nameLookup != nil { attempt.nameIsKnown() } else { noteUnansweredName() }
-        if facts.wasRaised, failure != nil, !attempt.expectsSecure {
-            effects.append(.raise)
-            return goOn(with: request)
+        // A lookup outlives its transfer only after a timeout; all other transfers end after the lookup's answer.
+        if failure?.error.code != .timedOut || facts.nameLookup != nil { attempt.lookupEnded() } else { noteStalledLookup() }
+        if facts.wasUpgraded, failure != nil, !attempt.expectsHTTPS {
+            effects.append(.upgradeToHTTPS)
+            return proceed(with: request)
         }
-        if facts.wasHeldBack, failure != nil { return goOn(with: request) }
+        if facts.wasSuspendedBeforeSending, failure != nil { return proceed(with: request) }
         if facts.hadUnfitConnection, failure != nil {
             needsFreshConnection = true
-            return goOn(with: request)
+            return proceed(with: request)
         }
         note(facts, of: request)
-        effects.append(.tellTransaction)
-        guard let failure, !attempt.isRefused else { return conclude() }
+        effects.append(.reportTransaction)
+        guard let failure, !attempt.isBodyRejected else { return concludeAttempt() }
         if facts.hadSurplus { return failedBySurplus(failure, facts) }
-        if asksAboutServer(failure) || holds(untilAllowed: failure.error, hasBegun: true) { return }
+        if askAboutServerIfNeeded(failure) || waitForAllowedNetwork(after: failure.error, hasBegun: true) { return }
         noteRejectedIdentity(failure.error)
-        // What follows is known from the head.
+        // The head has already decided how the task proceeds.
         if attempt.next != nil,
             [.connectionLost, .timedOut, .badServerResponse, .cannotDecodeContent].contains(failure.error.code)
         {
             attempt.failure = failure.error
-            return conclude()
+            return concludeAttempt()
         }
-        failed(with: explain(failure), facts, wasRefused: failure.wasRefused)
+        failed(with: attributeToNetwork(failure), facts, isHandshakeRefusal: failure.isHandshakeRefusal)
     }
 
-    /// What follows from the response is done.
-    mutating func conclude() {
+    /// The attempt is complete: the task proceeds as decided.
+    mutating func concludeAttempt() {
         switch attempt.next {
         case .redirect(let proposed): redirect(to: proposed)
-        case .challenges(let challenges): meet(challenges)
-        case .retry(let delay): retry(after: unacceptable(attempt.heldBody), delay: delay)
-        case .startOver: goOn(with: request)
+        case .challenges(let challenges): answerChallenges(challenges)
+        case .retry(let delay): retry(after: unacceptable(attempt.bufferedBody), delay: delay)
+        case .restart: proceed(with: request)
         case .returnToStart: returnToStart()
         case .complete: endWithResponse()
         case .interception: askInterceptors(about: nil)
-        case .upload: goOn(with: nextAttempt())
-        case nil where isPart: continuePart()
+        case .upload: proceed(with: nextAttempt())
+        case nil where hasRemainingRange: requestRemainingRange()
         case nil:
             switch attempt.body {
-            // The response's handler is still thinking.
-            case .undecided: attempt.isComplete = true
-            case .explained(let data): end(with: unacceptable(data))
-            case .kept, .held: endWithResponse()
+            // The response handler has not answered yet.
+            case .undecided: attempt.hasTransferEnded = true
+            case .errorBody(let data): end(with: unacceptable(data))
+            case .streamed, .buffered: endWithResponse()
             }
         }
     }
 
-    /// The attempt has been broken off: what follows is known from its head, or nothing is.
-    mutating func stopped(by error: HTTPSessionError) {
+    /// The attempt was stopped by an error: the task proceeds as the head decided, or fails.
+    mutating func attemptStopped(by error: HTTPSessionError) {
         guard attempt.next != nil else { return failed(with: error) }
         attempt.failure = error
-        conclude()
+        concludeAttempt()
     }
 
-    /// Nothing follows: the redirect or the challenge itself is the answer.
-    mutating func settleForResponse() {
-        guard let head = attempt.head, case .held(let data) = attempt.body else { return }
-        guard !attempt.isRefused else {
-            let reason = "the response to a redirect or a challenge is longer than \(Attempt.maximumHeld) bytes"
+    /// Ends the task with the redirect or challenge itself as its response.
+    mutating func endWithCurrentResponse() {
+        guard let head = attempt.head, case .buffered(let data) = attempt.body else { return }
+        guard !attempt.isBodyRejected else {
+            let reason = "the response to a redirect or a challenge is longer than \(Attempt.maximumBufferedLength) bytes"
             return end(with: HTTPSessionError(.responseTooLarge, reason))
         }
         if let failure = attempt.failure { return end(with: failure) }
         attempt.next = nil
-        attempt.isComplete = true
-        guard rules.handlers.contains(.response) else { return settle(head, .allow, data) }
+        attempt.hasTransferEnded = true
+        guard rules.handlers.contains(.response) else { return deliver(head, .allow, data) }
         ask(.response(head))
     }
 
-    /// The final response's fate is known; `data` came before.
-    mutating func settle(_ head: ResponseHead, _ disposition: TransferHandlers.ResponseDisposition, _ data: Data) {
+    /// Delivers the final response to its destination; `data` is the part of the body received before.
+    mutating func deliver(_ head: ResponseHead, _ disposition: TransferHandlers.ResponseDisposition, _ data: Data) {
         if case .abort(let error) = accept(head, disposition) {
             effects.append(.abandon)
             return end(with: error)
         }
-        if data.isEmpty { fed(nil) } else { order(.feed(data)) }
+        if data.isEmpty { bufferedBodyDelivered(nil) } else { issue(.deliverBufferedBody(data)) }
     }
 
-    /// What came before the response's fate was known has gone where it belongs.
-    mutating func fed(_ error: HTTPSessionError?) {
-        if let error, !attempt.isRefused { return end(with: error) }
-        guard !attempt.isComplete else { return conclude() }
-        live(.receiverReady)
-        effects.append(.receive)
+    /// The sink has taken the buffered body, or failed.
+    mutating func bufferedBodyDelivered(_ error: HTTPSessionError?) {
+        if let error, !attempt.isBodyRejected { return end(with: error) }
+        guard !attempt.hasTransferEnded else { return concludeAttempt() }
+        advance(.receiverReady)
+        effects.append(.resumeReceiving)
     }
 }

@@ -1,26 +1,26 @@
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// An upload that goes on where it stopped: its machine says which request is next, and here it becomes one.
+/// How a resumable upload continues: its ``UploadMachine`` chooses the next request, which is built here.
 extension TransferMachine {
-    /// Tells the upload's machine of an answer, and asks the retry policy where it is to be asked.
+    /// Passes a response to the upload's machine, and consults the retry policy if that machine asks for a retry.
     ///
-    /// - Returns: how long to wait before the next attempt, if one follows because this one failed.
+    /// - Returns: the delay before the next attempt if this response calls for a retry; `nil` otherwise.
     mutating func uploadRetryDelay(insteadOf head: ResponseHead) -> Int64? {
         let end = sentEnd
-        guard let verdict = upload?.received(head, from: request.url, sent: end) else { return nil }
-        tellPlace()
-        attempt.verdict = verdict
-        guard case .retry(let isAskedFor) = verdict else { return nil }
-        if let delay = retryDelay(for: head, isAskedFor: isAskedFor) { return delay }
+        guard let uploadVerdict = upload?.received(head, from: request.url, sent: end) else { return nil }
+        reportUploadLocation()
+        attempt.uploadVerdict = uploadVerdict
+        guard case .retry(let isRequestedByServer) = uploadVerdict else { return nil }
+        if let delay = retryDelay(for: head, isRequestedByServer: isRequestedByServer) { return delay }
         let isGood = (200...299).contains(head.statusCode)
-        attempt.verdict = isGood ? .refuse(.init("the server does not say that the upload is complete")) : .final
+        attempt.uploadVerdict = isGood ? .refuse(.init("the server does not confirm that the upload is complete")) : .final
         return nil
     }
 
-    /// What follows from the answer to an upload's request; `nil`: it is the last one, and the task's.
-    mutating func takeUploadAnswer(_ head: ResponseHead) -> Intake? {
-        switch attempt.verdict {
+    /// Takes the response to an upload's request; `nil` if it is the last one, and therefore the task's response.
+    mutating func takeUploadResponse(_ head: ResponseHead) -> Intake? {
+        switch attempt.uploadVerdict {
         case nil, .retry: return nil
         case .final:
             if (200...299).contains(head.statusCode), let upload {
@@ -32,64 +32,64 @@ extension TransferMachine {
         case .refuse(let refusal): return .abort(TransferMachine.error(refusal, statusCode: head.statusCode))
         case .next:
             announceContinued(after: head)
-            return hold(until: .upload)
+            return bufferBody(until: .upload)
         }
     }
 
-    /// An upload goes on behind what is there, after something went wrong.
+    /// Reports that the upload continues behind the server's offset after a failure.
     private mutating func announceContinued(after head: ResponseHead) {
         guard let upload, case .append(let offset, _) = upload.request, offset > 0,
             request.method == .head || head.statusCode == 409
         else { return }
         metrics.bytesResumed += offset
-        order(.tell(.uploadContinued(offset: offset, total: upload.length)))
+        issue(.report(.uploadContinued(offset: offset, total: upload.length)))
     }
 
-    /// Compares the complete upload with its files if the server has sent a digest of it. - Returns: whether
-    /// ``Event/uploadVerified(_:)`` follows.
-    mutating func verifiesUpload() -> Bool {
+    /// Compares the complete upload's files with the digest that the server has sent, if any. - Returns: whether
+    /// ``Event/uploadDigestVerified(_:)`` follows.
+    mutating func verifyUploadDigestIfNeeded() -> Bool {
         guard let digest = attempt.uploadDigest, upload != nil else { return false }
-        live(.receiverFull)
+        advance(.receiverFull)
         attempt.phase = .verifying
-        order(.verifyUpload(digest))
+        issue(.verifyUploadDigest(digest))
         return true
     }
 
-    mutating func uploadVerified(_ isRight: Bool) {
+    mutating func uploadDigestVerified(_ isRight: Bool) {
         guard attempt.phase == .verifying else { return }
-        guard !isRight else { return live(.ended) }
+        guard !isRight else { return advance(.ended) }
         let algorithm = attempt.uploadDigest?.algorithm.rawValue ?? ""
-        let reason = "the server has other bytes than were to be sent: their \(algorithm) differs"
+        let reason = "the server has received other bytes than the upload's: their \(algorithm) differs"
         end(with: HTTPSessionError(.digestMismatch, reason))
     }
 
-    private mutating func tellPlace() {
-        if let place = upload?.location { order(.tellPlace(place)) }
+    private mutating func reportUploadLocation() {
+        if let location = upload?.location { issue(.reportUploadLocation(location)) }
     }
 
     mutating func takeUploadInterim(_ head: ResponseHead) {
-        guard attempt.stop == nil else { return }
+        guard attempt.uploadStop == nil else { return }
         let end = sentEnd
-        attempt.stop = upload?.received(interim: head, from: request.url, sent: end)
-        tellPlace()
-        // It comes from inside of libcurl, where nothing can be ended.
-        if attempt.stop != nil { effects.append(.breakOffSoon) }
+        attempt.uploadStop = upload?.received(interim: head, from: request.url, sent: end)
+        reportUploadLocation()
+        // This runs inside a libcurl callback, in which a transfer cannot be ended.
+        if attempt.uploadStop != nil { effects.append(.scheduleRequestStop) }
     }
 
-    /// The request is not wanted to its end: what follows is known already, or it is the end.
-    mutating func breakOff() {
-        guard let stop = attempt.stop, attempt.head == nil, attempt.hasBegun, let upload else { return }
+    /// Stops the request before its end: the next request, or the error, is known already.
+    mutating func stopRequest() {
+        guard let stop = attempt.uploadStop, attempt.head == nil, attempt.hasBegun, let upload else { return }
         switch stop {
         case .refuse(let refusal):
             effects.append(.abandon)
             end(with: TransferMachine.error(refusal, statusCode: nil))
-        case .takesParts:
-            // What has gone whole is judged by its server.
+        case .acceptsOnlyParts:
+            // A request that has been sent completely is left to the server's response.
             let end = sentEnd
             guard end < upload.bodyStart + upload.bodyCount else { return }
             effects.append(.abandon)
             self.upload?.lost(sent: end, hasSent: true)
-            goOn(with: nextAttempt())
+            proceed(with: nextAttempt())
         }
     }
 

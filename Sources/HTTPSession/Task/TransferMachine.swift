@@ -4,132 +4,133 @@ internal import HTTPTypes
 internal import Pacing
 internal import Reachability
 
-/// What a task does next, whatever happens to it: events in, effects out, and nothing else that it could see or touch.
+/// Decides what a task does next. It takes events and returns effects; it has no other access to its surroundings.
 ///
 /// | question | file |
 /// |---|---|
-/// | What follows from a response? | `TransferMachine+Response.swift` |
-/// | Which bytes are here already, and which are asked for? | `TransferMachine+Rest.swift` |
-/// | What follows from a failure? | `TransferMachine+Failure.swift` |
+/// | How does the task proceed after a response? | `TransferMachine+Response.swift` |
+/// | Which bytes of a download are present, and which are requested? | `TransferMachine+Continuation.swift` |
+/// | How does the task proceed after a failure? | `TransferMachine+Failure.swift` |
 /// | When does a task wait for the network? | `TransferMachine+Connectivity.swift` |
 /// | What do handlers and interceptors decide? | `TransferMachine+Answers.swift`, `TransferMachine+Interception.swift` |
-/// | How does an upload go on? | `TransferMachine+Upload.swift` |
-/// | When do attempts begin, and how does the task end? | `TransferMachine+Course.swift`, `TransferMachine+End.swift` |
+/// | How does a resumable upload continue? | `TransferMachine+Upload.swift` |
+/// | When do attempts begin, and how does the task end? | `TransferMachine+Attempts.swift`, `TransferMachine+End.swift` |
 ///
-/// The effects of an event are in ``effects`` until the driver has taken them. Times are nanoseconds on a clock that does not stop.
+/// The effects of an event stay in ``effects`` until the driver has performed them. Times are nanoseconds on a monotonic clock
+/// that includes suspend.
 ///
-/// It cannot be copied: the copies that getters of a copyable value make took 9,000 instructions a request.
+/// The type is not copyable: the copies made by getters of a copyable value took 9,000 instructions a request.
 struct TransferMachine: ~Copyable {
-    /// The response that the bytes here began with (`nil`: an earlier task's), and where they go: what comes behind them says neither.
-    struct Beginning {
+    /// The response that brought the first bytes of the download (`nil`: an earlier task received it), and their destination.
+    /// Partial content that follows has neither.
+    struct FirstResponse {
         var head: ResponseHead?
         var destination: BodyDestination
     }
 
-    /// The wait for a network.
-    struct Wait {
+    /// A wait for connectivity.
+    struct ConnectivityWait {
         let since: Int64
-        /// Whether what it waits for is a network that the request may use.
-        var isForAllowed = false
-        /// When to look again whether a network that may be used leads there: routes change without a word of the path.
-        var looksAgainAt: Int64?
+        /// Whether the task waits for a network that the request may use.
+        var isForAllowedNetwork = false
+        /// The next time to check for an allowed network. Routes change without a change of the path.
+        var nextCheckAt: Int64?
     }
 
-    /// What is known of an earlier download's part.
-    enum PartState {
+    /// The state of an earlier download's partial file.
+    enum PartialFileState {
         case unknown
         case opening
         case open
     }
 
     let rules: TransferRules
-    /// Of the present event.
+    /// The time of the current event.
     var now: Int64 = 0
     var effects: [Effect] = []
-    /// Of each ``Effect/order`` that has not been taken.
-    private var orders: [Order] = []
+    /// The commands of the ``Effect/runCommand`` effects that the driver has not taken.
+    private var commands: [Command] = []
     var random: SplitMix64
 
-    // What decides by itself.
-    var life: TaskMachine
+    // The state machines that this one consults.
+    var taskMachine: TaskMachine
     var retries: RetryMachine
     var logins = TaskLogins()
-    /// What a download has so far, where it can be continued.
+    /// The bytes of the download so far, if the download can continue.
     var resumption: Resumption?
-    /// An upload that goes on where it stopped.
+    /// The state of a resumable upload.
     var upload: UploadMachine?
 
-    // The present transaction.
+    // The current transaction.
     var request: TransferRequest
     var origin: Origin
     var attempt = Attempt()
 
-    // The way that the task has come.
+    // The history of the task.
     var kind: TransferRules.Kind
-    /// What is asked for at first: the task's request, or the one that an interceptor has put in its place.
-    var start: TransferRequest
-    /// Followed since the first address was asked.
-    var redirects = 0
-    /// Whether the present address has been asked before.
-    var isAskedAgain = false
-    /// Whether it has gone back to the first address since something came.
+    /// The first request: the task's own, or the one that replaced it on an interceptor's decision.
+    var initialRequest: TransferRequest
+    /// The redirects followed since the first request.
+    var redirectCount = 0
+    /// Whether the current URL has been requested before.
+    var isRepeatRequest = false
+    /// Whether the task has returned to the first request since it last received bytes.
     var hasReturnedToStart = false
-    /// Attempts at the present address that have brought nothing, since one has.
-    var fruitlessAttempts = 0
+    /// The attempts at the current URL that brought no bytes, since the last one that did.
+    var attemptsWithoutProgress = 0
     var needsFreshConnection = false
-    /// How often in a row the server's certificates had to be asked about.
-    var serverQuestions = 0
+    /// The consecutive questions about the server's certificates or the client's certificate.
+    var handshakeQuestions = 0
     var interceptions: Int
-    /// Whether the host's budget has paid for the present attempt.
+    /// Whether the host's retry budget has paid for the current attempt.
     var hasPaidRetry = false
-    /// Whether anything of the task has ever been sent, or may have been.
-    var hasLeft = false
+    /// Whether any request of the task has been sent, or may have been.
+    var hasBeenSent = false
 
     // The question to a handler.
-    /// Questions are counted, and one at a time is asked.
+    /// The number of the latest question. One question is open at a time.
     var question = 0
-    var isAsked = false
+    var isHandlerAsked = false
 
-    // The network.
-    var wait: Wait?
-    /// How long to wait before it is looked again whether a network may be used.
-    var looksAgainAfter: Int64 = 5_000_000_000
-    /// Whether the gate knows of the task.
-    var isAtGate = false
-    /// Whether the gate has let it go and no answer has come since.
-    var wasReleased = false
-    /// The retries as they were before the failures that the gate may explain yet.
-    var uncounted: RetryMachine?
-    /// While the task waited for another's look-up of its host's name, that had no answer.
-    var isNameDoubtful = false
+    var connectivityWait: ConnectivityWait?
+    /// The delay before the next check for an allowed network. It doubles, up to 60 s.
+    var networkCheckInterval: Int64 = 5_000_000_000
+    /// Whether the reachability gate has registered the task.
+    var isKnownToGate = false
+    /// Whether the gate has released the task and no response has arrived since.
+    var wasReleasedByGate = false
+    /// The retry state before the failures that the gate may still attribute to an outage.
+    var retriesBeforeOutage: RetryMachine?
+    /// Whether the lookup that the task waits for, made by another task, had no answer within that task's request timeout.
+    var hasStalledLookup = false
 
     // The file of a download.
-    var partState = PartState.unknown
-    var beginning: Beginning?
-    /// The version of the file at the destination, if it may be the one that the server has.
+    var partialFileState = PartialFileState.unknown
+    var firstResponse: FirstResponse?
+    /// The version of the file at the destination, if the server may still have that version.
     var finishedFile: FileValidator?
-    /// Whether the digest has shown that what was here was of something else.
-    var hasDistrustedPart = false
+    /// Whether a digest mismatch has made the task discard the partial file.
+    var hasRestartedAfterDigest = false
 
-    // What is told.
+    // Published values.
     var metrics = TransferMetrics()
     var progress = TransferProgress()
     var publishedAt = Int64.min
     var hasUnpublishedProgress = false
-    /// What the owner sees.
-    private(set) var standing = Standing.suspended
-    /// Until when the task backs off, as the owner sees it.
-    private(set) var backsOffUntil: Int64?
-    /// When it is looked whether anybody but the session refers to the task, if it is a stream.
-    private var looksForHolderAt: Int64?
-    var pendingResult: HTTPSessionError?
-    /// The task's, at its end, until the driver takes it.
+    /// The state that the task's owner sees.
+    private(set) var visibleState = VisibleState.suspended
+    /// The end of the current backoff, which the task's owner sees.
+    private(set) var backoffDeadline: Int64?
+    /// The next check for references to a stream's task beside the session's own; `nil` for other kinds.
+    private var nextReferenceCheckAt: Int64?
+    var pendingError: HTTPSessionError?
+    /// The task's result at its end, until the driver takes it.
     var result: Result<TransferResponse, HTTPSessionError>?
 
-    /// All requests that it holds, the present one first.
-    var requests: [TransferRequest] { [request, start] + attempt.requests }
+    /// All requests that the machine holds, the current one first.
+    var requests: [TransferRequest] { [request, initialRequest] + attempt.requests }
 
-    /// `seed`: of the random numbers that spread the retries.
+    /// `seed`: the seed of the random numbers that spread retries.
     init(
         _ rules: TransferRules, origin: Origin, upload: UploadMachine? = nil, interceptions: Int = 0, seed: UInt64, now: Int64
     ) {
@@ -139,159 +140,163 @@ struct TransferMachine: ~Copyable {
         self.interceptions = interceptions
         self.now = now
         random = SplitMix64(seed: seed)
-        (request, start, kind) = (rules.request, rules.request, rules.kind)
-        life = TaskMachine(limits: rules.limits)
+        (request, initialRequest, kind) = (rules.request, rules.request, rules.kind)
+        taskMachine = TaskMachine(limits: rules.limits)
         retries = RetryMachine(rules.retryPolicy)
         effects.reserveCapacity(8)
-        if kind == .stream { looksForHolderAt = now + TransferMachine.holderInterval }
+        if kind == .stream { nextReferenceCheckAt = now + TransferMachine.referenceCheckInterval }
         guard upload != nil else { return }
         request = nextAttempt()
-        // One that another process has begun may be at another origin than where it was made.
+        // An upload begun by another process may have another origin than the request that created it.
         self.origin = Origin(request.url) ?? origin
     }
 
-    /// Whether nothing of the task has been tried before.
-    var isFirstAttempt: Bool { life.attempts == 1 }
-    var isRunning: Bool { life.state == .running }
+    /// Whether the current attempt is the task's first.
+    var isFirstAttempt: Bool { taskMachine.attempts == 1 }
+    var isRunning: Bool { taskMachine.state == .running }
     var isBackingOff: Bool {
-        if case .backingOff = life.state { return true }
+        if case .backingOff = taskMachine.state { return true }
         return false
     }
 
-    /// When ``Event/time`` is due at the latest; `nil`: never.
+    /// The latest time at which ``Event/deadlineReached`` is due; `nil` if no deadline is pending.
     var deadline: Int64? {
-        // Mutating, though it changes nothing: the compiler copies the whole machine, bit by bit, for a getter that borrows it.
+        // `mutating` although it changes nothing: the compiler copies the whole machine, bit by bit, for a getter that borrows
+        // it.
         mutating get {
-            var due = life.deadline ?? .max
+            var due = taskMachine.deadline ?? .max
             if hasUnpublishedProgress { due = min(due, publishedAt + TransferMachine.progressInterval) }
-            if let looksAgainAt = wait?.looksAgainAt { due = min(due, looksAgainAt) }
-            if let looksForHolderAt { due = min(due, looksForHolderAt) }
+            if let nextCheckAt = connectivityWait?.nextCheckAt { due = min(due, nextCheckAt) }
+            if let nextReferenceCheckAt { due = min(due, nextReferenceCheckAt) }
             return due == .max ? nil : due
         }
     }
 
-    /// Takes an event; what is not possible now changes nothing. The effects are behind those of the events before.
+    /// Takes an event. An event that is impossible in the current state changes nothing. Its effects follow those of earlier
+    /// events.
     mutating func handle(_ event: Event, now: Int64) {
         self.now = now
         switch event {
-        case .resume: live(.resume)
-        case .suspend: live(.suspend)
-        case .cancel: live(.cancel)
-        case .admitted: live(.admitted)
-        case .nameIsDoubtful: isNameDoubtful = true
-        case .partOpened(let remains): partOpened(remains)
-        case .cannotStart(let error, let hasBegun): cannotStart(error, hasBegun: hasBegun)
-        case .nameStaysUnanswered: failed(with: TransferMachine.unansweredName)
-        case .joined(let cause): joined(cause)
-        case .lookedUp: lookedUp()
+        case .resume: advance(.resume)
+        case .suspend: advance(.suspend)
+        case .cancel: advance(.cancel)
+        case .admitted: advance(.admitted)
+        case .sharedLookupStalled: hasStalledLookup = true
+        case .partialFileOpened(let remains): partialFileOpened(remains)
+        case .startFailed(let error, let hasBegun): startFailed(error, hasBegun: hasBegun)
+        case .sharedLookupFailed: failed(with: TransferMachine.stalledLookupError)
+        case .joinedOutage(let cause): joinedOutage(cause)
+        case .nameResolved: nameResolved()
         case .connected: connected()
-        case .interim(let head): received(interim: head)
-        case .receiverReady: live(.receiverReady)
-        case .fed(let error): fed(error)
-        case .breakOff: breakOff()
-        case .answered(let number, let answer): answered(number, answer)
-        case .verified(let isRight): verified(isRight)
-        case .uploadVerified(let isRight): uploadVerified(isRight)
-        case .explained(let answer): explained(answer)
-        case .networkIsGone(let cause): networkIsGone(cause)
-        case .networkIsBack(let delay): networkIsBack(delay: delay)
+        case .receivedInterim(let head): receivedInterim(head)
+        case .receiverReady: advance(.receiverReady)
+        case .bufferedBodyDelivered(let error): bufferedBodyDelivered(error)
+        case .requestStopDue: stopRequest()
+        case .handlerAnswered(let number, let answer): handlerAnswered(number, answer)
+        case .digestVerified(let isRight): digestVerified(isRight)
+        case .uploadDigestVerified(let isRight): uploadDigestVerified(isRight)
+        case .gateAnswered(let answer): gateAnswered(answer)
+        case .networkLost(let cause): networkLost(cause)
+        case .networkRestored(let delay): networkRestored(delay: delay)
         case .networkChanged: networkChanged()
-        case .networkIsAllowed: networkIsAllowed()
-        case .connectionIsDoubtful(let reason): connectionIsDoubtful(reason)
-        case .connectionIsGone(let reason, let cause): connectionIsGone(reason, cause)
-        case .retryIsPaid:
+        case .networkAllowed: networkAllowed()
+        case .connectionSuspect(let reason): connectionSuspect(reason)
+        case .connectionDead(let reason, let cause): connectionDead(reason, cause)
+        case .retryGranted:
             hasPaidRetry = true
-            live(.time)
-        case .retryHasToWait(let delay):
-            live(.postponed(delay: delay))
-            live(.time)
-        case .time: timePassed()
+            advance(.deadlineReached)
+        case .retryPostponed(let delay):
+            advance(.postponed(delay: delay))
+            advance(.deadlineReached)
+        case .deadlineReached: timePassed()
         }
     }
 
     // MARK: Time
 
     private mutating func timePassed() {
-        // Last: what follows from it ends the task.
-        defer { looksForHolder() }
+        // This comes last because it may end the task.
+        defer { checkReferencesIfDue() }
         if hasUnpublishedProgress, publishedAt + TransferMachine.progressInterval <= now { publishProgress() }
-        if let time = wait?.looksAgainAt, time <= now {
-            wait?.looksAgainAt = nil
+        if let time = connectivityWait?.nextCheckAt, time <= now {
+            connectivityWait?.nextCheckAt = nil
             networkChanged()
         }
-        if case .backingOff(let until) = life.state, until <= now, !wasReleased { return effects.append(.payRetry) }
-        live(.time)
+        if case .backingOff(let until) = taskMachine.state, until <= now, !wasReleasedByGate {
+            return effects.append(.requestRetry)
+        }
+        advance(.deadlineReached)
     }
 
-    private mutating func looksForHolder() {
-        guard let time = looksForHolderAt, time <= now else { return }
-        looksForHolderAt = kind == .stream ? now + TransferMachine.holderInterval : nil
-        if kind == .stream { effects.append(.lookForHolder) }
+    private mutating func checkReferencesIfDue() {
+        guard let time = nextReferenceCheckAt, time <= now else { return }
+        nextReferenceCheckAt = kind == .stream ? now + TransferMachine.referenceCheckInterval : nil
+        if kind == .stream { effects.append(.checkForReferences) }
     }
 
-    /// How often it is looked whether somebody refers to a stream's task, in nanoseconds.
-    private static let holderInterval: Int64 = 1_000_000_000
+    /// The interval between two checks for references to a stream's task, in nanoseconds.
+    private static let referenceCheckInterval: Int64 = 1_000_000_000
 
-    /// How often a task's progress is published, in nanoseconds.
+    /// The interval between two publications of a task's progress, in nanoseconds.
     static let progressInterval: Int64 = 50_000_000
 
-    // MARK: Life
+    // MARK: State
 
-    mutating func live(_ event: TaskMachine.Event) {
-        for action in life.handle(event, now: now) { perform(action) }
+    mutating func advance(_ event: TaskMachine.Event) {
+        for action in taskMachine.handle(event, now: now) { perform(action) }
         var end: Int64?
-        if case .backingOff(let until) = life.state { end = until }
-        guard end != backsOffUntil else { return }
-        backsOffUntil = end
-        effects.append(.backOff)
+        if case .backingOff(let until) = taskMachine.state { end = until }
+        guard end != backoffDeadline else { return }
+        backoffDeadline = end
+        effects.append(.publishBackoff)
     }
 
-    mutating func order(_ order: Order) {
-        orders.append(order)
-        effects.append(.order)
+    mutating func issue(_ command: Command) {
+        commands.append(command)
+        effects.append(.runCommand)
     }
 
-    /// What the ``Effect/order`` that comes next in ``effects`` carries.
-    mutating func takeOrder() -> Order? { orders.isEmpty ? nil : orders.removeFirst() }
+    /// The command of the next ``Effect/runCommand`` in ``effects``.
+    mutating func takeCommand() -> Command? { commands.isEmpty ? nil : commands.removeFirst() }
 
-    mutating func stand(_ standing: Standing) {
-        self.standing = standing
-        effects.append(.stand)
+    mutating func show(_ visibleState: VisibleState) {
+        self.visibleState = visibleState
+        effects.append(.publishState)
     }
 
     private mutating func perform(_ action: TaskMachine.Action) {
         switch action {
         case .enqueue:
             stopWaiting()
-            stand(.waiting)
-            // A task on its way (a redirect, a challenge, another try) goes before those that have not begun.
-            effects.append(life.attempts > 0 ? .enqueueFirst : .enqueue)
+            show(.waiting)
+            // A task that has begun (a redirect, a challenge, a retry) goes before tasks that have not.
+            effects.append(taskMachine.attempts > 0 ? .enqueueFirst : .enqueue)
         case .dequeue:
-            isNameDoubtful = false
+            hasStalledLookup = false
             effects.append(.dequeue)
-            stand(.suspended)
-        case .begin: begin()
-        case .hold:
-            effects.append(.hold)
-            stand(.suspended)
-        case .letGo:
-            stand(.running)
-            beginIfReady()
-            effects.append(.letGo)
-            effects.append(.judgeAttempt)
-        case .abort:
-            order(.measure(request))
+            show(.suspended)
+        case .begin: beginAttempt()
+        case .suspendTransfer:
+            effects.append(.suspendTransfer)
+            show(.suspended)
+        case .resumeTransfer:
+            show(.running)
+            startIfReady()
+            effects.append(.resumeTransfer)
+            effects.append(.checkRoutes)
+        case .abortAttempt:
+            issue(.recordMetrics(of: request))
             effects.append(.abandon)
-        case .failTimedOut: failedByTimeout()
-        case .leave: effects.append(isLookingUp ? .leaveLookingUp : .leave)
+        case .failAttemptByTimeout: failedByTimeout()
+        case .releaseQueueSlot: effects.append(isLookingUp ? .releaseQueueSlotDuringLookup : .releaseQueueSlot)
         case .finish(let reason): finish(reason)
-        case .announceResumed:
-            if isBackingOff { stand(.backingOff) }
-            effects.append(.announceResumed)
-        case .announceSuspended:
+        case .reportResumed:
+            if isBackingOff { show(.backingOff) }
+            effects.append(.reportResumed)
+        case .reportSuspended:
             leaveGate()
-            stand(.suspended)
-            effects.append(.announceSuspended)
+            show(.suspended)
+            effects.append(.reportSuspended)
         }
     }
 }

@@ -1,42 +1,42 @@
-/// Which waiting task may start: by priority, then in the order they came, within the session's and each host's limits, and with a
-/// limited number of name look-ups under way.
+/// Decides which waiting task may start: by priority, then in order of arrival, within the limits of the session, of each host,
+/// and of concurrent name lookups.
 ///
-/// It stands before libcurl, which is given only what may run: thousands of handles that wait inside a multi handle cost it time at
+/// The queue stands before libcurl, which receives only what may run: thousands of waiting handles in a multi handle cost time in
 /// every turn.
 package struct TransferQueue: Sendable {
-    /// Where transfers go to: they share connections when this is equal.
+    /// The destination of transfers. Transfers to equal hosts may share connections.
     package struct Host: Hashable, Sendable {
-        /// Of the other fields, computed once: the queue looks a host up a dozen times for each task.
+        /// The hash of the other fields, computed once: the queue looks a host up a dozen times for each task.
         private let fingerprint: Int
         package let scheme: String
         package let name: String
         package let port: Int
-        /// Whether the name has to be looked up: it is no address and not overridden.
+        /// Whether the name has to be resolved: it is not an address, and no override exists.
         package let needsLookup: Bool
-        /// Whether each transfer has a connection of its own there, also where the host multiplexes.
-        package let isAlone: Bool
+        /// Whether each transfer uses a connection of its own, even if the host multiplexes.
+        package let isExclusive: Bool
 
-        package init(scheme: String, name: String, port: Int, needsLookup: Bool, isAlone: Bool = false) {
+        package init(scheme: String, name: String, port: Int, needsLookup: Bool, isExclusive: Bool = false) {
             self.scheme = scheme
             self.name = name
             self.port = port
             self.needsLookup = needsLookup
-            self.isAlone = isAlone
+            self.isExclusive = isExclusive
             var hasher = Hasher()
             hasher.combine(scheme)
             hasher.combine(name)
             hasher.combine(port)
-            hasher.combine(isAlone)
+            hasher.combine(isExclusive)
             fingerprint = hasher.finalize()
         }
 
         package func hash(into hasher: inout Hasher) { hasher.combine(fingerprint) }
 
-        /// The same host for those that are alone.
-        package var alone: Host { isAlone ? self : sibling }
+        /// This host, for transfers with connections of their own.
+        package var exclusive: Host { isExclusive ? self : sibling }
         /// The other line to the same host.
         fileprivate var sibling: Host {
-            Host(scheme: scheme, name: name, port: port, needsLookup: needsLookup, isAlone: !isAlone)
+            Host(scheme: scheme, name: name, port: port, needsLookup: needsLookup, isExclusive: !isExclusive)
         }
     }
 
@@ -45,12 +45,13 @@ package struct TransferQueue: Sendable {
     package struct Limits: Hashable, Sendable {
         package var total: Int
         package var perHost: Int
-        /// Streams at a time to a host that has shown to speak HTTP/2.
+        /// The most concurrent streams to a host that has spoken HTTP/2.
         package var perMultiplexedHost: Int
         package var lookups: Int
-        /// How long a look-up's result is trusted (`CURLOPT_DNS_CACHE_TIMEOUT`), in nanoseconds.
+        /// The lifetime of a lookup's result (`CURLOPT_DNS_CACHE_TIMEOUT`), in nanoseconds.
         package var lookupLifetime: Int64
-        /// How long the thread of an abandoned look-up is taken to be busy, in nanoseconds: resolv.conf(5) gives a server 5 s.
+        /// The time for which the thread of an abandoned lookup counts as busy, in nanoseconds: resolv.conf(5) allows 5 s per
+        /// server.
         package var abandonedLookup: Int64
 
         package init(
@@ -71,10 +72,10 @@ package struct TransferQueue: Sendable {
         var waiting = [FIFO](repeating: FIFO(), count: TransferRequest.Priority.allCases.count)
         var running = 0
         var isMultiplexed = false
-        /// Whether it will be, when the server has said how many streams it takes.
-        var speaksHTTP2 = false
+        /// Whether a connection to the host speaks HTTP/2, even before the server has announced its stream limit.
+        var hasHTTP2Connection = false
         var resolvedUntil = Int64.min
-        /// The task that looks the name up: others of the same host wait for its result.
+        /// The task that resolves the name; others of the same host wait for its result.
         var resolver: ID?
 
         init(host: Host) { self.host = host }
@@ -83,24 +84,24 @@ package struct TransferQueue: Sendable {
     }
 
     private let limits: Limits
-    // Each is changed where it stands: a dictionary's values are changed through a heap allocation each.
+    // An array, whose elements change in place: changing a dictionary's value costs a heap allocation.
     private var lines: [Line] = []
-    /// Where each host's line stands in ``lines``.
+    /// The index of each host's line in ``lines``.
     private var indices: [Host: Int] = [:]
-    private var places: [ID: (host: Host, priority: Int, ticket: UInt64)] = [:]
+    private var positions: [ID: (host: Host, priority: Int, ticket: UInt64)] = [:]
     private var lastTicket: UInt64 = 0
-    private var hasLinesAlone = false
+    private var hasExclusiveLines = false
     private var turn = 0
     private var lookups = 0
-    private var abandoned: [Int64] = []
-    /// Tasks under way.
+    private var abandonedLookups: [Int64] = []
+    /// The number of running tasks.
     package private(set) var running = 0
-    /// Tasks that wait.
-    package var waiting: Int { places.count }
+    /// The number of waiting tasks.
+    package var waiting: Int { positions.count }
 
     package init(limits: Limits) { self.limits = limits }
 
-    /// Puts a task at the end of its line, or before it.
+    /// Adds a task at the end of its host's line, or at the front.
     package mutating func add(_ id: ID, to host: Host, priority: TransferRequest.Priority, isFirst: Bool = false) {
         remove(id)
         let index = line(to: host)
@@ -111,35 +112,35 @@ package struct TransferQueue: Sendable {
         } else {
             lines[index].waiting[priority.rawValue].append(entry)
         }
-        places[id] = (host, priority.rawValue, lastTicket)
+        positions[id] = (host, priority.rawValue, lastTicket)
     }
 
     private mutating func line(to host: Host) -> Int {
         if let index = indices[host] { return index }
         indices[host] = lines.count
         lines.append(Line(host: host))
-        if host.isAlone { hasLinesAlone = true }
+        if host.isExclusive { hasExclusiveLines = true }
         return lines.count - 1
     }
 
-    /// Takes a waiting task out. - Returns: whether it was there.
+    /// Removes a waiting task. - Returns: whether it was waiting.
     @discardableResult
     package mutating func remove(_ id: ID) -> Bool {
-        guard let place = places.removeValue(forKey: id) else { return false }
-        guard let index = indices[place.host] else { return true }
-        lines[index].waiting[place.priority].remove(place.ticket)
-        forget(index)
+        guard let position = positions.removeValue(forKey: id) else { return false }
+        guard let index = indices[position.host] else { return true }
+        lines[index].waiting[position.priority].remove(position.ticket)
+        removeIfIdle(index)
         return true
     }
 
-    /// The next task that may start, which then counts as running.
+    /// Returns the next task that may start. It then counts as running.
     package mutating func admit(now: Int64) -> ID? {
-        guard !places.isEmpty else { return nil }
-        // Also where nothing may start: ``deadline`` must not stay in the past.
-        abandoned.removeAll { $0 <= now }
+        guard !positions.isEmpty else { return nil }
+        // This runs even if no task may start: ``deadline`` must not stay in the past.
+        abandonedLookups.removeAll { $0 <= now }
         guard running < limits.total else { return nil }
         for priority in TransferRequest.Priority.allCases.reversed() {
-            // Each host in turn, so that one with a long line does not keep the others waiting.
+            // The hosts take turns, so that one with a long line does not delay the others.
             for offset in lines.indices {
                 let index = (turn + offset) % lines.count
                 guard let id = lines[index].waiting[priority.rawValue].first, mayStart(index, now) else { continue }
@@ -150,7 +151,7 @@ package struct TransferQueue: Sendable {
                     lines[index].resolver = id
                     lookups += 1
                 }
-                places[id] = nil
+                positions[id] = nil
                 running += 1
                 return id
             }
@@ -158,11 +159,11 @@ package struct TransferQueue: Sendable {
         return nil
     }
 
-    /// The tasks in the host's line.
-    package func waiting(for host: Host) -> [ID] { places.filter { $0.value.host == host }.map(\.key) }
+    /// The waiting tasks of a host.
+    package func waiting(for host: Host) -> [ID] { positions.filter { $0.value.host == host }.map(\.key) }
 
-    /// When ``admit(now:)`` may give more without another event; `nil`: only an event can change it.
-    package var deadline: Int64? { places.isEmpty ? nil : abandoned.min() }
+    /// The time at which ``admit(now:)`` may return another task without a further event; `nil` if only an event can change that.
+    package var deadline: Int64? { positions.isEmpty ? nil : abandonedLookups.min() }
 
     private func mayStart(_ index: Int, _ now: Int64) -> Bool {
         if lines[index].isMultiplexed {
@@ -171,12 +172,12 @@ package struct TransferQueue: Sendable {
             guard lines[index].running + siblingConnections(of: index) < limits.perHost else { return false }
         }
         guard needsLookup(index, now) else { return true }
-        return lines[index].resolver == nil && lookups + abandoned.count < limits.lookups
+        return lines[index].resolver == nil && lookups + abandonedLookups.count < limits.lookups
     }
 
-    /// What the other line to the same host has taken of the host's connections.
+    /// The host's connections that the other line to it uses.
     private func siblingConnections(of index: Int) -> Int {
-        guard hasLinesAlone, let sibling = indices[lines[index].host.sibling] else { return 0 }
+        guard hasExclusiveLines, let sibling = indices[lines[index].host.sibling] else { return 0 }
         return lines[sibling].isMultiplexed ? min(1, lines[sibling].running) : lines[sibling].running
     }
 
@@ -184,49 +185,49 @@ package struct TransferQueue: Sendable {
         lines[index].host.needsLookup && lines[index].resolvedUntil <= now
     }
 
-    /// The task has an address to connect to, or a connection: its host's name is known.
-    package mutating func lookedUp(_ id: ID, to host: Host, now: Int64) {
+    /// The task has an address or a connection: its host's name is resolved.
+    package mutating func nameResolved(_ id: ID, to host: Host, now: Int64) {
         guard host.needsLookup, let index = indices[host] else { return }
         lines[index].resolvedUntil = now + limits.lookupLifetime
         endLookup(id, index)
     }
 
-    /// Whether the task is the one that looks its host's name up.
-    package func looksUp(_ id: ID, _ host: Host) -> Bool { indices[host].map { lines[$0].resolver == id } == true }
+    /// Whether the task is the one that resolves the host's name.
+    package func isResolving(_ id: ID, _ host: Host) -> Bool { indices[host].map { lines[$0].resolver == id } == true }
 
-    /// The network is another one: so may be what its name servers say.
-    package mutating func forgetNames() {
+    /// Expires the results of all lookups: another network may have other name servers.
+    package mutating func invalidateNames() {
         for index in lines.indices where lines[index].host.needsLookup { lines[index].resolvedUntil = .min }
     }
 
-    /// Whether the host's latest answer came over HTTP/2: its requests share a connection then.
-    package mutating func multiplexes(_ host: Host, _ isMultiplexed: Bool = true) {
-        guard !host.isAlone, let index = indices[host] else { return }
+    /// Notes whether the host's latest response came over HTTP/2; if so, its requests share a connection.
+    package mutating func setMultiplexed(_ host: Host, _ isMultiplexed: Bool = true) {
+        guard !host.isExclusive, let index = indices[host] else { return }
         lines[index].isMultiplexed = isMultiplexed
-        // A connection of HTTP/2 may be there yet.
-        if isMultiplexed { lines[index].speaksHTTP2 = true }
+        // An HTTP/2 connection may still exist after a response over HTTP/1.1.
+        if isMultiplexed { lines[index].hasHTTP2Connection = true }
     }
 
-    /// A connection to the host speaks HTTP/2.
-    package mutating func speaksHTTP2(_ host: Host) {
-        if let index = indices[host] { lines[index].speaksHTTP2 = true }
+    /// Notes that a connection to the host speaks HTTP/2.
+    package mutating func noteHTTP2(_ host: Host) {
+        if let index = indices[host] { lines[index].hasHTTP2Connection = true }
     }
 
     /// Whether connections to the host may be shared.
-    package func mayShare(_ host: Host) -> Bool {
-        indices[host].map { lines[$0].isMultiplexed || lines[$0].speaksHTTP2 } == true
+    package func sharesConnections(_ host: Host) -> Bool {
+        indices[host].map { lines[$0].isMultiplexed || lines[$0].hasHTTP2Connection } == true
     }
 
-    /// The task is no longer under way. `isAbandoned`: it was given up, maybe while its name was looked up.
-    package mutating func left(_ id: ID, from host: Host, isAbandoned: Bool, now: Int64) {
+    /// Frees the slot of a task. `isAbandoned`: the transfer was abandoned, possibly during its name lookup.
+    package mutating func release(_ id: ID, from host: Host, isAbandoned: Bool, now: Int64) {
         guard running > 0, let index = indices[host], lines[index].running > 0 else { return }
         running -= 1
         lines[index].running -= 1
         if lines[index].resolver == id {
             endLookup(id, index)
-            if isAbandoned { abandoned.append(now + limits.abandonedLookup) }
+            if isAbandoned { abandonedLookups.append(now + limits.abandonedLookup) }
         }
-        forget(index)
+        removeIfIdle(index)
     }
 
     private mutating func endLookup(_ id: ID, _ index: Int) {
@@ -235,8 +236,9 @@ package struct TransferQueue: Sendable {
         lookups -= 1
     }
 
-    /// A host without tasks is kept while there are few, for what is known of it. The last line takes its place.
-    private mutating func forget(_ index: Int) {
+    /// Removes a host without tasks if there are many. Few hosts are kept, for what is known of them. The last line moves to the
+    /// freed index.
+    private mutating func removeIfIdle(_ index: Int) {
         guard lines.count > 1_000, lines[index].isIdle else { return }
         indices[lines[index].host] = nil
         let last = lines.removeLast()
@@ -246,8 +248,8 @@ package struct TransferQueue: Sendable {
     }
 }
 
-/// First in, first out, with removal from the middle. What is removed stays until its turn comes; it is known by its ticket, because
-/// the same task may be back in line before that.
+/// A first-in, first-out queue with removal from the middle. A removed entry stays until its turn. Its ticket identifies it,
+/// because the same task may be enqueued again before that.
 private struct FIFO: Sendable {
     struct Entry: Sendable {
         let id: UInt64
@@ -256,7 +258,7 @@ private struct FIFO: Sendable {
 
     private var entries: [Entry] = []
     private var head = 0
-    /// Those that stand before all of ``entries``, the last one first.
+    /// The entries before all of ``entries``, the first one last.
     private var preferred: [Entry] = []
     private var removed: Set<UInt64> = []
 
@@ -274,7 +276,7 @@ private struct FIFO: Sendable {
     mutating func remove(_ ticket: UInt64) {
         removed.insert(ticket)
         skip()
-        // A first one that waits for long does not make a heap of those behind it that have gone.
+        // Removed entries are dropped, so that they do not pile up behind a first entry that waits for long.
         guard removed.count > 64, removed.count * 2 > entries.count - head + preferred.count else { return }
         entries = entries[head...].filter { !removed.contains($0.ticket) }
         preferred.removeAll { removed.contains($0.ticket) }
@@ -282,7 +284,7 @@ private struct FIFO: Sendable {
         removed = []
     }
 
-    /// The first one is always one that waits.
+    /// Skips removed entries, so that the first entry is a waiting one.
     private mutating func skip() {
         while let entry = preferred.last {
             guard removed.remove(entry.ticket) != nil else { return }

@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 internal import Reachability
 
-/// What the tasks of one session have in common where a ``TransferMachine`` decides.
+/// The properties of a session on which a ``TransferMachine`` decides.
 final class SessionRules: Sendable {
     let configuration: SessionConfiguration
     let proxies: ProxyOrigins
-    /// Kept for protection spaces: the one thing here that changes.
+    /// The credentials by protection space: the only mutable state here.
     let credentials: CredentialStore
 
     init(_ configuration: SessionConfiguration, proxies: ProxyOrigins, credentials: CredentialStore = CredentialStore()) {
@@ -14,7 +14,7 @@ final class SessionRules: Sendable {
         self.credentials = credentials
     }
 
-    /// Whether the request may be sent at all. - Returns: where to.
+    /// Checks whether the request may be sent. - Returns: the origin that receives it.
     func check(_ request: TransferRequest) throws(HTTPSessionError) -> Origin {
         let origin = try request.validate()
         guard origin.scheme == "https" || configuration.insecureHTTP.allows(origin.host) else {
@@ -33,14 +33,14 @@ final class SessionRules: Sendable {
     }
 }
 
-/// What is fixed when a task is made, where a ``TransferMachine`` decides.
+/// The properties of a task on which a ``TransferMachine`` decides. They are fixed when the task is made.
 struct TransferRules {
-    /// What becomes of the response.
+    /// The destination of the response's body.
     enum Kind: Hashable, Sendable {
         case data, download, stream
     }
 
-    /// Which questions somebody answers.
+    /// The handlers that the task or its session has.
     struct Handlers: OptionSet, Hashable, Sendable {
         let rawValue: UInt8
         static let response = Handlers(rawValue: 1 << 0)
@@ -49,26 +49,26 @@ struct TransferRules {
         static let serverTrust = Handlers(rawValue: 1 << 3)
         static let clientCertificate = Handlers(rawValue: 1 << 4)
         static let interceptors = Handlers(rawValue: 1 << 5)
-        /// Whoever has to know that a request leaves.
-        static let departure = Handlers(rawValue: 1 << 6)
+        /// A closure that approves each request before it is sent.
+        static let sendApproval = Handlers(rawValue: 1 << 6)
     }
 
     let session: SessionRules
-    /// What was asked for at first.
+    /// The task's first request.
     let request: TransferRequest
     let kind: Kind
     let destination: BodyDestination
-    /// Statuses that a file or a reader is given; others end the task. `nil`: all.
+    /// The status codes whose responses go to a file or a reader; any other code ends the task. `nil`: all are acceptable.
     let acceptableStatusCodes: ClosedRange<Int>?
     let handlers: Handlers
     let limits: TaskMachine.Limits
     let retryPolicy: RetryPolicy
-    /// Whether the download goes on from resume data.
-    let hasRecord: Bool
+    /// Whether the download continues from resume data.
+    let hasResumeData: Bool
 }
 
 extension TransferRules.Handlers {
-    init(_ handlers: TransferHandlers, hasDeparture: Bool) {
+    init(_ handlers: TransferHandlers, hasSendApproval: Bool) {
         self = []
         if handlers.response != nil { insert(.response) }
         if handlers.redirect != nil { insert(.redirect) }
@@ -76,6 +76,6 @@ extension TransferRules.Handlers {
         if handlers.serverTrust != nil { insert(.serverTrust) }
         if handlers.clientCertificate != nil { insert(.clientCertificate) }
         if !handlers.interceptors.isEmpty { insert(.interceptors) }
-        if hasDeparture { insert(.departure) }
+        if hasSendApproval { insert(.sendApproval) }
     }
 }

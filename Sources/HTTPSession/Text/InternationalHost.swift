@@ -1,17 +1,19 @@
 internal import CIdn2
 
-/// International host names in ASCII (IDNA2008, RFC 5891; mapped by UTS #46 without transitional processing, as browsers do it).
+/// The conversion of international host names to ASCII (IDNA2008, RFC 5891; mapped by UTS #46 without transitional processing, as
+/// in browsers).
 enum InternationalHost {
-    /// `host` with each label of other scripts as an A-label (`xn--…`); `nil` for a host that IDNA does not allow.
+    /// `host` with each non-ASCII label as an A-label (`xn--…`); `nil` if IDNA does not allow the host.
     static func ascii(_ host: String) -> String? {
-        // What stands behind a zero byte would be lost. The capital sharp s is its small letter (UTS #46, revision 31), which libidn2 2.3 spells out.
+        // C code would ignore the text behind a NUL. The capital sharp s maps to the small one (UTS #46, revision 31); libidn2
+        // 2.3 maps it to "ss".
         guard !host.utf8.contains(0) else { return nil }
         let host = host.replacing("\u{1E9E}", with: "\u{DF}")
         return lookup(host, IDN2_NONTRANSITIONAL) ?? labelByLabel(host)
     }
 
-    /// Symbols are valid in UTS #46 and not in IDNA2008. libidn2 takes them in transitional processing only, which is the same but for the
-    /// deviation characters (UTS #46 section 2.3).
+    /// Converts label by label. UTS #46 allows symbols, IDNA2008 does not. libidn2 accepts them only in transitional processing,
+    /// which differs only in the deviation characters (UTS #46 section 2.3).
     private static func labelByLabel(_ host: String) -> String? {
         var labels: [String] = []
         for label in host.unicodeScalars.split(omittingEmptySubsequences: false, whereSeparator: isFullStop).map(String.init) {
@@ -45,7 +47,7 @@ enum InternationalHost {
         defer { idn2_free(result) }
         guard status == IDN2_OK.rawValue, let result else { return nil }
         let ascii = String(cString: result)
-        // UTS #46 maps a full-width slash to a slash, and U+2100 to `a/c`.
+        // UTS #46 maps a full-width slash to a slash, and U+2100 to `a/c`, so the result is checked.
         let hasEmptyLabel = ascii.hasPrefix(".") || ascii.contains("..")
         return !hasEmptyLabel && ascii.utf8.allSatisfy(isHostByte) ? ascii : nil
     }

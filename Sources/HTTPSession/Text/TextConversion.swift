@@ -2,23 +2,24 @@ internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
 
-/// Conversion of text between character sets by the C library (iconv(3)).
+/// The conversion of text between character sets by the C library (iconv(3)).
 enum TextConversion {
     enum Failure: Error {
-        /// The C library has no table for the character set; of some systems a package of its own brings the tables.
+        /// The C library has no table for the character set. Some systems ship the tables in a separate package.
         case unknownCharset
-        /// The bytes are no text of the character set.
+        /// The bytes are not valid text of the character set.
         case invalidBytes
     }
 
-    /// `data`, which is text in the character set `name`, in UTF-8.
+    /// The UTF-8 bytes of `data`, which is text in the character set `name`.
     static func utf8(_ data: Data, from name: String) throws(Failure) -> [UInt8] {
         try convert(Array(data), from: name, to: "UTF-8")
     }
 
-    /// `text` in ASCII: letters without their marks, ligatures as their letters. What ASCII has nothing for is left out.
+    /// `text` in ASCII: letters without their marks, ligatures as their letters. Characters without an ASCII counterpart are
+    /// removed.
     static func ascii(_ text: String) -> String {
-        // The table of letters belongs to a locale; C.UTF-8, which the C library brings itself, has it.
+        // The conversion table belongs to a locale. C.UTF-8 has it and is part of the C library.
         guard let locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil) else { return text.filter(\.isASCII) }
         let former = uselocale(locale)
         defer {
@@ -28,7 +29,7 @@ enum TextConversion {
         return text.unicodeScalars.reduce(into: "") { result, scalar in
             guard !scalar.isASCII else { return result.unicodeScalars.append(scalar) }
             let converted = try? convert(Array(String(scalar).utf8), from: "UTF-8", to: "ASCII//TRANSLIT")
-            // A question mark stands for a character that the table lacks.
+            // iconv writes a question mark for a character that the table lacks.
             guard let converted, !converted.contains(UInt8(ascii: "?")) else { return }
             result += String(decoding: converted, as: UTF8.self)
         }
@@ -47,7 +48,7 @@ enum TextConversion {
                 chunk.withUnsafeMutableBytes { target in
                     var from = source.baseAddress.map { $0.advanced(by: consumed).assumingMemoryBound(to: CChar.self) }
                     var to = target.baseAddress?.assumingMemoryBound(to: CChar.self)
-                    // Without input it writes what returns the output to its initial state (iconv(3)).
+                    // Without input, iconv writes the bytes that return the output to its initial state (iconv(3)).
                     let result =
                         isFlushing ? iconv(descriptor, nil, nil, &to, &free) : iconv(descriptor, &from, &remaining, &to, &free)
                     code = errno
@@ -57,7 +58,7 @@ enum TextConversion {
             consumed = bytes.count - remaining
             output += chunk[..<(chunk.count - free)]
             if !isDone {
-                // E2BIG: the chunk is full. EILSEQ and EINVAL: no text, or an end in the middle of a character.
+                // E2BIG: the chunk is full. EILSEQ and EINVAL: the text is invalid, or ends in the middle of a character.
                 guard code == E2BIG, free < chunk.count else { throw .invalidBytes }
             } else if isFlushing {
                 return output

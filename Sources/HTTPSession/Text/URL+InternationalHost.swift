@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 
 extension URL {
-    /// The URL with a host of other scripts as its A-labels (RFC 5891): the one way in which it is compared and looked up. Any other URL is left
-    /// as it is, also one whose host IDNA does not allow.
+    /// The URL with a non-ASCII host converted to A-labels (RFC 5891), the form in which hosts are compared and resolved. Any
+    /// other URL is unchanged, and so is one whose host IDNA does not allow.
     ///
-    /// Foundation does it as it parses. FoundationEssentials percent-encodes such a host.
+    /// Foundation converts the host when it parses the URL. FoundationEssentials percent-encodes it instead.
     var withASCIIHost: URL {
         guard absoluteString.utf8.contains(UInt8(ascii: "%")), let host = host(percentEncoded: false),
             !host.utf8.allSatisfy({ $0 < 0x80 }), let ascii = InternationalHost.ascii(host),

@@ -81,13 +81,13 @@ package protocol Transfer: AnyObject {
     /// Bytes of the response's body so far, before decompression.
     var receivedBodyBytes: Int64 { get }
     /// Whether Strict-Transport-Security (RFC 6797) has made https of http.
-    var isRaised: Bool { get }
+    var isUpgraded: Bool { get }
     /// Whether its connection may carry others beside it; `nil`: not known yet.
     var usesHTTP2: Bool? { get }
     /// The addresses of the connection in use; `nil`: there is no connection between two addresses.
     var ends: (local: String, remote: String)? { get }
     /// The addresses that it asks for a connection.
-    var tries: [TransferWays.Try] { get }
+    var connectAttempts: [RouteTracker.ConnectAttempt] { get }
     /// Whether it waits for an event outside of the session and its server, which does not depend on time.
     var waitsForOthers: Bool { get }
 

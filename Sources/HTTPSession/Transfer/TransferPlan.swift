@@ -32,7 +32,7 @@ package struct TransferPlan: Hashable, Sendable {
     package var login: Login?
     package var proxyLogin: Login?
     /// The URL's user and password, if the request carries them before a server asks.
-    package var unaskedCredential: Credential?
+    package var preemptiveCredential: Credential?
     /// The server may take the connection itself for the user's (Negotiate, RFC 4559 section 6): no other request may be on it, before,
     /// beside or after this one.
     package var isolatesConnection = false
@@ -81,7 +81,7 @@ package struct TransferPlan: Hashable, Sendable {
     /// Without what is an attempt's own, and may be secret.
     package var withoutItsOwn: TransferPlan {
         var rest = self
-        (rest.url, rest.headerLines, rest.unaskedCredential) = ("", [], nil)
+        (rest.url, rest.headerLines, rest.preemptiveCredential) = ("", [], nil)
         return rest
     }
 

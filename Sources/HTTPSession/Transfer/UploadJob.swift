@@ -16,7 +16,7 @@ struct UploadJob: Sendable {
         body = try ResumableBody(segments)
         var machine = UploadMachine(
             kind.kind, length: body.length, isIdempotent: request.isIdempotent, allowsInsecure: allowsInsecure)
-        if let place, let known = place.known { machine.goOn(at: known, mayBeginAnew: place.mayBeginAnew) }
+        if let place, let known = place.known { machine.resume(at: known, mayRestart: place.mayRestart) }
         self.machine = machine
         tellsPlace = place?.tell
     }
@@ -27,13 +27,13 @@ package struct UploadPlace: Sendable {
     /// What its server said to another process.
     package var known: URL?
     /// Whether it is made again where its server does not know it any more, though it may have been complete.
-    package var mayBeginAnew: Bool
+    package var mayRestart: Bool
     /// Called on the session's thread whenever the server has answered; it must not wait.
     package var tell: @Sendable (URL) -> Void
 
-    package init(known: URL?, mayBeginAnew: Bool = false, tell: @escaping @Sendable (URL) -> Void) {
+    package init(known: URL?, mayRestart: Bool = false, tell: @escaping @Sendable (URL) -> Void) {
         self.known = known
-        self.mayBeginAnew = mayBeginAnew
+        self.mayRestart = mayRestart
         self.tell = tell
     }
 }

@@ -1,11 +1,12 @@
-/// What a server takes (`Upload-Limit`, draft-ietf-httpbis-resumable-upload section 4.1.4). Sizes are bytes.
+/// The limits of an upload server (`Upload-Limit`, draft-ietf-httpbis-resumable-upload section 4.1.4). Sizes are bytes.
 struct UploadLimit: Hashable, Sendable {
-    /// Of the whole body.
+    /// The largest complete upload.
     var maximumSize: Int64?
-    /// Of one request's part of it.
+    /// The most bytes of the upload in one request.
     var maximumAppendSize: Int64?
 
-    /// `nil`: the field says nothing. A known key with a value of another type makes nothing of the whole field; unknown keys are left out.
+    /// The limits in a field's members; `nil` if the field is invalid. A known key with a value of another type makes the field
+    /// invalid; unknown keys are ignored.
     init?(_ members: [String: StructuredField.Item]) {
         var sizes: [String: Int64] = [:]
         for key in ["max-size", "min-size", "max-append-size", "min-append-size", "max-age"] {
@@ -14,7 +15,7 @@ struct UploadLimit: Hashable, Sendable {
             sizes[key] = value
         }
         maximumSize = sizes["max-size"]
-        // Parts of no bytes would never end.
+        // Requests without bytes would never complete the upload.
         maximumAppendSize = sizes["max-append-size"].map { max(1, $0) }
     }
 }

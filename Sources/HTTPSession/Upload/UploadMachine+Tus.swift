@@ -1,55 +1,55 @@
 internal import FoundationEssentials
 
-/// The answers of a tus server (tus.io/protocols/resumable-upload, 1.0.0).
+/// The responses of a tus server (tus.io/protocols/resumable-upload, 1.0.0).
 extension UploadMachine {
     static let tusVersion = "1.0.0"
 
     mutating func tusReceived(_ head: ResponseHead, from url: URL) -> Verdict {
         let status = head.statusCode
-        if status == 412 { return .refuse(UploadMachine.otherVersion(head)) }
+        if status == 412 { return .refuse(UploadMachine.versionMismatch(head)) }
         switch request {
         case .create:
-            return (200...299).contains(status) ? tusCreated(head, from: url) : trouble()
+            return (200...299).contains(status) ? tusCreated(head, from: url) : retryLater()
         case .askOffset, .append:
             switch status {
             case 200...299: break
-            case 403, 404, 410: return gone()
-            case 409: return detour()
-            // Another request has the upload: often one of this side's, whose end the server has not noticed.
-            case 423: return trouble(isAskedFor: true)
-            default: return trouble()
+            case 403, 404, 410: return uploadNotFound()
+            case 409: return resynchronize()
+            // Another request uses the upload: often an earlier one of this client, whose end the server has not noticed.
+            case 423: return retryLater(isRequestedByServer: true)
+            default: return retryLater()
             }
         }
         guard case .append(let offset, let count) = request else { return tusOffset(head) }
-        guard let said = head.plainInteger(of: "upload-offset") else { return detour() }
-        guard said == length else { return acknowledged(said, end: offset + count) }
-        return accept(said).map { .refuse($0) } ?? .final
+        guard let serverOffset = head.plainInteger(of: "upload-offset") else { return resynchronize() }
+        guard serverOffset == length else { return acknowledged(serverOffset, end: offset + count) }
+        return accept(serverOffset).map { .refuse($0) } ?? .final
     }
 
     private mutating func tusCreated(_ head: ResponseHead, from url: URL) -> Verdict {
-        // Any server may answer a POST with 201 and a place.
+        // Any server may answer a POST with 201 and a `Location` field.
         guard head.firstValue(of: "tus-resumable") == UploadMachine.tusVersion else {
-            return .refuse(UploadMachine.otherVersion(head))
+            return .refuse(UploadMachine.versionMismatch(head))
         }
-        guard let place = head.firstValue(of: "location"), !place.isEmpty else {
-            return .refuse(Refusal("the server made an upload and did not say where"))
+        guard let location = head.firstValue(of: "location"), !location.isEmpty else {
+            return .refuse(Refusal("the server created an upload without a location"))
         }
-        if let refusal = take(location: place, from: url) { return .refuse(refusal) }
-        return length == 0 ? .final : appendRest()
+        if let refusal = take(location: location, from: url) { return .refuse(refusal) }
+        return length == 0 ? .final : appendRemaining()
     }
 
     private mutating func tusOffset(_ head: ResponseHead) -> Verdict {
         guard let offset = head.plainInteger(of: "upload-offset") else {
-            return .refuse(Refusal("the server did not say how much of the upload is there"))
+            return .refuse(Refusal("the server did not send the upload's offset"))
         }
         if head.firstValue(of: "upload-length") != nil, head.plainInteger(of: "upload-length") != length {
-            return .refuse(Refusal("the server takes the upload for one of another length"))
+            return .refuse(Refusal("the server has an upload of another length"))
         }
         if let refusal = accept(offset) { return .refuse(refusal) }
-        return offset == length ? .final : appendRest()
+        return offset == length ? .final : appendRemaining()
     }
 
-    private static func otherVersion(_ head: ResponseHead) -> Refusal {
+    private static func versionMismatch(_ head: ResponseHead) -> Refusal {
         let versions = head.firstValue(of: "tus-version") ?? head.firstValue(of: "tus-resumable")
         let known = versions.map { "tus \($0)" } ?? "no tus"
         return Refusal("the server speaks \(known), and not \(tusVersion)")

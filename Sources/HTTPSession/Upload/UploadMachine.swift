@@ -1,48 +1,48 @@
 internal import FoundationEssentials
 
-/// An upload that outlives its connections. What was answered or lost goes in; which request is next, and what becomes of it, comes out.
+/// A resumable upload, which outlives its connections. Responses and losses go in; the next request, or the result, comes out.
 ///
 /// ```
-///  create ──────── a place ───────▶ append ◀──── how much is there ───── askOffset
+///  create ──────── location ──────▶ append ◀──── server's offset ─────── askOffset
 ///   │   ▲                            │  │                                 ▲  │  │
-///   │   └── gone, twice at most ─────│──│───────── lost, in trouble, ─────┘  │  │
-///   │                                │  └───────── another offset            │  │
-///   └── all went at once ──▶ final ◀─┘ all is there      all is there ───────┘  │
-///                              ▲────────────────────────────────────────────────┘
+///   │   └── not found, up to twice ──│──│───────── lost, failed ──────────┘  │  │
+///   │                                │  └───────── offsets differ            │  │
+///   └── complete ──▶ final ◀─────────┘ complete         complete ────────────┘  │
+///                      ▲──────── not found, and may have been complete ─────────┘
 /// ```
 ///
-/// It holds for tus 1.0.0 (`UploadMachine+Tus.swift`) and for the IETF's draft (`UploadMachine+Draft.swift`).
+/// It supports tus 1.0.0 (`UploadMachine+Tus.swift`) and the IETF's draft (`UploadMachine+Draft.swift`).
 struct UploadMachine: Hashable, Sendable {
-    /// A request of the upload's.
+    /// A request of the upload.
     enum Request: Hashable, Sendable {
-        /// Makes the upload, with the body's first `count` bytes.
+        /// Creates the upload, with the body's first `count` bytes.
         case create(count: Int64)
-        /// Asks how much is there.
+        /// Asks for the server's offset.
         case askOffset
-        /// Sends `count` bytes of the body, from `offset` on.
+        /// Sends `count` bytes of the body from `offset` on.
         case append(offset: Int64, count: Int64)
     }
 
-    /// What follows from an answer.
+    /// How the upload proceeds after a response.
     enum Verdict: Hashable, Sendable {
-        /// ``request``, now.
+        /// The next ``request`` follows immediately.
         case next
-        /// ``request``, when the retry policy says so; it is asked about the answer's status unless the protocol itself says to come again
-        /// (`isAskedFor`). If it does not, the answer is the last.
-        case retry(isAskedFor: Bool)
-        /// The answer is the last, whatever it says.
+        /// ``request`` follows if the retry policy allows it. The policy judges the response's status unless the protocol itself
+        /// asks for a retry (`isRequestedByServer`). If the policy refuses, the response is the result.
+        case retry(isRequestedByServer: Bool)
+        /// The response is the result, whatever its status.
         case final
         case refuse(Refusal)
     }
 
-    /// Why a request is broken off before its answer.
-    enum Stop: Hashable, Sendable {
-        /// It has more than the server takes at once: the rest follows in parts.
-        case takesParts
+    /// The reason to stop a request before its response.
+    enum EarlyStop: Hashable, Sendable {
+        /// The request is larger than the server accepts at once: the upload continues in parts.
+        case acceptsOnlyParts
         case refuse(Refusal)
     }
 
-    /// Why there is no upload with this server.
+    /// The reason why this server cannot take the upload.
     struct Refusal: Hashable, Sendable {
         var code: HTTPSessionError.Code
         var reason: String
@@ -54,30 +54,30 @@ struct UploadMachine: Hashable, Sendable {
     }
 
     let kind: UploadProtocol.Kind
-    /// Of the body, in bytes.
+    /// The length of the body in bytes.
     let length: Int64
-    /// A second execution of the request that makes the upload does no harm.
+    /// Whether the request that creates the upload may be executed twice.
     let isIdempotent: Bool
     private let allowsInsecure: Bool
 
-    /// What is under way, or next.
+    /// The current request, or the next one.
     var request: Request
-    /// Where the upload is, once its server has said so.
+    /// The upload's URL, if the server has sent it.
     private(set) var location: URL?
-    /// How many bytes are there, by the server's last word.
+    /// The server's latest offset: the number of bytes that it has.
     private(set) var offset: Int64 = 0
-    /// Whether more has arrived than ever before, since somebody asked.
+    /// Whether the server's offset has exceeded all earlier ones since the flag was last read.
     var hasProgressed = false
-    /// The most that a request may carry.
+    /// The most bytes of the upload that a request may carry.
     var maximumAppendSize: Int64?
-    /// Whether the last byte has gone, and nobody knows whether it arrived.
-    private(set) var isEndInDoubt = false
-    private var furthest: Int64 = 0
+    /// Whether the last byte was sent without a response that says whether it arrived.
+    private(set) var isCompletionUnknown = false
+    private var highestOffset: Int64 = 0
     private var sent: Int64 = 0
     private var creations = 1
-    private var detours = 0
+    private var resynchronizations = 0
 
-    /// How often an upload may be made in all.
+    /// The most times that an upload may be created.
     static let maximumCreations = 3
 
     init(_ kind: UploadProtocol.Kind, length: Int64, isIdempotent: Bool, allowsInsecure: Bool) {
@@ -89,10 +89,10 @@ struct UploadMachine: Hashable, Sendable {
         request = creation
     }
 
-    /// Another process has begun it there, and sent what nobody knows: the server says how much is there. `mayBeginAnew`: also where it may
-    /// have been complete.
-    mutating func goOn(at place: URL, mayBeginAnew: Bool = false) {
-        (location, sent, isEndInDoubt) = (place, length, !mayBeginAnew)
+    /// Continues an upload that another process has begun; the server's offset decides how. `mayRestart`: whether the upload may
+    /// be created again although it may have been complete.
+    mutating func resume(at newLocation: URL, mayRestart: Bool = false) {
+        (location, sent, isCompletionUnknown) = (newLocation, length, !mayRestart)
         request = .askOffset
     }
 
@@ -103,14 +103,15 @@ struct UploadMachine: Hashable, Sendable {
         }
     }
 
-    /// Whether ``request`` may be made after one that may have been executed. One that makes a tus upload may: an upload without a byte is
-    /// left behind at the worst.
+    /// Whether ``request`` may be sent after an earlier one that may have been executed. A request that creates a tus upload may:
+    /// at worst it leaves an empty upload behind.
     var isRepeatable: Bool {
         if case .tus = kind { return true }
         return isIdempotent || location != nil
     }
 
-    /// Where the present request's body begins in the whole; where it has none, how much is there.
+    /// The start of the current request's body, as an offset in the complete body; the server's offset if the request has no
+    /// body.
     var bodyStart: Int64 {
         switch request {
         case .create: 0
@@ -121,46 +122,46 @@ struct UploadMachine: Hashable, Sendable {
 
     // MARK: Events
 
-    /// An interim response (1xx) has come. `url`: of the request; `end`: how far into the whole body has been sent.
-    mutating func received(interim head: ResponseHead, from url: URL, sent end: Int64) -> Stop? {
+    /// Takes an interim response (1xx). `url`: of the request; `end`: the end of the sent bytes in the complete body.
+    mutating func received(interim head: ResponseHead, from url: URL, sent end: Int64) -> EarlyStop? {
         note(sent: end)
         guard case .draft = kind else { return nil }
         return draftReceived(interim: head, from: url)
     }
 
-    /// The answer to ``request`` has come.
+    /// Takes the response to ``request``.
     mutating func received(_ head: ResponseHead, from url: URL, sent end: Int64) -> Verdict {
         note(sent: end)
-        // A server that took the end may have done so for good, whatever it says then.
-        if request != .askOffset, end == length, !(300...499).contains(head.statusCode) { isEndInDoubt = true }
+        // A server that received the last byte may have completed the upload, whatever its response says.
+        if request != .askOffset, end == length, !(300...499).contains(head.statusCode) { isCompletionUnknown = true }
         switch kind {
         case .tus: return tusReceived(head, from: url)
         case .draft: return draftReceived(head, from: url)
         }
     }
 
-    /// No answer has come to ``request``, and none will. `hasSent`: some of it may have arrived.
+    /// The current request ended without a response. `hasSent`: the server may have received some of it.
     mutating func lost(sent end: Int64, hasSent: Bool) {
         guard hasSent else { return }
         note(sent: end)
         switch request {
-        case .create: if location != nil { endMayBeThere(end) } else { startAnew(sending: request) }
-        case .append: endMayBeThere(end)
+        case .create: if location != nil { lostBody(endingAt: end) } else { restart(sending: request) }
+        case .append: lostBody(endingAt: end)
         case .askOffset: break
         }
     }
 
-    private mutating func endMayBeThere(_ end: Int64) {
-        if end == length { isEndInDoubt = true }
+    private mutating func lostBody(endingAt end: Int64) {
+        if end == length { isCompletionUnknown = true }
         request = .askOffset
     }
 
     private mutating func note(sent end: Int64) { sent = max(sent, end) }
 
-    // MARK: What both protocols do
+    // MARK: Common to both protocols
 
-    /// The server has said how much is there. It may be less than before, never more than was sent: what this side did not send is not
-    /// its upload.
+    /// Takes the server's offset. It may be lower than before, but not higher than what was sent: bytes that this client did not
+    /// send are not its upload's.
     mutating func accept(_ newOffset: Int64) -> Refusal? {
         guard newOffset <= length else { return Refusal("the server has \(newOffset) bytes of an upload of \(length)") }
         guard newOffset <= sent else { return Refusal("the server has \(newOffset) bytes, of which only \(sent) were sent") }
@@ -169,65 +170,68 @@ struct UploadMachine: Hashable, Sendable {
         return nil
     }
 
-    /// The server has taken a request that ended at `end`, and may have said how much is there now.
-    mutating func acknowledged(_ said: Int64?, end: Int64) -> Verdict {
-        guard let newOffset = said ?? (end <= sent ? end : nil) else { return detour() }
+    /// Takes the success of a request that ended at `end`. `serverOffset`: the server's offset, if the response has it.
+    mutating func acknowledged(_ serverOffset: Int64?, end: Int64) -> Verdict {
+        guard let newOffset = serverOffset ?? (end <= sent ? end : nil) else { return resynchronize() }
         let former = offset
         if let refusal = accept(newOffset) { return .refuse(refusal) }
-        return newOffset > former ? appendRest() : detour()
+        return newOffset > former ? appendRemaining() : resynchronize()
     }
 
-    /// Bytes have arrived.
+    /// Notes the server's offset, if it has advanced.
     mutating func noteProgress(_ newOffset: Int64) {
-        guard newOffset > furthest, newOffset <= min(sent, length) else { return }
-        (furthest, hasProgressed, detours) = (newOffset, true, 0)
+        guard newOffset > highestOffset, newOffset <= min(sent, length) else { return }
+        (highestOffset, hasProgressed, resynchronizations) = (newOffset, true, 0)
     }
 
-    /// What was answered says how much is there: the rest is next.
-    mutating func appendRest() -> Verdict {
-        isEndInDoubt = false
+    /// Prepares to send the remaining bytes behind the server's offset.
+    mutating func appendRemaining() -> Verdict {
+        isCompletionUnknown = false
         request = .append(offset: offset, count: min(length - offset, maximumAppendSize ?? .max))
         return .next
     }
 
-    /// The two sides do not agree on how much is there. The first time it is asked about at once, and then only as often as what fails.
-    mutating func detour(_ next: Request = .askOffset) -> Verdict {
-        detours += 1
+    /// Asks for the server's offset because the two sides disagree about it. The first time the request follows at once, and
+    /// later only as a retry.
+    mutating func resynchronize(_ next: Request = .askOffset) -> Verdict {
+        resynchronizations += 1
         request = next
-        return detours == 1 ? .next : .retry(isAskedFor: true)
+        return resynchronizations == 1 ? .next : .retry(isRequestedByServer: true)
     }
 
-    /// The server cannot, for now or for ever, which its status tells the retry policy.
-    mutating func trouble(isAskedFor: Bool = false) -> Verdict {
+    /// The server cannot proceed. The retry policy decides by the status whether that is temporary.
+    mutating func retryLater(isRequestedByServer: Bool = false) -> Verdict {
         if location != nil { request = .askOffset }
-        return .retry(isAskedFor: isAskedFor)
+        return .retry(isRequestedByServer: isRequestedByServer)
     }
 
-    /// The server does not know the upload any more. What may have been complete is not made again.
-    mutating func gone() -> Verdict {
-        guard !isEndInDoubt || isIdempotent else {
-            return .refuse(Refusal("the server does not know the upload any more, which may have been complete"))
+    /// The server no longer knows the upload. An upload that may have been complete is not created again.
+    mutating func uploadNotFound() -> Verdict {
+        guard !isCompletionUnknown || isIdempotent else {
+            return .refuse(Refusal("the server no longer has the upload, which may have been complete"))
         }
         guard creations < UploadMachine.maximumCreations else { return .final }
         creations += 1
-        startAnew(sending: creation)
+        restart(sending: creation)
         return .next
     }
 
-    /// Nothing is known of an upload.
-    mutating func startAnew(sending creation: Request) {
-        (location, offset, furthest, sent, isEndInDoubt) = (nil, 0, 0, 0, false)
+    /// Resets everything that is known of the upload on the server.
+    mutating func restart(sending creation: Request) {
+        (location, offset, highestOffset, sent, isCompletionUnknown) = (nil, 0, 0, 0, false)
         request = creation
     }
 
-    /// Takes the place that the server names; it has to be one that a redirect could lead to.
+    /// Takes the upload's URL from the server. It has to be one that a redirect could lead to.
     mutating func take(location text: String, from url: URL) -> Refusal? {
         switch RedirectRules.resolve(text, from: url, allowsInsecure: allowsInsecure) {
-        case .success(let place):
-            guard location == nil || location == place else { return Refusal("the server named two places for one upload") }
-            location = place
+        case .success(let newLocation):
+            guard location == nil || location == newLocation else {
+                return Refusal("the server sent two locations for one upload")
+            }
+            location = newLocation
             return nil
-        case .failure(let reason): return Refusal("the upload's place \(reason.text)", code: .redirectRefused)
+        case .failure(let reason): return Refusal("the upload's location \(reason.text)", code: .redirectRefused)
         }
     }
 }

@@ -59,7 +59,7 @@ struct Upload: TransferWork {
     private func task(
         _ request: TransferRequest, _ kind: UploadProtocol, _ session: HTTPSessionManager, _ note: UploadNote
     ) -> TransferTask {
-        let place = UploadPlace(known: note.placeOfCurrentFile(), mayBeginAnew: true) { [dialect] in note.note($0, dialect) }
+        let place = UploadPlace(known: note.placeOfCurrentFile(), mayRestart: true) { [dialect] in note.note($0, dialect) }
         return session.task(
             request, for: .resumableUpload(kind, place: place),
             departure: Departure(willLeave: { await note.waitUntilWritten() }, hasStayed: {}))

@@ -21,13 +21,14 @@ import Testing
         }
     }
 
-    private func way(to remote: String, over interface: String? = nil, expecting expected: String...) throws -> TransferWays.Way {
+    private func way(to remote: String, over interface: String? = nil, expecting expected: String...) throws -> RouteTracker.Route
+    {
         let remote = try #require(IPAddress(remote))
         let expected = Set(expected.compactMap { IPAddress($0) })
         return try host.perform { KernelRoutes.way(to: remote, over: interface, expecting: expected) }
     }
 
-    private func from(_ addresses: String...) -> TransferWays.Way { .from(Set(addresses.compactMap { IPAddress($0) })) }
+    private func from(_ addresses: String...) -> RouteTracker.Route { .from(Set(addresses.compactMap { IPAddress($0) })) }
 
     @Test(arguments: [
         ("203.0.113.0/24", "203.0.113.9", "10.9.1.2", "10.9.2.2"),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// The names that servers suggest by `Content-Disposition`.
+/// The file names that servers suggest in `Content-Disposition`.
 struct ContentDispositionTests {
     @Test(arguments: [
         ("attachment; filename=a.txt", "a.txt"),
@@ -21,12 +21,12 @@ struct ContentDispositionTests {
         ("attachment; filename*=ISO-8859-1''%A3.txt", "£.txt"),
         (#"attachment; filename="EURO.txt"; filename*=UTF-8''%e2%82%ac.txt"#, "€.txt"),
         (#"attachment; filename*=UTF-8''%e2%82%ac.txt; filename="EURO.txt""#, "€.txt"),
-        // What cannot be read leaves the plain name.
+        // An unreadable `filename*` leaves the plain name.
         (#"attachment; filename*=UTF-8''%ff%fe; filename="EURO.txt""#, "EURO.txt"),
         (#"attachment; filename*=KOI8-R''x; filename="EURO.txt""#, "EURO.txt"),
         (#"attachment; filename*="UTF-8''x.txt"; filename="EURO.txt""#, "EURO.txt"),
         (#"attachment; filename*=UTF-8''..; filename="EURO.txt""#, "EURO.txt"),
-        // The last component only.
+        // Only the last path component counts.
         ("attachment; filename=../../etc/passwd", "passwd"),
         (#"attachment; filename="/etc/passwd""#, "passwd"),
         (#"attachment; filename="C:\\temp\\a.txt""#, "a.txt"),
@@ -34,7 +34,7 @@ struct ContentDispositionTests {
         ("attachment; filename*=UTF-8''..%5Ca.txt", "a.txt"),
         // A slash with a combining accent is a slash.
         ("attachment; filename*=UTF-8''a%2F%CC%81b", "\u{301}b"),
-        // Whoever uses the name makes it harmless.
+        // The name's user has to remove dangerous characters.
         ("attachment; filename=-rf", "-rf"),
         ("attachment; filename=x.netwatch-part", "x.netwatch-part"),
         ("attachment; filename*=UTF-8''a%00%0a%1b.txt", "a\u{0}\n\u{1b}.txt"),
@@ -53,17 +53,17 @@ struct ContentDispositionTests {
         "attachment; filename*=UTF-8''a b", "attachment; filename*=UTF-8''", "attachment; filename=..", "attachment; filename=.",
         "attachment; filename=a/", #"attachment; filename="a\\""#, "attachment; filename=/", "attachment; filename=a/..",
     ])
-    func `a Content-Disposition without a usable name names nothing`(_ text: String) {
+    func `Content-Disposition without a usable name names no file`(_ text: String) {
         #expect(ContentDisposition.fileName(text) == nil)
     }
 
-    @Test func `a long Content-Disposition is read in full`() {
+    @Test func `a long Content-Disposition is read completely`() {
         let name = String(repeating: "a", count: 10_000) + ".txt"
         #expect(ContentDisposition.fileName("attachment; filename=\"\(name)\"") == name)
         #expect(ContentDisposition.fileName("attachment; filename=\"\(name)") == nil)
     }
 
-    @Test func `two Content-Disposition fields name nothing`() throws {
+    @Test func `two Content-Disposition fields name no file`() throws {
         let line = "Content-Disposition: attachment; filename=a"
         for (lines, name) in [([line], "a"), ([line, line], nil), ([], nil)] as [([String], String?)] {
             let text = (["HTTP/1.1 200 OK"] + lines + ["", ""]).joined(separator: "\r\n")

@@ -3,9 +3,9 @@ import Testing
 
 @testable import HTTPSession
 
-/// RFC 9651 section 4.2: what is read, and what makes nothing of a field.
+/// RFC 9651 section 4.2: valid fields are read, and invalid ones are ignored.
 struct StructuredFieldTests {
-    @Test func `items are read with their parameters left out`() {
+    @Test func `items are read without their parameters`() {
         #expect(StructuredField.item("?1") == .boolean(true))
         #expect(StructuredField.item(" ?0 ") == .boolean(false))
         #expect(StructuredField.item("0") == .integer(0))
@@ -18,7 +18,7 @@ struct StructuredFieldTests {
         }
     }
 
-    @Test func `byte sequences are read, also without their padding`() {
+    @Test func `byte sequences are read with and without padding`() {
         #expect(StructuredField.item(":aGk=:") == .bytes(Data("hi".utf8)))
         #expect(StructuredField.item(":aGk:;a=1") == .bytes(Data("hi".utf8)))
         #expect(StructuredField.item("::") == .bytes(Data()))
@@ -29,11 +29,11 @@ struct StructuredFieldTests {
         "1 2",
         "0x10", "1;", "1;A", "1;a=", "1; =2", "\"a", "\"\\n\"", "\"ä\"", ":aGk=", ":a b:", ":a:", ":aGk=aGk=:", ":=:", ":aG=k:",
         "@", "@1.5", "(1)", "{}", "\t1",
-    ]) func `what breaks a rule is no item`(_ text: String) {
+    ]) func `text that breaks a rule is not an item`(_ text: String) {
         #expect(StructuredField.item(text) == nil)
     }
 
-    @Test func `dictionaries are read, the last of two values holds`() {
+    @Test func `dictionaries are read, and the last value of a repeated key counts`() {
         #expect(StructuredField.dictionary("") == [:])
         #expect(
             StructuredField.dictionary("max-size=100, max-age=5;x,a ,\tb=(1 \"x\";q=1 );z, *c=?0")
@@ -44,11 +44,11 @@ struct StructuredFieldTests {
     }
 
     @Test(arguments: ["a=1,", ",a=1", "A=1", "a=", "a =1", "a=1 b=2", "a=(1", "a=(1,2)", "a=(1\"x\")", "1=a", "a=1;;b"])
-    func `what breaks a rule is no dictionary`(_ text: String) {
+    func `text that breaks a rule is not a dictionary`(_ text: String) {
         #expect(StructuredField.dictionary(text) == nil)
     }
 
-    @Test func `a limit is of whole numbers, and unknown keys are left out`() throws {
+    @Test func `an upload limit consists of integers, and unknown keys are ignored`() throws {
         func limit(_ text: String) throws -> UploadLimit? { UploadLimit(try #require(StructuredField.dictionary(text))) }
         #expect(try limit("max-size=100, max-append-size=10, new=?1")?.maximumSize == 100)
         #expect(try limit("max-size=100, max-append-size=10, new=?1")?.maximumAppendSize == 10)
@@ -59,7 +59,7 @@ struct StructuredFieldTests {
         }
     }
 
-    @Test func `lines of one field are one`() throws {
+    @Test func `several lines of a structured field are joined`() throws {
         let text =
             "HTTP/1.1 200 OK\r\nUpload-Limit: max-size=5\r\nUpload-Offset: 1\r\nUpload-Offset: 1\r\nupload-limit: max-age=6\r\n\r\n"
         let head = try #require(ResponseHead(bytes: Array(text.utf8)))

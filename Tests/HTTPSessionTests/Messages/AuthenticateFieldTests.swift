@@ -9,7 +9,7 @@ private typealias Challenge = AuthenticateField.Challenge
 @Suite struct AuthenticateFieldTests {
     private func parse(_ text: String) -> [Challenge] { AuthenticateField.challenges(in: text) }
 
-    @Test func `the example of RFC 9110 section 11-6-1`() {
+    @Test func `the example of RFC 9110 section 11-6-1 is read`() {
         let text = #"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#
         #expect(
             parse(text) == [
@@ -18,7 +18,7 @@ private typealias Challenge = AuthenticateField.Challenge
             ])
     }
 
-    @Test func `the example of RFC 7616 section 3-9-1`() {
+    @Test func `the example of RFC 7616 section 3-9-1 is read`() {
         let text =
             #"Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS""#
         let challenge = parse(text)
@@ -28,7 +28,7 @@ private typealias Challenge = AuthenticateField.Challenge
         #expect(challenge.first?.parameters["opaque"] == "FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS")
     }
 
-    @Test func `odd but legal spacing, names of any case and empty elements`() {
+    @Test func `unusual spacing, names of any case and empty elements are read`() {
         #expect(
             parse(#" , ,Basic , ,REALM = "a"  ,, charset =UTF-8 ,"#) == [
                 Challenge(scheme: "Basic", parameters: ["realm": "a", "charset": "UTF-8"])
@@ -40,7 +40,7 @@ private typealias Challenge = AuthenticateField.Challenge
         #expect(parse(" ,\t, ") == [])
     }
 
-    @Test func `single values instead of parameters`() {
+    @Test func `single values instead of parameters are read`() {
         #expect(parse("Negotiate YII/+a-b._~==") == [Challenge(scheme: "Negotiate", token68: "YII/+a-b._~==")])
         #expect(
             parse("NTLM TlRM=, Basic realm=\"x\"") == [
@@ -55,7 +55,7 @@ private typealias Challenge = AuthenticateField.Challenge
             ])
     }
 
-    @Test func `what is broken gives what can be read`() {
+    @Test func `a malformed challenge gives its readable parts`() {
         #expect(parse(#"Basic realm="never closed"#) == [Challenge(scheme: "Basic", parameters: ["realm": "never closed"])])
         #expect(parse(#"Basic realm="ends in \"#) == [Challenge(scheme: "Basic", parameters: ["realm": #"ends in \"#])])
         #expect(parse("Basic realm=").first?.scheme == "Basic")
@@ -64,7 +64,7 @@ private typealias Challenge = AuthenticateField.Challenge
         #expect(parse("Basic realm=\"ä\"").first?.parameters["realm"] == "ä")
     }
 
-    @Test func `the strongest scheme that is known comes first, and unknown ones are left out`() throws {
+    @Test func `the strongest known scheme comes first, and unknown schemes are left out`() throws {
         let head = try #require(
             ResponseHead(
                 bytes: Array(
@@ -84,7 +84,7 @@ private typealias Challenge = AuthenticateField.Challenge
         #expect(challenges.allSatisfy { !$0.protectionSpace.isProxy && $0.protectionSpace.origin == origin })
     }
 
-    @Test func `a proxy's challenges are its own`() throws {
+    @Test func `challenges of a proxy have the proxy's origin`() throws {
         let text = "HTTP/1.1 407 Proxy\r\nWWW-Authenticate: Basic realm=a\r\nProxy-Authenticate: Basic realm=p\r\n\r\n"
         let head = try #require(ResponseHead(bytes: Array(text.utf8)))
         let challenges = AuthenticationChallenge.all(
@@ -93,7 +93,7 @@ private typealias Challenge = AuthenticateField.Challenge
         #expect(challenges.first?.protectionSpace.isProxy == true)
     }
 
-    @Test func `at random, every text has an end and gives at most a challenge for each word`() {
+    @Test func `at random, every text ends and gives at most one challenge for each word`() {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SplitMix64(seed: seed)
         let pieces = [
@@ -109,12 +109,12 @@ private typealias Challenge = AuthenticateField.Challenge
         }
     }
 
-    @Test func `a very long field is read in time`() {
+    @Test func `a very long challenge field is read in time`() {
         #expect(parse(String(repeating: "Basic realm=\"x\", ", count: 10_000)).count == AuthenticateField.most)
         #expect(parse("Basic realm=\"" + String(repeating: "\\\"", count: 100_000)).count == 1)
     }
 
-    @Test func `of very many challenges the first are heard`() throws {
+    @Test func `only the first of very many challenges are read`() throws {
         let text = (0..<39_000).map { "Basic realm=\"\($0)\"" }.joined(separator: ",")
         #expect(parse(text).map(\.parameters) == (0..<32).map { ["realm": "\($0)"] })
         let head = "HTTP/1.1 401 x\r\nWWW-Authenticate: \(text)\r\nWWW-Authenticate: Basic realm=x\r\n\r\n"

@@ -6,7 +6,7 @@ import Testing
 @testable import HTTPSession
 import HTTPSessionFoundation
 
-/// Errors as code that knows nothing of this library sees them.
+/// Errors as code without knowledge of this library sees them.
 @Suite struct ErrorDescriptionTests {
     @Test func `an error's localized description is its reason`() throws {
         let error: any Error = HTTPSessionError(.cannotConnectToHost, "cannot connect to the server: Connection refused")
@@ -64,7 +64,7 @@ import HTTPSessionFoundation
             head: ResponseHead(HTTPResponse(status: .ok)), url: try #require(URL(string: "http://a/")), data: Data(body.utf8))
     }
 
-    @Test func `a relative address without a base URL says that it needs one`() {
+    @Test func `a relative URL without a base URL is an error that says so`() {
         let error = HTTPSessionError.thrown { () throws(HTTPSessionError) in _ = try RequestURL.resolve("users") }
         #expect(error?.code == .invalidRequest)
         #expect(error?.reason == "the URL is relative: a relative address needs a session with a base URL")

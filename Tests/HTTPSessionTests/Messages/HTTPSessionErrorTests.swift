@@ -4,7 +4,7 @@ import HTTPSessionFoundation
 import Testing
 
 @Suite struct HTTPSessionErrorTests {
-    @Test func `an error names its code, its reason and its place on one line`() {
+    @Test func `an error's description has its code, reason and URL on one line`() {
         let error = HTTPSessionError(
             .cannotFindHost, "no such host", context: .init(url: "https://example.com/a", method: "GET"))
         #expect("\(error)" == "cannot-find-host: no such host (GET https://example.com/a)")
@@ -12,7 +12,7 @@ import Testing
         #expect(error.metricLabel == "cannot-find-host")
     }
 
-    /// NSURLError.h of Apple's Foundation.
+    /// The codes of Apple's NSURLError.h.
     private static let urlErrors: [HTTPSessionError.Code: Int] = [
         .cancelled: -999, .invalidRequest: -1000, .invalidConfiguration: -1, .sessionInvalidated: -1,
         .insecureConnectionRefused: -1022, .networkNotAllowed: -1020, .handlerTimedOut: -1001, .interceptorFailed: -1,
@@ -42,7 +42,7 @@ import Testing
         #expect(names == HTTPSessionError.Code.allCases.map(\.rawValue))
     }
 
-    @Test func `the labels of metrics are as many as there are codes, in words of small letters`() {
+    @Test func `metric labels are unique for each code, in lower-case words`() {
         let labels = HTTPSessionError.Code.allCases.map { HTTPSessionError($0, "s3cret").metricLabel }
         #expect(Set(labels).count == Self.urlErrors.count)
         #expect(labels.allSatisfy { $0.wholeMatch(of: /[a-z]+(-[a-z]+)*/) != nil })

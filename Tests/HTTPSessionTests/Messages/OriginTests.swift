@@ -5,7 +5,7 @@ import Testing
 @Suite struct OriginTests {
     private func origin(_ text: String) -> Origin? { URL(string: text).flatMap { Origin($0) } }
 
-    @Test func `case, ports of their own and users do not matter`() {
+    @Test func `an origin ignores case, default ports and users`() {
         #expect(origin("HTTP://Example.COM/a") == origin("http://user:word@example.com:80/b?c#d"))
         #expect(origin("https://example.com") == origin("https://example.com:443"))
         #expect(origin("http://example.com") != origin("https://example.com"))
@@ -14,22 +14,22 @@ import Testing
         #expect(origin("http://[::1]:80/") == origin("http://[::1]/"))
     }
 
-    @Test func `a host of other scripts is the same host in each of its forms`() {
+    @Test func `a non-ASCII host is the same host in each of its forms`() {
         let ascii = origin("https://xn--bcher-kva.example")
         #expect(origin("https://b%C3%BCcher.example/") == ascii)
         #expect(origin("https://bücher.example/") == ascii)
     }
 
     @Test(arguments: ["ftp://a/", "file:///a", "/a", "http:///a", "http:", "a", "mailto:a@b", "//a/b"])
-    func `what is no http address has none`(_ text: String) { #expect(origin(text) == nil) }
+    func `a URL that is not http has no origin`(_ text: String) { #expect(origin(text) == nil) }
 
-    @Test func `it is written as in a URL`() {
+    @Test func `an origin is written as in a URL`() {
         #expect(origin("http://[2001:DB8::1]:81/")?.description == "http://[2001:db8::1]:81")
         #expect(origin("https://A.example:443/x")?.description == "https://a.example")
         #expect(origin("http://a.example:443/x")?.description == "http://a.example:443")
     }
 
-    @Test func `addresses need no look-up`() {
+    @Test func `an address needs no lookup`() {
         for text in ["http://127.0.0.1", "http://[::1]", "http://10.0.0.255:8080"] {
             #expect(origin(text)?.isAddress == true, "\(text)")
         }
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `this machine is known`() {
+    @Test func `loopback names and addresses are this machine`() {
         for text in [
             "http://127.0.0.1", "http://127.9.9.9", "http://[::1]", "http://localhost", "http://LOCALHOST", "http://a.localhost",
         ] {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ResponseHeadTests {
     private func parsed(_ text: String) -> ResponseHead? { ResponseHead(bytes: Array(text.utf8)) }
 
-    @Test func `status, reason and fields in their order`() throws {
+    @Test func `a head has status, reason and fields in order`() throws {
         let head = try #require(parsed("HTTP/1.1 200 All right\r\nA: 1\r\nb:2 \r\nA:\t3\r\nEmpty:\r\n\r\n"))
         #expect(head.statusCode == 200)
         #expect(head.reasonPhrase == "All right")
@@ -19,7 +19,7 @@ import Testing
         #expect(head.httpResponse.status == .init(code: 200, reasonPhrase: "All right"))
     }
 
-    @Test func `HTTP/2 has no reason, and lines may end in LF alone`() throws {
+    @Test func `an HTTP/2 head has no reason, and lines may end in LF alone`() throws {
         #expect(try #require(parsed("HTTP/2 404 \r\n\r\n")).reasonPhrase == "")
         #expect(try #require(parsed("HTTP/2 404\r\n\r\n")).reasonPhrase == "")
         let bare = try #require(parsed("HTTP/1.0 301 Moved\nLocation: /x\n\n"))
@@ -30,14 +30,14 @@ import Testing
     @Test(arguments: [
         "", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 20", "HTTP/1.1 2x0 OK", "HTTP/1.1  200", "SSH-2.0-x", "HTTP/1.1 -20 OK",
     ])
-    func `without three digits there is no head`(_ text: String) { #expect(parsed(text) == nil) }
+    func `a head without a status of three digits is refused`(_ text: String) { #expect(parsed(text) == nil) }
 
-    @Test func `lines that are no fields are left out`() throws {
+    @Test func `invalid field lines are left out`() throws {
         let head = try #require(parsed("HTTP/1.1 200 OK\r\nno colon\r\n: no name\r\nbad name: x\r\n folded\r\nGood: y\r\n\r\n"))
         #expect(head.headerFields.map(\.name.rawName) == ["Good"])
     }
 
-    @Test func `media types without their parameters`() throws {
+    @Test func `a media type has no parameters`() throws {
         #expect(
             try #require(parsed("HTTP/1.1 200 OK\r\nContent-Type: Text/HTML ; charset=x\r\n\r\n")).mediaType?.essence
                 == "text/html")
@@ -68,7 +68,9 @@ import Testing
         _ = head.httpResponse
     }
 
-    @Test(arguments: ["000", "099", "199", "599", "999"]) func `every status of three digits has a response`(_ code: String)
+    @Test(arguments: ["000", "099", "199", "599", "999"]) func `every status of three digits is valid in a response`(
+        _ code: String
+    )
         throws
     {
         #expect(try #require(parsed("HTTP/1.1 \(code) X\r\n\r\n")).httpResponse.status.code == Int(code))

@@ -4,7 +4,7 @@ import Testing
 @testable import HTTPSession
 
 @Suite struct TransferProgressTests {
-    @Test func `a server may promise the greatest number there is`() {
+    @Test func `a response that promises the largest integer as length has a fraction`() {
         var progress = TransferProgress()
         #expect(progress.fractionCompleted == nil)
         (progress.expectedToReceive, progress.expectedToSend, progress.sent) = (.max, 10, 10)
@@ -13,7 +13,7 @@ import Testing
         #expect(progress.fractionCompleted == 1)
     }
 
-    @Test func `parts that are longer together than any number are no shorter than that`() {
+    @Test func `lengths whose sum overflows give a valid fraction`() {
         let part = BodySegment.file(path: "/none", length: .max)
         #expect([part].totalLength == .max)
         #expect([part, .data(Data(count: 1))].totalLength == .max)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// The version of a finished file: what is kept of it, and what it says of a response.
+/// The version of a finished file: what is stored of it, and which responses confirm it.
 struct FileValidatorTests {
     private func known(
         _ validator: StrongValidator = .entityTag("\"a\""), at url: String = "https://host/file?signature=1",
@@ -23,7 +23,7 @@ struct FileValidatorTests {
 
     private let date = "Sun, 06 Nov 1994 08:49:37 GMT"
 
-    @Test func `a validator that is written is read, without a URL in it`() throws {
+    @Test func `a stored validator is read again, and contains no URL`() throws {
         for validator in [StrongValidator.entityTag("\"a\u{1F600}\""), .lastModified(date)] {
             let known = try known(validator)
             let data = try #require(known.encoded())
@@ -33,7 +33,7 @@ struct FileValidatorTests {
         }
     }
 
-    @Test func `a validator that is longer than an attribute may be is not written`() throws {
+    @Test func `a validator longer than a file attribute may be is not stored`() throws {
         #expect(try known(.entityTag("\"\(String(repeating: "a", count: 3_000))\"")).encoded() == nil)
     }
 
@@ -52,11 +52,11 @@ struct FileValidatorTests {
         #expect(FileValidator(decoding: Data(text.utf8)) == nil)
     }
 
-    @Test func `a file of another URL is not taken for this one's`() throws {
+    @Test func `a file of another URL is not taken for this URL's`() throws {
         let known = try known()
         let start = try url("https://host/start?id=1")
         #expect(try known.belongs(to: url("https://host/file?signature=1"), start: start))
-        // The user asks for it, and the fragment is not sent.
+        // The user requests the URL, and the fragment is not sent.
         #expect(try known.belongs(to: url("https://HOST/file?signature=2"), start: url("https://a:b@host/start?id=1#other")))
         #expect(try !known.belongs(to: url("https://host/file?signature=1"), start: url("https://host/start?id=2")))
         for other in ["https://host/file2", "http://host/file", "https://other/file", "https://host:444/file"] {
@@ -67,7 +67,7 @@ struct FileValidatorTests {
         #expect(try !dated.belongs(to: url("https://host/file?signature=2"), start: start))
     }
 
-    @Test func `a 304 confirms the version that it names, or none`() throws {
+    @Test func `a 304 confirms the version that it names, or any if it names none`() throws {
         let tagged = try known()
         #expect(tagged.fieldLine == "If-None-Match: \"a\"")
         #expect(try tagged.isConfirmed(by: head(304, "ETag: \"a\"")))
@@ -79,7 +79,7 @@ struct FileValidatorTests {
         #expect(dated.fieldLine == "If-Modified-Since: \(date)")
         #expect(try dated.isConfirmed(by: head(304, "ETag: \"b\"")))
         #expect(try dated.isConfirmed(by: head(304, "Last-Modified: \(date)")))
-        // An older version has taken its place.
+        // An older version has replaced this one.
         #expect(try !dated.isConfirmed(by: head(304, "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT")))
     }
 }

@@ -4,11 +4,11 @@ import Testing
 @testable import HTTPSession
 
 struct ReprDigestTests {
-    /// Of nothing, as `openssl dgst` says it.
+    /// The digests of no bytes, as `openssl dgst` prints them.
     private let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     private let encoded = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU="
 
-    @Test func `a digest is read as it is written`() throws {
+    @Test func `Repr-Digest is parsed as it is written`() throws {
         let digest = try #require(ContentDigest(sha256: empty))
         #expect(digest.description == "sha-256:\(empty)")
         #expect(ContentDigest(sha256: empty.uppercased()) == digest)
@@ -18,12 +18,12 @@ struct ReprDigestTests {
         #expect(try JSONDecoder().decode(ContentDigest.self, from: JSONEncoder().encode(digest)) == digest)
     }
 
-    @Test func `of several the strongest counts`() throws {
+    @Test func `the strongest of several digests counts`() throws {
         let long = Data(repeating: 7, count: 64).base64EncodedString()
         #expect(ReprDigest.parse("sha-256=:\(encoded):, sha-512=:\(long):")?.algorithm == .sha512)
     }
 
-    @Test func `parameters and unknown members are left out, and lines are one field`() throws {
+    @Test func `parameters and unknown members of Repr-Digest are ignored, and lines are joined`() throws {
         let digest = try #require(ContentDigest(sha256: empty))
         #expect(ReprDigest.parse("sha-256=:\(encoded):;a=1, new=(1 2), sha-512=:AAAA:") == digest)
         let head = "HTTP/1.1 200 OK\r\nRepr-Digest: md5=:AAAA:\r\nRepr-Digest: sha-256=:\(encoded):\r\n\r\n"
@@ -36,12 +36,12 @@ struct ReprDigestTests {
         "SHA-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:", "unixsum=:AAAA:",
         "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:, md5=AAAA=",
         "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:,",
-    ]) func `what is malformed or of another algorithm says nothing`(_ text: String) {
+    ]) func `a malformed Repr-Digest, or an unknown algorithm, is ignored`(_ text: String) {
         #expect(ReprDigest.parse(text) == nil)
     }
 
     @Test(arguments: ["", "e3b0", "z3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"])
-    func `what is no SHA-256 is none`(_ text: String) {
+    func `text other than 64 hexadecimal digits is not a SHA-256 digest`(_ text: String) {
         #expect(ContentDigest(sha256: text) == nil)
         #expect(throws: DecodingError.self) {
             try JSONDecoder().decode(ContentDigest.self, from: Data(#"{"algorithm":"sha-256","bytes":"AAAA"}"#.utf8))

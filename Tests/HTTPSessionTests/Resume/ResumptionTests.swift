@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// The table of RFC 9110 section 15.3.7 and its neighbors, line by line.
+/// The table of RFC 9110 section 15.3.7, line by line, and related cases.
 struct ResumptionTests {
     private let url = URL(string: "https://host/file?signature=1") ?? URL(fileURLWithPath: "/")
     private let now = Date(timeIntervalSince1970: 1_795_000_000)
@@ -15,7 +15,7 @@ struct ResumptionTests {
 
     private func resumption(_ fields: String...) throws -> Resumption? {
         let text = "HTTP/1.1 200 OK\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
-        return Resumption(whole: try #require(ResponseHead(bytes: Array(text.utf8))), from: url, now: now)
+        return Resumption(completeResponse: try #require(ResponseHead(bytes: Array(text.utf8))), from: url, now: now)
     }
 
     private func tagged() throws -> Resumption { try #require(try resumption("Content-Length: 1000", "ETag: \"a\"")) }
@@ -25,18 +25,18 @@ struct ResumptionTests {
         try #require(try resumption("Content-Length: 1000", modified, "Date: Sun, 06 Nov 1994 08:49:38 GMT"))
     }
 
-    // MARK: What can be continued
+    // MARK: Resumable downloads
 
-    @Test func `a strong tag, or a date that is old enough, makes a body one that can be continued`() throws {
+    @Test func `a strong entity tag, or a date that is old enough, makes a download resumable`() throws {
         #expect(try tagged().validator == .entityTag("\"a\""))
         #expect(try tagged().total == 1_000)
         #expect(try dated().validator == .lastModified("Sun, 06 Nov 1994 08:49:37 GMT"))
-        // The tag stands before the date.
+        // The tag takes precedence over the date.
         #expect(try resumption("ETag: \"a\"", modified, "Date: Sun, 06 Nov 1994 08:49:38 GMT")?.validator == .entityTag("\"a\""))
         #expect(try resumption("Transfer-Encoding: chunked", "ETag: \"a\"")?.total == nil)
     }
 
-    @Test func `anything weaker does not`() throws {
+    @Test func `a weak tag or a recent date makes no download resumable`() throws {
         #expect(try resumption("Content-Length: 1000") == nil)
         #expect(try resumption("ETag: W/\"a\"") == nil)
         #expect(try resumption("ETag: a") == nil)
@@ -46,10 +46,10 @@ struct ResumptionTests {
         #expect(try resumption(modified) == nil)
         #expect(try resumption(modified, "Date: Sun, 06 Nov 1994 08:49:37 GMT") == nil)
         #expect(try resumption("ETag: \"a\"", "Content-Encoding: gzip") == nil)
-        #expect(Resumption(whole: try head(203, "ETag: \"a\""), from: url, now: now) == nil)
+        #expect(Resumption(completeResponse: try head(203, "ETag: \"a\""), from: url, now: now) == nil)
     }
 
-    @Test func `fields with two different values neither make a validator nor join bytes`() throws {
+    @Test func `fields with two different values make no validator and join no bytes`() throws {
         #expect(try resumption("ETag: \"a\"", "ETag: \"b\"") == nil)
         #expect(
             try resumption(modified, "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT", "Date: Sun, 06 Nov 1994 09:49:38 GMT") == nil
@@ -57,17 +57,17 @@ struct ResumptionTests {
         #expect(try resumption("ETag: \"a\"", "etag: \"a\"")?.validator == .entityTag("\"a\""))
         let (tagged, range, tag) = (try tagged(), "Content-Range: bytes 100-999/1000", "ETag: \"a\"")
         let basis = try #require(tagged.basis(at: url))
-        func judge(_ status: Int, _ fields: String...) throws -> Resumption.Judgement {
+        func decide(_ status: Int, _ fields: String...) throws -> Resumption.Decision {
             let text = "HTTP/1.1 \(status) X\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
-            return tagged.judge(try #require(ResponseHead(bytes: Array(text.utf8))), received: 100, by: basis)
+            return tagged.decide(try #require(ResponseHead(bytes: Array(text.utf8))), received: 100, by: basis)
         }
-        #expect(try judge(206, range, tag, range, tag) == .append(total: 1_000))
-        #expect(try judge(206, range, tag, "ETag: \"b\"") == .startOver)
-        #expect(try judge(206, range, tag, "Content-Range: bytes 0-899/1000") == .startOver)
-        #expect(try judge(206, range, tag, modified, "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT") == .startOver)
+        #expect(try decide(206, range, tag, range, tag) == .append(total: 1_000))
+        #expect(try decide(206, range, tag, "ETag: \"b\"") == .restart)
+        #expect(try decide(206, range, tag, "Content-Range: bytes 0-899/1000") == .restart)
+        #expect(try decide(206, range, tag, modified, "Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT") == .restart)
     }
 
-    @Test func `it belongs to one resource, of which the query may be another`() throws {
+    @Test func `a validator belongs to one resource, whose query may differ with an entity tag`() throws {
         let tagged = try tagged()
         for same in ["https://host/file", "https://HOST/file?signature=2", "HTTPS://host/file#x"] {
             #expect(tagged.isSameResource(try #require(URL(string: same))), "\(same)")
@@ -79,7 +79,7 @@ struct ResumptionTests {
         }
     }
 
-    @Test func `a date belongs to its query too`() throws {
+    @Test func `a date belongs to a resource with the same query`() throws {
         let dated = try dated()
         #expect(dated.isSameResource(try #require(URL(string: "https://HOST/file?signature=1"))))
         for other in ["https://host/file", "https://host/file?signature=2", "https://host/file?"] {
@@ -87,7 +87,7 @@ struct ResumptionTests {
         }
     }
 
-    @Test func `the rest is asked for under the validator, and when there is none, whether that is so`() throws {
+    @Test func `the remaining range is requested under the validator, and a complete file is checked`() throws {
         #expect(try tagged().fieldLines(after: 400) == ["Range: bytes=400-", "If-Range: \"a\""])
         #expect(try tagged().fieldLines(after: 1_000) == ["If-None-Match: \"a\""])
         #expect(try dated().fieldLines(after: 1) == ["Range: bytes=1-", "If-Range: Sun, 06 Nov 1994 08:49:37 GMT"])
@@ -96,19 +96,19 @@ struct ResumptionTests {
 
     // MARK: 206
 
-    @Test func `the rest of the same version is put behind what is here`() throws {
+    @Test func `partial content of the same version is appended`() throws {
         let part = try head(206, "ETag: \"a\"", "Content-Range: bytes 400-999/1000")
-        #expect(try tagged().judge(part, received: 400) == .append(total: 1_000))
+        #expect(try tagged().decide(part, received: 400) == .append(total: 1_000))
         let some = try head(206, "ETag: \"a\"", "Content-Range: bytes 400-499/1000")
-        #expect(try tagged().judge(some, received: 400) == .append(total: 1_000))
+        #expect(try tagged().decide(some, received: 400) == .append(total: 1_000))
         let open = try head(206, "ETag: \"a\"", "Content-Range: bytes 400-999/*")
-        #expect(try tagged().judge(open, received: 400) == .append(total: 1_000))
+        #expect(try tagged().decide(open, received: 400) == .append(total: 1_000))
     }
 
-    @Test func `a total that was not known is learnt`() throws {
+    @Test func `a total that was unknown is learned from partial content`() throws {
         let open = try #require(try resumption("ETag: \"a\"", "Transfer-Encoding: chunked"))
         #expect(
-            open.judge(try head(206, "ETag: \"a\"", "Content-Range: bytes 4-9/10"), received: 4) == .append(total: 10))
+            open.decide(try head(206, "ETag: \"a\"", "Content-Range: bytes 4-9/10"), received: 4) == .append(total: 10))
     }
 
     @Test(arguments: [
@@ -124,53 +124,53 @@ struct ResumptionTests {
         ["ETag: \"a\"", "Content-Range: bytes 400-999/1000", "Content-Encoding: gzip"],
         ["ETag: \"a\"", "Content-Range: bytes 400-999/1000", "Content-Length: 700"],
         ["ETag: \"a\"", "Content-Range: bytes 400-1099/*"],
-    ]) func `anything that speaks against it begins anew`(_ fields: [String]) throws {
+    ]) func `partial content that contradicts the known version restarts the download`(_ fields: [String]) throws {
         let text = "HTTP/1.1 206 X\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
-        #expect(try tagged().judge(try #require(ResponseHead(bytes: Array(text.utf8))), received: 400) == .startOver)
+        #expect(try tagged().decide(try #require(ResponseHead(bytes: Array(text.utf8))), received: 400) == .restart)
     }
 
-    @Test func `where no total was ever told, a part does not tell the end`() throws {
+    @Test func `without any total, partial content does not tell the end`() throws {
         let open = try #require(try resumption("ETag: \"a\"", "Transfer-Encoding: chunked"))
-        #expect(open.judge(try head(206, "ETag: \"a\"", "Content-Range: bytes 4-9/*"), received: 4) == .startOver)
+        #expect(open.decide(try head(206, "ETag: \"a\"", "Content-Range: bytes 4-9/*"), received: 4) == .restart)
     }
 
-    @Test func `after a date, the date or the total must be the same`() throws {
+    @Test func `under a date, partial content needs the same date or the same total`() throws {
         let range = "Content-Range: bytes 400-999/1000"
-        #expect(try dated().judge(try head(206, modified, range), received: 400) == .append(total: 1_000))
-        #expect(try dated().judge(try head(206, range), received: 400) == .append(total: 1_000))
-        #expect(try dated().judge(try head(206, "Content-Range: bytes 400-999/*"), received: 400) == .startOver)
+        #expect(try dated().decide(try head(206, modified, range), received: 400) == .append(total: 1_000))
+        #expect(try dated().decide(try head(206, range), received: 400) == .append(total: 1_000))
+        #expect(try dated().decide(try head(206, "Content-Range: bytes 400-999/*"), received: 400) == .restart)
         let later = "Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT"
-        #expect(try dated().judge(try head(206, later, range), received: 400) == .startOver)
+        #expect(try dated().decide(try head(206, later, range), received: 400) == .restart)
     }
 
-    // MARK: Other statuses
+    // MARK: Other status codes
 
-    @Test func `a whole response replaces what is here`() throws {
-        for status in [200, 203, 204] { #expect(try tagged().judge(try head(status), received: 400) == .replace) }
+    @Test func `a complete response replaces the present bytes`() throws {
+        for status in [200, 203, 204] { #expect(try tagged().decide(try head(status), received: 400) == .replace) }
     }
 
-    @Test func `a range beyond the end may mean that all is here`() throws {
-        let whole = try head(416, "ETag: \"a\"", "Content-Range: bytes */400")
+    @Test func `416 may mean that the present bytes are complete`() throws {
+        let completeHead = try head(416, "ETag: \"a\"", "Content-Range: bytes */400")
         let open = try #require(try resumption("ETag: \"a\"", "Transfer-Encoding: chunked"))
-        #expect(open.judge(whole, received: 400) == .complete)
-        #expect(open.judge(whole, received: 401) == .startOver)
-        #expect(open.judge(try head(416, "Content-Range: bytes */400"), received: 400) == .startOver)
-        #expect(open.judge(try head(416, "ETag: \"b\"", "Content-Range: bytes */400"), received: 400) == .startOver)
-        #expect(open.judge(try head(416, "ETag: \"a\""), received: 400) == .startOver)
-        #expect(try tagged().judge(whole, received: 400) == .startOver)
+        #expect(open.decide(completeHead, received: 400) == .complete)
+        #expect(open.decide(completeHead, received: 401) == .restart)
+        #expect(open.decide(try head(416, "Content-Range: bytes */400"), received: 400) == .restart)
+        #expect(open.decide(try head(416, "ETag: \"b\"", "Content-Range: bytes */400"), received: 400) == .restart)
+        #expect(open.decide(try head(416, "ETag: \"a\""), received: 400) == .restart)
+        #expect(try tagged().decide(completeHead, received: 400) == .restart)
     }
 
-    @Test func `not modified is an answer only to the question whether all is here`() throws {
-        #expect(try tagged().judge(try head(304), received: 1_000) == .complete)
-        #expect(try tagged().judge(try head(304), received: 400) == .startOver)
-        #expect(try tagged().judge(try head(412), received: 400) == .startOver)
+    @Test func `304 completes the download only if it asked whether the bytes are complete`() throws {
+        #expect(try tagged().decide(try head(304), received: 1_000) == .complete)
+        #expect(try tagged().decide(try head(304), received: 400) == .restart)
+        #expect(try tagged().decide(try head(412), received: 400) == .restart)
     }
 
     // MARK: Digests
 
     private let digest = "Repr-Digest: sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"
 
-    @Test func `with the digest of the whole, bytes may be continued elsewhere, and without a validator`() throws {
+    @Test func `with a digest, bytes may continue from another URL and without a validator`() throws {
         let digested = try #require(try resumption("Content-Length: 1000", digest))
         let other = try #require(URL(string: "https://mirror/file"))
         #expect(digested.validator == nil)
@@ -181,29 +181,29 @@ struct ResumptionTests {
         #expect(both.basis(at: url) == .validator(.entityTag("\"a\"")))
         #expect(both.basis(at: other) == .digest)
         #expect(both.fieldLines(after: 400, by: .digest) == ["Range: bytes=400-"])
-        // Another validator says nothing then; another length and another digest do.
+        // Another validator does not matter then; another length or digest does.
         let part = try head(206, "ETag: \"b\"", "Content-Range: bytes 400-999/1000")
-        #expect(both.judge(part, received: 400, by: .digest) == .append(total: 1_000))
+        #expect(both.decide(part, received: 400, by: .digest) == .append(total: 1_000))
         let longer = try head(206, "Content-Range: bytes 400-1000/1001")
-        #expect(both.judge(longer, received: 400, by: .digest) == .startOver)
+        #expect(both.decide(longer, received: 400, by: .digest) == .restart)
         let elsewhere = digest.replacingOccurrences(of: "47DE", with: "47DF")
         let otherwise = try head(206, elsewhere, "ETag: \"a\"", "Content-Range: bytes 400-999/1000")
-        #expect(both.judge(otherwise, received: 400) == .startOver)
-        #expect(both.judge(otherwise, received: 400, by: .digest) == .startOver)
-        #expect(both.judge(try head(416, "Content-Range: bytes */1000"), received: 1_000, by: .digest) == .complete)
+        #expect(both.decide(otherwise, received: 400) == .restart)
+        #expect(both.decide(otherwise, received: 400, by: .digest) == .restart)
+        #expect(both.decide(try head(416, "Content-Range: bytes */1000"), received: 1_000, by: .digest) == .complete)
     }
 
-    @Test func `errors say nothing of the bytes that are here`() throws {
+    @Test func `an error response keeps the present bytes`() throws {
         for status in [401, 403, 404, 408, 410, 429, 500, 503] {
-            #expect(try tagged().judge(try head(status), received: 400) == .keep)
+            #expect(try tagged().decide(try head(status), received: 400) == .keep)
         }
     }
 }
 
 extension Resumption {
-    /// At its own address.
-    fileprivate func judge(_ head: ResponseHead, received: Int64) -> Judgement {
-        judge(head, received: received, by: basis(at: url) ?? .digest)
+    /// Decides about a response from the resumption's own URL.
+    fileprivate func decide(_ head: ResponseHead, received: Int64) -> Decision {
+        decide(head, received: received, by: basis(at: url) ?? .digest)
     }
 
     fileprivate func fieldLines(after received: Int64) -> [String] {

@@ -11,24 +11,24 @@ struct SidecarTests {
         return Sidecar(resumption: resumption, start: try #require(URL(string: "https://host/start")), boot: "this", synced: 400)
     }
 
-    @Test func `what is written is read`() throws {
+    @Test func `a stored sidecar is read again`() throws {
         for validator in [nil, .entityTag("\"W/\\\u{1F600}\""), StrongValidator.lastModified("Sun, 06 Nov 1994 08:49:37 GMT")] {
             let sidecar = try sidecar(validator, total: nil)
             #expect(try Sidecar(decoding: try sidecar.encoded()) == sidecar)
         }
     }
 
-    @Test func `in the run in which it was written the length counts, in another what was synced`() throws {
+    @Test func `in the same boot the file's length counts, after a reboot the synced bytes`() throws {
         let sidecar = try sidecar()
         #expect(sidecar.validBytes(of: 700, boot: "this") == 700)
         #expect(sidecar.validBytes(of: 700, boot: "another") == 400)
         #expect(sidecar.validBytes(of: 300, boot: "another") == 300)
         #expect(sidecar.validBytes(of: 1_000, boot: "this") == 1_000)
-        // Somebody else has written to it.
+        // Another program has written to the file.
         #expect(sidecar.validBytes(of: 1_001, boot: "this") == 0)
     }
 
-    @Test func `where the kernel does not tell its run, what was synced counts`() throws {
+    @Test func `without a boot identifier the synced bytes count`() throws {
         var sidecar = try sidecar()
         sidecar.boot = ""
         #expect(sidecar.validBytes(of: 700, boot: "") == 400)
@@ -39,11 +39,11 @@ struct SidecarTests {
         #"{"version":1,"url":"https://host/","start":"https://host/","boot":"x","synced":-1,"entity_tag":"\"a\""}"#,
         #"{"version":1,"url":"https://host/","start":"https://host/","boot":"x","synced":0}"#,
         #"{"version":1,"url":"https://host/","start":"https://host/","boot":"x","synced":0,"total":-1,"entity_tag":"\"a\""}"#,
-    ]) func `what is none is damaged`(_ text: String) {
+    ]) func `data that is not a sidecar is damaged`(_ text: String) {
         #expect(throws: Sidecar.ReadingError.damaged) { try Sidecar(decoding: Data(text.utf8)) }
     }
 
-    @Test func `a newer one is not read`() {
+    @Test func `a sidecar of a newer version is not read`() {
         #expect(throws: Sidecar.ReadingError.newer(2)) { try Sidecar(decoding: Data(#"{"version":2}"#.utf8)) }
     }
 }

@@ -18,17 +18,17 @@ final class ReachabilityGateTests {
         try #require(URL(string: "https://203.0.113.\(number)/").flatMap { Origin($0) })
     }
 
-    /// As the session's watches do: a server in trouble is watched, if there is room.
+    /// Fails a task as the session does: an unreachable server is watched, if there is room.
     private func failed(_ id: UInt64, at number: Int = 0, hasNoRoute: Bool = false) throws -> Cause? {
         let origin = try origin(number)
         if !gate.isWatched(origin), gate.hasRoom(for: origin) { _ = gate.watch(origin) }
         return gate.failed(id, at: origin, hasNoRoute: hasNoRoute, path: path)
     }
 
-    /// The word of a watch; the first that the gate makes is 1.
+    /// Reports a change of a watched server. The gate's first watch has number 1.
     private func changed(
         _ state: ServerState, for other: Cause? = nil, watch: UInt64 = 1
-    ) throws -> [ReachabilityGate.Order] {
+    ) throws -> [ReachabilityGate.Decision] {
         let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
         let update = ServerUpdate(
             endpoint: try Endpoint("203.0.113.0:443"), state: state, cause: state == .unreachable ? other ?? cause : nil,
@@ -37,18 +37,18 @@ final class ReachabilityGateTests {
         return gate.changed(try origin(), watch: watch, update, path: path) { $0 - 1 }
     }
 
-    /// Released with what waits for the canary's answer: as late as can be.
-    private func following(_ ids: UInt64...) -> [ReachabilityGate.Order] {
-        ids.map { .release($0, delay: ReachabilityGate.canaryPatience + Int64(ids.count) * 1_000_000 - 1) }
+    /// The decision for a task that follows the canary, with the longest delay.
+    private func following(_ ids: UInt64...) -> [ReachabilityGate.Decision] {
+        ids.map { .release($0, delay: ReachabilityGate.canaryTimeout + Int64(ids.count) * 1_000_000 - 1) }
     }
 
-    @Test func `tasks are held together, and let go in the order in which they came`() throws {
+    @Test func `tasks wait together and are released in order of arrival`() throws {
         for id in [7, 3, 9] as [UInt64] { #expect(try failed(id) == nil) }
         #expect(try failed(3) == nil)
-        #expect(try changed(.unreachable) == [.hold(7, cause), .hold(3, cause), .hold(9, cause)])
+        #expect(try changed(.unreachable) == [.wait(7, cause), .wait(3, cause), .wait(9, cause)])
         #expect(try failed(4) == cause)
         gate.forget(3, at: try origin())
-        // The first at once, the others a second later, within a millisecond for each, or behind its answer.
+        // The first task is released at once. The others follow its response, or a second later within a millisecond for each.
         #expect(try changed(.up) == [.release(7, delay: 0)] + following(9, 4))
         #expect(try changed(.up) == [])
         #expect(gate.answered(9, at: try origin()) { $0 - 1 } == [])
@@ -58,39 +58,39 @@ final class ReachabilityGateTests {
         #expect(gate.answered(7, at: try origin()) { $0 - 1 } == [])
     }
 
-    @Test func `nobody follows a first one that has ended without an answer`() throws {
+    @Test func `no task follows a canary that ended without a response`() throws {
         for id in [1, 2] as [UInt64] { _ = try failed(id) }
         #expect(try changed(.down) == [.release(1, delay: 0)] + following(2))
         gate.forget(1, at: try origin())
         #expect(gate.answered(1, at: try origin()) { $0 - 1 } == [])
     }
 
-    @Test func `what begins while others wait waits with them, until what is missing is something else`() throws {
+    @Test func `a task that starts while others wait joins them until the cause changes`() throws {
         #expect(gate.join(1, at: try origin()) == nil)
         #expect(try failed(1) == nil)
         #expect(gate.join(2, at: try origin()) == nil)
         _ = try changed(.unreachable)
         #expect(gate.join(2, at: try origin()) == cause)
-        // Without a network its name is not known either: that is asked again when there is one.
+        // Without a network the name cannot be resolved either; it is resolved again when a network is present.
         let unknown = Cause(.dns, .nameNotFound, detail: "no such name")
         #expect(try changed(.unreachable, for: unknown) == [])
         #expect(gate.join(3, at: try origin()) == nil)
         #expect(try failed(3, hasNoRoute: true)?.layer == .link)
         #expect(
-            gate.pathIsBack { $0 - 1 } == [.release(1, delay: 0)] + following(2, 3))
-        // Of what stands in the way itself nobody waits for the end.
+            gate.pathRestored { $0 - 1 } == [.release(1, delay: 0)] + following(2, 3))
+        // No task waits for the end of a refusal.
         let refused = Cause(.route, .routeProhibited, detail: "prohibit default")
         #expect(try changed(.unreachable, for: refused).first == .release(1, delay: 2_999_999))
         #expect(try failed(3, hasNoRoute: true) == nil)
         #expect(gate.join(4, at: try origin()) == nil)
-        // A connection that is there needs no name server.
+        // An existing connection needs no name server.
         let silent = Cause(.dns, .resolverSilent, detail: "no answer")
         _ = try changed(.unreachable, for: silent)
         #expect(try failed(3) == silent)
         #expect(gate.join(4, at: try origin()) == nil)
     }
 
-    @Test func `the word of a watch that was given up is not taken for that of the next`() throws {
+    @Test func `a report of a dropped watch does not count for the next one`() throws {
         _ = try failed(1)
         gate.forget(1, at: try origin())
         _ = try failed(2)
@@ -99,15 +99,15 @@ final class ReachabilityGateTests {
         #expect(try changed(.up, watch: 2) == [.release(2, delay: 0)] + following(3))
     }
 
-    @Test func `beyond the greatest number of servers, tasks have their retries alone`() throws {
+    @Test func `tasks of servers beyond the limit have only their retries`() throws {
         for number in 0..<ReachabilityGate.maximumWatches { #expect(try failed(UInt64(number), at: number) == nil) }
-        // Not even what the path says holds one: nobody would let it go.
+        // Not even the path's cause makes such a task wait: nothing would release it.
         #expect(try failed(100, at: 100, hasNoRoute: true) == nil)
         gate.forget(5, at: try origin(5))
         #expect(try failed(100, at: 100, hasNoRoute: true) != nil)
     }
 
-    @Test func `ten thousand tasks come and go in no time`() throws {
+    @Test func `ten thousand tasks arrive and leave quickly`() throws {
         func processorTime() -> Int64 {
             var time = timespec()
             clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -116,7 +116,7 @@ final class ReachabilityGateTests {
         let start = processorTime()
         for id in 0..<10_000 as Range<UInt64> { _ = try failed(id) }
         for id in 0..<10_000 as Range<UInt64> { gate.forget(id, at: try origin()) }
-        // 0.2 s of the processor in a debug build; where each looked at all the others it was 11 s.
+        // This takes 0.2 s of processor time in a debug build; it took 11 s when each task searched all others.
         let spent = processorTime() - start
         #expect(spent < 3_000_000_000, "\(spent) ns")
     }

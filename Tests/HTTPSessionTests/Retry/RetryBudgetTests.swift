@@ -6,14 +6,14 @@ import Testing
 struct RetryBudgetTests {
     private let second: Int64 = 1_000_000_000
 
-    /// How many of so many retries may begin.
+    /// The number of retries, of so many, that may begin.
     private func take(_ count: Int, from budget: inout RetryBudget, now: Int64) -> Int {
         var taken = 0
         for _ in 0..<count where budget.take(now: now) { taken += 1 }
         return taken
     }
 
-    @Test func `ten retries at once, then one a second`() {
+    @Test func `the budget allows ten retries at once, then one a second`() {
         var budget = RetryBudget(now: 0)
         #expect(take(12, from: &budget, now: 0) == 10)
         #expect(budget.wait(now: 0) == second)
@@ -23,7 +23,7 @@ struct RetryBudgetTests {
         #expect(take(20, from: &budget, now: 1_000 * second) == 10)
     }
 
-    @Test func `a fifth of the requests on top`() {
+    @Test func `the budget grows by a fifth of the requests`() {
         var budget = RetryBudget(now: 0)
         _ = take(100, from: &budget, now: 0)
         for _ in 0..<50 { budget.requested() }
@@ -32,14 +32,14 @@ struct RetryBudgetTests {
         #expect(take(200, from: &budget, now: 0) == 100)
     }
 
-    @Test func `a retry that succeeds costs nothing`() {
+    @Test func `a successful retry is refunded`() {
         var budget = RetryBudget(now: 0)
         _ = take(100, from: &budget, now: 0)
         budget.succeeded()
         #expect(take(2, from: &budget, now: 0) == 1)
     }
 
-    @Test func `a clock that stands still or jumps back pays nothing`() {
+    @Test func `a clock that stands still or jumps back adds nothing to the budget`() {
         var budget = RetryBudget(now: 100 * second)
         _ = take(100, from: &budget, now: 100 * second)
         #expect(take(1, from: &budget, now: 0) == 0)
@@ -50,7 +50,7 @@ struct RetryBudgetTests {
 struct RetryAfterTests {
     private let now = Date(timeIntervalSince1970: 784_111_777)
 
-    @Test func `seconds and dates are read, and nothing else`() {
+    @Test func `Retry-After accepts seconds and dates only`() {
         #expect(RetryAfter.parse("120", now: now) == 120_000_000_000)
         #expect(RetryAfter.parse("0", now: now) == 0)
         #expect(RetryAfter.parse("Sun, 06 Nov 1994 08:50:37 GMT", now: now) == 60_000_000_000)

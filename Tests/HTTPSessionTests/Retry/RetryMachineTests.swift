@@ -2,7 +2,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// Draws are at their highest, so a delay is the limit of its turn.
+/// Draws have their highest value, so that a delay equals its limit.
 struct RetryMachineTests {
     private func policy(_ retries: Int? = 4, delay: Int64 = 100, cap: Int64 = 1_000) -> RetryPolicy {
         RetryPolicy(maximumRetries: retries, baseDelay: .nanoseconds(delay), maximumDelay: .nanoseconds(cap))
@@ -17,20 +17,20 @@ struct RetryMachineTests {
         return machine.decide(failure, remaining: remaining, draw: .max)
     }
 
-    @Test func `waits double up to their cap, and end with the policy's number`() {
+    @Test func `delays double up to their limit, and retries end at the policy's number`() {
         var machine = RetryMachine(policy(5, cap: 500))
         let decisions = (1...6).map { _ in decide(&machine) }
         #expect(decisions == [100, 200, 400, 500, 500].map { .retry(delay: $0) } + [.giveUp])
     }
 
-    @Test func `a wait is drawn between nothing and its limit`() {
+    @Test func `a delay is drawn between zero and its limit`() {
         var machine = RetryMachine(policy())
         let failure = RetryMachine.Failure(code: .timedOut, isIdempotent: true)
         #expect(machine.decide(failure, remaining: .max, draw: 0) == .retry(delay: 0))
         #expect(machine.decide(failure, remaining: .max, draw: .max / 2) == .retry(delay: 100))
     }
 
-    @Test func `progress begins the count and the waits anew`() {
+    @Test func `progress restarts the count and the delays`() {
         var machine = RetryMachine(policy(2))
         _ = decide(&machine)
         _ = decide(&machine)
@@ -39,7 +39,7 @@ struct RetryMachineTests {
         #expect(decide(&machine) == .giveUp)
     }
 
-    @Test func `progress that another hand has noted counts as well`() {
+    @Test func `progress reported by the caller restarts the count too`() {
         var machine = RetryMachine(policy(1))
         #expect(decide(&machine) == .retry(delay: 100))
         machine.progressed()
@@ -47,31 +47,31 @@ struct RetryMachineTests {
         #expect(decide(&machine) == .giveUp)
     }
 
-    @Test func `a handshake that ended with a word is not tried again, one that broke off is`() {
+    @Test func `a refused handshake is not retried, an interrupted one is`() {
         var machine = RetryMachine(policy())
-        #expect(decide(&machine, .secureConnectionFailed) { $0.isRefusal = true } == .giveUp)
+        #expect(decide(&machine, .secureConnectionFailed) { $0.isHandshakeRefusal = true } == .giveUp)
         #expect(decide(&machine, .secureConnectionFailed) == .retry(delay: 100))
     }
 
-    @Test func `without a number only the time ends it`() {
+    @Test func `without a maximum number only the resource timeout ends the retries`() {
         var machine = RetryMachine(policy(nil))
         for _ in 0..<100 { #expect(decide(&machine) != .giveUp) }
         #expect(decide(&machine, remaining: 1_000) == .giveUp)
         #expect(decide(&machine, remaining: 1_001) == .retry(delay: 1_000))
     }
 
-    @Test func `a request that may have been executed is repeated only where that does no harm`() {
+    @Test func `a request that may have been executed is repeated only if it is idempotent`() {
         var machine = RetryMachine(policy())
         #expect(decide(&machine) { $0.isIdempotent = false } == .giveUp)
         #expect(decide(&machine, .cannotConnectToHost) { ($0.isIdempotent, $0.hasSent) = (false, false) } == .retry(delay: 100))
     }
 
-    @Test func `what was handed on cannot be taken back`() {
+    @Test func `a request whose response has been delivered is not repeated`() {
         var machine = RetryMachine(policy())
-        #expect(decide(&machine) { $0.isBeyondRecall = true } == .giveUp)
+        #expect(decide(&machine) { $0.isAlreadyDelivered = true } == .giveUp)
     }
 
-    @Test func `a dead connection is left at once and for nothing, once until something has come`() {
+    @Test func `a dead reused connection is replaced at once, and once until bytes arrive`() {
         var machine = RetryMachine(.never)
         #expect(decide(&machine) { $0.isDeadConnection = true } == .retryDeadConnection)
         #expect(decide(&machine) { $0.isDeadConnection = true } == .giveUp)
@@ -80,7 +80,7 @@ struct RetryMachineTests {
         #expect(decide(&post) { ($0.isDeadConnection, $0.isIdempotent) = (true, false) } == .giveUp)
     }
 
-    @Test func `the server's wish comes before our waits, and on top of it a little of ours`() {
+    @Test func `Retry-After replaces the policy's delay, with a random addition`() {
         var machine = RetryMachine(policy())
         let busy = { (failure: inout RetryMachine.Failure) in (failure.statusCode, failure.retryAfter) = (503, 5_000) }
         #expect(decide(&machine, .unacceptableStatus, busy) == .retry(delay: 5_100))
@@ -93,7 +93,7 @@ struct RetryMachineTests {
         #expect(decide(&machine, .unacceptableStatus, never) == .giveUp)
     }
 
-    @Test func `statuses are those of the policy`() {
+    @Test func `only the policy's status codes are retried`() {
         for status in [408, 429, 500, 502, 503, 504] {
             var machine = RetryMachine(policy())
             #expect(decide(&machine, .unacceptableStatus) { $0.statusCode = status } == .retry(delay: 100))
@@ -104,7 +104,7 @@ struct RetryMachineTests {
         }
     }
 
-    @Test func `errors are those that another moment may not have`() {
+    @Test func `only transient errors are retried`() {
         let passing: Set<HTTPSessionError.Code> = [
             .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed,
             .secureConnectionFailed,

@@ -70,7 +70,7 @@ import Testing
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
         await log.await("completed")
         #expect(log.names.contains("continued 600000 of 1000000"))
-        #expect(resumptions.reported == [600_000, 1_000_000])
+        #expect(resumptions.offsets == [600_000, 1_000_000])
     }
 
     /// Expects a response as if all bytes came from one complete response.

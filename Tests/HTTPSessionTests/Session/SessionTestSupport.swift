@@ -197,7 +197,7 @@ extension SecurityPolicy {
 final class Resumptions: Sendable {
     private let numbers = Locked<[Int64?]>([])
 
-    var reported: [Int64?] { numbers.withLock { $0 } }
+    var offsets: [Int64?] { numbers.withLock { $0 } }
     var handlers: TransferHandlers {
         TransferHandlers(didResume: { [numbers] offset, total in numbers.withLock { $0 += [offset, total] } })
     }

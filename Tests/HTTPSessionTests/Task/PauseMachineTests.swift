@@ -13,65 +13,65 @@ import Testing
 
     @Test func `a suspension before the body lets the head through`() {
         var machine = PauseMachine()
-        machine.hold(true)
-        #expect(machine.settle() == .sending)
+        machine.setSuspended(true)
+        #expect(machine.applyChange() == .sending)
         #expect(machine.receivedBytes() == .refused)
-        #expect(machine.applied == .both && machine.isSettled && machine.keepsBytes)
-        machine.hold(false)
-        #expect(machine.settle() == [])
+        #expect(machine.applied == .both && machine.isApplied && machine.hasRefusedBytes)
+        machine.setSuspended(false)
+        #expect(machine.applyChange() == [])
         #expect(machine.receivedBytes() == .accepted(nil))
     }
 
-    @Test func `a suspension pauses both directions and a resumption ends it`() {
+    @Test func `a suspension pauses both directions until the resumption`() {
         var machine = receiving()
-        #expect(machine.settle() == nil)
-        machine.hold(true)
-        #expect(machine.settle() == .both)
-        #expect(machine.settle() == nil)
-        machine.hold(false)
-        #expect(machine.settle() == [])
-        #expect(machine.settle() == nil)
+        #expect(machine.applyChange() == nil)
+        machine.setSuspended(true)
+        #expect(machine.applyChange() == .both)
+        #expect(machine.applyChange() == nil)
+        machine.setSuspended(false)
+        #expect(machine.applyChange() == [])
+        #expect(machine.applyChange() == nil)
     }
 
-    @Test func `a suspension and a resumption between two turns change nothing`() {
+    @Test func `a suspension and a resumption in one turn change nothing`() {
         var machine = PauseMachine()
-        machine.hold(true)
-        machine.hold(false)
-        #expect(machine.isSettled && machine.settle() == nil)
+        machine.setSuspended(true)
+        machine.setSuspended(false)
+        #expect(machine.isApplied && machine.applyChange() == nil)
     }
 
     @Test func `a full receiver stays paused through a suspension`() {
         var machine = receiving()
-        machine.receiverIsFull()
-        #expect(machine.isSettled && machine.keepsBytes)
-        machine.hold(true)
-        #expect(machine.settle() == .both)
-        machine.hold(false)
-        #expect(machine.settle() == .receiving)
+        machine.receiverBecameFull()
+        #expect(machine.isApplied && machine.hasRefusedBytes)
+        machine.setSuspended(true)
+        #expect(machine.applyChange() == .both)
+        machine.setSuspended(false)
+        #expect(machine.applyChange() == .receiving)
         machine.receiverReady()
-        #expect(machine.settle() == [])
-        #expect(!machine.keepsBytes && machine.hasWaited)
+        #expect(machine.applyChange() == [])
+        #expect(!machine.hasRefusedBytes && machine.hasDelayedBytes)
     }
 
-    @Test func `a receiver that becomes ready while suspended is paused until the resumption`() {
+    @Test func `a receiver that becomes ready during a suspension is paused until the resumption`() {
         var machine = receiving()
-        machine.receiverIsFull()
-        machine.hold(true)
+        machine.receiverBecameFull()
+        machine.setSuspended(true)
         machine.receiverReady()
-        #expect(machine.settle() == .both)
-        #expect(machine.keepsBytes)
-        machine.hold(false)
-        #expect(machine.settle() == [])
+        #expect(machine.applyChange() == .both)
+        #expect(machine.hasRefusedBytes)
+        machine.setSuspended(false)
+        #expect(machine.applyChange() == [])
     }
 
-    @Test func `bytes that come while suspended are kept until the resumption`() {
+    @Test func `bytes received during a suspension are kept until the resumption`() {
         var machine = PauseMachine()
-        machine.hold(true)
-        // Before the turn's place to settle.
+        machine.setSuspended(true)
+        // The turn has not applied the change yet.
         #expect(machine.receivedBytes() == .refused)
-        machine.hold(false)
-        #expect(!machine.isSettled, "libcurl has set its bit")
-        #expect(machine.settle() == [])
+        machine.setSuspended(false)
+        #expect(!machine.isApplied, "libcurl has set its bit")
+        #expect(machine.applyChange() == [])
     }
 
     private static let challenge = ResponseHead(bytes: Array("HTTP/1.1 401 Unauthorized\r\nContent-Length: 5\r\n\r\n".utf8))
@@ -79,55 +79,55 @@ import Testing
     @Test func `a suspension between the pending head and its body delays both`() throws {
         var machine = PauseMachine()
         machine.receivedChallenge(try #require(Self.challenge))
-        machine.hold(true)
+        machine.setSuspended(true)
         #expect(machine.receivedBytes() == .refused)
-        #expect(machine.settle() == .both)
-        machine.hold(false)
+        #expect(machine.applyChange() == .both)
+        machine.setSuspended(false)
         #expect(machine.pendingHead == Self.challenge)
-        #expect(machine.settle() == [])
+        #expect(machine.applyChange() == [])
         #expect(machine.receivedBytes() == .accepted(Self.challenge))
         #expect(machine.receivedBytes() == .accepted(nil))
         #expect(machine.takePendingHead() == nil)
     }
 
-    @Test func `a full receiver has got the pending head`() throws {
+    @Test func `a full receiver has received the pending head`() throws {
         var machine = PauseMachine()
         machine.receivedChallenge(try #require(Self.challenge))
         #expect(machine.receivedBytes() == .accepted(Self.challenge))
-        machine.receiverIsFull()
+        machine.receiverBecameFull()
         machine.receiverReady()
-        #expect(machine.settle() == [])
+        #expect(machine.applyChange() == [])
         #expect(machine.receivedBytes() == .accepted(nil))
     }
 
     @Test func `an empty source is paused until it is ready`() {
         var machine = PauseMachine()
-        machine.providedNothing(isEmpty: true)
-        #expect(machine.isSettled && !machine.hasWaited)
+        machine.readPaused(isEmpty: true)
+        #expect(machine.isApplied && !machine.hasDelayedBytes)
         machine.sourceReady()
-        #expect(machine.settle() == [])
+        #expect(machine.applyChange() == [])
     }
 
-    @Test func `a suspended source is asked again after the resumption`() {
+    @Test func `a suspended source is read again after the resumption`() {
         var machine = receiving()
-        machine.hold(true)
-        machine.providedNothing(isEmpty: false)
-        #expect(machine.settle() == .both)
-        machine.hold(false)
-        #expect(machine.settle() == [])
+        machine.setSuspended(true)
+        machine.readPaused(isEmpty: false)
+        #expect(machine.applyChange() == .both)
+        machine.setSuspended(false)
+        #expect(machine.applyChange() == [])
     }
 
-    @Test func `a transfer without a connection has no bits`() {
+    @Test func `a transfer without a connection has no pause bits`() {
         var machine = receiving()
-        machine.hold(true)
-        #expect(machine.settle() == .both)
-        machine.hasNoConnection()
-        machine.hold(false)
-        #expect(machine.isSettled)
+        machine.setSuspended(true)
+        #expect(machine.applyChange() == .both)
+        machine.connectionRemoved()
+        machine.setSuspended(false)
+        #expect(machine.isApplied)
     }
 
-    /// A model of libcurl's bits, of a receiver and of a source, driven at random: whatever came before, once the task runs and both buffers are
-    /// ready every byte arrives.
+    /// A model of libcurl's bits, of a receiver and of a source, driven at random. Whatever came before, every byte arrives once
+    /// the task runs and both buffers are ready.
     @Test(arguments: 0..<200) func `no order of suspensions, full receivers and empty sources strands a transfer`(seed: UInt64)
         throws
     {
@@ -147,7 +147,7 @@ import Testing
             }
             if head != nil { heads.delivered += 1 }
             if isFull {
-                machine.receiverIsFull()
+                machine.receiverBecameFull()
                 curl.insert(.receiving)
                 kept += count
             } else {
@@ -155,7 +155,7 @@ import Testing
             }
         }
         func settle() {
-            guard let bits = machine.settle() else { return }
+            guard let bits = machine.applyChange() else { return }
             curl = bits
             if !bits.contains(.receiving), kept > 0 {
                 let count = kept
@@ -174,8 +174,8 @@ import Testing
                 receive(count)
             }
             if !curl.contains(.sending), unsent > 0 {
-                if machine.isHeld || isEmpty {
-                    machine.providedNothing(isEmpty: !machine.isHeld)
+                if machine.isSuspended || isEmpty {
+                    machine.readPaused(isEmpty: !machine.isSuspended)
                     curl.insert(.sending)
                 } else {
                     sent += unsent
@@ -185,8 +185,8 @@ import Testing
         }
         for _ in 0..<200 {
             switch Int.random(in: 0..<9, using: &random) {
-            case 0: machine.hold(true)
-            case 1: machine.hold(false)
+            case 0: machine.setSuspended(true)
+            case 1: machine.setSuspended(false)
             case 2: isFull = true
             case 3:
                 isFull = false
@@ -207,11 +207,11 @@ import Testing
         (isFull, isEmpty) = (false, false)
         machine.receiverReady()
         machine.sourceReady()
-        machine.hold(false)
+        machine.setSuspended(false)
         settle()
         drive()
         if machine.takePendingHead() != nil { heads.delivered += 1 }
-        #expect(machine.isSettled && curl == [], "seed \(seed)")
+        #expect(machine.isApplied && curl == [], "seed \(seed)")
         #expect(heads.received == heads.delivered, "seed \(seed)")
         #expect((delivered, sent) == (total, total), "seed \(seed)")
     }

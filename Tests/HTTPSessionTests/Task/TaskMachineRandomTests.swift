@@ -2,11 +2,11 @@ import HTTPSession
 import Pacing
 import Testing
 
-/// What the outside of a machine holds: a place in a queue, a transfer under way. Illegal actions are the machine's faults.
+/// The surroundings of a machine: a slot in the queue, a current transfer. An illegal action is a fault of the machine.
 private struct Surroundings {
     var isWaiting = false
-    var isUnderWay = false
-    var isHeld = false
+    var hasTransfer = false
+    var isSuspended = false
     var begun = 0
     var finished = 0
     var faults: [String] = []
@@ -15,34 +15,34 @@ private struct Surroundings {
         if finished > 0 { faults.append("\(action) after the end") }
         switch action {
         case .enqueue:
-            if isWaiting || isUnderWay { faults.append("enqueued twice") }
+            if isWaiting || hasTransfer { faults.append("enqueued twice") }
             isWaiting = true
         case .dequeue:
             if !isWaiting { faults.append("dequeued without waiting") }
             isWaiting = false
         case .begin(let attempt):
-            if isUnderWay { faults.append("begun twice") }
+            if hasTransfer { faults.append("began twice") }
             begun += 1
             if attempt != begun { faults.append("attempt \(attempt) is the \(begun)th") }
-            if !isWaiting { faults.append("begun without waiting") }
-            (isWaiting, isUnderWay, isHeld) = (false, true, false)
-        case .hold:
-            if !isUnderWay || isHeld { faults.append("held what does not move") }
-            isHeld = true
-        case .letGo:
-            if !isUnderWay || !isHeld { faults.append("let go what is not held") }
-            isHeld = false
-        case .abort:
-            if !isUnderWay { faults.append("aborted nothing") }
-        case .failTimedOut:
-            if !isUnderWay || isHeld { faults.append("timed out without moving") }
-        case .leave:
-            if !isUnderWay { faults.append("left without a place") }
-            isUnderWay = false
+            if !isWaiting { faults.append("began without waiting") }
+            (isWaiting, hasTransfer, isSuspended) = (false, true, false)
+        case .suspendTransfer:
+            if !hasTransfer || isSuspended { faults.append("suspended without a moving transfer") }
+            isSuspended = true
+        case .resumeTransfer:
+            if !hasTransfer || !isSuspended { faults.append("resumed without a suspended transfer") }
+            isSuspended = false
+        case .abortAttempt:
+            if !hasTransfer { faults.append("aborted nothing") }
+        case .failAttemptByTimeout:
+            if !hasTransfer || isSuspended { faults.append("timed out without a moving transfer") }
+        case .releaseQueueSlot:
+            if !hasTransfer { faults.append("released a slot that it does not have") }
+            hasTransfer = false
         case .finish:
-            if isWaiting || isUnderWay { faults.append("finished with a place") }
+            if isWaiting || hasTransfer { faults.append("finished with a slot") }
             finished += 1
-        case .announceResumed, .announceSuspended: break
+        case .reportResumed, .reportSuspended: break
         }
     }
 }
@@ -56,30 +56,30 @@ private struct Surroundings {
         case 10: return .activity
         case 11: return .handlerAsked
         case 12: return .handlerAnswered
-        case 13: return surroundings.isUnderWay && Bool.random(using: &generator) ? .ended : nil
-        case 14...16: return surroundings.isUnderWay ? .endedForNow(delay: .random(in: 0...40, using: &generator)) : nil
+        case 13: return surroundings.hasTransfer && Bool.random(using: &generator) ? .ended : nil
+        case 14...16: return surroundings.hasTransfer ? .attemptEnded(delay: .random(in: 0...40, using: &generator)) : nil
         case 17: return .receiverFull
         case 18: return .receiverReady
         case 19: return Int.random(in: 0..<10, using: &generator) == 0 ? .cancel : nil
         case 20: return .postponed(delay: .random(in: 0...40, using: &generator))
-        default: return .time
+        default: return .deadlineReached
         }
     }
 
-    /// Handles an event as a task does: an attempt that timed out is followed by another, or by the end.
+    /// Handles an event as a task does: after a timeout, another attempt or the end follows.
     private static func run(
         _ machine: inout TaskMachine, _ event: TaskMachine.Event, now: Int64, _ surroundings: inout Surroundings,
         _ generator: inout SplitMix64
     ) {
         for action in machine.handle(event, now: now) {
             surroundings.perform(action)
-            guard action == .failTimedOut else { continue }
-            let next = Bool.random(using: &generator) ? TaskMachine.Event.ended : .endedForNow(delay: 30)
+            guard action == .failAttemptByTimeout else { continue }
+            let next = Bool.random(using: &generator) ? TaskMachine.Event.ended : .attemptEnded(delay: 30)
             run(&machine, next, now: now, &surroundings, &generator)
         }
     }
 
-    @Test func `at random, a task ends once, leaves once for each beginning, and does nothing behind its end`() {
+    @Test func `at random, a task finishes once, releases one slot for each attempt, and does nothing after its end`() {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SplitMix64(seed: seed)
         for _ in 0..<5_000 {
@@ -93,11 +93,11 @@ private struct Surroundings {
                 events.append("\(now) \(event)")
                 TaskMachineRandomTests.run(&machine, event, now: now, &surroundings, &generator)
             }
-            // A deadline that is due does something, or moves: else a loop would turn for ever.
+            // A due deadline acts or moves; otherwise a loop would turn forever.
             for _ in 0..<20 {
                 guard let deadline = machine.deadline else { break }
                 now = max(now, deadline)
-                TaskMachineRandomTests.run(&machine, .time, now: now, &surroundings, &generator)
+                TaskMachineRandomTests.run(&machine, .deadlineReached, now: now, &surroundings, &generator)
                 if let next = machine.deadline, next <= now { surroundings.faults.append("still due at \(next)") }
             }
             TaskMachineRandomTests.run(&machine, .cancel, now: now, &surroundings, &generator)

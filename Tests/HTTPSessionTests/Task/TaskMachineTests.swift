@@ -1,7 +1,7 @@
 import HTTPSession
 import Testing
 
-/// A machine and the actions that it gave, one line for each event.
+/// A machine and the actions that it returned, one line for each event.
 private final class Transcript {
     var machine = TaskMachine(limits: .init(requestTimeout: 60, resourceTimeout: 1_000, handlerTimeout: 30))
 
@@ -9,7 +9,7 @@ private final class Transcript {
         machine.handle(event, now: now)
     }
 
-    /// A machine that has come so far.
+    /// A machine whose task is running.
     static func running(at now: Int64 = 0) -> Transcript {
         let transcript = Transcript()
         _ = transcript(.resume, at: now)
@@ -19,122 +19,122 @@ private final class Transcript {
 }
 
 @Suite struct TaskMachineTests {
-    @Test func `a task that runs to its end`() {
+    @Test func `a task starts, runs and finishes`() {
         let task = Transcript()
-        #expect(task(.resume) == [.announceResumed, .enqueue])
+        #expect(task(.resume) == [.reportResumed, .enqueue])
         #expect(task(.admitted) == [.begin(attempt: 1)])
         #expect(task(.activity, at: 5) == [])
-        #expect(task(.ended, at: 6) == [.leave, .finish(.ended)])
+        #expect(task(.ended, at: 6) == [.releaseQueueSlot, .finish(.ended)])
         #expect(task.machine.state == .finished)
         #expect(task.machine.deadline == nil)
     }
 
-    @Test func `what cannot be in a state changes nothing`() {
+    @Test func `an event that is impossible in a state changes nothing`() {
         let task = Transcript()
         for event: TaskMachine.Event in [
-            .suspend, .admitted, .activity, .handlerAsked, .handlerAnswered, .ended, .endedForNow(delay: 0), .time,
+            .suspend, .admitted, .activity, .handlerAsked, .handlerAnswered, .ended, .attemptEnded(delay: 0), .deadlineReached,
         ] {
             #expect(task(event) == [])
             #expect(task.machine.state == .suspended)
         }
         _ = task(.resume)
-        for event: TaskMachine.Event in [.resume, .activity, .handlerAsked, .endedForNow(delay: 5), .time] {
+        for event: TaskMachine.Event in [.resume, .activity, .handlerAsked, .attemptEnded(delay: 5), .deadlineReached] {
             #expect(task(event) == [])
             #expect(task.machine.state == .waiting)
         }
         _ = task(.admitted)
-        for event: TaskMachine.Event in [.resume, .admitted, .time] {
+        for event: TaskMachine.Event in [.resume, .admitted, .deadlineReached] {
             #expect(task(event) == [])
             #expect(task.machine.state == .running)
         }
     }
 
-    @Test func `a task suspended while it waits leaves the queue and comes back`() {
+    @Test func `a task suspended in the queue leaves it and returns when resumed`() {
         let task = Transcript()
         _ = task(.resume)
-        #expect(task(.suspend) == [.dequeue, .announceSuspended])
+        #expect(task(.suspend) == [.dequeue, .reportSuspended])
         #expect(task(.admitted) == [])
-        #expect(task(.resume) == [.announceResumed, .enqueue])
+        #expect(task(.resume) == [.reportResumed, .enqueue])
         #expect(task(.admitted) == [.begin(attempt: 1)])
     }
 
-    @Test func `a task suspended while it runs holds its transfer and its place`() {
+    @Test func `a task suspended while it runs keeps its transfer and its slot`() {
         let task = Transcript.running()
-        #expect(task(.suspend, at: 10) == [.hold, .announceSuspended])
+        #expect(task(.suspend, at: 10) == [.suspendTransfer, .reportSuspended])
         #expect(task(.suspend, at: 11) == [])
-        #expect(task(.time, at: 500) == [])
-        #expect(task(.resume, at: 500) == [.announceResumed, .letGo])
+        #expect(task(.deadlineReached, at: 500) == [])
+        #expect(task(.resume, at: 500) == [.reportResumed, .resumeTransfer])
         #expect(task.machine.deadline == 560)
-        #expect(task(.ended, at: 510) == [.leave, .finish(.ended)])
+        #expect(task(.ended, at: 510) == [.releaseQueueSlot, .finish(.ended)])
     }
 
-    @Test func `a transfer that ends while it is held ends the task`() {
+    @Test func `a transfer that ends while it is suspended ends the task`() {
         let task = Transcript.running()
         _ = task(.suspend)
-        #expect(task(.ended) == [.leave, .finish(.ended)])
+        #expect(task(.ended) == [.releaseQueueSlot, .finish(.ended)])
     }
 
-    @Test func `another attempt waits in the queue at once, or after its delay`() {
+    @Test func `another attempt is enqueued at once or after its delay`() {
         let task = Transcript.running()
-        #expect(task(.endedForNow(delay: 0), at: 1) == [.leave, .enqueue])
+        #expect(task(.attemptEnded(delay: 0), at: 1) == [.releaseQueueSlot, .enqueue])
         #expect(task(.admitted, at: 2) == [.begin(attempt: 2)])
-        #expect(task(.endedForNow(delay: 50), at: 10) == [.leave])
+        #expect(task(.attemptEnded(delay: 50), at: 10) == [.releaseQueueSlot])
         #expect(task.machine.deadline == 60)
-        #expect(task(.time, at: 59) == [])
-        #expect(task(.time, at: 60) == [.enqueue])
+        #expect(task(.deadlineReached, at: 59) == [])
+        #expect(task(.deadlineReached, at: 60) == [.enqueue])
         #expect(task(.admitted, at: 61) == [.begin(attempt: 3)])
     }
 
-    @Test func `a task suspended while it backs off goes on backing off when it is resumed`() {
+    @Test func `a task suspended while it backs off continues to back off when resumed`() {
         let task = Transcript.running()
-        _ = task(.endedForNow(delay: 50), at: 0)
-        #expect(task(.suspend, at: 1) == [.announceSuspended])
-        #expect(task(.time, at: 2) == [])
-        #expect(task(.resume, at: 3) == [.announceResumed])
+        _ = task(.attemptEnded(delay: 50), at: 0)
+        #expect(task(.suspend, at: 1) == [.reportSuspended])
+        #expect(task(.deadlineReached, at: 2) == [])
+        #expect(task(.resume, at: 3) == [.reportResumed])
         #expect(task.machine.deadline == 50)
-        #expect(task(.time, at: 49) == [])
-        #expect(task(.time, at: 50) == [.enqueue])
-        // Once.
-        #expect(task(.suspend, at: 51) == [.dequeue, .announceSuspended])
-        #expect(task(.resume, at: 52) == [.announceResumed, .enqueue])
+        #expect(task(.deadlineReached, at: 49) == [])
+        #expect(task(.deadlineReached, at: 50) == [.enqueue])
+        // This happens only once.
+        #expect(task(.suspend, at: 51) == [.dequeue, .reportSuspended])
+        #expect(task(.resume, at: 52) == [.reportResumed, .enqueue])
     }
 
-    @Test func `a wait that has passed while the task was suspended is over at once, and can be prolonged like any other`() {
+    @Test func `a backoff that passed during the suspension ends at once, and can be postponed`() {
         let task = Transcript.running()
-        _ = task(.endedForNow(delay: 50), at: 0)
+        _ = task(.attemptEnded(delay: 50), at: 0)
         _ = task(.suspend, at: 1)
-        #expect(task(.resume, at: 70) == [.announceResumed])
+        #expect(task(.resume, at: 70) == [.reportResumed])
         #expect(task.machine.deadline == 50)
         #expect(task(.postponed(delay: 10), at: 70) == [])
-        #expect(task(.time, at: 79) == [])
-        #expect(task(.time, at: 80) == [.enqueue])
+        #expect(task(.deadlineReached, at: 79) == [])
+        #expect(task(.deadlineReached, at: 80) == [.enqueue])
     }
 
-    @Test func `an attempt that ends for a while while it is held backs off when resumed`() {
+    @Test func `a retry with a delay, scheduled while suspended, backs off when resumed`() {
         let task = Transcript.running()
         _ = task(.suspend)
-        #expect(task(.endedForNow(delay: 50), at: 10) == [.leave])
-        #expect(task(.resume, at: 20) == [.announceResumed])
-        #expect(task(.time, at: 60) == [.enqueue])
+        #expect(task(.attemptEnded(delay: 50), at: 10) == [.releaseQueueSlot])
+        #expect(task(.resume, at: 20) == [.reportResumed])
+        #expect(task(.deadlineReached, at: 60) == [.enqueue])
     }
 
-    @Test func `an attempt that ends for now while it is held begins again when resumed`() {
+    @Test func `a retry without a delay, scheduled while suspended, is enqueued when resumed`() {
         let task = Transcript.running()
         _ = task(.suspend)
-        #expect(task(.endedForNow(delay: 0)) == [.leave])
+        #expect(task(.attemptEnded(delay: 0)) == [.releaseQueueSlot])
         #expect(task.machine.state == .suspended)
-        #expect(task(.resume) == [.announceResumed, .enqueue])
+        #expect(task(.resume) == [.reportResumed, .enqueue])
         #expect(task(.admitted) == [.begin(attempt: 2)])
     }
 
-    @Test func `an error found while the task waits ends it`() {
+    @Test func `an error found while the task waits in the queue ends it`() {
         let task = Transcript()
         _ = task(.resume)
         #expect(task(.ended) == [.dequeue, .finish(.ended)])
         #expect(task(.admitted) == [])
     }
 
-    @Test func `cancelling works in every state, once`() {
+    @Test func `canceling ends a task once in every state`() {
         var task = Transcript()
         #expect(task(.cancel) == [.finish(.cancelled)])
         #expect(task(.cancel) == [])
@@ -144,29 +144,29 @@ private final class Transcript {
         #expect(task(.cancel) == [.dequeue, .finish(.cancelled)])
 
         task = .running()
-        #expect(task(.cancel) == [.abort, .leave, .finish(.cancelled)])
+        #expect(task(.cancel) == [.abortAttempt, .releaseQueueSlot, .finish(.cancelled)])
 
         task = .running()
         _ = task(.suspend)
-        #expect(task(.cancel) == [.abort, .leave, .finish(.cancelled)])
+        #expect(task(.cancel) == [.abortAttempt, .releaseQueueSlot, .finish(.cancelled)])
 
         task = .running()
-        _ = task(.endedForNow(delay: 5))
+        _ = task(.attemptEnded(delay: 5))
         #expect(task(.cancel) == [.finish(.cancelled)])
-        #expect(task(.time, at: 5) == [])
+        #expect(task(.deadlineReached, at: 5) == [])
     }
 
-    @Test func `a server that says nothing is given up, one that says something is not`() {
+    @Test func `the request timeout ends an attempt without activity only`() {
         let task = Transcript.running()
         #expect(task.machine.deadline == 60)
         _ = task(.activity, at: 40)
-        #expect(task(.time, at: 60) == [])
+        #expect(task(.deadlineReached, at: 60) == [])
         #expect(task.machine.deadline == 100)
-        #expect(task(.time, at: 100) == [.failTimedOut])
-        #expect(task(.ended, at: 100) == [.leave, .finish(.ended)])
+        #expect(task(.deadlineReached, at: 100) == [.failAttemptByTimeout])
+        #expect(task(.ended, at: 100) == [.releaseQueueSlot, .finish(.ended)])
     }
 
-    @Test func `the resource timeout runs from the first start, in every state`() {
+    @Test func `the resource timeout runs from the first start in every state`() {
         var task = Transcript()
         #expect(task.machine.deadline == nil)
         _ = task(.resume, at: 100)
@@ -174,35 +174,35 @@ private final class Transcript {
         _ = task(.suspend, at: 200)
         _ = task(.resume, at: 300)
         #expect(task.machine.deadline == 1_100)
-        #expect(task(.time, at: 1_100) == [.dequeue, .finish(.resourceTimedOut)])
+        #expect(task(.deadlineReached, at: 1_100) == [.dequeue, .finish(.resourceTimedOut)])
 
         task = .running(at: 0)
         _ = task(.suspend, at: 1)
         #expect(task.machine.deadline == 1_000)
-        #expect(task(.time, at: 1_000) == [.abort, .leave, .finish(.resourceTimedOut)])
+        #expect(task(.deadlineReached, at: 1_000) == [.abortAttempt, .releaseQueueSlot, .finish(.resourceTimedOut)])
 
         task = .running(at: 0)
-        _ = task(.endedForNow(delay: 5_000), at: 1)
+        _ = task(.attemptEnded(delay: 5_000), at: 1)
         #expect(task.machine.deadline == 1_000)
-        #expect(task(.time, at: 1_000) == [.finish(.resourceTimedOut)])
+        #expect(task(.deadlineReached, at: 1_000) == [.finish(.resourceTimedOut)])
     }
 
-    @Test func `a handler has its own time, and the server's begins anew behind it`() {
+    @Test func `a handler has its own timeout, after which the request timeout restarts`() {
         let task = Transcript.running()
         _ = task(.handlerAsked, at: 50)
         #expect(task.machine.deadline == 80)
-        #expect(task(.time, at: 70) == [])
+        #expect(task(.deadlineReached, at: 70) == [])
         _ = task(.handlerAnswered, at: 75)
         #expect(task.machine.deadline == 135)
         _ = task(.handlerAsked, at: 100)
-        #expect(task(.time, at: 130) == [.abort, .leave, .finish(.handlerTimedOut)])
+        #expect(task(.deadlineReached, at: 130) == [.abortAttempt, .releaseQueueSlot, .finish(.handlerTimedOut)])
     }
 
-    @Test func `a handler's time stands still while the task is suspended`() {
+    @Test func `the handler timeout stops while the task is suspended`() {
         let task = Transcript.running()
         _ = task(.handlerAsked, at: 10)
         _ = task(.suspend, at: 20)
-        #expect(task(.time, at: 200) == [])
+        #expect(task(.deadlineReached, at: 200) == [])
         _ = task(.resume, at: 300)
         #expect(task.machine.deadline == 330)
         _ = task(.suspend, at: 301)
@@ -211,15 +211,15 @@ private final class Transcript {
         #expect(task.machine.deadline == 460)
     }
 
-    @Test func `a reader that takes nothing is not the server's fault`() {
+    @Test func `the request timeout stops while the receiver is full`() {
         let task = Transcript.running()
         _ = task(.receiverFull, at: 10)
         #expect(task.machine.deadline == 1_000)
-        #expect(task(.time, at: 500) == [])
+        #expect(task(.deadlineReached, at: 500) == [])
         _ = task(.receiverReady, at: 500)
         #expect(task.machine.deadline == 560)
         _ = task(.receiverFull, at: 510)
-        _ = task(.endedForNow(delay: 0), at: 511)
+        _ = task(.attemptEnded(delay: 0), at: 511)
         _ = task(.admitted, at: 512)
         #expect(task.machine.deadline == 572)
     }
@@ -231,7 +231,7 @@ private final class Transcript {
         #expect(machine.deadline == .max)
         _ = machine.handle(.handlerAsked, now: 6)
         #expect(machine.deadline == .max)
-        _ = machine.handle(.endedForNow(delay: .max), now: 7)
+        _ = machine.handle(.attemptEnded(delay: .max), now: 7)
         #expect(machine.deadline == .max)
     }
 }

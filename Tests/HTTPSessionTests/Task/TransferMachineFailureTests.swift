@@ -5,108 +5,109 @@ import Testing
 
 @testable import HTTPSession
 
-/// What follows from a failure: another attempt, a wait, or the end.
+/// How a task proceeds after a failure: another attempt, a wait, or the end.
 @Suite struct TransferMachineFailureTests {
     private let cause = Cause(.link, .noCarrier, detail: "no carrier")
 
     // MARK: Retries
 
-    @Test func `a lost connection is tried again, as often as the policy says`() throws {
+    @Test func `a lost connection is retried as often as the policy allows`() throws {
         let task = try TransferTranscript(policy: RetryPolicy(maximumRetries: 2))
-        task.starts()
+        task.start()
         for _ in 0..<2 {
-            #expect(task.ends(.connectionLost) == "tell retry after connection-lost, backingOff, give up the place")
-            #expect(task.afterItsWait() == "waiting, queue first")
-            task.goesOn()
+            #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+            #expect(task.afterDeadline() == "waiting, enqueue first")
+            task.startNextAttempt()
         }
-        #expect(task.ends(.connectionLost) == "give up the place, end connection-lost")
+        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
     }
 
-    @Test func `a POST is tried again only where nothing of it was sent`() throws {
+    @Test func `a POST is retried only if none of it was sent`() throws {
         let sent = try TransferTranscript(.post)
-        sent.starts()
-        #expect(sent.ends(.connectionLost) == "give up the place, end connection-lost")
+        sent.start()
+        #expect(sent.endTransfer(.connectionLost) == "release slot, end connection-lost")
         let unsent = try TransferTranscript(.post)
         _ = unsent(.resume)
         _ = unsent(.admitted)
-        #expect(unsent.ends(.cannotConnectToHost) == "tell retry after cannot-connect-to-host, backingOff, give up the place")
+        #expect(unsent.endTransfer(.cannotConnectToHost) == "report retry after cannot-connect-to-host, backingOff, release slot")
         let key = try #require(HTTPField.Name("Idempotency-Key"))
         let vouched = try TransferTranscript(.post, fields: [key: "1"])
-        vouched.starts()
-        #expect(vouched.ends(.connectionLost) == "tell retry after connection-lost, backingOff, give up the place")
+        vouched.start()
+        #expect(vouched.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
     }
 
-    @Test func `a reused connection that was dead is replaced at once, and counts for nothing`() throws {
+    @Test func `a dead reused connection is replaced at once and not counted as a retry`() throws {
         let task = try TransferTranscript(policy: .never)
-        task.starts()
+        task.start()
         #expect(
-            task.ends(.connectionLost) { $0.wasResent = true }
-                == "tell retry after connection-lost, give up the place, waiting, queue first")
+            task.endTransfer(.connectionLost) { $0.wasResent = true }
+                == "report retry after connection-lost, release slot, waiting, enqueue first")
         #expect(task.needsFreshConnection)
-        task.goesOn()
-        // Once.
-        #expect(task.ends(.connectionLost) { $0.wasResent = true } == "give up the place, end connection-lost")
+        task.startNextAttempt()
+        // This happens once.
+        #expect(task.endTransfer(.connectionLost) { $0.wasResent = true } == "release slot, end connection-lost")
     }
 
     @Test func `a response that may belong to no request is not used`() throws {
         let task = try TransferTranscript()
-        task.starts()
+        task.start()
         _ = try task.head(302, "Location: /next")
         #expect(
-            task.ends(.connectionLost) { $0.hadSurplus = true }
-                == "tell retry after connection-lost, give up the place, waiting, queue first")
+            task.endTransfer(.connectionLost) { $0.hadSurplus = true }
+                == "report retry after connection-lost, release slot, waiting, enqueue first")
         #expect(task.request == "GET https://host/file")
     }
 
-    @Test func `what was held back, or had no fit connection, was not sent and is no try`() throws {
+    @Test func `a request suspended before sending, or without a fit connection, was not sent and counts no retry`() throws {
         let task = try TransferTranscript(policy: .never)
-        task.starts()
-        #expect(task.ends(.transferFailed) { $0.wasHeldBack = true } == "give up the place, waiting, queue first")
-        task.goesOn()
-        #expect(task.ends(.transferFailed) { $0.hadUnfitConnection = true } == "give up the place, waiting, queue first")
+        task.start()
+        #expect(
+            task.endTransfer(.transferFailed) { $0.wasSuspendedBeforeSending = true } == "release slot, waiting, enqueue first")
+        task.startNextAttempt()
+        #expect(task.endTransfer(.transferFailed) { $0.hadUnfitConnection = true } == "release slot, waiting, enqueue first")
         #expect(task.metrics.retryCount == 0)
     }
 
-    @Test func `a stream whose reader has had bytes is not begun anew`() throws {
+    @Test func `a stream whose reader has received bytes does not restart`() throws {
         let task = try TransferTranscript(kind: .stream)
-        task.starts()
+        task.start()
         _ = try task.head(200)
         _ = task.body(10)
-        #expect(task.ends(.connectionLost) == "give up the place, end connection-lost")
+        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
     }
 
-    @Test func `the budget of the host may make a retry wait longer`() throws {
+    @Test func `the host's budget may postpone a retry`() throws {
         let task = try TransferTranscript()
-        task.starts()
-        _ = task.ends(.connectionLost)
+        task.start()
+        _ = task.endTransfer(.connectionLost)
         task.retryWait = 5 * second
-        #expect(task.afterItsWait() == "has to wait")
+        #expect(task.afterDeadline() == "retry postponed")
         task.retryWait = nil
         #expect(task.after(4.9) == "")
-        #expect(task.after(0.2) == "waiting, queue first")
+        #expect(task.after(0.2) == "waiting, enqueue first")
     }
 
     // MARK: Timeouts
 
-    @Test func `nothing comes for the request timeout: the attempt has failed`() throws {
+    @Test func `the request timeout fails an attempt without activity`() throws {
         let task = try TransferTranscript(policy: .never)
-        task.starts()
+        task.start()
         #expect(task.after(59) == "")
-        #expect(task.after(1) == "abandon, give up the place, end timed-out")
+        #expect(task.after(1) == "abandon, release slot, end timed-out")
     }
 
-    @Test func `what is measured of an attempt that has been given up is of its own request`() throws {
+    @Test func `metrics of an abandoned attempt belong to its own request`() throws {
         let task = try TransferTranscript()
-        task.starts()
+        task.start()
         _ = try task.head(302, "Location: https://other/")
-        #expect(task.after(60) == "abandon, tell redirected by 302, give up the place, waiting, queue first")
+        #expect(task.after(60) == "abandon, report redirected by 302, release slot, waiting, enqueue first")
         #expect(task.request == "GET https://other/")
         #expect(task.metrics.transactions.map(\.url) == ["https://host/file"])
     }
 
-    @Test func `bytes put the request timeout off, and a full receiver stops it`() throws {
+    @Test func `bytes postpone the request timeout, and a full receiver stops it`() throws {
         let task = try TransferTranscript(policy: .never)
-        task.starts()
+        task.start()
         _ = try task.head(200)
         _ = task.after(59)
         _ = task.body(1)
@@ -114,118 +115,118 @@ import Testing
         task.receiverIsFull()
         #expect(task.after(600) == "")
         #expect(task(.receiverReady) == "")
-        #expect(task.after(60) == "abandon, give up the place, end timed-out")
+        #expect(task.after(60) == "abandon, release slot, end timed-out")
     }
 
-    @Test func `a look-up without an answer is one for all who wait for it`() throws {
+    @Test func `a lookup without an answer fails for all tasks that wait for it`() throws {
         let task = try TransferTranscript(policy: .never)
         _ = task(.resume)
         _ = task(.admitted)
         #expect(
             task.after(60)
-                == "abandon, the name is unanswered, give up the place, the look-up goes on, end timed-out")
+                == "abandon, report stalled lookup, release slot, lookup continues, end timed-out")
     }
 
     @Test func `the resource timeout ends the task in every state`() throws {
         let waiting = try TransferTranscript()
         _ = waiting(.resume)
-        #expect(waiting.after(3_600) == "leave the queue, suspended, end timed-out")
+        #expect(waiting.after(3_600) == "dequeue, suspended, end timed-out")
         let running = try TransferTranscript()
-        running.starts()
-        #expect(running.after(3_600) == "abandon, give up the place, end timed-out")
+        running.start()
+        #expect(running.after(3_600) == "abandon, release slot, end timed-out")
         let backingOff = try TransferTranscript(policy: RetryPolicy(baseDelay: .seconds(90), maximumDelay: .seconds(90)))
-        backingOff.starts()
-        _ = backingOff.ends(.connectionLost)
+        backingOff.start()
+        _ = backingOff.endTransfer(.connectionLost)
         #expect(backingOff.after(3_600) == "end timed-out")
     }
 
-    @Test func `a handler has a time of its own`() throws {
+    @Test func `a handler has a timeout of its own`() throws {
         let task = try TransferTranscript(handlers: .response)
-        task.starts()
+        task.start()
         _ = try task.head(200)
         #expect(task.after(29) == "")
-        #expect(task.after(1) == "abandon, give up the place, withdraw the question, end handler-timed-out")
+        #expect(task.after(1) == "abandon, release slot, withdraw question, end handler-timed-out")
     }
 
     // MARK: The network
 
-    @Test func `the network's absence explains a failure: the task waits, and no try is counted`() throws {
+    @Test func `an outage explains a failure: the task waits for connectivity and counts no retry`() throws {
         let task = try TransferTranscript(policy: RetryPolicy(maximumRetries: 1), waits: true)
         task.gate = .missing(cause)
-        task.starts()
+        task.start()
         #expect(
-            task.ends(.connectionLost) == "waitingForConnectivity, tell waiting: not-connected, give up the place")
+            task.endTransfer(.connectionLost) == "waitingForConnectivity, report waiting: not-connected, release slot")
         #expect(task.state == .waitingForConnectivity)
         #expect(task.after(300) == "")
-        #expect(task(.networkIsBack(delay: 0)) == "waiting, queue first")
+        #expect(task(.networkRestored(delay: 0)) == "waiting, enqueue first")
         #expect(task.metrics.timeWaitingForConnectivity == .seconds(300))
         #expect(task.metrics.retryCount == 0)
-        // What fails as soon as it is let go counts.
-        task.goesOn()
-        #expect(task.ends(.connectionLost) == "tell retry after connection-lost, backingOff, give up the place")
+        // A failure directly after the release counts.
+        task.startNextAttempt()
+        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
     }
 
-    @Test func `the reason may be known later: what has failed of it counts for nothing`() throws {
+    @Test func `retries that failed before the cause was known do not count`() throws {
         let task = try TransferTranscript(policy: RetryPolicy(maximumRetries: 1), waits: true)
         task.gate = .unknown
-        task.starts()
-        #expect(task.ends(.connectionLost) == "tell retry after connection-lost, backingOff, give up the place")
-        #expect(task(.networkIsGone(cause)) == "waitingForConnectivity, tell waiting: not-connected")
-        #expect(task(.networkIsBack(delay: second)) == "backingOff")
-        #expect(task.after(1.1) == "waiting, queue first")
-        task.goesOn()
-        #expect(task.ends(.connectionLost) == "tell retry after connection-lost, backingOff, give up the place")
+        task.start()
+        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+        #expect(task(.networkLost(cause)) == "waitingForConnectivity, report waiting: not-connected")
+        #expect(task(.networkRestored(delay: second)) == "backingOff")
+        #expect(task.after(1.1) == "waiting, enqueue first")
+        task.startNextAttempt()
+        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
     }
 
-    @Test func `a task that does not wait for connectivity fails`() throws {
+    @Test func `a task that does not wait for connectivity fails without a network`() throws {
         let task = try TransferTranscript(policy: .never)
         task.gate = .missing(cause)
-        task.starts()
-        #expect(task.ends(.connectionLost) == "give up the place, end connection-lost")
+        task.start()
+        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
     }
 
-    @Test func `a network that the request may not use is waited for`() throws {
+    @Test func `a task waits for a network that its request may use`() throws {
         let task = try TransferTranscript(waits: true)
         _ = task(.resume)
         _ = task(.admitted)
         let refusal = HTTPSessionError(.networkNotAllowed, "cellular")
         #expect(
-            task(.cannotStart(refusal, hasBegun: true))
-                == "waitingForConnectivity, tell waiting: network-not-allowed, give up the place")
-        // Routes change without a word of the path.
-        #expect(task.after(5) == "look at the network")
-        #expect(task(.networkIsAllowed) == "waiting, queue first")
+            task(.startFailed(refusal, hasBegun: true))
+                == "waitingForConnectivity, report waiting: network-not-allowed, release slot")
+        // Routes change without a change of the path.
+        #expect(task.after(5) == "check networks")
+        #expect(task(.networkAllowed) == "waiting, enqueue first")
         let strict = try TransferTranscript()
         _ = strict(.resume)
         _ = strict(.admitted)
-        #expect(strict(.cannotStart(refusal, hasBegun: false)) == "give up the place, end network-not-allowed")
+        #expect(strict(.startFailed(refusal, hasBegun: false)) == "release slot, end network-not-allowed")
     }
 
-    @Test func `a route that changes moves what can be repeated, and is no try before there is a connection`() throws {
+    @Test func `a changed route moves a repeatable request, and counts no retry before a connection exists`() throws {
         let connected = try TransferTranscript()
-        connected.starts()
+        connected.start()
         #expect(
-            connected(.connectionIsDoubtful("another way"))
-                == "abandon silently, tell retry after connection-lost, backingOff, give up the place")
+            connected(.connectionSuspect("another way"))
+                == "abandon silently, report retry after connection-lost, backingOff, release slot")
         let connecting = try TransferTranscript(policy: .never)
         _ = connecting(.resume)
         _ = connecting(.admitted)
         #expect(
-            connecting(.connectionIsDoubtful("another way"))
-                == "abandon silently, give up the place, the look-up goes on, waiting, queue first")
-        // What may have been executed stays where it is.
+            connecting(.connectionSuspect("another way"))
+                == "abandon silently, release slot, lookup continues, waiting, enqueue first")
+        // A request that may have been executed stays on its connection.
         let post = try TransferTranscript(.post)
-        post.starts()
-        #expect(post(.connectionIsDoubtful("another way")) == "")
-        #expect(post(.connectionIsGone("gone", cause: cause)) == "abandon silently, give up the place, end connection-lost")
+        post.start()
+        #expect(post(.connectionSuspect("another way")) == "")
+        #expect(post(.connectionDead("gone", cause: cause)) == "abandon silently, release slot, end connection-lost")
     }
 
-    @Test func `without any network that is the reason, whatever the engine ran into`() throws {
+    @Test func `without any network the error is not-connected, whatever the engine reported`() throws {
         let task = try TransferTranscript(policy: .never)
         _ = task(.resume)
         _ = task(.admitted)
         #expect(
-            task.ends(.cannotFindHost, lacking: cause) == "give up the place, end not-connected")
+            task.endTransfer(.cannotFindHost, lacking: cause) == "release slot, end not-connected")
         guard case .failure(let error) = task.result else {
             Issue.record("no error")
             return

@@ -2,7 +2,7 @@ import HTTPSession
 import Pacing
 import Testing
 
-/// The same rules, counted in the plainest way.
+/// A model of the queue with the same rules in their simplest form.
 private struct Model {
     struct Task {
         let id: UInt64
@@ -24,27 +24,27 @@ private struct Model {
 
     func mayStart(_ task: Task, _ now: Int64) -> Bool {
         let running = running.filter { $0.host.name == task.host.name }
-        let alone = running.count { $0.host.isAlone }
-        let together = running.count - alone
+        let exclusive = running.count { $0.host.isExclusive }
+        let shared = running.count - exclusive
         guard self.running.count < limits.total else { return false }
         if multiplexed.contains(task.host) {
-            guard together < limits.perMultiplexedHost else { return false }
+            guard shared < limits.perMultiplexedHost else { return false }
         } else {
             let areMultiplexed = multiplexed.contains { $0.name == task.host.name }
-            guard alone + (areMultiplexed ? min(1, together) : together) < limits.perHost else { return false }
+            guard exclusive + (areMultiplexed ? min(1, shared) : shared) < limits.perHost else { return false }
         }
         guard needsLookup(task.host, now) else { return true }
         return !running.contains { $0.host == task.host && $0.isLookingUp }
             && self.running.count(where: \.isLookingUp) + abandoned.count(where: { $0 > now }) < limits.lookups
     }
 
-    /// The first of each host's line of each priority.
+    /// The first task of each host and priority.
     func fronts() -> [Task] {
         var seen: Set<String> = []
         return waiting.filter { seen.insert("\($0.host) \($0.priority)").inserted }
     }
 
-    /// - Returns: what is wrong with the queue's choice.
+    /// - Returns: the fault in the queue's choice, if any.
     mutating func admit(_ id: UInt64?, _ now: Int64) -> String? {
         let possible = fronts().filter { mayStart($0, now) }
         guard let id else { return possible.isEmpty ? nil : "\(possible.map(\.id)) may start, and does not" }
@@ -59,8 +59,8 @@ private struct Model {
 
 @Suite struct TransferQueueRandomTests {
     private static let hosts = (0..<6).flatMap {
-        let host = TransferQueue.Host.named("h\($0)", looksUp: $0 < 4)
-        return $0 % 2 == 0 ? [host] : [host, host.alone]
+        let host = TransferQueue.Host.named("h\($0)", isResolving: $0 < 4)
+        return $0 % 2 == 0 ? [host] : [host, host.exclusive]
     }
 
     private static func add(
@@ -74,11 +74,11 @@ private struct Model {
         model.waiting.insert(task, at: isFirst ? 0 : model.waiting.count)
     }
 
-    /// When everything under way ends, and nothing new comes, everything that waits has its turn.
+    /// Whether every waiting task starts when all running tasks end and none is added.
     private static func drain(_ queue: inout TransferQueue, _ model: inout Model, now: Int64) -> String? {
         var now = now
         for _ in 0...model.waiting.count + model.running.count {
-            for task in model.running { queue.left(task.id, from: task.host, isAbandoned: false, now: now) }
+            for task in model.running { queue.release(task.id, from: task.host, isAbandoned: false, now: now) }
             model.running = []
             now += 100
             while true {
@@ -90,7 +90,7 @@ private struct Model {
         return queue.waiting == 0 && queue.running == 0 ? nil : "\(queue.waiting) wait for ever"
     }
 
-    @Test func `at random, nothing starts above a limit, and whatever may start does`() {
+    @Test func `at random, no task starts above a limit, and every task that may start does`() {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SplitMix64(seed: seed)
         for _ in 0..<60 {
@@ -113,24 +113,24 @@ private struct Model {
                     guard let task = model.waiting.randomElement(using: &generator) else { break }
                     model.waiting.removeAll { $0.id == task.id }
                     #expect(queue.remove(task.id) == true, "seed \(seed) step \(step)")
-                    // Most come back: a task suspended and resumed.
+                    // Most tasks return: they were suspended and resumed.
                     if Int.random(in: 0..<3, using: &generator) > 0 { Self.add(task.id, host, &queue, &model, &generator) }
                 case 10:
                     guard let index = model.running.indices.randomElement(using: &generator) else { break }
                     let task = model.running[index]
-                    queue.lookedUp(task.id, to: task.host, now: now)
+                    queue.nameResolved(task.id, to: task.host, now: now)
                     model.running[index].isLookingUp = false
                     if task.host.needsLookup { model.resolvedUntil[task.host] = now + limits.lookupLifetime }
                 case 11:
                     guard let task = model.running.randomElement(using: &generator), Int.random(in: 0..<9, using: &generator) == 0
                     else { break }
-                    queue.multiplexes(task.host)
-                    if !task.host.isAlone { model.multiplexed.insert(task.host) }
+                    queue.setMultiplexed(task.host)
+                    if !task.host.isExclusive { model.multiplexed.insert(task.host) }
                 default:
                     guard let index = model.running.indices.randomElement(using: &generator) else { break }
                     let task = model.running.remove(at: index)
                     let isAbandoned = Bool.random(using: &generator)
-                    queue.left(task.id, from: task.host, isAbandoned: isAbandoned, now: now)
+                    queue.release(task.id, from: task.host, isAbandoned: isAbandoned, now: now)
                     if isAbandoned, task.isLookingUp { model.abandoned.append(now + limits.abandonedLookup) }
                 }
                 while true {

@@ -2,13 +2,13 @@ import HTTPSession
 import Testing
 
 extension TransferQueue.Host {
-    static func named(_ name: String, looksUp: Bool = false) -> TransferQueue.Host {
-        TransferQueue.Host(scheme: "https", name: name, port: 443, needsLookup: looksUp)
+    static func named(_ name: String, isResolving: Bool = false) -> TransferQueue.Host {
+        TransferQueue.Host(scheme: "https", name: name, port: 443, needsLookup: isResolving)
     }
 }
 
 extension TransferQueue {
-    /// Everything that may start now, in its order.
+    /// All tasks that may start now, in order.
     mutating func admitAll(now: Int64 = 0) -> [ID] {
         var admitted: [ID] = []
         while let id = admit(now: now) { admitted.append(id) }
@@ -24,7 +24,7 @@ extension TransferQueue {
         TransferQueue(limits: .init(total: total, perHost: perHost, lookups: lookups, lookupLifetime: 60, abandonedLookup: 10))
     }
 
-    @Test func `the urgent ones go first, then in the order they came`() {
+    @Test func `tasks start by priority, then in order of arrival`() {
         var queue = queue()
         queue.add(1, to: one, priority: .low)
         queue.add(2, to: one, priority: .default)
@@ -36,39 +36,39 @@ extension TransferQueue {
         #expect(queue.running == 5)
     }
 
-    @Test func `a task on its way goes before those of its priority that have not begun`() {
+    @Test func `a task that has begun starts before others of its priority`() {
         var queue = queue(perHost: 1)
         queue.add(1, to: one, priority: .default)
         queue.add(2, to: one, priority: .default)
         queue.add(9, to: one, priority: .default, isFirst: true)
         queue.add(8, to: one, priority: .high)
         #expect(queue.admitAll() == [8])
-        queue.left(8, from: one, isAbandoned: false, now: 0)
+        queue.release(8, from: one, isAbandoned: false, now: 0)
         #expect(queue.admitAll() == [9])
         queue.add(7, to: one, priority: .default, isFirst: true)
-        queue.left(9, from: one, isAbandoned: false, now: 0)
+        queue.release(9, from: one, isAbandoned: false, now: 0)
         #expect(queue.admitAll() == [7])
     }
 
-    @Test func `each host has its own limit, and all together theirs`() {
+    @Test func `the limits per host and in total hold`() {
         var queue = queue(total: 3, perHost: 2)
         for id: UInt64 in 1...4 { queue.add(id, to: one, priority: .default) }
         for id: UInt64 in 11...14 { queue.add(id, to: other, priority: .default) }
         #expect(queue.admitAll() == [1, 11, 2])
-        queue.left(1, from: one, isAbandoned: false, now: 0)
+        queue.release(1, from: one, isAbandoned: false, now: 0)
         #expect(queue.admitAll() == [12])
-        queue.left(2, from: one, isAbandoned: false, now: 0)
+        queue.release(2, from: one, isAbandoned: false, now: 0)
         #expect(queue.admitAll() == [3])
     }
 
-    @Test func `a host with a long line does not keep others waiting`() {
+    @Test func `a host with a long line does not delay others`() {
         var queue = queue(total: 2)
         for id: UInt64 in 1...100 { queue.add(id, to: one, priority: .default) }
         queue.add(200, to: other, priority: .default)
         #expect(queue.admitAll() == [1, 200])
     }
 
-    @Test func `a full host does not hold back another's less urgent task`() {
+    @Test func `a full host does not delay a less urgent task of another host`() {
         var queue = queue(perHost: 1)
         queue.add(1, to: one, priority: .high)
         queue.add(2, to: one, priority: .high)
@@ -76,60 +76,60 @@ extension TransferQueue {
         #expect(queue.admitAll() == [1, 3])
     }
 
-    @Test func `a host that speaks HTTP/2 takes more`() {
+    @Test func `a host that speaks HTTP/2 allows more running tasks`() {
         var queue = queue(total: 100, perHost: 2)
         for id: UInt64 in 1...5 { queue.add(id, to: one, priority: .default) }
         #expect(queue.admitAll() == [1, 2])
-        queue.multiplexes(one)
+        queue.setMultiplexed(one)
         #expect(queue.admitAll() == [3, 4, 5])
     }
 
-    @Test func `a host that speaks HTTP/1 again has as few connections as any`() {
+    @Test func `a host that falls back to HTTP/1 has the usual limit again`() {
         var queue = queue(total: 100, perHost: 2)
         queue.add(1, to: one, priority: .default)
         #expect(queue.admitAll() == [1])
-        queue.multiplexes(one)
-        queue.left(1, from: one, isAbandoned: false, now: 0)
-        queue.multiplexes(one, false)
-        #expect(queue.mayShare(one))
+        queue.setMultiplexed(one)
+        queue.release(1, from: one, isAbandoned: false, now: 0)
+        queue.setMultiplexed(one, false)
+        #expect(queue.sharesConnections(one))
         for id: UInt64 in 2...5 { queue.add(id, to: one, priority: .default) }
         #expect(queue.admitAll() == [2, 3])
     }
 
-    @Test func `on another network names are looked up anew, one task for each`() {
+    @Test func `after a change of networks, one task for each host resolves its name again`() {
         var queue = queue()
-        let named = TransferQueue.Host.named("named.example", looksUp: true)
+        let named = TransferQueue.Host.named("named.example", isResolving: true)
         queue.add(1, to: named, priority: .default)
         #expect(queue.admitAll() == [1])
-        queue.lookedUp(1, to: named, now: 5)
-        queue.forgetNames()
+        queue.nameResolved(1, to: named, now: 5)
+        queue.invalidateNames()
         for id: UInt64 in 2...4 { queue.add(id, to: named, priority: .default) }
         #expect(queue.admitAll() == [2])
     }
 
-    @Test func `those that have a connection each leave one for the others of a host that speaks HTTP/2`() {
+    @Test func `tasks with connections of their own leave one connection to the others of an HTTP/2 host`() {
         var queue = queue(total: 100, perHost: 3)
         queue.add(1, to: one, priority: .default)
         #expect(queue.admitAll() == [1])
-        for id: UInt64 in 11...14 { queue.add(id, to: one.alone, priority: .default) }
+        for id: UInt64 in 11...14 { queue.add(id, to: one.exclusive, priority: .default) }
         #expect(queue.admitAll() == [11, 12])
         queue.add(2, to: one, priority: .default)
         #expect(queue.admitAll() == [])
-        queue.multiplexes(one)
+        queue.setMultiplexed(one)
         #expect(queue.admitAll() == [2])
-        queue.left(1, from: one, isAbandoned: false, now: 0)
-        queue.left(2, from: one, isAbandoned: false, now: 0)
+        queue.release(1, from: one, isAbandoned: false, now: 0)
+        queue.release(2, from: one, isAbandoned: false, now: 0)
         #expect(queue.admitAll() == [13])
         queue.add(3, to: one, priority: .default)
         #expect(queue.admitAll() == [3])
     }
 
-    @Test func `one task looks a name up, the others of its host wait for the answer`() {
+    @Test func `one task resolves a name while others of its host wait`() {
         var queue = queue()
-        let named = TransferQueue.Host.named("named.example", looksUp: true)
+        let named = TransferQueue.Host.named("named.example", isResolving: true)
         for id: UInt64 in 1...3 { queue.add(id, to: named, priority: .default) }
         #expect(queue.admitAll() == [1])
-        queue.lookedUp(1, to: named, now: 5)
+        queue.nameResolved(1, to: named, now: 5)
         #expect(queue.admitAll(now: 5) == [2, 3])
         queue.add(4, to: named, priority: .default)
         #expect(queue.admitAll(now: 64) == [4])
@@ -138,32 +138,32 @@ extension TransferQueue {
         #expect(queue.admitAll(now: 65) == [5])
     }
 
-    @Test func `a look-up that failed lets the next task try`() {
+    @Test func `after a failed lookup the next task resolves the name`() {
         var queue = queue()
-        let named = TransferQueue.Host.named("named.example", looksUp: true)
+        let named = TransferQueue.Host.named("named.example", isResolving: true)
         queue.add(1, to: named, priority: .default)
         queue.add(2, to: named, priority: .default)
         #expect(queue.admitAll() == [1])
-        queue.left(1, from: named, isAbandoned: false, now: 1)
+        queue.release(1, from: named, isAbandoned: false, now: 1)
         #expect(queue.admitAll(now: 1) == [2])
         #expect(queue.deadline == nil)
     }
 
-    @Test func `look-ups are limited, abandoned ones count for their time`() {
+    @Test func `lookups are limited, and abandoned ones count for their time`() {
         var queue = queue(lookups: 2)
-        let hosts = (0..<5).map { TransferQueue.Host.named("h\($0).example", looksUp: true) }
+        let hosts = (0..<5).map { TransferQueue.Host.named("h\($0).example", isResolving: true) }
         for (index, host) in hosts.enumerated() { queue.add(UInt64(index), to: host, priority: .default) }
         queue.add(99, to: one, priority: .low)
         #expect(queue.admitAll() == [0, 1, 99])
-        queue.left(0, from: hosts[0], isAbandoned: true, now: 100)
-        queue.left(1, from: hosts[1], isAbandoned: true, now: 103)
+        queue.release(0, from: hosts[0], isAbandoned: true, now: 100)
+        queue.release(1, from: hosts[1], isAbandoned: true, now: 103)
         #expect(queue.admitAll(now: 104) == [])
         #expect(queue.deadline == 110)
         #expect(queue.admitAll(now: 110) == [2])
         #expect(queue.admitAll(now: 113) == [3])
     }
 
-    @Test func `a task taken out while it waits is not started`() {
+    @Test func `a task removed from the queue is not started`() {
         var queue = queue(perHost: 1)
         for id: UInt64 in 1...4 { queue.add(id, to: one, priority: .default) }
         #expect(queue.remove(1) == true)
@@ -172,11 +172,11 @@ extension TransferQueue {
         #expect(queue.remove(77) == false)
         #expect(queue.waiting == 2)
         #expect(queue.admitAll() == [2])
-        queue.left(2, from: one, isAbandoned: false, now: 0)
+        queue.release(2, from: one, isAbandoned: false, now: 0)
         #expect(queue.admitAll() == [4])
     }
 
-    @Test func `a task that leaves its line and comes back, and leaves again, is not started`() {
+    @Test func `a task removed, added and removed again is not started`() {
         var queue = queue(perHost: 1)
         queue.add(1, to: one, priority: .default)
         queue.add(2, to: one, priority: .default)
@@ -186,26 +186,26 @@ extension TransferQueue {
         }
         queue.remove(2)
         #expect(queue.admitAll() == [1])
-        queue.left(1, from: one, isAbandoned: false, now: 0)
+        queue.release(1, from: one, isAbandoned: false, now: 0)
         #expect(queue.admitAll() == [])
         #expect(queue.running == 0)
     }
 
-    @Test func `a task that leaves its line and comes back before the others is started`() {
+    @Test func `a task removed and added again before the others is started`() {
         var queue = queue(perHost: 1)
         for id: UInt64 in 1...3 { queue.add(id, to: one, priority: .default) }
         #expect(queue.remove(2) == true)
         queue.add(2, to: one, priority: .default, isFirst: true)
         #expect(queue.remove(3) == true)
         #expect(queue.admitAll() == [2])
-        queue.left(2, from: one, isAbandoned: false, now: 0)
+        queue.release(2, from: one, isAbandoned: false, now: 0)
         #expect(queue.admitAll() == [1])
-        queue.left(1, from: one, isAbandoned: false, now: 0)
+        queue.release(1, from: one, isAbandoned: false, now: 0)
         #expect(queue.admitAll() == [])
         #expect(queue.waiting == 0)
     }
 
-    @Test func `adding a task that waits moves it`() {
+    @Test func `adding a waiting task moves it`() {
         var queue = queue()
         queue.add(1, to: one, priority: .low)
         queue.add(1, to: other, priority: .high)
@@ -213,23 +213,23 @@ extension TransferQueue {
         #expect(queue.admitAll() == [1])
     }
 
-    @Test func `thousands of hosts that have come and gone are forgotten, and the others served`() {
+    @Test func `thousands of hosts without tasks are removed, and the others keep working`() {
         var queue = queue(total: 1)
         for number: UInt64 in 0..<3_000 {
             let host = TransferQueue.Host.named("h\(number)")
             queue.add(number, to: host, priority: .default)
             #expect(queue.admitAll() == [number])
-            queue.left(number, from: host, isAbandoned: false, now: 0)
+            queue.release(number, from: host, isAbandoned: false, now: 0)
         }
         #expect(queue.running == 0)
     }
 
-    @Test func `a look-up given up long ago wakes nobody, also where every place is taken`() {
+    @Test func `an abandoned lookup that has expired sets no deadline, even if all slots are taken`() {
         var queue = queue(total: 1, lookups: 1)
-        let named = TransferQueue.Host.named("named.example", looksUp: true)
+        let named = TransferQueue.Host.named("named.example", isResolving: true)
         queue.add(1, to: named, priority: .default)
         #expect(queue.admitAll(now: 0) == [1])
-        queue.left(1, from: named, isAbandoned: true, now: 0)
+        queue.release(1, from: named, isAbandoned: true, now: 0)
         queue.add(2, to: one, priority: .default)
         queue.add(3, to: one, priority: .default)
         #expect(queue.admitAll(now: 1) == [2])

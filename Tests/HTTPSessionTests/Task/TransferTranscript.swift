@@ -5,21 +5,20 @@ import Testing
 
 @testable import HTTPSession
 
-/// A task's machine, what happens to it, and what it does about it, a line for each event: effects in their order, with commas between them.
-///
-/// The surroundings answer at once, and nothing is written of the effects that they are asked by: the gate says ``gate``, a retry is paid, a file
-/// is whole. What is told by every attempt (progress, the clock of a wait, what was measured) is left out.
+/// A task's machine, its events, and its effects, in a line for each event: effects in order, separated by commas. The
+/// surroundings answer at once, and their questions are not written: the gate answers ``gate``, a retry is granted, a digest
+/// matches. Effects of every attempt (progress, backoff, metrics) are left out.
 final class TransferTranscript {
     private var machine: TransferMachine
-    /// Nanoseconds.
+    /// The current time in nanoseconds.
     private(set) var now: Int64 = 1_000_000_000
-    /// What the gate says of failures; `nil`: there is none.
+    /// The gate's explanation of failures; `nil` if there is no gate.
     var gate: TransferMachine.GateAnswer?
-    /// Whether the budget pays for retries; if not, how long one has to wait.
+    /// The wait until the budget grants a retry; `nil` if it grants it at once.
     var retryWait: Int64?
-    var isWhole = true
+    var digestMatches = true
     private(set) var result: Result<TransferResponse, HTTPSessionError>?
-    /// The fields that the last attempt adds for a download.
+    /// The field lines that the last attempt adds for a download.
     private(set) var addedLines: [String] = []
     private let date = Date(timeIntervalSince1970: 1_795_000_000)
 
@@ -38,7 +37,7 @@ final class TransferTranscript {
             session: session, request: request, kind: kind, destination: destination ?? .memory(maximumSize: 1 << 20),
             acceptableStatusCodes: kind == .data ? nil : TaskSpecification.successes, handlers: handlers,
             limits: .init(requestTimeout: 60 * second, resourceTimeout: 3_600 * second, handlerTimeout: 30 * second),
-            retryPolicy: policy, hasRecord: false)
+            retryPolicy: policy, hasResumeData: false)
         machine = TransferMachine(
             rules, origin: try #require(Origin(request.url)), upload: upload, seed: 7, now: now)
     }
@@ -55,58 +54,58 @@ final class TransferTranscript {
         return effects()
     }
 
-    /// The task is started, has a place, and its attempt a connection.
+    /// Starts the task, admits it, and connects its attempt.
     @discardableResult
-    func starts() -> String { [self(.resume), self(.admitted), self(.connected)].joined(separator: "; ") }
+    func start() -> String { [self(.resume), self(.admitted), self(.connected)].joined(separator: "; ") }
 
-    /// The task that waits in the queue goes on to its next connection.
+    /// Admits a queued task and connects its next attempt.
     @discardableResult
-    func goesOn() -> String { [self(.admitted), self(.connected)].joined(separator: "; ") }
+    func startNextAttempt() -> String { [self(.admitted), self(.connected)].joined(separator: "; ") }
 
-    /// So many seconds pass.
+    /// Lets so many seconds pass.
     func after(_ seconds: Double) -> String {
         now += Int64(seconds * 1e9)
-        return self(.time)
+        return self(.deadlineReached)
     }
 
-    /// The wait that the machine asks for is over.
-    func afterItsWait() -> String {
+    /// Lets the time until the machine's deadline pass.
+    func afterDeadline() -> String {
         now = max(now, machine.deadline ?? now)
-        return self(.time)
+        return self(.deadlineReached)
     }
 
     func head(_ status: Int, _ fields: String...) throws -> String { try head(status, lines: fields[...]) }
 
     func head(_ status: Int, lines: ArraySlice<String>) throws -> String {
-        let intake = machine.received(try Self.head(status, Array(lines)), at: date, now: now)
+        let intake = machine.receivedHead(try Self.head(status, Array(lines)), at: date, now: now)
         return [Self.text(intake), effects()].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: ", ")
     }
 
     func body(_ count: Int) -> String {
-        switch machine.place(of: count, now: now, arrived: { nil }) {
-        case .nowhere: return "pause"
+        switch machine.destination(of: count, now: now, arrived: { nil }) {
+        case .undecided: return "pause"
         case .refused(let error): return "refuse: \(error.reason)"
         case .sink:
-            machine.took(count)
+            machine.sinkAccepted(count)
             return effects()
         case .memory:
             let bytes = [UInt8](repeating: 0x61, count: count)
-            let intake = bytes.withUnsafeBytes { machine.hold($0) }
+            let intake = bytes.withUnsafeBytes { machine.buffer($0) }
             return [Self.text(intake), effects()].compactMap(\.self).filter { !$0.isEmpty }.joined(separator: ", ")
         }
     }
 
-    /// So many bytes of the request's body have gone.
-    func sends(_ count: Int) {
-        machine.provided(count, now: now)
+    /// Sends so many bytes of the request's body.
+    func send(_ count: Int) {
+        machine.bodyProvided(count, now: now)
         _ = effects()
     }
 
-    /// The sink takes no more for now.
-    func receiverIsFull() { machine.receiverIsFull() }
+    /// Makes the sink full.
+    func receiverIsFull() { machine.receiverBecameFull() }
 
-    /// The transfer ends. `code`: why it has no whole response.
-    func ends(
+    /// Ends the transfer. `code`: why it has no complete response.
+    func endTransfer(
         _ code: HTTPSessionError.Code? = nil, authorities: [String]? = nil, lacking cause: Cause? = nil,
         _ change: (inout TransferFacts) -> Void = { _ in }
     ) -> String {
@@ -114,26 +113,27 @@ final class TransferTranscript {
         change(&facts)
         let failure = code.map {
             TransferFailure(
-                HTTPSessionError($0, "failed"), authorities: authorities, lack: cause.map { TransferFailure.Lack(cause: $0) })
+                HTTPSessionError($0, "failed"), authorities: authorities,
+                missingPath: cause.map { TransferFailure.MissingPath(cause: $0) })
         }
-        machine.finished(facts, failure, now: now)
+        machine.transferFinished(facts, failure, now: now)
         return effects()
     }
 
-    /// The handler that was asked last.
-    func answers(_ answer: HandlerAnswer) -> String { self(.answered(question: machine.question, answer)) }
+    /// Answers the latest question to a handler.
+    func answer(_ answer: HandlerAnswer) -> String { self(.handlerAnswered(question: machine.question, answer)) }
 
     // MARK: What is to be seen
 
     var request: String { "\(machine.request.method.rawValue) \(machine.request.url.absoluteString)" }
-    var present: TransferRequest { machine.request }
-    var state: TaskMachine.State { machine.life.state }
+    var currentRequest: TransferRequest { machine.request }
+    var state: TaskMachine.State { machine.taskMachine.state }
     var progress: TransferProgress { machine.progress }
     var metrics: TransferMetrics { machine.metrics }
     var logins: TaskLogins { machine.logins }
     var needsFreshConnection: Bool { machine.needsFreshConnection }
     var question: Int { machine.question }
-    /// "200", or the code of the error.
+    /// The result: "200", or the code of the error.
     var ending: String? {
         switch result {
         case nil: nil
@@ -165,47 +165,47 @@ final class TransferTranscript {
 
     private func perform(_ effect: TransferMachine.Effect) -> String? {
         switch effect {
-        case .start:
-            addedLines = machine.kind == .download ? machine.downloadLines() : []
-            machine.attempt.begin(at: date, over: nil, saying: nil, expectsSecure: machine.origin.scheme == "https")
-            machine.bodyBegins(length: nil)
+        case .startTransfer:
+            addedLines = machine.kind == .download ? machine.downloadFieldLines() : []
+            machine.attempt.begin(at: date, over: nil, with: nil, expectsHTTPS: machine.origin.scheme == "https")
+            machine.bodyStarted(length: nil)
             return "start"
-        case .payRetry:
-            machine.handle(retryWait.map { .retryHasToWait($0) } ?? .retryIsPaid, now: now)
-            return retryWait == nil ? nil : "has to wait"
-        case .deliver:
+        case .requestRetry:
+            machine.handle(retryWait.map { .retryPostponed($0) } ?? .retryGranted, now: now)
+            return retryWait == nil ? nil : "retry postponed"
+        case .finishSink:
             deliver(.success(ReceivedBody()))
             return nil
-        case .complete:
+        case .completeTask:
             result = machine.result
             return "end \(ending ?? "")"
-        case .stand: return "\(machine.standing)"
-        case .order: return machine.takeOrder().flatMap { perform($0) }
+        case .publishState: return "\(machine.visibleState)"
+        case .runCommand: return machine.takeCommand().flatMap { perform($0) }
         default: return effect.text
         }
     }
 
-    private func perform(_ order: TransferMachine.Order) -> String? {
-        switch order {
-        case .measure(let request):
+    private func perform(_ command: TransferMachine.Command) -> String? {
+        switch command {
+        case .recordMetrics(of: let request):
             machine.note(TransferFacts(), of: request)
             return nil
         case .askGate:
-            machine.handle(.explained(gate ?? .notAsked), now: now)
+            machine.handle(.gateAnswered(gate ?? .unavailable), now: now)
             return nil
-        case .verify:
-            machine.handle(.verified(.success(isWhole)), now: now)
+        case .verifyDigest:
+            machine.handle(.digestVerified(.success(digestMatches)), now: now)
             return "verify"
-        case .verifyUpload:
-            machine.handle(.uploadVerified(isWhole), now: now)
-            return "verify the upload"
-        case .feed(let data):
-            machine.handle(.fed(nil), now: now)
-            return "feed \(data.count)"
-        case .discard(let error):
+        case .verifyUploadDigest:
+            machine.handle(.uploadDigestVerified(digestMatches), now: now)
+            return "verify upload"
+        case .deliverBufferedBody(let data):
+            machine.handle(.bufferedBodyDelivered(nil), now: now)
+            return "deliver \(data.count)"
+        case .discardBody(let error):
             deliver(.failure(error))
             return nil
-        default: return order.text
+        default: return command.text
         }
     }
 
@@ -217,62 +217,65 @@ final class TransferTranscript {
 let second: Int64 = 1_000_000_000
 
 extension TransferMachine.Effect {
-    /// `nil`: not written.
+    /// The text of the effect; `nil` if it is not written.
     fileprivate var text: String? {
         switch self {
-        case .enqueue: "queue"
-        case .enqueueFirst: "queue first"
-        case .dequeue: "leave the queue"
-        case .leave: "give up the place"
-        case .leaveLookingUp: "give up the place, the look-up goes on"
-        case .nameIsUnanswered: "the name is unanswered"
-        case .hold: "hold"
-        case .letGo: "let go"
+        case .enqueue: "enqueue"
+        case .enqueueFirst: "enqueue first"
+        case .dequeue: "dequeue"
+        case .releaseQueueSlot: "release slot"
+        case .releaseQueueSlotDuringLookup: "release slot, lookup continues"
+        case .reportStalledLookup: "report stalled lookup"
+        case .suspendTransfer: "suspend transfer"
+        case .resumeTransfer: "resume transfer"
         case .abandon: "abandon"
         case .abandonSilently: "abandon silently"
-        case .raise: "raise"
-        case .open: "open"
-        case .receive: "receive"
-        case .breakOffSoon: "break off"
-        case .withdraw: "withdraw the question"
-        case .leaveGate: "leave the gate"
-        case .lookAtNetwork: "look at the network"
-        case .lookForHolder: "look for the holder"
-        case .announceResumed: "tell resumed"
-        case .announceSuspended: "tell suspended"
-        case .lookedUp, .judgeAttempt, .stay, .noteSuccess, .backOff, .publishProgress, .tellTransaction,
-            .stand, .start, .payRetry, .deliver, .complete, .order:
+        case .upgradeToHTTPS: "upgrade to https"
+        case .openSink: "open sink"
+        case .resumeReceiving: "resume receiving"
+        case .scheduleRequestStop: "schedule request stop"
+        case .withdrawQuestion: "withdraw question"
+        case .leaveGate: "leave gate"
+        case .checkAllowedNetworks: "check networks"
+        case .checkForReferences: "check references"
+        case .reportResumed: "report resumed"
+        case .reportSuspended: "report suspended"
+        case .recordResolvedName, .checkRoutes, .reportNotSent, .refundRetry, .publishBackoff, .publishProgress,
+            .reportTransaction,
+            .publishState, .startTransfer, .requestRetry, .finishSink, .completeTask, .runCommand:
             nil
         }
     }
 }
 
-extension TransferMachine.Order {
-    /// `nil`: not written.
+extension TransferMachine.Command {
+    /// The text of the command; `nil` if it is not written.
     fileprivate var text: String? {
         switch self {
-        case .openPart: "open the part"
-        case .rename: "rename"
-        case .confirm: "confirm"
-        case .tellPlace(let url): "place \(url.path())"
-        case .ask(_, let question): "ask \(question.text)"
-        case .keepCredential(let credential, _): "keep \(credential.user)"
-        case .recordTrust: "record the trust"
-        case .recordIdentity: "record the identity"
-        case .forgetIdentity: "forget the identity"
-        case .tell(let news): "tell \(news.text)"
-        case .measure, .noteTrouble, .release, .sendPart, .sendSegments, .feed, .verify, .verifyUpload, .askGate, .discard: nil
+        case .openPartialFile: "open partial file"
+        case .renameFile: "rename file"
+        case .confirmFinishedFile: "confirm file"
+        case .reportUploadLocation(let url): "location \(url.path())"
+        case .askHandler(_, let question): "ask \(question.text)"
+        case .storeCredential(let credential, _): "store credential of \(credential.user)"
+        case .recordTrust: "record trust"
+        case .recordIdentity: "record identity"
+        case .forgetIdentity: "forget identity"
+        case .report(let news): "report \(news.text)"
+        case .recordMetrics, .openRetryBudget, .releaseBody, .sendBodyRange, .sendSegments, .deliverBufferedBody, .verifyDigest,
+            .verifyUploadDigest, .askGate, .discardBody:
+            nil
         }
     }
 }
 
-extension TransferMachine.News {
+extension TransferMachine.Report {
     fileprivate var text: String {
         switch self {
         case .redirected(let head): "redirected by \(head.statusCode)"
         case .challenged(let challenge): "challenged by \(challenge.scheme.rawValue)"
-        case .serverTrustChallenged: "of the certificates"
-        case .clientCertificateChallenged: "of the identity"
+        case .serverTrustChallenged: "server trust challenge"
+        case .clientCertificateChallenged: "client certificate challenge"
         case .becameDownload: "became download"
         case .willRetry(let error): "retry after \(error.code.rawValue)"
         case .waitingForConnectivity(let error): "waiting: \(error.code.rawValue)"

@@ -3,7 +3,7 @@ import HTTPSession
 import Pacing
 import Testing
 
-/// Each character set that ``StringResponseSerializer`` knows. The bytes are those of Python's codecs.
+/// The character sets of ``StringResponseSerializer``. The bytes come from Python's codecs.
 @Suite struct CharsetTests {
     private let serializer = StringResponseSerializer()
 
@@ -30,13 +30,13 @@ import Testing
             ("big5", [0xA4, 0xA4, 0xA4, 0xE5], "中文"), ("euc-kr", [0xC7, 0xD1, 0xB1, 0xB9], "한국"),
             ("gb18030", [0xD6, 0xD0, 0xCE, 0xC4, 0x95, 0x32, 0x82, 0x36], "中文𠀀"), ("gbk", [0xD6, 0xD0, 0xCE, 0xC4], "中文"),
             ("gb2312", [0xD6, 0xD0, 0xCE, 0xC4], "中文"),
-            // Half-width katakana, and a character that only Hong Kong's variant has.
+            // Half-width katakana, and a character that only the Hong Kong variant has.
             ("iso-2022-jp", [0x1B, 0x28, 0x49, 0x31, 0x1B, 0x28, 0x42], "ｱ"), ("big5", [0x87, 0x40], "䏰"),
-            // Foundation on Linux (Swift 6.3) reads these wrongly, or not at all.
+            // Foundation on Linux (Swift 6.3) reads these incorrectly or not at all.
             ("macintosh", [0x80, 0x8E, 0xA0], "Äé†"), ("euc-jp", [0xC6, 0xFC, 0xCB, 0xDC, 0xB8, 0xEC], "日本語"),
             ("euc-kr", [0x8C, 0x63], "똠"),
         ] as [(String, [UInt8], String)])
-    func `text in each character set is read`(charset: String, bytes: [UInt8], expected: String) throws {
+    func `text in each supported character set is decoded`(charset: String, bytes: [UInt8], expected: String) throws {
         let body = response(bytes, type: "text/plain; charset=\(charset)")
         #expect(try serializer.serialize(body) == expected)
         #expect(try serializer.serialize(response([], type: "text/plain; charset=\(charset)")) == "")
@@ -50,13 +50,13 @@ import Testing
             ("euc-kr", [0xFF]), ("euc-jp", [0xC6]),
             ("gb18030", [0x95, 0x32]), ("utf-32le", [0xFC, 0, 0]),
         ] as [(String, [UInt8])])
-    func `bytes that a character set lacks, and half characters, are an error`(charset: String, bytes: [UInt8]) {
+    func `bytes outside a character set, and incomplete characters, are an error`(charset: String, bytes: [UInt8]) {
         let error = HTTPSessionError.thrown { try serializer.serialize(response(bytes, type: "text/plain; charset=\(charset)")) }
         #expect(error?.code == .cannotDecodeContent)
         #expect(error?.reason == "the body is not \"\(charset)\" text")
     }
 
-    @Test func `a megabyte of multibyte text is read completely`() throws {
+    @Test func `a megabyte of multibyte text is decoded completely`() throws {
         let sample: [UInt8] = [0x93, 0xFA, 0x61, 0x96, 0x7B]
         let count = 200_000
         let bytes = (0..<count).flatMap { _ in sample }
@@ -69,11 +69,11 @@ import Testing
             .windowsCP1251, .isoLatin2, .japaneseEUC, .macOSRoman, String.Encoding(rawValue: 0x8000_0203),
             String.Encoding(rawValue: 0x8000_0419), String.Encoding(rawValue: 0x8000_0A08),
         ] as [String.Encoding])
-    func `an encoding of one's own is read by the C library as well`(encoding: String.Encoding) throws {
+    func `an encoding chosen by the user is decoded by the C library too`(encoding: String.Encoding) throws {
         #expect(try StringResponseSerializer(encoding: encoding).serialize(response([0x61, 0x62])) == "ab")
     }
 
-    @Test func `random bytes in the sets of the C library are text or an error`() {
+    @Test func `random bytes in the C library's character sets are text or an error`() {
         let charsets = ["koi8-r", "shift_jis", "iso-2022-jp", "euc-jp", "big5", "euc-kr", "gb18030", "macintosh"]
         for seed in (0..<5_000).map({ _ in UInt64.random(in: .min ... .max) }) {
             var draws = SplitMix64(seed: seed)

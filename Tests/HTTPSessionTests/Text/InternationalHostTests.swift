@@ -14,7 +14,7 @@ import Testing
             ("STRAẞE。example.", "xn--strae-oqa.example."),
             ("ü.example.", "xn--tda.example."),
         ])
-    func `a host of other scripts has one form in ASCII`(host: String, expected: String) {
+    func `a non-ASCII host has one form in ASCII`(host: String, expected: String) {
         #expect(InternationalHost.ascii(host) == expected)
     }
 
@@ -25,7 +25,7 @@ import Testing
             "ü:80", "ü..de",
             "ü\0.de", "\u{FFFD}.de", String(repeating: "ü", count: 80) + ".de", String(repeating: "ü.", count: 200),
         ])
-    func `a host that IDNA does not allow, or that maps to a delimiter, has none`(host: String) {
+    func `a host that IDNA does not allow, or that maps to a delimiter, has no ASCII form`(host: String) {
         #expect(InternationalHost.ascii(host) == nil)
     }
 
@@ -40,12 +40,12 @@ import Testing
             ("https://a%2Fb.example/%C3%BC", nil), ("http://evil.example%EF%BC%8F.good.example/", nil),
             ("http://b%C3.example/", nil), ("http://%FF.example/", nil),
         ] as [(String, String?)])
-    func `a percent-encoded host of other scripts becomes its form in ASCII`(text: String, expected: String?) throws {
+    func `a percent-encoded non-ASCII host becomes its ASCII form`(text: String, expected: String?) throws {
         let base = try #require(URL(string: "https://base.example/"))
         #expect((try? TransferRequest(urlString: text, relativeTo: base))?.url.absoluteString == expected)
     }
 
-    @Test func `a request keeps the form in ASCII of any URL that it is given`() throws {
+    @Test func `a request converts the host of any URL to ASCII`() throws {
         let url = try #require(URL(string: "https://b%C3%BCcher.example/"))
         var request = TransferRequest(url: url)
         #expect(request.url.absoluteString == "https://xn--bcher-kva.example/")

@@ -11,7 +11,7 @@ struct DraftMachineTests {
     private let complete = "Upload-Complete: ?1"
     private let incomplete = "Upload-Complete: ?0"
 
-    /// Its server has said where it is.
+    /// An upload whose server has sent its location.
     private func placed(isIdempotent: Bool = false) throws -> UploadTranscript {
         var upload = UploadTranscript(.draft, isIdempotent: isIdempotent)
         #expect(upload.machine.request == .create(count: 100))
@@ -20,7 +20,7 @@ struct DraftMachineTests {
         return upload
     }
 
-    /// 60 bytes of it have arrived.
+    /// An upload of which 60 bytes have arrived.
     private func resumed(isIdempotent: Bool = false) throws -> UploadTranscript {
         var upload = try placed(isIdempotent: isIdempotent)
         upload.lost(sent: 80, then: .askOffset)
@@ -29,7 +29,7 @@ struct DraftMachineTests {
         return upload
     }
 
-    @Test func `all at once, with and without a server that knows the draft`() throws {
+    @Test func `an upload in one request succeeds with and without a server that supports the draft`() throws {
         var upload = try placed()
         try upload.answer(200, complete, is: .final, then: nil)
         upload = UploadTranscript(.draft)
@@ -39,13 +39,13 @@ struct DraftMachineTests {
         try upload.answer(200, is: .final, then: nil)
     }
 
-    @Test func `what is lost is asked about, and the rest sent`() throws {
+    @Test func `after a loss the offset is requested and the remaining bytes are sent`() throws {
         var upload = try resumed()
         #expect(upload.machine.hasProgressed)
         try upload.answer(200, complete, is: .final, then: nil)
     }
 
-    @Test func `without a place nothing can be asked, and only what does no harm is made again`() throws {
+    @Test func `without a location only an idempotent request is sent again`() throws {
         var upload = UploadTranscript(.draft)
         upload.lost(sent: 50, then: .create(count: 100))
         #expect(!upload.machine.isRepeatable)
@@ -56,7 +56,7 @@ struct DraftMachineTests {
     @Test(arguments: [
         ["Location: /up/1"], ["Location: /up/1", "Upload-Draft-Interop-Version: 7"],
         ["Location: /up/1", "Upload-Draft-Interop-Version: \"8\""],
-    ]) func `another version's place is not ours`(_ fields: [String]) throws {
+    ]) func `a 104 of another draft version is ignored`(_ fields: [String]) throws {
         var upload = UploadTranscript(.draft)
         #expect(
             upload.machine.received(
@@ -67,18 +67,18 @@ struct DraftMachineTests {
         #expect(upload.machine.location == nil)
     }
 
-    @Test func `two places, or a less secure one, end it`() throws {
+    @Test func `a second or less secure location ends the upload`() throws {
         var upload = try placed()
         try upload.interim(104, version, place)
         try upload.interim(
-            104, version, "Location: /up/2", is: .refuse(.init("the server named two places for one upload")))
+            104, version, "Location: /up/2", is: .refuse(.init("the server sent two locations for one upload")))
         upload = UploadTranscript(.draft)
         try upload.interim(
             104, version, "Location: http://host/up",
-            is: .refuse(.init("the upload's place leads from https to http", code: .redirectRefused)))
+            is: .refuse(.init("the upload's location leads from https to http", code: .redirectRefused)))
     }
 
-    @Test func `progress on the way counts, as far as it was sent`() throws {
+    @Test func `an interim response counts as progress, as far as bytes were sent`() throws {
         var upload = try placed()
         try upload.interim(104, version, "Upload-Offset: 30", sent: 20)
         #expect(!upload.machine.hasProgressed)
@@ -87,40 +87,40 @@ struct DraftMachineTests {
         #expect(upload.machine.offset == 0)
     }
 
-    @Test func `an end that nobody saw is asked about`() throws {
+    @Test func `an upload whose last byte was not confirmed asks for its offset`() throws {
         var upload = try resumed()
         upload.lost(sent: 100, then: .askOffset)
         try upload.answer(204, complete, "Upload-Offset: 100", is: .final, then: nil)
-        // All bytes are there, and the word that they are all is missing.
+        // All bytes have arrived, but the server has not received their end marker.
         upload = try resumed()
         upload.lost(sent: 100, then: .askOffset)
         try upload.answer(204, incomplete, "Upload-Offset: 100", is: .next, then: .append(offset: 100, count: 0))
         try upload.answer(200, complete, is: .final, then: nil)
-        // The server did not say that it saw the end.
+        // The server did not confirm the end.
         upload = try resumed()
         try upload.answer(204, is: .next, then: .askOffset)
         try upload.answer(204, complete, "Upload-Offset: 100", is: .final, then: nil)
     }
 
-    @Test func `what the server makes of the whole is the answer, also where it is an error`() throws {
+    @Test func `a complete upload has the resource's response, even an error`() throws {
         var upload = try resumed()
         try upload.answer(503, complete, is: .final, then: nil)
         upload = try placed()
         try upload.answer(422, complete, is: .final, then: nil)
     }
 
-    @Test func `complete before its end is not complete`() throws {
+    @Test func `a server that reports completion before the last byte is refused`() throws {
         var upload = try placed()
         upload.lost(sent: 80, then: .askOffset)
-        try upload.refused(204, complete, "Upload-Offset: 60", because: "it is not")
+        try upload.refused(204, complete, "Upload-Offset: 60", because: "incomplete upload")
     }
 
-    @Test func `an offset beyond what was sent, another length, or none, is refused`() throws {
+    @Test func `an offset beyond the sent bytes, another length, or none, is refused`() throws {
         for (fields, reason) in [
             ([incomplete, "Upload-Offset: 81"], "only 80 were sent"),
             ([incomplete, "Upload-Offset: 101"], "of an upload of 100"),
-            ([incomplete], "how much"), ([incomplete, "Upload-Offset: 60", "Upload-Length: 90"], "of 90 bytes"),
-            ([incomplete, "Upload-Offset: ?1"], "how much"),
+            ([incomplete], "upload's offset"), ([incomplete, "Upload-Offset: 60", "Upload-Length: 90"], "of 90 bytes"),
+            ([incomplete, "Upload-Offset: ?1"], "upload's offset"),
         ] {
             var upload = try placed()
             upload.lost(sent: 80, then: .askOffset)
@@ -134,25 +134,26 @@ struct DraftMachineTests {
         }
     }
 
-    @Test func `another offset is taken over, the first time at once`() throws {
+    @Test func `a different offset is adopted, the first time at once`() throws {
         var upload = try resumed()
         try upload.answer(409, "Upload-Offset: 70", sent: 75, is: .next, then: .append(offset: 70, count: 30))
-        try upload.answer(409, "Upload-Offset: 70", sent: 75, is: .retry(isAskedFor: true), then: .append(offset: 70, count: 30))
-        try upload.answer(409, sent: 75, is: .retry(isAskedFor: true), then: .askOffset)
+        try upload.answer(
+            409, "Upload-Offset: 70", sent: 75, is: .retry(isRequestedByServer: true), then: .append(offset: 70, count: 30))
+        try upload.answer(409, sent: 75, is: .retry(isRequestedByServer: true), then: .askOffset)
         upload = try resumed()
         try upload.refused(409, "Upload-Offset: 99", sent: 75, because: "only 80 were sent")
     }
 
-    @Test func `trouble is asked about by the offset, refusals are the end`() throws {
+    @Test func `after a temporary error the offset is requested, after a refusal the upload ends`() throws {
         for status in [408, 429, 500, 503] {
             var upload = try placed()
-            try upload.answer(status, sent: 40, is: .retry(isAskedFor: false), then: .askOffset)
-            try upload.answer(status, is: .retry(isAskedFor: false), then: .askOffset)
+            try upload.answer(status, sent: 40, is: .retry(isRequestedByServer: false), then: .askOffset)
+            try upload.answer(status, is: .retry(isRequestedByServer: false), then: .askOffset)
             upload = try resumed()
-            try upload.answer(status, sent: 70, is: .retry(isAskedFor: false), then: .askOffset)
+            try upload.answer(status, sent: 70, is: .retry(isRequestedByServer: false), then: .askOffset)
         }
         var upload = UploadTranscript(.draft)
-        try upload.answer(503, sent: 40, is: .retry(isAskedFor: false), then: .create(count: 100))
+        try upload.answer(503, sent: 40, is: .retry(isRequestedByServer: false), then: .create(count: 100))
         for status in [404, 410] {
             upload = try resumed()
             try upload.answer(status, sent: 70, is: .final, then: nil)
@@ -163,43 +164,43 @@ struct DraftMachineTests {
 
     // MARK: Limits
 
-    @Test func `a limit of parts breaks the whole off, and parts follow`() throws {
+    @Test func `an upload limit stops a request, and parts follow`() throws {
         var upload = UploadTranscript(.draft)
-        try upload.interim(104, version, place, "Upload-Limit: max-append-size=40", is: .takesParts)
+        try upload.interim(104, version, place, "Upload-Limit: max-append-size=40", is: .acceptsOnlyParts)
         upload.lost(sent: 50, then: .askOffset)
         try upload.answer(204, incomplete, "Upload-Offset: 30", is: .next, then: .append(offset: 30, count: 40))
         try upload.answer(204, incomplete, is: .next, then: .append(offset: 70, count: 30))
         try upload.answer(200, complete, is: .final, then: nil)
     }
 
-    @Test func `what is too large is sent in parts, if the server says how large`() throws {
+    @Test func `an upload that is too large is sent in parts if the server states a limit`() throws {
         var upload = UploadTranscript(.draft)
         try upload.answer(413, "Upload-Limit: max-append-size=40", sent: 60, is: .next, then: .create(count: 40))
         try upload.answer(201, place, incomplete, is: .next, then: .append(offset: 40, count: 40))
         try upload.answer(413, "Upload-Limit: max-append-size=20", is: .next, then: .askOffset)
         try upload.answer(204, incomplete, "Upload-Offset: 40", is: .next, then: .append(offset: 40, count: 20))
         upload = UploadTranscript(.draft)
-        try upload.answer(413, sent: 60, is: .retry(isAskedFor: false), then: nil)
+        try upload.answer(413, sent: 60, is: .retry(isRequestedByServer: false), then: nil)
         upload = UploadTranscript(.draft)
         try upload.answer(413, "Upload-Limit: max-append-size=40", is: .next, then: .create(count: 40))
-        try upload.refused(201, incomplete, because: "did not say where")
+        try upload.refused(201, incomplete, because: "without a location")
     }
 
-    @Test func `an upload that is too long is the caller's`() throws {
+    @Test func `an upload above the server's maximum size is an invalid request`() throws {
         var upload = UploadTranscript(.draft)
         let refusal = UploadMachine.Refusal(
             "the server takes uploads of at most 99 bytes, and this one has 100", code: .invalidRequest)
         try upload.interim(104, version, place, "Upload-Limit: max-size=99", is: .refuse(refusal))
         upload = UploadTranscript(.draft)
         try upload.refused(413, "Upload-Limit: max-size=99", because: "at most 99", code: .invalidRequest)
-        // A limit that is not well-formed is none.
+        // A malformed limit is ignored.
         upload = UploadTranscript(.draft)
         try upload.interim(104, version, place, "Upload-Limit: max-size=99,")
     }
 
     // MARK: As HTTP has it
 
-    @Test func `requests carry what the draft asks for`() throws {
+    @Test func `requests carry the fields of the draft`() throws {
         let url = try #require(URL(string: "https://host/files"))
         let original = TransferRequest(
             url: url, method: .put, headerFields: [.contentType: "video/mp4", .authorization: "Bearer x"],

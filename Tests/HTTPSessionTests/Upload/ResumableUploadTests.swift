@@ -6,7 +6,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Uploads that go on where they stopped, against a server that loses, refuses and forgets. The body has 1,000,000 bytes.
+/// Resumable uploads to a server that drops, refuses and forgets them. The body has 1,000,000 bytes.
 @Suite(.timeLimit(.minutes(20))) struct ResumableUploadTests {
     private let folder: ScratchDirectory
     private let log = EventLog()
@@ -34,25 +34,27 @@ import Testing
 
     private func methods(_ server: UploadServer) -> String { server.requests.map(\.method).joined(separator: " ") }
 
-    private func expectWhole(_ server: UploadServer, at index: Int = 0, location: SourceLocation = #_sourceLocation) throws {
+    private func expectCompleteUpload(_ server: UploadServer, at index: Int = 0, location: SourceLocation = #_sourceLocation)
+        throws
+    {
         let upload = try #require(server.uploads.dropFirst(index).first, sourceLocation: location)
         #expect(Data(upload.bytes) == pattern(Self.size), sourceLocation: location)
     }
 
-    /// The faults of the first requests of one method, one after another.
+    /// The faults of the first requests of one method, in order.
     private static func faults(_ faults: [UploadServer.Fault?], of method: String = "PATCH")
         -> @Sendable (UploadServer.Turn) -> UploadServer.Fault?
     {
-        let rest = Locked(faults)
+        let remaining = Locked(faults)
         return { turn in
             guard turn.request.method == method else { return nil }
-            return rest.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+            return remaining.withLock { $0.isEmpty ? nil : $0.removeFirst() }
         }
     }
 
     // MARK: tus
 
-    @Test func `a tus upload is made, sent and done`() async throws {
+    @Test func `a tus upload is created, sent and completed`() async throws {
         let server = try UploadServer(.tus)
         let task = try session().uploadTask(for: request(server), resumableUsing: .tus(metadata: ["filename": "body"]))
         let response = try await task.response
@@ -65,33 +67,35 @@ import Testing
         #expect(task.currentProgress.sent == Self.size)
         #expect(task.currentProgress.expectedToSend == Self.size)
         #expect(response.metrics.bytesResumed == 0)
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
-    @Test(arguments: [UploadProtocol.tus, .draft]) func `twenty cuts cost next to nothing`(_ kind: UploadProtocol) async throws {
+    @Test(arguments: [UploadProtocol.tus, .draft]) func `an upload cut twenty times sends hardly any bytes twice`(
+        _ kind: UploadProtocol
+    ) async throws {
         let (cuts, gate, resumptions) = (Counter(), try Gate(), Resumptions())
         let server = try UploadServer(kind == .tus ? .tus : .draft) { turn in
             let isFirst = kind == .draft && turn.request.method == "POST"
             guard isFirst || turn.request.method == "PATCH", cuts.add() <= 20 else { return nil }
-            // Until the client has read where its upload is.
+            // The client needs the time to read the upload's location.
             return .cut(afterBodyBytes: 49_000, losing: 4_000, after: isFirst ? .gate(gate) : nil)
         }
         let task = try session().uploadTask(for: request(server), resumableUsing: kind, handlers: resumptions.handlers)
         if kind == .draft { await log.await("interim 104") }
         gate.open()
         let response = try await task.response
-        try expectWhole(server)
+        try expectCompleteUpload(server)
         #expect(response.metrics.retryCount == 20)
         #expect(server.bodyBytes <= Self.size * 115 / 100)
         #expect(server.requests.count { $0.method == "HEAD" } == 20)
         await log.await("completed")
         #expect(log.names.contains("continued 45000"))
         #expect(log.names.contains("continued 900000"))
-        #expect(resumptions.reported == (1...20).flatMap { [$0 * 45_000, Self.size] })
+        #expect(resumptions.offsets == (1...20).flatMap { [$0 * 45_000, Self.size] })
         #expect(response.metrics.bytesResumed == (1...20).reduce(0) { $0 + $1 * 45_000 })
     }
 
-    @Test(arguments: [UploadProtocol.tus, .draft]) func `memory, a form and a stream are read again from where the server is`(
+    @Test(arguments: [UploadProtocol.tus, .draft]) func `memory, a form and a stream are read again from the server's offset`(
         _ kind: UploadProtocol
     ) async throws {
         let pieces = stride(from: 0, to: 1_000_000, by: 70_001).map { pattern(Self.size)[$0..<min(1_000_000, $0 + 70_001)] }
@@ -106,7 +110,7 @@ import Testing
                 kind == .tus ? .tus : .draft,
                 fault: Self.faults([.cut(afterBodyBytes: 300_000), .cut(afterBodyBytes: 99_999), .cut(afterBodyBytes: 0)]))
             _ = try await session().uploadTask(for: request(server, body), resumableUsing: kind).response
-            try expectWhole(server)
+            try expectCompleteUpload(server)
         }
         var form = MultipartForm()
         try form.appendPart(fileURL: folder.url("body"), name: "file")
@@ -121,7 +125,7 @@ import Testing
         #expect(bytes.range(of: pattern(50_000)) != nil)
     }
 
-    @Test func `a server in trouble is waited for, as the policy and it say`() async throws {
+    @Test func `an upload to a failing server is retried as policy and Retry-After say`() async throws {
         let server = try UploadServer(.tus) { turn in
             switch turn.number {
             case 1: .refuse(StubResponse(503, fields: ["Retry-After": "0"]))
@@ -135,10 +139,10 @@ import Testing
         let response = try await session(nil).uploadTask(for: request(server), resumableUsing: .tus).response
         #expect(methods(server) == "POST POST PATCH HEAD HEAD PATCH HEAD PATCH HEAD PATCH")
         #expect(response.metrics.retryCount == 5)
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
-    @Test func `the server's wish to be left alone is kept`() async throws {
+    @Test func `a Retry-After beyond the policy's limit ends the upload`() async throws {
         let server = try UploadServer(
             .tus, fault: Self.faults([.answer(StubResponse(503, fields: ["Retry-After": "1"])), nil]))
         let start = ContinuousClock.now
@@ -146,7 +150,7 @@ import Testing
         #expect(ContinuousClock.now - start >= .seconds(1))
     }
 
-    @Test func `an end that got lost is found out`() async throws {
+    @Test func `a lost last response is recovered by asking for the offset`() async throws {
         for kind in [UploadProtocol.tus, .draft] {
             let server = try UploadServer(
                 kind == .tus ? .tus : .draft, fault: Self.faults([.silence()], of: kind == .tus ? "PATCH" : "POST"))
@@ -154,20 +158,20 @@ import Testing
             #expect(try await task.response.statusCode == (kind == .tus ? 200 : 204))
             #expect(methods(server) == (kind == .tus ? "POST PATCH HEAD" : "POST HEAD"))
             #expect(task.currentProgress.sent == Self.size)
-            try expectWhole(server)
+            try expectCompleteUpload(server)
         }
     }
 
-    @Test func `a conflict is asked about, and a forgotten upload made anew`() async throws {
+    @Test func `after a conflict the offset is requested, and a forgotten upload is created again`() async throws {
         let server = try UploadServer(
             .tus, fault: Self.faults([.refuse(StubResponse(409)), .cut(afterBodyBytes: 300_000), .forget]))
         _ = try await session().uploadTask(for: request(server), resumableUsing: .tus).response
         #expect(methods(server) == "POST PATCH HEAD PATCH HEAD PATCH POST PATCH")
         #expect(server.uploads.count == 1)
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
-    @Test func `a server that says more than was sent, or too much too often, ends it`() async throws {
+    @Test func `a server whose offset exceeds the sent bytes, or never advances, fails the upload`() async throws {
         var server = try UploadServer(.tus, fault: Self.faults([.claim(Self.size + 1)]))
         var error = await failure(try session().uploadTask(for: request(server), resumableUsing: .tus))
         #expect(error?.code == .badServerResponse)
@@ -178,17 +182,17 @@ import Testing
             default: nil
             }
         }
-        // A small body: what was sent is known to the byte.
+        // The body is small, so that the number of sent bytes is exact.
         error = await failure(try session().uploadTask(for: request(server, .data(pattern(200_000))), resumableUsing: .tus))
         #expect(error?.code == .badServerResponse)
-        // It takes bytes and says that it has not.
+        // The server takes bytes and reports that it has not.
         server = try UploadServer(.tus) { turn in ["PATCH", "HEAD"].contains(turn.request.method) ? .claim(0) : nil }
         error = await failure(try session(3).uploadTask(for: request(server), resumableUsing: .tus))
         #expect([.unacceptableStatus, .badServerResponse].contains(error?.code))
         #expect(server.requests.count < 12)
     }
 
-    @Test func `a server without tus, of another version, or that refuses, is told apart`() async throws {
+    @Test func `a server without tus, of another version, or that refuses, has distinct errors`() async throws {
         let plain = try TestServer { _ in StubResponse(201, fields: ["Location": "/things/1"]) }
         var request = TransferRequest(url: plain.url(), method: .post, body: .file(folder.url("body")))
         var error = await failure(try session().uploadTask(for: request, resumableUsing: .tus))
@@ -205,7 +209,7 @@ import Testing
         #expect(error?.context.responseBody == Data("no films".utf8))
     }
 
-    @Test func `an empty upload is done when it is made`() async throws {
+    @Test func `an empty upload is complete when it is created`() async throws {
         for kind in [UploadProtocol.tus, .draft] {
             let server = try UploadServer(kind == .tus ? .tus : .draft)
             _ = try await session().uploadTask(for: request(server, .data(Data())), resumableUsing: kind).response
@@ -216,40 +220,40 @@ import Testing
 
     // MARK: The draft
 
-    @Test func `a draft's upload goes at once, and its answer is the resource's`() async throws {
+    @Test func `a draft upload is sent at once, and has the resource's response`() async throws {
         let server = try UploadServer(.draft)
         let task = try session().uploadTask(for: request(server), resumableUsing: .draft)
         #expect(try await task.response.data == Data("taken".utf8))
         #expect(server.requests.map(\.method) == ["POST"])
         #expect(server.requests[0]["upload-complete"] == "?1")
         #expect(server.requests[0]["upload-draft-interop-version"] == "8")
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
-    @Test func `a server that knows nothing of the draft gets a plain upload`() async throws {
+    @Test func `a server without the draft receives a plain upload`() async throws {
         let server = try TestServer { StubResponse(body: "\($0.bodyLength)") }
         let request = TransferRequest(url: server.url(), method: .put, body: .file(folder.url("body")))
         #expect(try await session().uploadTask(for: request, resumableUsing: .draft).response.data == Data("1000000".utf8))
         #expect(server.requests.count == 1)
     }
 
-    @Test(arguments: [7, nil]) func `another version's 104 is none`(_ version: Int?) async throws {
+    @Test(arguments: [7, nil]) func `a 104 of another draft version is ignored`(_ version: Int?) async throws {
         var options = UploadServer.Options()
         options.interopVersion = version
         let server = try UploadServer(.draft, options: options, fault: Self.faults([.cut(afterBodyBytes: 500_000)], of: "POST"))
-        // A POST that may have been executed is not made again.
+        // A POST that may have been executed is not sent again.
         let error = await failure(try session().uploadTask(for: request(server), resumableUsing: .draft))
         #expect(error?.code == .connectionLost)
         #expect(server.requests.count == 1)
-        // A PUT is, from its beginning.
+        // A PUT is sent again from its beginning.
         var put = request(server)
         put.method = .put
         _ = try await session().uploadTask(for: put, resumableUsing: .draft).response
-        try expectWhole(server, at: 1)
+        try expectCompleteUpload(server, at: 1)
     }
 
-    @Test func `a limit of parts is kept to`() async throws {
-        // More than the kernel takes while nobody reads.
+    @Test func `an upload limit of a part's size is respected`() async throws {
+        // The body is larger than the socket buffers, so that the request stalls while the server does not read.
         let size: Int64 = 32 << 20
         var options = UploadServer.Options()
         options.limit = "max-append-size=8000000, max-size=40000000"
@@ -268,7 +272,7 @@ import Testing
         #expect(error?.code == .invalidRequest)
     }
 
-    @Test func `a conflict and an error say where to go on`() async throws {
+    @Test func `after a conflict or an error the upload continues at the server's offset`() async throws {
         let server = try UploadServer(.draft) { turn in
             switch turn.number {
             case 1: .cut(afterBodyBytes: 400_000)
@@ -278,14 +282,14 @@ import Testing
             }
         }
         _ = try await session().uploadTask(for: request(server), resumableUsing: .draft).response
-        // All of it was there when the server had its trouble.
+        // All bytes had arrived when the server failed.
         #expect(methods(server) == "POST HEAD PATCH PATCH HEAD")
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
     // MARK: What is refused
 
-    @Test func `what cannot be read again, or has no length, is refused before it is sent`() async throws {
+    @Test func `an upload that cannot be read again, or has no length, is refused before it is sent`() async throws {
         let server = try UploadServer(.tus)
         let stream = RequestBody.stream(length: nil) { AsyncThrowingStream { $0.finish() } }
         var error = await failure(try session().uploadTask(for: request(server, stream), resumableUsing: .tus))
@@ -299,7 +303,7 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `a file that is another one by then is not joined`() async throws {
+    @Test func `an upload whose file has changed is not continued`() async throws {
         let (path, folder) = (self.folder.file("body"), folder)
         let server = try UploadServer(.tus) { turn in
             if turn.request.method == "HEAD" { try? Data(count: 1_000_000).write(to: folder.url("body")) }
@@ -313,7 +317,7 @@ import Testing
 
     // MARK: Other origins
 
-    @Test func `a place at another origin gets the bytes and no credentials`() async throws {
+    @Test func `a location at another origin receives the bytes and no credentials`() async throws {
         let other = try TestServer { request in StubResponse(204, fields: ["Upload-Offset": "\(request.bodyLength)"]) }
         var options = UploadServer.Options()
         options.locationPrefix = other.origin
@@ -328,7 +332,7 @@ import Testing
         #expect(other.requests.map(\.bodyLength) == [Self.size])
     }
 
-    @Test func `redirects that keep the method are followed, with the part that is the turn`() async throws {
+    @Test func `redirects that keep the method are followed with the current part`() async throws {
         let server = try UploadServer(.tus) { turn in
             switch turn.number {
             case 1: .refuse(.redirect(307, to: "/uploads?again"))
@@ -340,26 +344,26 @@ import Testing
         let response = try await session().uploadTask(for: request(server), resumableUsing: .tus).response
         #expect(methods(server) == "POST POST PATCH HEAD PATCH PATCH")
         #expect(response.metrics.redirectCount == 2)
-        try expectWhole(server)
+        try expectCompleteUpload(server)
         let other = try UploadServer(.tus) { _ in .refuse(.redirect(303, to: "/uploads")) }
         let error = await failure(try session().uploadTask(for: request(other), resumableUsing: .tus))
         #expect(error?.context.statusCode == 303)
         #expect(other.requests.count == 1)
     }
 
-    @Test func `a challenge in the middle is met`() async throws {
+    @Test func `a challenge during an upload is answered`() async throws {
         let server = try UploadServer(.tus) { turn in
             if turn.number == 2 { return .cut(afterBodyBytes: 250_000) }
             return turn.number > 2 && turn.request["authorization"] == nil ? .refuse(.unauthorized("Basic realm=\"x\"")) : nil
         }
         let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "me", password: "secret")) })
         _ = try await session().uploadTask(for: request(server), resumableUsing: .tus, handlers: handlers).response
-        try expectWhole(server)
+        try expectCompleteUpload(server)
     }
 
     // MARK: Control
 
-    @Test func `suspended in the middle, it goes on; cancelled, it ends`() async throws {
+    @Test func `an upload suspended midway continues when resumed, and ends when canceled`() async throws {
         let gate = try Gate()
         let server = try UploadServer(
             .tus,
@@ -372,7 +376,7 @@ import Testing
         task.resume()
         gate.open()
         _ = try await task.response
-        try expectWhole(server)
+        try expectCompleteUpload(server)
         let second = session.uploadTask(for: request(server), resumableUsing: .tus, startsImmediately: false)
         second.resume()
         try await server.awaitBodyBytes(1_100_000)
@@ -380,15 +384,15 @@ import Testing
         #expect(await failure(second)?.code == .cancelled)
     }
 
-    @Test func `without retries a lost connection is the end`() async throws {
-        // On a connection of its own: one that is used again and dies before an answer is never the end.
+    @Test func `without retries a lost connection ends the upload`() async throws {
+        // The upload uses a new connection: a reused one that dies before a response would be replaced.
         let made = StubResponse(201, fields: ["Location": "/uploads/1", "Tus-Resumable": "1.0.0"]).closing()
         let server = try UploadServer(.tus) { $0.number == 1 ? .answer(made) : .cut(afterBodyBytes: 500_000) }
         let error = await failure(try session(0).uploadTask(for: request(server), resumableUsing: .tus))
         #expect(error?.code == .connectionLost)
     }
 
-    @Test func `progress is what is there and what is on its way`() async throws {
+    @Test func `progress counts the bytes on the server and those being sent`() async throws {
         let server = try UploadServer(.tus, fault: Self.faults([.cut(afterBodyBytes: 600_000), .cut(afterBodyBytes: 0)]))
         let task = try session().uploadTask(for: request(server), resumableUsing: .tus, startsImmediately: false)
         let seen = Task { await task.progress.reduce(into: [TransferProgress]()) { $0.append($1) } }

@@ -9,7 +9,7 @@ struct TusMachineTests {
     private let version = "Tus-Resumable: 1.0.0"
     private let place = "Location: /up/1"
 
-    /// Made, and about to send.
+    /// An upload that has been created and is about to send.
     private func made(isIdempotent: Bool = false) throws -> UploadTranscript {
         var upload = UploadTranscript(.tus, isIdempotent: isIdempotent)
         #expect(upload.machine.request == .create(count: 0))
@@ -18,17 +18,17 @@ struct TusMachineTests {
         return upload
     }
 
-    @Test func `made, sent, done`() throws {
+    @Test func `an upload is created, sent and completed`() throws {
         var upload = try made()
         try upload.answer(204, version, "Upload-Offset: 100", is: .final, then: nil)
     }
 
-    @Test func `an empty upload is done when it is made`() throws {
+    @Test func `an empty upload is complete when it is created`() throws {
         var upload = UploadTranscript(.tus, length: 0)
         try upload.answer(201, version, place, is: .final, then: nil)
     }
 
-    @Test func `what is lost is asked about, and the rest sent`() throws {
+    @Test func `after a loss the offset is requested and the remaining bytes are sent`() throws {
         var upload = try made()
         upload.lost(sent: 70, then: .askOffset)
         try upload.answer(
@@ -39,7 +39,7 @@ struct TusMachineTests {
         try upload.answer(200, version, "Upload-Offset: 100", is: .final, then: nil)
     }
 
-    @Test func `what was not sent at all is sent again as it was`() throws {
+    @Test func `a request of which nothing was sent is sent again unchanged`() throws {
         var upload = try made()
         upload.lost(sent: 0, hasSent: false, then: .append(offset: 0, count: 100))
         upload = UploadTranscript(.tus)
@@ -47,24 +47,24 @@ struct TusMachineTests {
         #expect(upload.machine.isRepeatable)
     }
 
-    @Test func `a server that takes a part at a time gets the next one`() throws {
+    @Test func `after a server took part of a request, the next part follows`() throws {
         var upload = try made()
         try upload.answer(204, "Upload-Offset: 30", sent: 50, is: .next, then: .append(offset: 30, count: 70))
         try upload.answer(204, "Upload-Offset: 100", is: .final, then: nil)
     }
 
-    @Test func `an offset may go back, and is asked about`() throws {
+    @Test func `an offset that moved back is adopted, and requested again`() throws {
         var upload = try made()
         upload.lost(sent: 100, then: .askOffset)
         try upload.answer(200, "Upload-Offset: 60", is: .next, then: .append(offset: 60, count: 40))
         upload.machine.hasProgressed = false
         try upload.answer(204, "Upload-Offset: 20", is: .next, then: .askOffset)
         try upload.answer(200, "Upload-Offset: 20", is: .next, then: .append(offset: 20, count: 80))
-        // What was there before is no progress.
+        // Bytes that had arrived before are no progress.
         #expect(!upload.machine.hasProgressed)
     }
 
-    @Test func `an offset beyond what was sent, or beyond the end, is none`() throws {
+    @Test func `an offset beyond the sent bytes, or beyond the end, is refused`() throws {
         var upload = try made()
         try upload.refused(204, "Upload-Offset: 51", sent: 50, because: "only 50 were sent")
         upload = try made()
@@ -78,41 +78,42 @@ struct TusMachineTests {
     }
 
     @Test(arguments: ["Upload-Offset: -1", "Upload-Offset: 1.0", "Upload-Offset: +5", "X: 1"])
-    func `an offset that is no number of digits is none`(_ field: String) throws {
+    func `an offset that is not a number is ignored`(_ field: String) throws {
         var upload = try made()
         try upload.answer(204, field, is: .next, then: .askOffset)
-        try upload.refused(200, field, because: "how much")
+        try upload.refused(200, field, because: "upload's offset")
     }
 
-    @Test func `another offset is asked about at once, and then as often as what fails`() throws {
+    @Test func `a different offset is requested at once, and then only as a retry`() throws {
         var upload = try made()
         try upload.answer(409, sent: 50, is: .next, then: .askOffset)
         try upload.answer(200, "Upload-Offset: 0", is: .next, then: .append(offset: 0, count: 100))
-        try upload.answer(409, sent: 50, is: .retry(isAskedFor: true), then: .askOffset)
+        try upload.answer(409, sent: 50, is: .retry(isRequestedByServer: true), then: .askOffset)
         try upload.answer(200, "Upload-Offset: 10", is: .next, then: .append(offset: 10, count: 90))
-        // It has moved: the count begins anew.
+        // The offset has advanced, so the count restarts.
         try upload.answer(409, sent: 50, is: .next, then: .askOffset)
     }
 
-    @Test func `an upload that somebody else holds is waited for`() throws {
+    @Test func `an upload locked by another request is retried`() throws {
         var upload = try made()
         upload.lost(sent: 50, then: .askOffset)
-        try upload.answer(423, is: .retry(isAskedFor: true), then: .askOffset)
+        try upload.answer(423, is: .retry(isRequestedByServer: true), then: .askOffset)
         try upload.answer(200, "Upload-Offset: 50", is: .next, then: .append(offset: 50, count: 50))
-        try upload.answer(423, is: .retry(isAskedFor: true), then: .askOffset)
+        try upload.answer(423, is: .retry(isRequestedByServer: true), then: .askOffset)
     }
 
-    @Test(arguments: [400, 408, 413, 415, 429, 460, 500, 503]) func `the retry policy is asked about other statuses`(
+    @Test(arguments: [400, 408, 413, 415, 429, 460, 500, 503]) func `the retry policy decides about other status codes`(
         _ status: Int
     ) throws {
         var upload = UploadTranscript(.tus)
-        try upload.answer(status, is: .retry(isAskedFor: false), then: .create(count: 0))
+        try upload.answer(status, is: .retry(isRequestedByServer: false), then: .create(count: 0))
         upload = try made()
-        try upload.answer(status, sent: 20, is: .retry(isAskedFor: false), then: .askOffset)
-        try upload.answer(status, is: .retry(isAskedFor: false), then: .askOffset)
+        try upload.answer(status, sent: 20, is: .retry(isRequestedByServer: false), then: .askOffset)
+        try upload.answer(status, is: .retry(isRequestedByServer: false), then: .askOffset)
     }
 
-    @Test(arguments: [403, 404, 410]) func `an upload that is gone is made anew, twice`(_ status: Int) throws {
+    @Test(arguments: [403, 404, 410]) func `an upload that the server does not find is created again, twice`(_ status: Int) throws
+    {
         var upload = try made()
         for _ in 0..<2 {
             upload.lost(sent: 50, then: .askOffset)
@@ -123,7 +124,7 @@ struct TusMachineTests {
         try upload.answer(status, sent: 50, is: .final, then: nil)
     }
 
-    @Test func `an upload that may have been complete is not made anew, unless twice does no harm`() throws {
+    @Test func `an upload that may have been complete is created again only if it is idempotent`() throws {
         var upload = try made()
         upload.lost(sent: 100, then: .askOffset)
         try upload.refused(404, because: "may have been complete")
@@ -131,30 +132,30 @@ struct TusMachineTests {
         upload.lost(sent: 100, then: .askOffset)
         try upload.answer(404, is: .next, then: .create(count: 0))
         upload = try made()
-        try upload.answer(500, is: .retry(isAskedFor: false), then: .askOffset)
+        try upload.answer(500, is: .retry(isRequestedByServer: false), then: .askOffset)
         try upload.refused(404, because: "may have been complete")
         upload = try made()
         try upload.answer(204, is: .next, then: .askOffset)
         try upload.refused(410, because: "may have been complete")
-        // One that is known not to be may.
+        // An upload that is known to be incomplete may be created again.
         upload = try made()
         upload.lost(sent: 100, then: .askOffset)
         try upload.answer(200, "Upload-Offset: 90", is: .next, then: .append(offset: 90, count: 10))
         try upload.answer(404, sent: 95, is: .next, then: .create(count: 0))
     }
 
-    @Test func `another version, or no tus at all, ends it`() throws {
+    @Test func `another tus version, or none, ends the upload`() throws {
         var upload = UploadTranscript(.tus)
         try upload.refused(412, "Tus-Version: 0.2.2,0.2.1", because: "speaks tus 0.2.2,0.2.1, and not 1.0.0")
         upload = UploadTranscript(.tus)
         try upload.refused(201, place, because: "speaks no tus")
         upload = UploadTranscript(.tus)
-        try upload.refused(201, version, because: "did not say where")
+        try upload.refused(201, version, because: "without a location")
         upload = try made()
         try upload.refused(412, because: "speaks no tus")
     }
 
-    @Test func `the place is resolved, and never less secure`() throws {
+    @Test func `the location is resolved, and never less secure`() throws {
         for (place, url) in [
             ("7", "https://host/7"), ("?id=7", "https://host/files?id=7"), ("//other/7", "https://other/7"),
             ("https://other:81/7", "https://other:81/7"), ("../7", "https://host/7"),
@@ -180,7 +181,7 @@ struct TusMachineTests {
         ["\(request.method) \(request.url)"] + request.headerFields.map { "\($0.name.canonicalName): \($0.value)" }.sorted()
     }
 
-    @Test func `requests carry what is the upload's, and what says who asks`() throws {
+    @Test func `requests carry the upload's fields and those that identify the user`() throws {
         let original = try request([
             .authorization: "Bearer x", .contentType: "video/mp4", .ifMatch: "*", try #require(.init("Idempotency-Key")): "1",
             try #require(.init("X-Own")): "y",
@@ -205,7 +206,7 @@ struct TusMachineTests {
             ])
     }
 
-    @Test func `another origin hears nothing of who asks`() throws {
+    @Test func `another origin receives no fields that identify the user`() throws {
         let original = try request([.authorization: "Bearer x", .cookie: "a=b", try #require(.init("X-Own")): "y"])
         var upload = UploadTranscript(.tus)
         try upload.answer(201, version, "Location: https://other/7", is: .next, then: nil)
@@ -214,7 +215,7 @@ struct TusMachineTests {
             text(upload.machine.transferRequest(of: original)) == ["HEAD https://other/7", "tus-resumable: 1.0.0", "x-own: y"])
     }
 
-    @Test func `what cannot be an upload is said before anything is sent`() throws {
+    @Test func `a request that cannot be an upload is refused before it is sent`() throws {
         var request = try request()
         #expect(UploadProtocol.tus.objection(to: request) == nil)
         #expect(UploadProtocol.tus(metadata: ["a b": ""]).objection(to: request)?.code == .invalidRequest)

@@ -6,7 +6,7 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// tuspyserver: a tus server that somebody else has written.
+/// Uploads to tuspyserver, an independent tus server.
 @Suite(.requires(TusServer.program), .timeLimit(.minutes(20))) struct TusServerTests {
     private static let size: Int64 = 8 << 20
     private let folder: ScratchDirectory
@@ -18,20 +18,20 @@ import Testing
     }
 
     private func upload(_ session: HTTPSessionManager, to server: TusServer, _ body: RequestBody? = nil) throws -> TransferTask {
-        // It wants to know these two of every upload.
+        // The server requires both for every upload.
         let kind = UploadProtocol.tus(metadata: ["filename": "body", "filetype": "application/octet-stream"])
         let request = TransferRequest(url: try server.url(), method: .post, body: body ?? .file(folder.url("body")))
         return session.uploadTask(for: request, resumableUsing: kind)
     }
 
-    @Test func `an upload arrives whole`() async throws {
+    @Test func `an upload arrives completely`() async throws {
         let server = try TusServer(in: files)
         let response = try await upload(try localSession(), to: server).response
         #expect(response.statusCode == 204)
         #expect(try server.contents(of: response.url.lastPathComponent) == pattern(Self.size))
     }
 
-    @Test func `an upload whose way is cut five times arrives whole`() async throws {
+    @Test func `an upload cut five times arrives completely`() async throws {
         let server = try TusServer(in: files)
         let first = try ProxyServer()
         let (proxy, port, log) = (Locked<ProxyServer?>(first), first.port, EventLog())
@@ -41,8 +41,8 @@ import Testing
                 $0.proxy = .explicit("socks5://127.0.0.1:\(port)", except: [])
                 $0.retryPolicy = RetryPolicy(maximumRetries: nil, baseDelay: .milliseconds(20), maximumDelay: .milliseconds(50))
             }, monitors: [log])
-        // The body itself cuts its way, the first time at one seventh, then at two, and so on; and makes another, once the server has
-        // noticed: asked before, it blocks on a lock of its own.
+        // The body cuts its own connection: the first time at one seventh, then at two, and so on. It makes another one once the
+        // server has noticed: asked before, the server blocks on a lock of its own.
         let (bytes, times, step) = (pattern(Self.size), Counter(), 1 << 16)
         let body = RequestBody.stream(length: Self.size) {
             let (time, position) = (times.add(), Counter())
@@ -50,11 +50,12 @@ import Testing
                 let start = (position.add() - 1) * step
                 guard start < bytes.count else { return nil }
                 if time <= 5, start / step == bytes.count / step * time / 7 {
-                    // In a task of its own: that of an attempt's body is canceled when the attempt has lost its way.
+                    // This runs in a task of its own: the body's task is canceled when the attempt has lost its connection.
                     try await Task {
                         let there = try await server.offset(through: direct)
                         proxy.withLock { $0 }?.stop()
-                        // Its word does not change where it had counted all that came; its loop has noticed after so many questions.
+                        // The offset does not change if the server had counted all bytes; its loop has noticed the loss after so
+                        // many requests.
                         for _ in 0..<200 where try await server.offset(through: direct) != there { break }
                         let next = try ProxyServer(at: .ip("127.0.0.1", port: port))
                         proxy.withLock { $0 = next }

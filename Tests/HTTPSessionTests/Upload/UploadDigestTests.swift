@@ -8,7 +8,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// Uploads to servers that say what they have received.
+/// Uploads to servers that send the digest of what they received.
 @Suite(.timeLimit(.minutes(20))) struct UploadDigestTests {
     private let folder: ScratchDirectory
 
@@ -24,13 +24,13 @@ import Testing
         return "\(algorithm.rawValue)=:\(try #require(hasher.finish()).base64EncodedString()):"
     }
 
-    @Test func `only an answer about the resource has the upload's digest`() throws {
+    @Test func `only a response about the resource has the upload's digest`() throws {
         let digest = "Repr-Digest: \(try field("abc"))"
         let known = ContentDigest.sha256(of: Data("abc".utf8))
         #expect(try ReprDigest.ofUpload(head(204, digest), to: .patch, isTus: true) == known)
         #expect(try ReprDigest.ofUpload(head(204, digest), to: .put, isTus: false) == known)
         #expect(try ReprDigest.ofUpload(head(200, digest), to: .head, isTus: true) == known)
-        // Of the content that comes with it, or of what nobody defines.
+        // These digests belong to the response's own content, or are undefined.
         #expect(try ReprDigest.ofUpload(head(200, digest), to: .put, isTus: false) == nil)
         #expect(try ReprDigest.ofUpload(head(201, digest), to: .post, isTus: false) == nil)
         #expect(try ReprDigest.ofUpload(head(204, digest), to: .post, isTus: false) == nil)
@@ -57,11 +57,11 @@ import Testing
             #expect(try await upload(try field("abcdef", algorithm), body) == nil)
             let error = try await upload(try field("abcdeg", algorithm), body)
             #expect(error?.code == .digestMismatch)
-            #expect(error?.reason == "the server has other bytes than were to be sent: their \(algorithm.rawValue) differs")
+            #expect(error?.reason == "the server has received other bytes than the upload's: their \(algorithm.rawValue) differs")
         }
     }
 
-    @Test func `an upload's stream is not compared`() async throws {
+    @Test func `an upload from a stream is not compared`() async throws {
         let body = RequestBody.stream(length: 6) {
             AsyncThrowingStream { continuation in
                 continuation.yield(Data("abcdef".utf8))

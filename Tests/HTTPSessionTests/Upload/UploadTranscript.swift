@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPSession
 
-/// A machine and what it is told, a line each: the answer or loss, what follows, and which request that is.
+/// A machine and its events, in a line for each: the response or loss, the verdict, and the next request.
 struct UploadTranscript {
     var machine: UploadMachine
     private let url = URL(string: "https://host/files?x=1") ?? URL(fileURLWithPath: "/")
@@ -17,7 +17,7 @@ struct UploadTranscript {
         return try #require(ResponseHead(bytes: Array(text.utf8)))
     }
 
-    /// `sent`: how far the body has gone; all of the request's part unless told.
+    /// `sent`: the end of the sent bytes; by default the end of the request's part.
     mutating func answer(
         _ status: Int, _ fields: String..., sent: Int64? = nil, is verdict: UploadMachine.Verdict,
         then request: UploadMachine.Request?,
@@ -44,7 +44,7 @@ struct UploadTranscript {
     }
 
     mutating func interim(
-        _ status: Int, _ fields: String..., sent: Int64 = 0, is stop: UploadMachine.Stop? = nil,
+        _ status: Int, _ fields: String..., sent: Int64 = 0, is stop: UploadMachine.EarlyStop? = nil,
         location: SourceLocation = #_sourceLocation
     ) throws {
         #expect(
