@@ -98,7 +98,7 @@ final class ScriptedDownloadTests {
         transport.stub("/big.bin", with: stalling, reply)
         let task = try session(network).download("/big.bin", to: file)
         await transport.waitUntilIdle()
-        #expect(task.state == .running && task.currentProgress.received == 100_000)
+        #expect(task.state == .running && transport.requests.count == 1)
         network.publish(Self.noCarrier)
         await transport.waitUntilIdle()
         #expect(task.state == .waitingForConnectivity)

@@ -41,7 +41,7 @@ struct ScriptedTransportTests {
         let session = try session()
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("users/8").response }
         #expect(error?.code == .misuse)
-        #expect(error?.reason.contains("GET /v1/users/8") == true && error?.reason.contains("GET of /v1/users/7") == true)
+        #expect(error?.reason.contains("GET /v1/users/8") == true && error?.reason.hasSuffix("stubs: GET /v1/users/7") == true)
         #expect(transport.unmatchedRequests.map(\.path) == ["/v1/users/8"])
         #expect(transport.requests.isEmpty)
     }
