@@ -41,10 +41,10 @@ final class ScriptedTransfer: Transfer {
 
     // MARK: Transfer
 
-    let isRaised = false
+    let isUpgraded = false
     let usesHTTP2: Bool? = false
     let ends: (local: String, remote: String)? = nil
-    let tries: [TransferWays.Try] = []
+    let addressAttempts: [TransferWays.Try] = []
     var receivedBodyBytes: Int64 { bodyBytes }
     var waitsForOthers: Bool { delivery.gate.map { !$0.isOpen } ?? false }
 
@@ -92,7 +92,7 @@ final class ScriptedTransfer: Transfer {
     /// Takes the next step. - Returns: whether there was one.
     func step(now: Int64, isUnreachable: Bool) -> Bool {
         guard !isHeld else { return false }
-        let isUnreachable = isUnreachable && plan.watchesWay
+        let isUnreachable = isUnreachable && plan.watchesRoute
         switch phase {
         case .connecting: return connect(now: now, isUnreachable: isUnreachable)
         case .sending where isUnreachable, .answering where isUnreachable:

@@ -32,11 +32,11 @@ package struct TransferFacts: Hashable, Sendable {
     package var wasResent = false
     /// The response may belong to no request: the server sends bytes that nobody asked for.
     package var hadSurplus = false
-    /// What was asked for by http came to https, where nobody was there to judge the server, or the proxy before it: nothing was sent.
-    package var wasRaised = false
-    /// The task was held before its request went: nothing was sent, and the attempt is made again when the task goes on.
-    package var wasHeldBack = false
-    /// The connection that it was to go on was not fit for that: nothing was sent, and the attempt is made again on a new one.
+    /// HSTS has upgraded the request to https, for which no evaluation of the certificate of the server or its proxy was prepared. Nothing was sent.
+    package var wasUpgraded = false
+    /// The task was suspended before its request was sent. Nothing was sent, and the attempt is repeated when the task is resumed.
+    package var wasHeldUnsent = false
+    /// The chosen connection must not be reused. Nothing was sent, and the attempt is repeated on a new connection.
     package var hadUnfitConnection = false
     package var tlsVersion: String?
     package var tlsCipher: String?

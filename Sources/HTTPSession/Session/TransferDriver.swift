@@ -2,13 +2,14 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Reachability
 
-/// A task on its session's thread: it tells the task's machine what happens, and does what the machine says.
+/// A task on its session's thread: it passes events to the task's machine, and performs the machine's effects.
 final class TransferDriver {
     private(set) var task: TransferTask
     let job: TransferJob
-    // The loop lets go of every driver before it ends.
+    // The loop releases every driver before it ends.
     let loop: SessionLoop
-    // Unchecked: every mutation of the machine returns before anything could come back to it; it calls only what reads a counter of libcurl.
+    // Unchecked: every mutation of the machine returns before a call that could reenter it. The machine itself calls only closures that read a
+    // counter of libcurl.
     @exclusivity(unchecked) var machine: TransferMachine
 
     private(set) var host: TransferQueue.Host
@@ -17,9 +18,9 @@ final class TransferDriver {
     private(set) var segments: [BodySegment]
     private(set) var source: BodySource?
     var sink: (any BodySink)?
-    /// Where the transfer that has failed had its connection to, or had tried to have one.
+    /// The remote addresses that the failed transfer was connected to, or tried to connect to.
     private(set) var remotes: [IPAddress] = []
-    /// Where the gate knows of the task.
+    /// The origin under which the gate has the task; `nil` if it does not have it.
     private var gateOrigin: Origin?
     private var asking: UserTask?
     private(set) var started: Date
@@ -53,10 +54,10 @@ final class TransferDriver {
     func send(_ event: TransferMachine.Event) {
         machine.handle(event, now: loop.now)
         perform()
-        loop.wakes(at: machine.deadline)
+        loop.scheduleWake(at: machine.deadline)
     }
 
-    /// Does what the machine has said, also what follows from doing it, one thing after another.
+    /// Performs the machine's effects one after another, also those that are added meanwhile.
     func perform() {
         guard !isPerforming, !machine.effects.isEmpty else { return }
         isPerforming = true
@@ -71,8 +72,8 @@ final class TransferDriver {
 
     private func perform(_ effect: TransferMachine.Effect) {
         switch effect {
-        case .enqueue: enqueue(isOnItsWay: false)
-        case .enqueueFirst: enqueue(isOnItsWay: true)
+        case .enqueue: enqueue(hasBegun: false)
+        case .enqueueFirst: enqueue(hasBegun: true)
         case .dequeue: loop.queue.remove(task.id)
         case .leave: loop.queue.left(task.id, from: host, isAbandoned: false, now: loop.now)
         case .leaveLookingUp: loop.queue.left(task.id, from: host, isAbandoned: true, now: loop.now)
@@ -81,26 +82,26 @@ final class TransferDriver {
         case .start: start()
         case .hold: transfer?.hold(true)
         case .letGo: transfer?.hold(false)
-        case .judgeAttempt: loop.judgesAttempt()
+        case .judgeAttempt: loop.scheduleAttemptJudgment()
         case .abandon: abandon()
         case .abandonSilently: abandonSilently()
-        case .raise: loop.raise(machine.origin.host)
-        case .stay: noteStay()
+        case .raise: loop.markUpgraded(machine.origin.host)
+        case .stay: reportUnsent()
         case .open: openSink()
         case .receive: receive()
-        case .breakOffSoon: task.core.post(.breakOff(task.id))
+        case .breakOffSoon: task.core.post(.abortRequest(task.id))
         case .withdraw: withdraw()
         case .leaveGate: leaveGate()
         case .lookAtNetwork: if settings.hasNetwork(for: machine.request, to: machine.origin) { send(.networkIsAllowed) }
-        case .noteSuccess: loop.noteSuccess(of: machine.origin)
+        case .noteSuccess: loop.recordSuccess(of: machine.origin)
         case .payRetry:
             if let wait = loop.retryWait(for: machine.origin) { send(.retryHasToWait(wait)) } else { send(.retryIsPaid) }
         case .stand: task.become(TransferTask.State(machine.standing))
-        case .backOff: task.backsOff(until: machine.backsOffUntil)
+        case .backOff: task.setBackoff(until: machine.backsOffUntil)
         case .publishProgress: task.publish(machine.progress)
         case .announceResumed: loop.outbox.announce(.taskResumed(task))
         case .announceSuspended: loop.outbox.announce(.taskSuspended(task))
-        case .tellTransaction: tellTransaction()
+        case .tellTransaction: reportTransaction()
         case .lookForHolder: if isKnownUniquelyReferenced(&task) { send(.cancel) }
         case .deliver: deliver()
         case .complete: complete()
@@ -110,11 +111,11 @@ final class TransferDriver {
 
     private func perform(_ order: TransferMachine.Order) {
         switch order {
-        case .openPart(let destination): openPart(destination)
+        case .openPart(let destination): openPartialFile(destination)
         case .measure(let request): measure(request)
-        case .noteTrouble(let origin): loop.noteTrouble(with: origin)
+        case .noteTrouble(let origin): loop.beginRetryBudget(for: origin)
         case .forgetIdentity(let origin): task.identities?.forget(origin)
-        case .release(let request): loop.letGo(request)
+        case .release(let request): loop.release(request)
         case .sendPart(let offset, let count):
             if let body = job.upload?.body { replaceBody(body.part(from: offset, count: count)) }
         case .sendSegments(let segments): replaceBody(segments)
@@ -129,31 +130,31 @@ final class TransferDriver {
             fileWork += 1
             file.verify(digest) { core.post(.verified(id, $0)) }
         case .verifyUpload(let digest): verifyUpload(digest)
-        case .tellPlace(let place): job.upload?.tellsPlace?(place)
+        case .tellPlace(let place): job.upload?.reportLocation?(place)
         case .ask(let number, let question): ask(number, question)
         case .keepCredential(let credential, let space): settings.credentials[space] = credential
         case .recordTrust(let disposition, let challenge): task.decisions?.record(disposition, of: challenge, at: .now)
         case .recordIdentity(let identity): task.identities?.record(identity, for: machine.origin, at: .now)
         case .askGate(let hasNoNetwork): askGate(hasNoNetwork: hasNoNetwork)
-        case .tell(let news): loop.outbox.tell(news, of: task)
+        case .tell(let report): loop.outbox.announce(report, of: task)
         case .discard(let error): discard(error)
         }
     }
 
     // MARK: The queue
 
-    private func enqueue(isOnItsWay: Bool) {
-        // Only here: what leaves the queue leaves the line that it stood in.
+    private func enqueue(hasBegun: Bool) {
+        // Set only here, because the task has to leave the queue under the host under which it entered.
         host = machine.origin == job.origin ? job.host : settings.host(of: machine.origin)
         if machine.kind == .stream { host = host.alone }
-        if !isOnItsWay { started = loop.transport.date() }
-        loop.queue.add(task.id, to: host, priority: machine.request.options.priority, isFirst: isOnItsWay)
+        if !hasBegun { started = loop.transport.date() }
+        loop.queue.add(task.id, to: host, priority: machine.request.options.priority, isFirst: hasBegun)
     }
 
     // MARK: The attempt
 
     private func start() {
-        defer { if transfer == nil { noteStay() } }
+        defer { if transfer == nil { reportUnsent() } }
         remotes = []
         do throws(HTTPSessionError) {
             try settings.checkNetwork(for: machine.request, to: machine.origin)
@@ -163,10 +164,10 @@ final class TransferDriver {
                 return send(.joined(cause))
             }
             let plan = plan()
-            if machine.isFirstAttempt { loop.noteRequest(to: machine.origin) }
-            let isSecure = machine.origin.scheme == "https" || loop.isRaised(machine.origin.host)
+            if machine.isFirstAttempt { loop.recordRequest(to: machine.origin) }
+            let isSecure = machine.origin.scheme == "https" || loop.isUpgraded(machine.origin.host)
             machine.attempt.begin(
-                at: loop.transport.date(), over: settings.network(to: machine.origin), saying: plan.unaskedCredential,
+                at: loop.transport.date(), over: settings.network(to: machine.origin), saying: plan.preemptiveCredential,
                 expectsSecure: isSecure)
             prepareSource(plan)
             trust = nil
@@ -176,7 +177,7 @@ final class TransferDriver {
             }
             loop.loadCookies()
             transfer = try loop.engine.start(plan, for: self, trust: trust, now: loop.now)
-            loop.judgesAttempt()
+            loop.scheduleAttemptJudgment()
             loop.outbox.detail(.requestStarted(task, attempt: machine.life.attempts))
         } catch {
             send(.cannotStart(error, hasBegun: machine.attempt.hasBegun))
@@ -199,22 +200,22 @@ final class TransferDriver {
         }
     }
 
-    /// The request has another body than before.
+    /// Replaces the body of the next request.
     private func replaceBody(_ segments: [BodySegment]) {
-        loop.letGo(self.segments)
+        loop.release(self.segments)
         self.segments = segments
     }
 
-    /// What was measured of an attempt that is about to be given up.
+    /// Records the measurements of an attempt that is about to be ended.
     private func measure(_ request: TransferRequest) {
         guard let transfer else { return }
         var facts = transfer.facts
         facts.total = max(facts.total, loop.now - transfer.started)
         machine.note(facts, of: request)
-        tellTransaction()
+        reportTransaction()
     }
 
-    private func tellTransaction() {
+    private func reportTransaction() {
         guard loop.outbox.reportsDetails, let last = machine.metrics.transactions.last else { return }
         loop.outbox.detail(.transactionFinished(task, last))
     }
@@ -223,43 +224,43 @@ final class TransferDriver {
         source = nil
         guard let transfer else { return }
         transfer.cancel()
-        transferIsOver()
+        transferEnded()
     }
 
     private func abandonSilently() {
-        noteRemotes()
-        // Where another way is, the end is told to the server.
+        recordRemotes()
+        // If a route is left, the connection is closed regularly, so that the server is informed.
         if loop.isLost(remotes) { transfer?.silence() }
         abandon()
     }
 
-    /// The transfer is over; what it brought is dealt with by the caller.
-    func transferIsOver() {
+    /// Releases the transfer that has ended. The caller handles its result.
+    func transferEnded() {
         transfer = nil
         source = nil
-        noteStay()
+        reportUnsent()
     }
 
-    /// An attempt has ended, or has not begun after all.
-    private func noteStay() {
-        if !machine.hasLeft { job.departure?.hasStayed() }
+    /// Reports, after an attempt has ended or could not begin, that no request of the task has been sent, if that is so.
+    private func reportUnsent() {
+        if !machine.hasLeft { job.sendApproval?.wasNotSent() }
     }
 
-    /// Of a transfer that has failed or is about to be given up.
-    func noteRemotes() { remotes = connection.map { [$0.remote] } ?? transfer?.tries.map(\.remote) ?? [] }
+    /// Records the remote addresses of a transfer that has failed or is about to be ended.
+    func recordRemotes() { remotes = connection.map { [$0.remote] } ?? transfer?.addressAttempts.map(\.remote) ?? [] }
 
     // MARK: Handlers
 
     private func ask(_ number: Int, _ question: HandlerQuestion) {
-        let (id, core, handlers, departure) = (task.id, task.core, task.handlers, job.departure)
+        let (id, core, handlers, sendApproval) = (task.id, task.core, task.handlers, job.sendApproval)
         asking = UserTask {
-            core.post(.answered(id, question: number, await handlers.answer(to: question, departure: departure)))
+            core.post(.answered(id, question: number, await handlers.answer(to: question, sendApproval: sendApproval)))
         }
     }
 
     private func withdraw() {
         guard let asking else { return }
-        // What hears of it is the user's.
+        // On the delivery queue, because the cancellation handlers are the user's.
         task.core.deliver { asking.cancel() }
         self.asking = nil
     }
@@ -272,7 +273,7 @@ final class TransferDriver {
         }
         enterGate()
         let loss = loop.loss(of: remotes)
-        let hasNoRoute = loss != nil || hasNoNetwork || (remotes.isEmpty && loop.ways.areLost)
+        let hasNoRoute = loss != nil || hasNoNetwork || (remotes.isEmpty && loop.routes.areLost)
         let cause = gate.failed(task.id, at: machine.origin, endpoint: endpoint, hasNoRoute: hasNoRoute, loss: loss)
         send(.explained(cause.map { .missing($0) } ?? .unknown))
     }

@@ -9,7 +9,7 @@ extension TransferMachine {
     mutating func adapts() -> Bool {
         guard attempt.adapted == nil else { return false }
         let isShown = rules.handlers.contains(.interceptors) && origin == Origin(start.url)
-        guard isShown || rules.handlers.contains(.departure) else { return false }
+        guard isShown || rules.handlers.contains(.sendApproval) else { return false }
         attempt.phase = .adapting
         ask(.adaptation(request, isShown: isShown))
         return true
@@ -30,7 +30,7 @@ extension TransferMachine {
                 throw HTTPSessionError(.interceptorFailed, "an interceptor changed the origin: it may do so only in a retry")
             }
             // One that is suspended meanwhile asks again when it goes on.
-            if rules.handlers.contains(.departure), !isRunning { return effects.append(.stay) }
+            if rules.handlers.contains(.sendApproval), !isRunning { return effects.append(.stay) }
             attempt.adapted = adapted
         } catch {
             effects.append(.stay)

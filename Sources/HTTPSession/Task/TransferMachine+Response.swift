@@ -107,11 +107,11 @@ extension TransferMachine {
         self.now = now
         // Only a timeout leaves a look-up behind that goes on: every other end comes after its answer.
         if failure?.error.code != .timedOut || facts.nameLookup != nil { attempt.nameIsKnown() } else { noteUnansweredName() }
-        if facts.wasRaised, failure != nil, !attempt.expectsSecure {
+        if facts.wasUpgraded, failure != nil, !attempt.expectsSecure {
             effects.append(.raise)
             return goOn(with: request)
         }
-        if facts.wasHeldBack, failure != nil { return goOn(with: request) }
+        if facts.wasHeldUnsent, failure != nil { return goOn(with: request) }
         if facts.hadUnfitConnection, failure != nil {
             needsFreshConnection = true
             return goOn(with: request)

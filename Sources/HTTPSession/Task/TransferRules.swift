@@ -50,7 +50,7 @@ struct TransferRules {
         static let clientCertificate = Handlers(rawValue: 1 << 4)
         static let interceptors = Handlers(rawValue: 1 << 5)
         /// Whoever has to know that a request leaves.
-        static let departure = Handlers(rawValue: 1 << 6)
+        static let sendApproval = Handlers(rawValue: 1 << 6)
     }
 
     let session: SessionRules
@@ -68,7 +68,7 @@ struct TransferRules {
 }
 
 extension TransferRules.Handlers {
-    init(_ handlers: TransferHandlers, hasDeparture: Bool) {
+    init(_ handlers: TransferHandlers, hasSendApproval: Bool) {
         self = []
         if handlers.response != nil { insert(.response) }
         if handlers.redirect != nil { insert(.redirect) }
@@ -76,6 +76,6 @@ extension TransferRules.Handlers {
         if handlers.serverTrust != nil { insert(.serverTrust) }
         if handlers.clientCertificate != nil { insert(.clientCertificate) }
         if !handlers.interceptors.isEmpty { insert(.interceptors) }
-        if hasDeparture { insert(.departure) }
+        if hasSendApproval { insert(.sendApproval) }
     }
 }

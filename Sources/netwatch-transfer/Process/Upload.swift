@@ -59,10 +59,10 @@ struct Upload: TransferWork {
     private func task(
         _ request: TransferRequest, _ kind: UploadProtocol, _ session: HTTPSessionManager, _ note: UploadNote
     ) -> TransferTask {
-        let place = UploadPlace(known: note.placeOfPresentFile(), mayBeginAnew: true) { [dialect] in note.note($0, dialect) }
+        let location = UploadLocation(known: note.placeOfPresentFile(), mayRestart: true) { [dialect] in note.note($0, dialect) }
         return session.task(
-            request, for: .resumableUpload(kind, place: place),
-            departure: Departure(willLeave: { await note.settle() }, hasStayed: {}))
+            request, for: .resumableUpload(kind, location: location),
+            sendApproval: SendApproval(approve: { await note.settle() }, wasNotSent: {}))
     }
 
     func presentSize(_ index: Int) -> Int64? { nil }

@@ -14,7 +14,7 @@ import Testing
         #expect(first.fits(plan("https://b.test/2"), trust: nil))
         #expect(first.fits(plan { $0.headerLines = ["Accept: x"] }, trust: nil))
         #expect(first.fits(plan { $0.usesProxy = true }, trust: nil))
-        #expect(first.fits(plan { $0.unaskedCredential = Credential(user: "u", password: "p") }, trust: nil))
+        #expect(first.fits(plan { $0.preemptiveCredential = Credential(user: "u", password: "p") }, trust: nil))
     }
 
     @Test func `attempts that differ in anything else do not`() throws {
@@ -23,13 +23,13 @@ import Testing
             plan("http://a.test/1"), plan { $0.method = "HEAD" }, plan { $0.isolatesConnection = true },
             plan { $0.connectTimeoutMilliseconds = 1 }, plan { $0.needsFreshConnection = true },
             plan { $0.maximumIdleSeconds = 1 }, plan { $0.maximumLookupSeconds = 1 }, plan { $0.asksBeforeConnecting = true },
-            plan { $0.watchesWay = true }, plan { $0.handlesCookies = false }, plan { $0.decompresses = false },
+            plan { $0.watchesRoute = true }, plan { $0.handlesCookies = false }, plan { $0.decompresses = false },
             plan { $0.avoidsHTTP2 = true }, plan { $0.bufferSize = 1 << 20 }, plan { $0.maximumSendRate = 1 },
             plan { $0.packetSize = 1 },
         ]
         for other in others { #expect(!first.fits(other, trust: nil), "\(other)") }
         // A property that a plan gets one day is said anew by every attempt, or compared: then it belongs in one of these tests.
-        let saidAnew = ["url", "headerLines", "usesProxy", "unaskedCredential"]
+        let saidAnew = ["url", "headerLines", "usesProxy", "preemptiveCredential"]
         #expect(
             Mirror(reflecting: plan()).children.count == saidAnew.count + ["login", "proxyLogin", "body"].count + others.count)
     }

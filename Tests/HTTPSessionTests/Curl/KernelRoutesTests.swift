@@ -24,7 +24,7 @@ import Testing
     private func way(to remote: String, over interface: String? = nil, expecting expected: String...) throws -> TransferWays.Way {
         let remote = try #require(IPAddress(remote))
         let expected = Set(expected.compactMap { IPAddress($0) })
-        return try host.perform { KernelRoutes.way(to: remote, over: interface, expecting: expected) }
+        return try host.perform { KernelRoutes.route(to: remote, over: interface, expecting: expected) }
     }
 
     private func from(_ addresses: String...) -> TransferWays.Way { .from(Set(addresses.compactMap { IPAddress($0) })) }

@@ -61,7 +61,7 @@ import Testing
     @Test func `what was held back, or had no fit connection, was not sent and is no try`() throws {
         let task = try TransferTranscript(policy: .never)
         task.starts()
-        #expect(task.ends(.transferFailed) { $0.wasHeldBack = true } == "give up the place, waiting, queue first")
+        #expect(task.ends(.transferFailed) { $0.wasHeldUnsent = true } == "give up the place, waiting, queue first")
         task.goesOn()
         #expect(task.ends(.transferFailed) { $0.hadUnfitConnection = true } == "give up the place, waiting, queue first")
         #expect(task.metrics.retryCount == 0)

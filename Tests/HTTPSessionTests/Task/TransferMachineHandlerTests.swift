@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func `who has to know that a request leaves is asked before each attempt`() throws {
-        let task = try TransferTranscript(handlers: .departure)
+        let task = try TransferTranscript(handlers: .sendApproval)
         _ = task(.resume)
         #expect(task(.admitted) == "running, ask how to adapt")
         _ = task(.suspend)
