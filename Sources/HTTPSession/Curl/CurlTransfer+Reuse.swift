@@ -4,7 +4,7 @@ extension CurlTransfer {
     func mayUse(_ connection: IdleSockets.Connection, from local: UnsafePointer<CChar>?) -> Bool {
         if let local {
             let address = String(cString: local)
-            // The connection's first request may have been permitted on a network that is forbidden for this one.
+            // The connection of another request may use a network that is forbidden for this one; with HTTP/2 it may still be in use.
             if plan.asksBeforeConnecting, !mayUse(local: address) { return false }
             if plan.watchesRoute, !receiver.transferMayReuse(from: address, to: connection.remoteAddress) { return false }
         }

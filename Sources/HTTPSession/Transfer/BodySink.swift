@@ -13,7 +13,7 @@ protocol BodySink: AnyObject {
     func flush()
     /// Finishes a complete body. - Returns: The body; `nil` if it is not available at once.
     func finishNow() -> ReceivedBody?
-    /// Finishes a complete body. `deliver` is called once, on any thread, with the body.
+    /// Finishes a complete body. `deliver` is called once, on any thread, with the body or an error.
     func finish(_ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void)
     /// Removes the body, except a partial file that may be continued.
     ///
