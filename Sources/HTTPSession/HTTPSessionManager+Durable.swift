@@ -1,28 +1,28 @@
-/// Tasks that are written down, not yet begun. They are asked for by their own library, and otherwise as of any session.
+/// The tasks of HTTPSessionJournal, which records them before they start. Otherwise they are like all tasks of a session.
 extension HTTPSessionManager {
-    /// What becomes of a durable task's request and response.
+    /// The purpose of a durable task: the use of its request and response.
     package enum Purpose: Sendable {
         case download(DownloadDestination)
         case upload
-        /// `place`: where another process has left it.
-        case resumableUpload(UploadProtocol, place: UploadPlace)
+        /// An upload that continues at `location` if another process has begun it.
+        case resumableUpload(UploadProtocol, location: UploadLocation)
     }
 
-    /// `departure`: who is asked before the request leaves.
-    package func task(_ request: TransferRequest, for purpose: Purpose, departure: Departure?) -> TransferTask {
+    /// A task that is not started. `sendApproval` is asked before each of its requests is sent.
+    package func task(_ request: TransferRequest, for purpose: Purpose, sendApproval: SendApproval?) -> TransferTask {
         let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
         var specification = TaskSpecification(
             request: request, kind: .upload, destination: .memory(maximumSize: limit), startsImmediately: false,
-            departure: departure)
+            sendApproval: sendApproval)
         switch purpose {
         case .download(let destination):
             specification.kind = .download
             specification.destination = .file(destination)
             specification.acceptableStatusCodes = TaskSpecification.successes
         case .upload: break
-        case .resumableUpload(let kind, let place):
+        case .resumableUpload(let kind, let location):
             specification.uploadProtocol = kind
-            specification.uploadPlace = place
+            specification.uploadLocation = location
             specification.acceptableStatusCodes = TaskSpecification.successes
         }
         return make(specification)

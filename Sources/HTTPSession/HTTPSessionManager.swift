@@ -40,7 +40,7 @@ public final class HTTPSessionManager: Sendable {
             try sharedManager.withLock { (shared) throws(HTTPSessionError) in
                 if let shared { return shared }
                 let manager = try HTTPSessionManager()
-                manager.core.neverEnds()
+                manager.core.makePermanent()
                 shared = manager
                 return manager
             }

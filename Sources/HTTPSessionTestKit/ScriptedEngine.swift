@@ -85,7 +85,7 @@ final class ScriptedEngine: TransferEngine {
     private func look() { _ = loop.wait(until: 0) }
 
     // Each transfer has a connection of its own, and no connection is kept.
-    func multiplexes() {}
+    func allowMultiplexing() {}
     func networkChanged() {}
 
     func close() -> [any Sendable] {
@@ -93,7 +93,7 @@ final class ScriptedEngine: TransferEngine {
         isClosed = true
         transport.clock.detach()
         defer { transfers = [] }
-        return transfers.map(\.receiver.remains)
+        return transfers.map(\.receiver.userObjects)
     }
 
     // MARK: Called by transfers

@@ -92,7 +92,7 @@ final class ScriptedTransfer: Transfer {
     /// Takes the next step. - Returns: whether there was one.
     func step(now: Int64, isUnreachable: Bool) -> Bool {
         guard !isHeld else { return false }
-        let isUnreachable = isUnreachable && plan.watchesWay
+        let isUnreachable = isUnreachable && plan.watchesRoute
         switch phase {
         case .connecting: return connect(now: now, isUnreachable: isUnreachable)
         case .sending where isUnreachable, .answering where isUnreachable:

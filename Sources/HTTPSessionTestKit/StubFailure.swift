@@ -81,7 +81,7 @@ extension StubFailure {
     static var longHead: HTTPSessionError { bad("the response's head is longer than \(maximumHeadBytes) bytes") }
     static var switchedProtocol: HTTPSessionError {
         HTTPSessionError(
-            .badServerResponse, "the server switched to another protocol unasked", context: .init(statusCode: 101))
+            .badServerResponse, "the server switched protocols without a request for it", context: .init(statusCode: 101))
     }
     static var noCloseNotify: HTTPSessionError {
         HTTPSessionError(

@@ -1,11 +1,10 @@
 internal import CCurl
 internal import Glibc
 
-/// Cookies and HSTS, shared by the transfers of one session and by no others.
+/// Cookies and HSTS, shared by the transfers of one session only.
 extension CurlEngine {
     func openStores(_ cookieLines: [CookieLine]) throws(HTTPSessionError) {
-        // All on one thread: a share needs no lock functions.
-        // A share with HSTS has every transfer obey it.
+        // One thread uses the share, so it needs no lock functions. Every transfer of a share with HSTS obeys HSTS.
         let policies = network.enforcesHSTS ? [CURL_LOCK_DATA_HSTS] : []
         let data = [(share, [CURL_LOCK_DATA_COOKIE] + policies), (cookielessShare, policies)]
         for (share, kinds) in data {
@@ -18,7 +17,8 @@ extension CurlEngine {
         for line in cookieLines { try setCookie(line) }
         guard let path = network.hstsPath, network.enforcesHSTS else { return }
         try storeHandle.set(CURLOPT_HSTS, path)
-        // libcurl reads the file when a transfer begins, and this handle has none: one that ends before it looks for a network does.
+        // libcurl reads the file when a transfer begins, but this handle makes no transfers. A transfer that fails before any network access is
+        // enough.
         try storeHandle.set(CURLOPT_URL, "none://none/")
         let code = curl_easy_perform(storeHandle.raw)
         if code != CURLE_UNSUPPORTED_PROTOCOL { try CurlFailure.check(code) }
@@ -27,13 +27,13 @@ extension CurlEngine {
     func attachStores(to handle: EasyHandle, handlesCookies: Bool) throws(HTTPSessionError) {
         let keepsCookies = handlesCookies && network.cookieStore != nil
         try handle.set(CURLOPT_SHARE, pointer: keepsCookies ? share : cookielessShare)
-        // Since 7.88 a shared jar alone does nothing: each handle has to ask for cookies, by a file that need not be there.
+        // Since 7.88 a shared jar is not enough: each handle has to enable cookies, by the name of a file that need not exist.
         if keepsCookies { try handle.set(CURLOPT_COOKIEFILE, "") }
         if network.enforcesHSTS { try handle.set(CURLOPT_HSTS_CTRL, netwatch_CURLHSTS_ENABLE) }
         if let lines = overrides.raw { try handle.set(CURLOPT_RESOLVE, pointer: lines) }
     }
 
-    /// Every cookie, a line each in Netscape's format.
+    /// The cookies of the session, one line each in Netscape's format.
     var cookieLines: [CookieLine] {
         var pointer: UnsafeMutableRawPointer?
         guard netwatch_curl_get_pointer(storeHandle.raw, Int32(bitPattern: CURLINFO_COOKIELIST.rawValue), &pointer) == CURLE_OK,
@@ -52,9 +52,9 @@ extension CurlEngine {
         return lines
     }
 
-    /// `ALL` clears the jar, `SESS` its session cookies; anything else is a cookie (CURLOPT_COOKIELIST).
+    /// Sets a cookie, or with `ALL` removes all cookies and with `SESS` the session cookies (CURLOPT_COOKIELIST).
     ///
-    /// A cookie that may not be sent is not taken: libcurl checks those of servers, and takes every other line as it is.
+    /// A cookie that must not be sent is ignored, because libcurl checks only the cookies of servers and takes every other line unchanged.
     func setCookie(_ line: CookieLine) throws(HTTPSessionError) {
         guard line.maySend else { return }
         let text = UnsafeMutableRawBufferPointer.allocate(byteCount: line.bytes.count + 1, alignment: 1)

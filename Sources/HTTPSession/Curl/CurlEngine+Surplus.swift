@@ -1,28 +1,28 @@
 internal import CCurl
 internal import EventLoop
 
-/// What an engine knows of servers that send bytes which no request asked for.
+/// The record of servers that send unsolicited bytes, and of the attempts that wait because of them.
 struct SurplusRecord {
     var servers = SurplusServers()
     var quietPeriods = QuietPeriods()
-    /// Attempts that have begun and wait for the end of a quiet period, outside of the multi handle.
+    /// The attempts that have begun and wait for the end of a quiet period, outside of the multi handle.
     var waiting: [(transfer: CurlTransfer, end: Int64)] = []
     /// The end of the earliest wait.
     var deadline: Int64 { waiting.lazy.map(\.end).min() ?? .max }
 }
 
 extension CurlEngine {
-    /// A server has sent bytes that no request asked for.
-    func noteSurplus(of server: SurplusServers.Server) { surplus.servers.insert(server, now: MonotonicClock.now()) }
+    /// Records that a server has sent unsolicited bytes.
+    func recordSurplus(of server: SurplusServers.Server) { surplus.servers.insert(server, now: MonotonicClock.now()) }
 
     func isSurplusServer(_ server: SurplusServers.Server) -> Bool {
         !surplus.servers.isEmpty && surplus.servers.contains(server, now: MonotonicClock.now())
     }
 
-    /// An exchange went well, and its handle is still in the multi handle.
-    func noteConnection(of transfer: CurlTransfer) {
+    /// Records the connection of a successful exchange, whose handle is still in the multi handle.
+    func recordConnection(of transfer: CurlTransfer) {
         guard let connection = transfer.connectionInUse?.connection else { return }
-        sockets.noteEnd(on: connection)
+        sockets.recordEnd(on: connection)
         guard transfer.reused == nil else { return transfer.lookBehindResponse() }
         guard !transfer.ending.isSecure, !transfer.madeSockets.isEmpty, transfer.ending.keepsConnection else { return }
         surplus.quietPeriods.begin(
@@ -38,7 +38,7 @@ extension CurlEngine {
         return true
     }
 
-    /// The attempts whose wait is over.
+    /// Removes and returns the attempts whose wait has ended.
     func takeQuiet(now: Int64) -> [CurlTransfer] {
         guard !surplus.waiting.isEmpty, surplus.deadline <= now else { return [] }
         let due = surplus.waiting.filter { $0.end <= now }.map(\.transfer)

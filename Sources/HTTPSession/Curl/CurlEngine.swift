@@ -3,45 +3,45 @@ internal import Certificates
 internal import EventLoop
 internal import Glibc
 
-/// One multi handle on one loop (libcurl-multi(3), the socket interface). Everything here belongs to the loop's thread.
+/// The engine of libcurl: one multi handle on one loop (libcurl-multi(3), the socket interface). Everything here belongs to the loop's thread.
 ///
-/// A session has an engine of its own, and with it its connections, its TLS sessions, its easy handles and its cookies: nothing of
-/// them is ever used under another session's policy. (Measured on libcurl 7.88: an easy handle that has been reset resumes its TLS
-/// session in another multi handle, and the verification does not run again.)
+/// Each session has its own engine, with its own connections, TLS sessions, easy handles and cookies. None of them is ever used under another
+/// session's policy. (Measured on libcurl 7.88: an easy handle that has been reset resumes its TLS session in another multi handle, without
+/// another verification.)
 final class CurlEngine {
-    /// Idle easy handles kept for the next transfers.
+    /// The number of idle easy handles that are kept for later transfers.
     static let maximumIdleHandles = 128
     // Unchecked: see SessionLoop.
     @exclusivity(unchecked) private var loop: EventLoop
     private let multi: UnsafeMutableRawPointer
-    /// Cookies and HSTS of the session, and a share without the cookies.
+    /// The share of cookies and HSTS, and a share of HSTS alone.
     let share: UnsafeMutableRawPointer
     let cookielessShare: UnsafeMutableRawPointer
-    /// Never transfers: the door to the share's cookies, and what writes the HSTS file in the end.
+    /// A handle that makes no transfers. It gives access to the share's cookies, and writes the HSTS file when it is cleaned up.
     let storeHandle: EasyHandle
     let network: NetworkOptions
     let overrides: LineList
-    // Unchecked, as below: every mutation of these returns before libcurl or a receiver is called, which may come back to the engine.
+    // Unchecked, as below: every mutation of these returns before a call to libcurl or a receiver, which could reenter the engine.
     @exclusivity(unchecked) private var idleHandles: [(handle: EasyHandle, setup: HandleSetup?)] = []
     let sockets = IdleSockets()
     // Unchecked: as above.
     @exclusivity(unchecked) var surplus = SurplusRecord()
-    /// Those that have, or are about to have, all of their answer while they still send.
+    /// The transfers that have, or are about to have, a complete response while they still send.
     private var answered: [CurlTransfer] = []
-    /// Those whose socket nobody watches.
+    /// The transfers whose socket could not be added to the loop.
     private var unwatched: [CurlTransfer] = []
-    /// Those whose pauses have changed.
+    /// The transfers whose pauses have changed.
     private var unsettled: [CurlTransfer] = []
-    private var leavesOneMore = false
+    private var hasRaisedLimit = false
     private var isClosed = false
     // Unchecked: as above.
     @exclusivity(unchecked) private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
-    /// When libcurl wants to be called without a socket being ready, on the monotonic clock.
+    /// The time at which libcurl wants to be called although no socket is ready, on the monotonic clock.
     private var curlDeadline: Int64?
 
     var waker: Waker { loop.waker }
 
-    /// An engine on the calling thread; `cookieLines` are of a former session, in Netscape's format.
+    /// An engine on the calling thread. `cookieLines` are the cookies of an earlier session, in Netscape's format.
     init(_ network: NetworkOptions, cookieLines: [CookieLine]) throws(HTTPSessionError) {
         guard CurlLibrary.version >= CurlLibrary.minimumVersion else {
             throw HTTPSessionError(.invalidConfiguration, "libcurl \(CurlLibrary.versionText) is too old: 7.88 is needed")
@@ -77,26 +77,27 @@ final class CurlEngine {
         try CurlFailure.check(netwatch_curl_multi_set_long(multi, Int32(bitPattern: option.rawValue), value))
     }
 
-    /// A host speaks HTTP/2: the queue admits its requests beside transfers that have a connection each. What would wait here has a place in
-    /// the queue already, and its time runs; so there is one connection more.
-    func multiplexes() {
-        guard !leavesOneMore, let limit = network.maximumConnectionsPerHost else { return }
-        leavesOneMore = (try? set(CURLMOPT_MAX_HOST_CONNECTIONS, limit + 1)) != nil
+    /// Adds one connection per host, once a host speaks HTTP/2. The queue then admits its requests beside transfers that use a connection each.
+    /// Without the additional connection, an admitted request could wait in libcurl while its timeout runs.
+    func allowMultiplexing() {
+        guard !hasRaisedLimit, let limit = network.maximumConnectionsPerHost else { return }
+        hasRaisedLimit = (try? set(CURLMOPT_MAX_HOST_CONNECTIONS, limit + 1)) != nil
     }
 
-    /// Connections that are idle may be dead now. An older libcurl cannot be told: each is looked at before it is used again.
+    /// Marks idle connections as stale, because they may be dead after a change of the network. libcurl before 8.16 cannot be notified, so each
+    /// connection is also checked before reuse.
     func networkChanged() {
-        sockets.doubt()
+        sockets.markAllStale()
         guard CurlLibrary.hasNetworkChanged else { return }
         try? set(CurlLibrary.networkChangedOption, CurlLibrary.clearsConnectionsAndNames)
     }
 
     deinit { _ = close() }
 
-    /// On the loop's thread: the end. Whatever is still under way ends without a word; the HSTS file is written, which libcurl does when
-    /// the handle goes that names it.
+    /// Ends every transfer without a call to its receiver, and frees libcurl's handles. libcurl writes the HSTS file when the handle with its name is
+    /// cleaned up. Called on the loop's thread.
     ///
-    /// - Returns: what its transfers had that may be the user's.
+    /// - Returns: The objects of the transfers that may be the user's.
     func close() -> [any Sendable] {
         guard !isClosed else { return [] }
         isClosed = true
@@ -112,12 +113,12 @@ final class CurlEngine {
         curl_share_cleanup(cookielessShare)
         defer { (transfers, answered, unwatched, unsettled, surplus.waiting) = ([:], [], [], [], []) }
         let left = transfers.values + answered + unwatched + unsettled + surplus.waiting.map(\.transfer)
-        return left.flatMap { [$0.receiver.remains, $0.trust as any Sendable] }
+        return left.flatMap { [$0.receiver.userObjects, $0.trust as any Sendable] }
     }
 
     // MARK: Transfers
 
-    /// Begins an attempt. Its receiver hears nothing before ``advance()``.
+    /// Begins an attempt. Its receiver is not called before ``advance()``.
     func start(
         _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust?, now: Int64
     ) throws(HTTPSessionError) -> any Transfer {
@@ -141,7 +142,7 @@ final class CurlEngine {
         return transfer
     }
 
-    /// A handle for an attempt, what it is set up for, and whether it is that already, as its last attempt has left it.
+    /// A handle for an attempt, its setup, and whether the handle still has this setup from an earlier attempt.
     private func takeHandle(
         for plan: TransferPlan, _ trust: ServerTrust?
     ) throws(HTTPSessionError) -> (handle: EasyHandle, setup: HandleSetup?, isSetUp: Bool) {
@@ -155,53 +156,56 @@ final class CurlEngine {
         return (idle.handle, setup, false)
     }
 
-    /// Ends an attempt without a word to its receiver. Not from inside a callback.
+    /// Ends an attempt without a call to its receiver. Must not be called inside a callback.
     func cancel(_ transfer: CurlTransfer) {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle.raw)
-        retire(transfer, isWhole: false)
+        retire(transfer, isComplete: false)
     }
 
-    /// Ends an attempt whose receiver has refused what came outside of libcurl's own turn. Not from inside a callback.
+    /// Ends an attempt with the error of its receiver or of the engine (``CurlTransfer/refusal``). Must not be called inside a callback.
     func endRefused(_ transfer: CurlTransfer) {
         guard transfers.removeValue(forKey: ObjectIdentifier(transfer)) != nil else { return }
         curl_multi_remove_handle(multi, transfer.handle.raw)
         transfer.finish(CURLE_WRITE_ERROR)
-        retire(transfer, isWhole: false)
+        retire(transfer, isComplete: false)
     }
 
-    /// Keeps a handle for another transfer, unless libcurl would refuse that one its buffer: 7.88 leaves the last one's behind after a
-    /// look-up that failed, and where other streams of its connection go on. Nor is one kept that was given a `Host` field: 7.88 goes on
-    /// to choose cookies by it, whatever host comes next. `isWhole`: the attempt went as it should, so that nothing of it needs to be
-    /// undone before the next of its kind.
-    private func retire(_ transfer: CurlTransfer, isWhole: Bool) {
+    /// Keeps a handle for another transfer, unless libcurl refuses to set its buffer size. 7.88 does so because it keeps the last buffer after a
+    /// failed lookup, and while other streams of the connection continue. A handle with a `Host` field is not kept either: 7.88 continues to select
+    /// cookies by this field for later hosts.
+    ///
+    /// - Parameters:
+    ///   - transfer: The attempt.
+    ///   - isComplete: Whether the attempt succeeded, so that the next attempt of its kind can use the handle without a reset.
+    private func retire(_ transfer: CurlTransfer, isComplete: Bool) {
         let handle = transfer.handle
         transfer.detach()
-        // Else it would hold its task until then, and let go of it on this thread.
+        // Otherwise the entry would keep the task until the end of the wait, and release it on this thread.
         if !surplus.waiting.isEmpty { surplus.waiting.removeAll { $0.transfer === transfer } }
         guard idleHandles.count < CurlEngine.maximumIdleHandles, !transfer.plan.namesHost,
             (try? handle.set(CURLOPT_BUFFERSIZE, transfer.plan.bufferSize)) != nil
         else {
             return handle.cleanUp()
         }
-        let setup = isWhole && !transfer.ending.forbidsReuse ? transfer.setup : nil
+        let setup = isComplete && !transfer.ending.forbidsReuse ? transfer.setup : nil
         if setup == nil { reset(handle) }
         idleHandles.append((handle, setup))
     }
 
-    /// The connections, cookies and looked-up names belong to the multi handle and the share; options and callbacks end here.
+    /// Removes the options and callbacks of a handle. Connections, cookies and resolved names belong to the multi handle and the share, and remain.
     private func reset(_ handle: EasyHandle) {
-        // libcurl 7.88 forgets the list of cookie files in a reset, without freeing it.
+        // libcurl 7.88 does not free the list of cookie files in a reset.
         try? handle.set(CURLOPT_COOKIEFILE, nil)
         curl_easy_reset(handle.raw)
     }
 
     // MARK: The turn
 
-    /// Waits until a socket is ready, libcurl's own time has come, `deadline` has passed or the waker was woken; lets libcurl read
-    /// and write what is ready. `awake` is called between.
+    /// Waits until a socket is ready, libcurl's timer or `deadline` has passed, or the waker was woken. Then calls `awake`, and lets libcurl read and
+    /// write on the sockets that are ready.
     func wait(until deadline: Int64?, idleness: () -> SessionIdleness, awake: () -> Void) {
-        // What deadlines and the queue have changed since the turn's own time for that.
+        // Deadlines and the queue may have changed pauses since advance().
         let hasSettled = settlePauses()
         let everyReady = loop.wait(until: hasSettled ? 0 : min(deadline ?? .max, curlDeadline ?? .max, surplus.deadline))
         awake()
@@ -215,10 +219,10 @@ final class CurlEngine {
         }
     }
 
-    /// Lets libcurl do what is due, and tells the receivers of the transfers that have ended.
+    /// Lets libcurl perform what is due, and reports the transfers that have ended to their receivers.
     func advance() {
         if !surplus.waiting.isEmpty { addQuiet() }
-        // A receiver that hears of an end may begin another transfer, which is due at once.
+        // A receiver may begin another transfer when one has ended, which is due at once.
         while true {
             if let due = curlDeadline, due == 0 || due <= MonotonicClock.now() {
                 curlDeadline = nil
@@ -238,10 +242,10 @@ final class CurlEngine {
         }
     }
 
-    /// Its pauses have changed: libcurl is told when it has read and written what the last change made due.
-    func settlesLater(_ transfer: CurlTransfer) { unsettled.append(transfer) }
+    /// Schedules a change of libcurl's pause bits, which waits until libcurl has read and written what the last change made possible.
+    func settleLater(_ transfer: CurlTransfer) { unsettled.append(transfer) }
 
-    /// - Returns: whether libcurl was told anything.
+    /// - Returns: Whether any transfer's pauses had changed.
     private func settlePauses() -> Bool {
         guard !unsettled.isEmpty else { return false }
         var changed: [CurlTransfer] = []
@@ -257,12 +261,12 @@ final class CurlEngine {
         TLSReading.begins()
         let code = curl_multi_socket_action(multi, socket, mask, &running)
         TLSReading.ends()
-        // A socket that was closed since it was ready is none of libcurl's any more.
+        // The socket was closed after it became ready.
         guard code != CURLM_BAD_SOCKET else { return }
         do throws(HTTPSessionError) { try CurlFailure.check(code) } catch { endAll(with: error) }
     }
 
-    /// libcurl does not say which transfer it cannot drive any more; none would hear of it but by its timeout.
+    /// Ends all transfers, because libcurl does not say which one has failed. Otherwise each would end by its timeout only.
     private func endAll(with error: HTTPSessionError) {
         for transfer in Array(transfers.values) {
             transfer.refuse(with: error)
@@ -270,7 +274,7 @@ final class CurlEngine {
         }
     }
 
-    /// - Returns: whether one has ended.
+    /// - Returns: Whether a transfer has ended.
     private func finishTransfers() -> Bool {
         var hasEnded = false
         var left: Int32 = 0
@@ -280,17 +284,17 @@ final class CurlEngine {
             else { continue }
             let code = netwatch_curl_message_result(message)
             transfers.removeValue(forKey: ObjectIdentifier(transfer))
-            if code == CURLE_OK { noteConnection(of: transfer) }
+            if code == CURLE_OK { recordConnection(of: transfer) }
             curl_multi_remove_handle(multi, raw)
             transfer.finish(code)
-            retire(transfer, isWhole: code == CURLE_OK)
+            retire(transfer, isComplete: code == CURLE_OK)
             hasEnded = true
         }
         for transfer in answered where transfers[ObjectIdentifier(transfer)] != nil && transfer.isAnswered {
             transfers.removeValue(forKey: ObjectIdentifier(transfer))
             curl_multi_remove_handle(multi, transfer.handle.raw)
             transfer.finish(CURLE_OK)
-            retire(transfer, isWhole: false)
+            retire(transfer, isComplete: false)
             hasEnded = true
         }
         answered.removeAll()
@@ -302,9 +306,11 @@ final class CurlEngine {
         return hasEnded
     }
 
-    /// libcurl 7.88 reads nothing more of an HTTP/2 stream whose answer is whole by its length, neither that the server takes more nor
-    /// that it wants no more, and goes round without a pause until the request is out. What is not out when its turn is over does not go.
-    func noteAnswered(_ transfer: CurlTransfer) { answered.append(transfer) }
+    /// Ends a transfer with a complete response at the end of the turn, although its request may not be sent completely.
+    ///
+    /// libcurl 7.88 stops reading an HTTP/2 stream when the response is complete by its length. It sees neither window updates nor a reset any more,
+    /// and loops without a pause until the request is sent.
+    func recordAnswered(_ transfer: CurlTransfer) { answered.append(transfer) }
 
     // MARK: Called by libcurl
 
@@ -318,7 +324,7 @@ final class CurlEngine {
         default: return
         }
         let token = UInt64(UInt32(bitPattern: socket))
-        // Any pointer but null: it comes back with the next call for this socket.
+        // Any pointer but null: libcurl passes it to the next call for this socket.
         if !isKnown { curl_multi_assign(multi, socket, share) }
         do {
             if isKnown {
@@ -327,7 +333,7 @@ final class CurlEngine {
                 try loop.add(socket, interest: interest, token: token)
             }
         } catch {
-            // Out of memory, or of what the kernel lets be watched (epoll_ctl(2)).
+            // Out of memory, or beyond the limit of watches per user (epoll_ctl(2)).
             guard let transfer = transfer() else { return }
             transfer.refuse(
                 with: HTTPSessionError(
@@ -337,7 +343,7 @@ final class CurlEngine {
     }
 
     func setTimer(milliseconds: Int) {
-        // 0 is long ago: most of what libcurl asks for is due at once.
+        // 0 is a time in the past. Most timers of libcurl are due at once, and this avoids reading the clock.
         curlDeadline = milliseconds < 0 ? nil : milliseconds == 0 ? 0 : MonotonicClock.now() + Int64(milliseconds) * 1_000_000
     }
 }

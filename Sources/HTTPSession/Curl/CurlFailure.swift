@@ -1,24 +1,24 @@
 internal import CCurl
 internal import Glibc
 
-/// What stands beside a CURLcode and decides what it means.
+/// The evidence that decides what a CURLcode means.
 struct CurlEvidence {
     /// The error buffer's text (CURLOPT_ERRORBUFFER).
     var text = ""
     /// errno of the last system call that failed (CURLINFO_OS_ERRNO).
     var systemError: Int32 = 0
-    /// Whether the request had a connection to go over.
+    /// Whether the request had a connection.
     var hasRequested = false
-    /// Why one of our callbacks said no.
+    /// The error for which one of the callbacks ended the transfer.
     var refusal: HTTPSessionError?
-    /// What the trust evaluation found.
+    /// The error of the trust evaluation.
     var trust: HTTPSessionError?
-    /// libcurl wanted to send the request a second time, on another connection.
+    /// Whether libcurl wanted to send the request a second time, on another connection.
     var wasResent = false
     var usesProxy = false
 }
 
-/// The only place where a CURLcode becomes an error (libcurl-errors(3)).
+/// The conversion of libcurl's codes to errors (libcurl-errors(3)). No other place does it.
 enum CurlFailure {
     static func check(_ code: CURLcode, _ evidence: @autoclosure () -> CurlEvidence = CurlEvidence()) throws(HTTPSessionError) {
         guard code != CURLE_OK else { return }
@@ -36,7 +36,7 @@ enum CurlFailure {
     }
 
     private static func error(for code: CURLcode, _ evidence: CurlEvidence) -> HTTPSessionError {
-        // A callback's refusal and a trust decision say more than the code that libcurl makes of them.
+        // The errors of a callback and of the trust evaluation are more precise than the resulting code of libcurl.
         if let refusal = evidence.refusal { return refusal }
         if evidence.wasResent {
             return failure(.connectionLost, code, evidence, "the server closed the reused connection before it answered")
@@ -56,9 +56,9 @@ enum CurlFailure {
 
     private static func meaning(of code: CURLcode, _ evidence: CurlEvidence) -> HTTPSessionError.Code {
         switch code {
-        // What libcurl calls unsupported then is what came: HTTP/0.9, or another protocol's greeting.
+        // After a request, the response is unsupported: HTTP/0.9, or another protocol's greeting.
         case CURLE_UNSUPPORTED_PROTOCOL where evidence.hasRequested: .badServerResponse
-        // A broken chunk is told from a broken connection by the text alone (lib/http_chunks.c).
+        // Only the text distinguishes a broken chunk from a broken connection (lib/http_chunks.c).
         case CURLE_RECV_ERROR where evidence.text.hasSuffix("in chunked-encoding"): .badServerResponse
         case CURLE_RECV_ERROR where evidence.text.hasPrefix("Too large response headers"): .badServerResponse
         // A first field line that begins with a space (lib/headers.c, 7.88).

@@ -4,8 +4,8 @@ internal import Reachability
 
 /// The reasons of errors that libcurl reports, as sentences for a person.
 ///
-/// libcurl's own text names milliseconds, functions and options, and quotes a proxy's address with the password in it. The number of its
-/// code is kept in ``HTTPSessionError/Context/curlCode``.
+/// libcurl's own text names milliseconds, functions and options, and quotes a proxy's URL with its password.
+/// ``HTTPSessionError/Context/curlCode`` has the number of the code.
 enum CurlSentence {
     /// The sentence for a CURLcode, without a full stop.
     static func text(of code: CURLcode, _ evidence: CurlEvidence) -> String {

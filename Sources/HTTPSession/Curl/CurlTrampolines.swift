@@ -3,10 +3,9 @@ internal import Certificates
 internal import EventLoop
 internal import Glibc
 
-/// The functions that libcurl calls: each finds its object and hands over. They run on the loop's thread, inside a call into
-/// libcurl that the engine made.
+/// The C functions that libcurl calls. Each finds its object and calls it, on the loop's thread, inside a call of the engine to libcurl.
 enum CurlTrampolines {
-    /// `transfer` says which of them are called; ``EasyHandle/transfer``, whenever one is, for whom.
+    /// Installs the functions that a transfer needs. Each finds its transfer in ``EasyHandle/transfer``, so that later transfers can use the handle.
     static func install(on handle: EasyHandle, for transfer: CurlTransfer) throws(HTTPSessionError) {
         let (raw, context) = (handle.raw, Unmanaged.passUnretained(handle).toOpaque())
         try handle.set(CURLOPT_PRIVATE, pointer: context)
@@ -20,7 +19,7 @@ enum CurlTrampolines {
         try handle.set(CURLOPT_SOCKOPTDATA, pointer: context)
         try CurlFailure.check(netwatch_curl_set_resolver_start(raw, lookupStarts))
         try handle.set(CURLOPT_RESOLVER_START_DATA, pointer: context)
-        if transfer.plan.looksAtAddresses {
+        if transfer.plan.checksAddresses {
             try CurlFailure.check(netwatch_curl_set_open_socket(raw, openSocket))
             try handle.set(CURLOPT_OPENSOCKETDATA, pointer: context)
         }
@@ -45,7 +44,7 @@ enum CurlTrampolines {
             netwatch_curl_multi_set_pointer(multi, Int32(bitPattern: CURLMOPT_TIMERDATA.rawValue), context))
     }
 
-    /// The transfer that a handle is used by (CURLOPT_PRIVATE).
+    /// The transfer that uses a handle (CURLOPT_PRIVATE).
     static func transfer(of raw: UnsafeMutableRawPointer) -> CurlTransfer? {
         var pointer: UnsafeMutableRawPointer?
         guard netwatch_curl_get_pointer(raw, Int32(bitPattern: CURLINFO_PRIVATE.rawValue), &pointer) == CURLE_OK else {
@@ -93,8 +92,8 @@ enum CurlTrampolines {
             return may ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
 
-    /// CURLOPT_SOCKOPTFUNCTION: a socket is made when its address is known. Programs that this one starts do not get it (libcurl leaves
-    /// that open): a connection would last as long as they do.
+    /// `CURLOPT_SOCKOPTFUNCTION`, called when a socket is made, which has an address by then. Sets FD_CLOEXEC, which libcurl does not: a child
+    /// process that inherited the socket would keep the connection open.
     private static let socketMade: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t, curlsocktype) -> Int32 = {
         context, socket, _ in
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
@@ -107,13 +106,13 @@ enum CurlTrampolines {
         return CURL_SOCKOPT_OK
     }
 
-    /// CURLOPT_OPENSOCKETFUNCTION: the socket is what libcurl would have made, or none.
+    /// `CURLOPT_OPENSOCKETFUNCTION`: makes the same socket as libcurl, or none if the connection is not permitted.
     private static let openSocket:
         @convention(c) (UnsafeMutableRawPointer?, curlsocktype, UnsafeMutablePointer<curl_sockaddr>?) -> curl_socket_t = {
             context, _, address in
             guard let address, let transfer = transfer(context) else { return -1 }
             let (family, length) = (address.pointee.family, socklen_t(address.pointee.addrlen))
-            // It is longer than its type says (curl_sockaddr ends with as much as the family takes).
+            // The address is longer than its type: the end of curl_sockaddr has the size of the family's addresses.
             let place = UnsafeRawPointer(address) + (MemoryLayout<curl_sockaddr>.offset(of: \.addr) ?? 0)
             guard transfer.mayConnect(to: place.assumingMemoryBound(to: sockaddr.self), length) else { return -1 }
             return Glibc.socket(family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)

@@ -2,42 +2,42 @@ internal import CCurl
 internal import Glibc
 internal import Reachability
 
-/// The connection that an attempt goes over, and what it may go over.
+/// The connection of an attempt, and the check of its addresses.
 extension CurlTransfer {
     /// The addresses of the connection in use.
     var ends: (local: String, remote: String)? {
-        // Until then libcurl tells of the handle's last attempt.
+        // Before that, libcurl returns the values of the handle's last attempt.
         guard !madeSockets.isEmpty || requests > 0 else { return nil }
         guard let local = handle.string(CURLINFO_LOCAL_IP), let remote = handle.string(CURLINFO_PRIMARY_IP) else { return nil }
         return (local, remote)
     }
 
-    /// Before a socket is made: which of this machine's addresses it would have is the kernel's word.
+    /// Whether a connection to the address may be made. Called before its socket exists, so the kernel is asked which local address it would have.
     func mayConnect(to address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Bool {
         guard let remote = KernelRoutes.address(address) else { return true }
-        // Where there is no route, the connection will say so.
+        // Without a route, the connection attempt fails with the system's error.
         var chosen: IPAddress?
-        if case .from(let sources) = KernelRoutes.way(to: address, length, over: engine.network.interface) {
+        if case .from(let sources) = KernelRoutes.route(to: address, length, over: engine.network.interface) {
             chosen = sources.first
         }
-        if let chosen, !mayGo(from: "\(chosen)") { return false }
-        if plan.watchesWay { note(RouteTracker.ConnectAttempt(remote: remote, chosen: chosen)) }
+        if let chosen, !mayUse(local: "\(chosen)") { return false }
+        if plan.watchesRoute { record(RouteTracker.ConnectAttempt(remote: remote, chosen: chosen)) }
         return true
     }
 
-    /// Whether a connection from that address may be used; asked where the plan says so.
-    func mayGo(from local: String) -> Bool {
-        guard plan.asksBeforeConnecting, let refusal = receiver.transferMayGo(from: local) else { return true }
+    /// Whether a connection from this local address may be used. Always `true` without ``TransferPlan/asksBeforeConnecting``.
+    func mayUse(local: String) -> Bool {
+        guard plan.asksBeforeConnecting, let refusal = receiver.transferRefusal(from: local) else { return true }
         networkRefusal = refusal
         return false
     }
 
-    /// Before it is given up because its connection's way is lost: what closing that would send goes nowhere. The kernel would go on asking
-    /// for the next hop's address on a link that carries nothing, and whoever connects when the link is back would wait up to a second for
-    /// its next question (`retrans_time_ms`, arp(7)). The server hears of the end when it sends something.
+    /// Prevents that closing the connection sends anything. Called before an attempt is ended because its route is lost: the packets would go
+    /// nowhere. The kernel would continue to ask for the next hop's address on a dead link. A later connection on the restored link would wait up to
+    /// a second for the next ARP request (`retrans_time_ms`, arp(7)). The server is informed when it sends something.
     ///
-    /// Not where it may matter to others: a connection of HTTP/2 has other streams, and goes back to libcurl. Nor to a server that only reads:
-    /// it would never hear.
+    /// Does nothing for HTTP/2, whose connection has other streams and returns to libcurl. Does nothing either for a request with a body: a server
+    /// that only reads would never be informed.
     func silence() {
         let port = Int32(truncatingIfNeeded: handle.long(CURLINFO_LOCAL_PORT))
         guard port > 0, usesHTTP2 == false, plan.body == .none else { return }

@@ -6,7 +6,7 @@ struct ResponseEnding {
     fileprivate var framing = ResponseFraming.noBody
     /// The innermost TLS connection that carries the exchange: the server's, or that of an HTTPS proxy for an http URL.
     fileprivate var secureConnection: HandshakeWatch?
-    /// Whether the connection is closed after this exchange: a setting of the handle that no other attempt shall find.
+    /// Whether the connection is closed after this exchange: this changes the handle, which no other attempt uses then.
     fileprivate(set) var forbidsReuse = false
     /// The remote end of the connection.
     fileprivate var server: SurplusServers.Server?
@@ -24,8 +24,8 @@ struct ResponseEnding {
         }
     }
 
-    /// Throws ``HTTPSessionError/Code/connectionLost`` if the end of the body was the end of a TLS connection without close_notify: somebody
-    /// else may have cut it there (RFC 9112 section 9.8).
+    /// Throws ``HTTPSessionError/Code/connectionLost`` if the end of the body was the end of a TLS connection without close_notify: an
+    /// attacker may have cut it there (RFC 9112 section 9.8).
     func check() throws(HTTPSessionError) {
         guard framing == .untilClose, let secureConnection, !secureConnection.hasReceivedCloseNotify else { return }
         throw HTTPSessionError(
@@ -34,28 +34,28 @@ struct ResponseEnding {
 }
 
 extension CurlTransfer {
-    /// The connection that the next request is sent on is known. A further request of an authentication may use another one.
-    func noteConnection(_ connection: IdleSockets.Connection) {
+    /// Records the connection of the next request. A further request of an authentication may use another one.
+    func recordConnection(_ connection: IdleSockets.Connection) {
         ending.server = SurplusServers.Server(connection)
         ending.secureConnection = trust == nil ? nil : handle.tlsPointer.flatMap { HandshakeWatch.of(OpaquePointer($0)) }
     }
 
-    /// libcurl answers a challenge with its realm, nonce and opaque, byte for byte.
+    /// Checks a challenge that libcurl answers. libcurl copies its realm, nonce and opaque byte for byte.
     ///
-    /// - Returns: whether they may be part of a request.
+    /// - Returns: Whether these values may be part of a request.
     func mayAnswer(_ head: ResponseHead) -> Bool {
         let isAnswered = plan.login != nil || plan.proxyLogin != nil || engine.network.proxy != .none
         guard isAnswered, head.statusCode == 401 || head.statusCode == 407,
             head.hasControlByte(in: "www-authenticate") || head.hasControlByte(in: "proxy-authenticate")
         else { return true }
         refusal = HTTPSessionError(
-            .badServerResponse, "the challenge has a control character in it", context: .init(statusCode: head.statusCode))
+            .badServerResponse, "the challenge contains a control character", context: .init(statusCode: head.statusCode))
         return false
     }
 
     /// Reads how the body of a final response ends.
     ///
-    /// - Returns: whether the transfer may continue.
+    /// - Returns: Whether the transfer may continue.
     func readFraming(_ head: ResponseHead) -> Bool {
         do throws(HTTPSessionError) { ending.framing = try ResponseFraming(head, method: plan.method) } catch {
             refusal = error

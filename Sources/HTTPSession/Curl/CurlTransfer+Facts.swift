@@ -1,12 +1,12 @@
 internal import Certificates
 internal import CCurl
 
-/// What is known of an attempt under way.
+/// The measurements and the evidence of an attempt under way.
 extension CurlTransfer {
-    /// Of the response under way, before decompression.
+    /// The bytes of the response's body so far, before decompression.
     var receivedBodyBytes: Int64 { handle.offset(CURLINFO_SIZE_DOWNLOAD_T) }
 
-    /// Whether its connection may carry others beside it; `nil`: not known before the handshake is over.
+    /// Whether other transfers may share the connection; `nil` before the end of the handshake.
     var usesHTTP2: Bool? {
         switch engine.network.httpVersion {
         case _ where plan.avoidsHTTP2, .http1: false
@@ -17,21 +17,21 @@ extension CurlTransfer {
         }
     }
 
-    /// What was measured so far.
+    /// The measurements so far.
     var facts: TransferFacts {
         var facts = handle.facts()
         if let requested, let answered, let preTransfer = facts.preTransfer {
             facts.firstByte = min(facts.total, preTransfer + answered - requested)
         }
         if let lookupStarted, let end = facts.nameLookup { facts.lookupStart = min(max(0, lookupStarted - started), end) }
-        // libcurl 7.88 tells of a proxy only where a tunnel was opened.
+        // libcurl 7.88 reports a proxy only if it opened a tunnel.
         facts.usedProxy = facts.usedProxy || plan.usesProxy
         (facts.providedBodyBytes, facts.decodedBodyBytes) = (providedBytes, decodedBytes)
         (facts.tlsVersion, facts.tlsCipher) = (secureFacts?.version, secureFacts?.cipher)
         return facts
     }
 
-    /// The evidence by which an error of libcurl is named.
+    /// The evidence that decides what an error code of libcurl means.
     func evidence() -> CurlEvidence {
         CurlEvidence(
             text: String(cString: handle.errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),

@@ -2,7 +2,7 @@ internal import CCurl
 
 /// How an attempt pauses and continues; called by the engine, outside of libcurl.
 extension CurlTransfer {
-    /// The task is suspended, or resumed: both directions stand still, or continue as far as their buffers allow.
+    /// Pauses both directions of a suspended task, or lets them continue as far as their buffers allow.
     func hold(_ isHeld: Bool) { change { $0.setSuspended(isHeld) } }
 
     /// The receiver has room again.
@@ -15,13 +15,13 @@ extension CurlTransfer {
         body(&pauses)
         guard !pauses.isApplied, !isListedToSettle else { return }
         isListedToSettle = true
-        engine.settlesLater(self)
+        engine.settleLater(self)
     }
 
-    /// Sets libcurl's bits as they are wanted now. curl_easy_pause(3) hands over what libcurl has kept meanwhile, and tells only its caller if
-    /// that is refused: the transfer would continue without the bytes.
+    /// Sets libcurl's pause bits. curl_easy_pause(3) delivers the bytes that libcurl has kept, and reports only to its caller if they are refused.
+    /// The transfer would continue without these bytes.
     ///
-    /// - Returns: whether the transfer may continue.
+    /// - Returns: Whether the transfer may continue.
     func settlePauses() -> Bool {
         isListedToSettle = false
         guard let directions = pauses.applyChange() else { return refusal == nil }
@@ -30,7 +30,7 @@ extension CurlTransfer {
         if directions.contains(.sending) { mask |= CURLPAUSE_SEND }
         let code = curl_easy_pause(handle.raw, mask)
         guard code != CURLE_BAD_FUNCTION_ARGUMENT else {
-            // Before there is a connection, and when it is over, nothing flows that would have to stop; a request is not sent while held.
+            // Without a connection there is nothing to pause. A held request is not sent later either (mayRequest).
             pauses.connectionRemoved()
             return refusal == nil
         }

@@ -1,12 +1,12 @@
-/// Whether a request may go on a connection that another attempt has made.
+/// The check of a connection that another attempt has made.
 extension CurlTransfer {
-    /// `local`: the connection's own address, as text.
+    /// Whether the request may be sent on the connection. `local` is its local address as text.
     func mayUse(_ connection: IdleSockets.Connection, from local: UnsafePointer<CChar>?) -> Bool {
         if let local {
             let address = String(cString: local)
-            // Somebody else's, who may have been allowed to go that way; one of HTTP/2 also while it is in use.
-            if plan.asksBeforeConnecting, !mayGo(from: address) { return false }
-            if plan.watchesWay, !receiver.transferMayReuse(from: address, to: connection.remoteAddress) { return false }
+            // The connection of another request may use a network that is forbidden for this one; with HTTP/2 it may still be in use.
+            if plan.asksBeforeConnecting, !mayUse(local: address) { return false }
+            if plan.watchesRoute, !receiver.transferMayReuse(from: address, to: connection.remoteAddress) { return false }
         }
         return mayReuse(connection)
     }

@@ -3,7 +3,7 @@ internal import Certificates
 internal import EventLoop
 internal import Reachability
 
-/// One attempt at one transaction, between libcurl and its receiver. It counts and frames; it decides nothing of the task's.
+/// One attempt at one transaction, between libcurl and its receiver. It counts bytes and checks the framing; it makes no decisions of the task.
 final class CurlTransfer {
     let plan: TransferPlan
     let receiver: any TransferReceiver
@@ -11,50 +11,51 @@ final class CurlTransfer {
     // The engine ends every transfer before it ends.
     unowned let engine: CurlEngine
     private let lines: LineList
-    /// `nil` where nothing is encrypted.
+    /// The evaluation of the server's certificate; `nil` without encryption.
     let trust: ServerTrust?
-    /// What the handle is set up for; `nil` where nobody else can use it so.
+    /// The setup of the handle; `nil` if no other attempt can use the handle without a reset.
     let setup: HandleSetup?
     private(set) var secureFacts: TLSFacts?
     var ending = ResponseEnding()
     let started: Int64
-    /// When a request with a body went, and when its answer's first byte came: libcurl 7.88 takes the first byte sent for it.
+    /// The times at which a request with a body was begun, and at which the first byte of its response arrived. libcurl 7.88 takes the first byte
+    /// sent for the first byte received.
     private(set) var requested: Int64?
     private(set) var answered: Int64?
-    /// When the name was given to the resolver.
+    /// The time at which the lookup of the name began.
     private(set) var lookupStarted: Int64?
-    /// Of the body, in its present course.
+    /// The bytes of the request's body that were provided since its beginning or last rewind.
     private(set) var providedBytes: Int64 = 0
     private(set) var decodedBytes: Int64 = 0
 
     // Unchecked: see SessionLoop.
     @exclusivity(unchecked) private var heads = HeadReader()
     private var hasDeliveredHead = false
-    /// The last answer of a proxy to CONNECT (RFC 9110 section 9.3.6).
+    /// The last response of a proxy to CONNECT (RFC 9110 section 9.3.6).
     private var tunnelHead: ResponseHead?
     private(set) var requests = 0
     private var responses = 0
-    /// Made for this attempt. Those of addresses that did not answer may be closed by now, and their numbers others'.
+    /// The sockets that were made for this attempt. Those of addresses that did not answer may be closed, and their descriptors reused.
     private(set) var madeSockets: [curl_socket_t] = []
     var reused: ReusedConnection?
     var connectionInUse: (connection: IdleSockets.Connection, entry: IdleSockets.Entry)?
     var surplus: Surplus?
-    /// What it asks for a connection, the latest of each family: libcurl tries both at a time, and of each one address after the other.
+    /// The addresses that it connects to, the latest of each family: libcurl tries both families at a time, and the addresses of each in turn.
     private(set) var connectAttempts: [RouteTracker.ConnectAttempt] = []
-    /// Why addresses were not tried: no connection to them may be made from here.
+    /// The error for addresses to which no connection may be made from this machine.
     var networkRefusal: HTTPSessionError?
     private(set) var wasResent = false
     var refusal: HTTPSessionError?
     var pauses = PauseMachine()
-    /// Whether the engine sets libcurl's pause bits at the next place for that in its turn.
+    /// Whether the engine's list of transfers with changed pauses has this one.
     var isListedToSettle = false
-    /// The server has answered before it had the whole body, and did not say that it went well.
-    private var needsNoMore = false
-    /// The request would have gone while the task was held, and has not.
+    /// Whether the server has responded with a status of 300 or above, and so needs no more of the body.
+    private var needsNoMoreBody = false
+    /// Whether the request was not sent because the task was held.
     private var wasSuspendedBeforeSending = false
-    /// The connection that it would have gone on is not to be used again.
+    /// Whether the request was not sent because the connection must not be reused.
     private var hasUnfitConnection = false
-    /// Whether libcurl may answer a proxy's challenge by itself, with what the proxy's own address says.
+    /// Whether libcurl may answer a proxy's challenge, with the user and password of the proxy's URL.
     private let proxyHasUser: Bool
 
     init(
@@ -77,7 +78,7 @@ final class CurlTransfer {
         }
     }
 
-    /// Sets what a ``HandleSetup`` stands for on the handle, which has nothing of an earlier attempt.
+    /// Sets the options of a ``HandleSetup`` on a handle that has no options of an earlier attempt.
     func setUp(_ network: NetworkOptions) throws(HTTPSessionError) {
         try network.apply(to: handle)
         try network.applyWaiting(to: handle, isSecure: plan.isSecure)
@@ -91,7 +92,7 @@ final class CurlTransfer {
         try CurlTrampolines.install(on: handle, for: self)
     }
 
-    /// Sets what is this attempt's own on the handle.
+    /// Sets the options of this attempt alone on the handle.
     func attach() throws(HTTPSessionError) {
         try handle.set(CURLOPT_URL, plan.url)
         if let lines = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: lines) }
@@ -100,7 +101,7 @@ final class CurlTransfer {
         handle.transfer = self
     }
 
-    /// Leaves nothing of this attempt's own on the handle that libcurl might read when it is gone.
+    /// Removes the references to this attempt from the handle, which libcurl might read after the attempt is released.
     func detach() {
         handle.transfer = nil
         leaveConnection()
@@ -109,8 +110,8 @@ final class CurlTransfer {
 
     // MARK: Called by libcurl
 
-    /// `CURLOPT_PREREQFUNCTION`. Without it libcurl sends a request again, whatever its method, when a reused connection dies before
-    /// an answer; another request is right only in answer to a response, which is how authentication goes on.
+    /// `CURLOPT_PREREQFUNCTION`. Without it libcurl repeats a request of any method when a reused connection is closed before a response. A further
+    /// request is permitted only after a response, as authentication needs it.
     func mayRequest(on connection: IdleSockets.Connection, from local: UnsafePointer<CChar>?) -> Bool {
         if pauses.isSuspended {
             wasSuspendedBeforeSending = true
@@ -123,7 +124,7 @@ final class CurlTransfer {
             }
         }
         requests += 1
-        noteConnection(connection)
+        recordConnection(connection)
         if requests > responses + 1 {
             wasResent = true
             return false
@@ -131,7 +132,7 @@ final class CurlTransfer {
         if plan.body != .none { (requested, answered) = (MonotonicClock.now(), nil) }
         if requests == 1 {
             let isSecure = plan.isSecure || isUpgraded
-            // Nobody would have judged the server: the attempt is made again, with somebody who does.
+            // HSTS has upgraded the request, so no evaluation of the certificate was prepared: the attempt is repeated with one.
             if isSecure {
                 guard let trust else { return false }
                 guard let ssl = handle.tlsPointer, trust.admits(ssl) else {
@@ -142,14 +143,14 @@ final class CurlTransfer {
             }
             receiver.transferConnected()
         }
-        noteUse(of: connection)
+        recordUse(of: connection)
         return true
     }
 
-    /// Strict-Transport-Security (RFC 6797) has made https of http, inside of libcurl.
+    /// Whether libcurl has upgraded the request from http to https (Strict-Transport-Security, RFC 6797).
     var isUpgraded: Bool { !plan.isSecure && handle.isSecure }
 
-    /// One header line, or several: those that libcurl 7.88 reads while receiving is paused come in one piece when the pause ends.
+    /// Receives one header line, or several: libcurl 7.88 delivers the lines that it reads during a pause in one piece when the pause ends.
     func receiveHeader(_ piece: UnsafeRawBufferPointer) -> Int {
         var start = 0
         while start < piece.count {
@@ -160,7 +161,7 @@ final class CurlTransfer {
         return piece.count
     }
 
-    /// - Returns: whether the transfer may continue.
+    /// - Returns: Whether the transfer may continue.
     private func receiveHeaderLine(_ line: UnsafeRawBufferPointer) -> Bool {
         do throws(HTTPSessionError) {
             if hasDeliveredHead {
@@ -185,9 +186,9 @@ final class CurlTransfer {
         if complete.statusCode >= 200, !readFraming(complete) || !mayAnswer(complete) { return false }
         switch complete.statusCode {
         case 101:
-            // libcurl takes it for the last head, and what follows for a body.
+            // libcurl takes this head for the final one, and the following bytes for its body.
             refusal = HTTPSessionError(
-                .badServerResponse, "the server switched to another protocol unasked", context: .init(statusCode: 101))
+                .badServerResponse, "the server switched protocols without a request for it", context: .init(statusCode: 101))
             return false
         case 100..<200:
             receiver.transferReceived(interim: complete)
@@ -205,9 +206,10 @@ final class CurlTransfer {
         }
     }
 
-    /// After such a response libcurl sends nothing more, or what there is until the server closes; 7.88 would wait for the end of a pause.
+    /// After a response of 300 or above libcurl sends nothing more, or only until the server closes the connection. 7.88 would first wait for the end
+    /// of a pause, so the pause is ended here.
     private func stopWaitingToSend() {
-        needsNoMore = true
+        needsNoMoreBody = true
         change { $0.sourceReady() }
     }
 
@@ -216,7 +218,7 @@ final class CurlTransfer {
         hasDeliveredHead = true
         switch receiver.transferReceived(head: complete) {
         case .taken, .pause:
-            noteAnswer()
+            checkForCompleteResponse()
             return true
         case .abort(let error):
             refusal = error
@@ -230,7 +232,7 @@ final class CurlTransfer {
         switch receiver.transferReceived(bytes: bytes) {
         case .taken:
             decodedBytes += Int64(bytes.count)
-            noteAnswer()
+            checkForCompleteResponse()
             return bytes.count
         case .pause:
             pauses.receiverBecameFull()
@@ -249,7 +251,7 @@ final class CurlTransfer {
             providedBytes += Int64(count)
             return count
         case .end: return 0
-        case .pause where needsNoMore: return 0
+        case .pause where needsNoMoreBody: return 0
         case .pause:
             pauses.readPaused(isEmpty: true)
             return Int(CURL_READFUNC_PAUSE)
@@ -259,12 +261,12 @@ final class CurlTransfer {
         }
     }
 
-    func note(_ attempt: RouteTracker.ConnectAttempt) {
+    func record(_ attempt: RouteTracker.ConnectAttempt) {
         connectAttempts.removeAll { $0.remote.family == attempt.remote.family }
         connectAttempts.append(attempt)
     }
 
-    /// The address is known: also of a name that libcurl knew already, and of a proxy's.
+    /// `CURLOPT_SOCKOPTFUNCTION`: the address is known, also if libcurl had it in its cache, and if it is a proxy's.
     func isAboutToConnect(_ socket: curl_socket_t) {
         madeSockets.append(socket)
         receiver.transferLookedUp()
@@ -275,13 +277,13 @@ final class CurlTransfer {
         return receiver.transferRewinds()
     }
 
-    /// `CURLOPT_RESOLVER_START_FUNCTION`: nobody has asked for the name yet, or its answer is too old.
+    /// `CURLOPT_RESOLVER_START_FUNCTION`: the name is not in libcurl's cache, or its addresses are too old.
     func isAboutToLookUp() { lookupStarted = lookupStarted ?? MonotonicClock.now() }
 
     /// `CURLOPT_SSL_CTX_FUNCTION`: for the server and for a proxy that speaks TLS.
     func prepare(secureContext: UnsafeMutableRawPointer) -> Bool { trust?.install(on: secureContext) ?? false }
 
-    /// What the engine is to end the attempt with.
+    /// Sets the error with which the engine ends the attempt.
     func refuse(with error: HTTPSessionError) { refusal = error }
 
     private func refuse(_ error: HTTPSessionError) -> Int {
@@ -291,26 +293,25 @@ final class CurlTransfer {
 
     // MARK: Called by the engine, outside of libcurl
 
-    /// The end: what came of it, and what was measured.
+    /// Reports the result and the measurements to the receiver.
     func finish(_ code: CURLcode) {
         var facts = facts
         facts.isMultiplexed = facts.networkProtocol == "h2" && usesHTTP2 != false
         facts.wasResent = wasResent
         facts.hadUnfitConnection = hasUnfitConnection
         facts.hadSurplus = surplus != nil
-        // Nobody would have judged the server; or the proxy of the environment was judged as that of http.
+        // Without a prepared evaluation of the certificate, or with the environment's proxy for http, the attempt has to be repeated.
         facts.wasUpgraded = isUpgraded && (trust == nil || requests == 0)
-        // Nor did the time for connecting pass for a task that was held.
-        facts.wasSuspendedBeforeSending =
-            wasSuspendedBeforeSending || (pauses.isSuspended && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
+        // The connect timeout does not count for a held task either.
+        facts.wasSuspendedBeforeSending = wasSuspendedBeforeSending || (pauses.isSuspended && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         receiver.transferFinished(failure(code), facts: facts)
     }
 
-    /// Why there is no response; `nil` where there is one.
+    /// The error for which there is no response; `nil` if there is one.
     private func failure(_ code: CURLcode) -> HTTPSessionError? {
         do throws(HTTPSessionError) {
             if code != CURLE_OK, requests == 0, let tunnelHead, tunnelHead.statusCode >= 300 {
-                // The request never left: the proxy's refusal is the answer.
+                // The request was not sent, and the proxy's refusal is the response.
                 guard tunnelHead.statusCode == 407 else {
                     throw HTTPSessionError(
                         .proxyFailed, "the proxy refused the connection: \(tunnelHead.statusCode) \(tunnelHead.reasonPhrase)",
@@ -319,10 +320,10 @@ final class CurlTransfer {
                 _ = deliver(tunnelHead)
                 return nil
             }
-            // Where another address was tried, its end is the attempt's.
+            // If a connection to another address was tried, its error is reported instead.
             let isUnconnected = [CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK].contains(code) && madeSockets.isEmpty
             if isUnconnected, let networkRefusal { throw networkRefusal }
-            if !isWhole(despite: code) { try CurlFailure.check(code, evidence()) }
+            if !isComplete(despite: code) { try CurlFailure.check(code, evidence()) }
             if let head = pauses.takePendingHead() { _ = deliver(head) }
             if let refusal { return refusal }
             if let error = surplusFailure() { return error }
@@ -333,11 +334,11 @@ final class CurlTransfer {
         }
     }
 
-    /// Whether all of the response had come before its stream or connection ended as `code` says: a server need not read the rest of
-    /// a request that it has answered (RFC 9113 section 8.1).
-    private func isWhole(despite code: CURLcode) -> Bool {
-        // Without a length: libcurl 7.88 has seen the stream's clean end, and has nothing more to say than that it cannot send. What came
-        // before that has been handed over, unless somebody had it wait (lib/http2.c, cf_h2_send).
+    /// Whether the response was complete before its stream or connection ended with `code`. A server need not read the remaining body of a
+    /// request after its response (RFC 9113 section 8.1).
+    private func isComplete(despite code: CURLcode) -> Bool {
+        // For a response without a length: libcurl 7.88 has received the end of the stream, and reports only that it cannot send. It has delivered
+        // all bytes, unless a pause made them wait (lib/http2.c, cf_h2_send).
         if code == CURLE_HTTP2_STREAM, plan.body != .none, hasDeliveredHead, refusal == nil, handle.errorText.pointee == 0,
             !pauses.hasDelayedBytes,
             handle.offset(CURLINFO_CONTENT_LENGTH_DOWNLOAD_T) < 0
@@ -347,7 +348,7 @@ final class CurlTransfer {
         return [CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_SEND_ERROR, CURLE_RECV_ERROR].contains(code) && isAnswered
     }
 
-    /// Whether the response is whole by its length, and its receiver has it.
+    /// Whether the response is complete by its length, and delivered to the receiver.
     var isAnswered: Bool {
         guard hasDeliveredHead, refusal == nil, !pauses.hasRefusedBytes else { return false }
         let status = handle.long(CURLINFO_RESPONSE_CODE)
@@ -356,8 +357,8 @@ final class CurlTransfer {
         return length >= 0 && length == receivedBodyBytes
     }
 
-    private func noteAnswer() {
+    private func checkForCompleteResponse() {
         guard plan.body != .none, handle.long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0), isAnswered else { return }
-        engine.noteAnswered(self)
+        engine.recordAnswered(self)
     }
 }

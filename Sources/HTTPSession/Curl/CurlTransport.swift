@@ -2,7 +2,7 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Reachability
 
-/// libcurl on the kernel's sockets, and the kernel's clocks.
+/// The transport of libcurl: the kernel's sockets and clocks.
 struct CurlTransport: SessionTransport {
     let probesServers = true
 

@@ -4,10 +4,10 @@ internal import Glibc
 /// An easy handle (libcurl-easy(3)). The engine that made it cleans it up.
 final class EasyHandle {
     let raw: UnsafeMutableRawPointer
-    /// Whose attempt it makes: libcurl's functions find it here, so that a handle that is used again need not be told anew of whom to call.
+    /// The transfer that uses the handle. The callbacks find it here, so that they need not be set again for the next transfer.
     // Unchecked: see SessionLoop.
     @exclusivity(unchecked) var transfer: CurlTransfer?
-    /// What libcurl says of a failure (CURLOPT_ERRORBUFFER).
+    /// The text of libcurl for an error (CURLOPT_ERRORBUFFER).
     let errorText: UnsafeMutablePointer<CChar>
 
     init() throws(HTTPSessionError) {
@@ -19,7 +19,7 @@ final class EasyHandle {
 
     deinit { errorText.deallocate() }
 
-    /// libcurl's end of it: nothing else may be asked of it any more.
+    /// Frees libcurl's handle. No other method may be called after this one.
     func cleanUp() { curl_easy_cleanup(raw) }
 
     func set(_ option: CURLoption, _ value: Int) throws(HTTPSessionError) {
@@ -30,15 +30,15 @@ final class EasyHandle {
         try set(option, value ? 1 : 0)
     }
 
-    /// For options that take a `curl_off_t`.
+    /// Sets an option of type `curl_off_t`.
     func set(_ option: CURLoption, offset value: Int64) throws(HTTPSessionError) {
         try check(netwatch_curl_set_offset(raw, Int32(bitPattern: option.rawValue), curl_off_t(value)), option)
     }
 
-    /// libcurl copies the text.
+    /// Sets an option of type string, which libcurl copies.
     func set(_ option: CURLoption, _ value: String?) throws(HTTPSessionError) {
         guard let value else { return try set(option, pointer: nil) }
-        // Passed as an argument, a text that may be missing is copied first.
+        // withCString, because an optional string as an argument would be copied first.
         try check(value.withCString { netwatch_curl_set_string(raw, Int32(bitPattern: option.rawValue), $0) }, option)
     }
 
@@ -57,7 +57,7 @@ final class EasyHandle {
 
     func offset(_ info: CURLINFO) -> Int64 { offset(number: Int32(bitPattern: info.rawValue)) ?? 0 }
 
-    /// For values that the header may not know yet.
+    /// The value with this number, which the header may not define yet.
     func offset(number: Int32) -> Int64? {
         var value: curl_off_t = 0
         return netwatch_curl_get_offset(raw, number, &value) == CURLE_OK ? Int64(value) : nil
@@ -71,7 +71,7 @@ final class EasyHandle {
         return pointer.assumingMemoryBound(to: curl_tlssessioninfo.self).pointee.internals
     }
 
-    /// The socket of the connection last used (CURLINFO_ACTIVESOCKET), if that is still there.
+    /// The socket of the last connection (CURLINFO_ACTIVESOCKET); `nil` if it is closed.
     var socket: curl_socket_t? {
         var socket: curl_socket_t = -1
         let code = netwatch_curl_get_socket(raw, Int32(bitPattern: CURLINFO_ACTIVESOCKET.rawValue), &socket)
@@ -83,7 +83,7 @@ final class EasyHandle {
         return String(cString: value)
     }
 
-    /// Whether it last spoke to a server by https (CURLINFO_SCHEME): in capitals until libcurl 8.
+    /// Whether the last request used https (CURLINFO_SCHEME). The value is in capitals until libcurl 8.
     var isSecure: Bool { text(CURLINFO_SCHEME).map { strcasecmp($0, "https") == 0 } ?? false }
 
     private func text(_ info: CURLINFO) -> UnsafeMutablePointer<CChar>? {
@@ -92,7 +92,7 @@ final class EasyHandle {
     }
 }
 
-/// A list of lines as libcurl takes them (curl_slist_append(3)), for as long as it reads them.
+/// A list of lines for libcurl (curl_slist_append(3)), which has to live as long as libcurl reads it.
 struct LineList: ~Copyable {
     private(set) var raw: UnsafeMutablePointer<curl_slist>?
 

@@ -1,16 +1,16 @@
-/// What an easy handle is set up for, but for what every attempt says anew: the address, the fields, how long a
-/// connection may have been idle, and who is told.
+/// The options of an easy handle that stay set between attempts. Every attempt sets the others: the URL, the fields, the ages of connections and
+/// lookups, and its receiver.
 ///
-/// Most attempts of a session ask for the same as the one before. They find their handle as it was, with the object that stands for that; for
-/// any other it is reset, so that nothing of an earlier attempt is left on it.
+/// Most attempts of a session have the same options as an earlier one, and use its handle unchanged. For others a handle is reset, so that no
+/// option of an earlier attempt remains.
 final class HandleSetup {
     private let plan: TransferPlan
     private let trust: ServerTrust.SessionContexts?
 
-    /// `nil` for attempts of which libcurl keeps more than their options: a login leaves its nonce, a body its place.
+    /// The setup of an attempt; `nil` if libcurl keeps more of it than options: the nonce of a login, or the position in a body.
     init?(_ plan: TransferPlan, trust: ServerTrust?) {
         guard Self.isLasting(plan) else { return nil }
-        self.plan = plan.withoutItsOwn
+        self.plan = plan.withoutAttemptDetails
         self.trust = trust?.sessionContexts
     }
 
@@ -18,7 +18,7 @@ final class HandleSetup {
         plan.login == nil && plan.proxyLogin == nil && plan.body == .none
     }
 
-    /// Whether the handle is set up for this attempt too.
+    /// Whether the handle can be used for this attempt without a reset.
     func fits(_ other: TransferPlan, trust: ServerTrust?) -> Bool {
         Self.isLasting(other) && plan.isSetUpLike(other) && self.trust == trust?.sessionContexts
     }

@@ -1,14 +1,14 @@
-/// Puts heads together from the lines that libcurl hands over (`CURLOPT_HEADERFUNCTION`): those of interim responses, of a proxy's answer to
-/// CONNECT and of responses, and what comes behind the body.
+/// Assembles heads from the lines that libcurl delivers (`CURLOPT_HEADERFUNCTION`): the heads of interim responses, of a proxy's response to CONNECT
+/// and of final responses. It also counts the trailer section.
 struct HeadReader {
-    /// The longest head that is read, interim responses not counted, and the longest trailer section, in bytes.
+    /// The maximum size of one head and of the trailer section, in bytes.
     static let maximumSize = 256 << 10
 
     private var bytes: [UInt8] = []
     private var isComplete = false
     private var trailerSize = 0
 
-    /// The line is about to be added. - Returns: whether a head begins with it.
+    /// Prepares for a line that is about to be added. - Returns: Whether a head begins with it.
     mutating func begins(with line: UnsafeRawBufferPointer) -> Bool {
         let isStatusLine =
             line.count > 5 && line[0] == 0x48 && line[1] == 0x54 && line[2] == 0x54 && line[3] == 0x50 && line[4] == 0x2F
@@ -21,9 +21,9 @@ struct HeadReader {
         return true
     }
 
-    /// Adds a line. What comes between two heads is nobody's.
+    /// Adds a line. Lines between two heads are ignored.
     ///
-    /// - Returns: the head that ends with it.
+    /// - Returns: The head that ends with the line.
     mutating func add(_ line: UnsafeRawBufferPointer) throws(HTTPSessionError) -> ResponseHead? {
         if isComplete { return nil }
         guard bytes.count + line.count <= HeadReader.maximumSize else {
@@ -39,7 +39,7 @@ struct HeadReader {
         return head
     }
 
-    /// Trailer fields (RFC 9110 section 6.5), also those that look like another head: nobody reads them, and they come to an end.
+    /// Skips a trailer field (RFC 9110 section 6.5), also one that looks like another head, and limits the size of the trailer section.
     mutating func skipTrailer(_ line: UnsafeRawBufferPointer) throws(HTTPSessionError) {
         trailerSize += line.count
         guard trailerSize <= HeadReader.maximumSize else {

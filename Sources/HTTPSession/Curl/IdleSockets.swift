@@ -3,13 +3,13 @@ internal import Certificates
 internal import Glibc
 internal import Reachability
 
-/// The sockets of an engine's HTTP/1 connections, to look at one before it carries another request.
+/// The sockets of an engine's HTTP/1 connections, which are checked before they carry another request.
 ///
-/// One that was idle when the network changed may be dead, and libcurl can be told so only since 8.16 (CURLMOPT_NETWORK_CHANGED). And what a
-/// server sends behind its answer would be taken for the answer to the next request: such a connection carries none. libcurl 7.88 sees
-/// only a connection that was closed meanwhile, and does not tell its socket while a request is about to go.
+/// A connection that was idle when the network changed may be dead, and libcurl can be notified only since 8.16 (CURLMOPT_NETWORK_CHANGED). Bytes
+/// that a server sends after its response would be taken for the next response, so such a connection carries no further request. libcurl 7.88
+/// detects only a closed connection, and does not provide the socket before a request is sent.
 final class IdleSockets {
-    /// A connection by its far end and its near port.
+    /// The key of a connection: its remote endpoint and its local port.
     struct Connection: Hashable {
         var remoteAddress: String
         var remotePort: Int32
@@ -19,7 +19,7 @@ final class IdleSockets {
     /// The socket of a connection, and the attempt that uses it.
     final class Entry {
         let socket: curl_socket_t
-        /// Until the engine has taken note of the attempt's end: libcurl may have given the connection to another one by then.
+        /// The attempt that uses the connection, until the engine has handled its end. libcurl may reassign the connection before that.
         var user: CurlTransfer?
         /// The counters after the last exchange, if they are known.
         var counters: ReceiveCounters?
@@ -28,14 +28,17 @@ final class IdleSockets {
     }
 
     private var sockets: [Connection: Entry] = [:]
-    /// Those that have carried nothing since the network changed.
-    private var doubted: Set<Connection> = []
-    /// Before so many are known, those that are closed are not looked for.
+    /// The connections that have carried nothing since the network changed.
+    private var stale: Set<Connection> = []
+    /// The number of entries at which those of closed connections are removed.
     private var limit = 256
 
-    /// A new connection carries its first request. Its socket is one of `made`: those of addresses that did not answer may be closed.
+    /// Adds a new connection that carries its first request.
     ///
-    /// - Returns: `nil` for a Unix socket. It has no port: one is not told from another.
+    /// - Parameters:
+    ///   - connection: The connection.
+    ///   - made: The sockets of the attempt. Those of addresses that did not answer may be closed.
+    /// - Returns: The entry of the connection; `nil` for a Unix socket, because without a port connections cannot be distinguished.
     func insert(_ connection: Connection, made: [curl_socket_t]) -> Entry? {
         guard connection.localPort > 0,
             let socket = made.last(where: { IdleSockets.port(of: $0) == connection.localPort })
@@ -49,22 +52,24 @@ final class IdleSockets {
         return entry
     }
 
-    /// An exchange on this connection has ended well.
-    func noteEnd(on connection: Connection) { if !doubted.isEmpty { doubted.remove(connection) } }
+    /// Records a successful exchange: the connection is not stale.
+    func recordEnd(on connection: Connection) { if !stale.isEmpty { stale.remove(connection) } }
 
-    /// The network has changed: what is idle may be dead.
-    func doubt() { doubted = Set(sockets.keys.filter { !($0.remoteAddress == "::1" || $0.remoteAddress.hasPrefix("127.")) }) }
+    /// Marks all connections as stale, except those of the loopback interface, because the network has changed.
+    func markAllStale() {
+        stale = Set(sockets.keys.filter { !($0.remoteAddress == "::1" || $0.remoteAddress.hasPrefix("127.")) })
+    }
 
-    /// Whether it was doubted: it is not any more, and has to end.
-    func endDoubt(of connection: Connection) -> Bool { !doubted.isEmpty && doubted.remove(connection) != nil }
+    /// Removes a connection from the stale ones. - Returns: Whether it was stale, and so must not be used.
+    func removeStale(_ connection: Connection) -> Bool { !stale.isEmpty && stale.remove(connection) != nil }
 
-    /// That of a connection which has carried an exchange.
+    /// The entry of a connection that has carried an exchange.
     func entry(of connection: Connection) -> Entry? { sockets[connection] }
 
-    /// Whether bytes have come where nothing has been asked. Over TLS (`ssl`) they may be a farewell, or a ticket: a new connection is as
-    /// good then.
+    /// Whether the connection has received bytes without a request. Over TLS (`ssl`) they may be close_notify or a session ticket; then a new
+    /// connection is used too.
     static func hasSurplus(_ socket: curl_socket_t, ssl: UnsafeMutableRawPointer?) -> Bool {
-        // libcurl reads no more of a body than its length: the rest of the record waits in OpenSSL, out of the socket already.
+        // libcurl reads only the length of a body: the remaining bytes of the TLS record are in OpenSSL, and no longer in the socket.
         if let ssl, TLSFacts.hasUnread(ssl: ssl) { return true }
         var byte: UInt8 = 0
         return recv(socket, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
@@ -76,28 +81,28 @@ final class IdleSockets {
         return zip(text, "HTTP/".utf8).allSatisfy { $0 == $1 }
     }
 
-    /// Whether the bytes that wait are a 408: servers announce so that they close an idle connection (RFC 9110 section 15.5.9).
+    /// Whether the unread bytes are a response 408, with which servers announce that they close an idle connection (RFC 9110 section 15.5.9).
     static func isTimeoutNotice(_ socket: curl_socket_t) -> Bool {
         var bytes = [UInt8](repeating: 0, count: 12)
         let count = recv(socket, &bytes, bytes.count, Int32(MSG_PEEK | MSG_DONTWAIT))
         return count == bytes.count && String(decoding: bytes.suffix(4), as: UTF8.self) == " 408"
     }
 
-    /// Nothing of the socket leaves the machine any more, and nothing comes to it: it belongs to the loopback interface now
-    /// (SO_BINDTODEVICE, socket(7); since Linux 5.7 for everybody, before that nothing happens here).
+    /// Binds the socket to the loopback interface, so that it neither sends to nor receives from other machines (SO_BINDTODEVICE, socket(7)). Before
+    /// Linux 5.7 this needs privileges, and does nothing without them.
     static func silence(_ socket: curl_socket_t) {
         setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, "lo", socklen_t(2))
         var linger = linger(l_onoff: 1, l_linger: 0)
         setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
     }
 
-    /// The near end's, of a connection by IP.
+    /// The local port of an IP socket.
     static func port(of socket: curl_socket_t) -> Int32? {
-        // The port is at the same place in both families.
+        // The port is at the same offset in both families.
         name(of: socket).map { Int32(UInt16(bigEndian: $0.sin6_port)) }
     }
 
-    /// The near end's, of a socket by IP.
+    /// The local address of an IP socket.
     static func address(of socket: curl_socket_t) -> IPAddress? {
         guard var name = name(of: socket) else { return nil }
         return withUnsafePointer(to: &name) {
@@ -105,7 +110,7 @@ final class IdleSockets {
         }
     }
 
-    /// Of either family: what they have in common is at the same place.
+    /// The local address and port of a socket of either family; their common fields have the same offsets.
     private static func name(of socket: curl_socket_t) -> sockaddr_in6? {
         var address = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)

@@ -2,25 +2,26 @@ internal import CCurl
 internal import Glibc
 internal import Reachability
 
-/// Asks the kernel for its way to an address, from the network namespace of the calling thread. The answer follows from its routes and
-/// rules: a datagram socket that is connected sends nothing, and gets the address that a connection would have (ip(7)).
+/// Asks the kernel for its route to an address, in the network namespace of the calling thread. The result follows from the kernel's routes and
+/// rules: connecting a datagram socket sends nothing, and assigns the local address that a connection would have (ip(7)).
 enum KernelRoutes {
-    /// How often it is asked for an answer that is expected: where it spreads connections over several ways by their ports, most answers are
-    /// of other ways.
-    private static let questions = 64
+    /// The maximum number of lookups for an expected address. If the kernel distributes connections over several routes by their ports, most results
+    /// are other routes.
+    private static let maximumLookups = 64
 
-    /// The way to an address, and to its port. `interface`: the one that everything goes over; `nil`: the one that the routes say.
-    static func way(to address: UnsafePointer<sockaddr>, _ length: socklen_t, over interface: String? = nil) -> RouteTracker.Route
-    {
+    /// The route to an address and port. `interface` is the interface to which connections are bound; `nil`: the routes decide.
+    static func route(
+        to address: UnsafePointer<sockaddr>, _ length: socklen_t, over interface: String? = nil
+    ) -> RouteTracker.Route {
         let probe = socket(Int32(address.pointee.sa_family), Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard probe >= 0 else { return .unknown }
         defer { close(probe) }
         if let interface { setsockopt(probe, SOL_SOCKET, SO_BINDTODEVICE, interface, socklen_t(interface.utf8.count)) }
         guard connect(probe, address, length) == 0 else {
             switch errno {
-            // The last: there is no address to send from.
+            // EADDRNOTAVAIL: there is no local address to send from.
             case ENETUNREACH, ENETDOWN, EADDRNOTAVAIL: return .none
-            // As the types of routes are told: `unreachable`, `prohibit`, `blackhole` (ip-route(8)).
+            // The errors of the route types `unreachable`, `prohibit` and `blackhole` (ip-route(8)).
             case EHOSTUNREACH, EACCES, EINVAL: return .refused
             default: return .unknown
             }
@@ -28,26 +29,31 @@ enum KernelRoutes {
         return IdleSockets.address(of: probe).map { .from([$0]) } ?? .unknown
     }
 
-    /// The way to an address. `interface`: the one that everything goes over. `expected`: the addresses of connections to it; the kernel is
-    /// asked again while one of them is not among the answers.
-    static func way(
+    /// The route to an address.
+    ///
+    /// - Parameters:
+    ///   - address: The remote address.
+    ///   - interface: The interface to which connections are bound; `nil`: the routes decide.
+    ///   - expected: The local addresses of present connections to it. The kernel is asked again until all of them are among the results.
+    /// - Returns: The route with the local addresses of all results; unknown if an expected one is not among several.
+    static func route(
         to address: IPAddress, over interface: String? = nil, expecting expected: Set<IPAddress> = []
     ) -> RouteTracker.Route {
-        // What the zone would be is not known any more (RFC 4007); a neighbor has no route that could change.
+        // The zone of the address is not known (RFC 4007), and a neighbor on the link has no route that could change.
         guard !(address.family == .v6 && address.isLinkLocal) else { return .unknown }
         var sources: Set<IPAddress> = []
-        for _ in 0..<questions {
-            switch withSocketAddress(address, { way(to: $0, $1, over: interface) }) {
+        for _ in 0..<maximumLookups {
+            switch withSocketAddress(address, { route(to: $0, $1, over: interface) }) {
             case .from(let chosen): sources.formUnion(chosen)
             case let other: return sources.isEmpty ? other : .unknown
             }
             if sources.isSuperset(of: expected) { break }
         }
-        // Of several ways there may be one more.
+        // If there are several routes, there may be further ones.
         return sources.count > 1 && !sources.isSuperset(of: expected) ? .unknown : .from(sources)
     }
 
-    /// The address that libcurl is about to connect to; `nil`: none of IP.
+    /// The IP address in a socket address; `nil` for another family.
     static func address(_ address: UnsafePointer<sockaddr>) -> IPAddress? {
         let raw = UnsafeRawPointer(address)
         switch Int32(address.pointee.sa_family) {

@@ -1,11 +1,11 @@
 internal import CCurl
 
 extension NetworkOptions {
-    /// What is the same for every transfer of the session.
+    /// Sets the options that all transfers of the session have in common.
     func apply(to handle: EasyHandle) throws(HTTPSessionError) {
         try handle.set(CURLOPT_NOSIGNAL, true)
         try handle.set(CURLOPT_QUICK_EXIT, true)
-        // Redirects are transactions of our own; so is every change of protocol.
+        // The session follows redirects itself, and checks their protocol.
         try handle.set(CURLOPT_FOLLOWLOCATION, false)
         try handle.set(CURLOPT_PROTOCOLS_STR, "http,https")
         try handle.set(CURLOPT_HTTP09_ALLOWED, false)
@@ -22,7 +22,7 @@ extension NetworkOptions {
             try handle.set(CURLOPT_NOPROXY, "")
         case .explicit(let url, let exceptions):
             try handle.set(CURLOPT_PROXY, url)
-            // Also where there are none: else those of the environment's no_proxy would be.
+            // Set also without exceptions: otherwise libcurl would use no_proxy of the environment.
             try handle.set(CURLOPT_NOPROXY, exceptions.joined(separator: ","))
         }
         switch addressFamily {
@@ -33,7 +33,7 @@ extension NetworkOptions {
         if let interface { try handle.set(CURLOPT_INTERFACE, "if!\(interface)") }
         if let unixSocketPath {
             try handle.set(CURLOPT_UNIX_SOCKET_PATH, unixSocketPath)
-            // One connection is not told from another there, so none can be looked at before it is used again (``IdleSockets``).
+            // Connections of a Unix socket cannot be distinguished, so they cannot be checked before reuse (``IdleSockets``).
             try handle.set(CURLOPT_FORBID_REUSE, true)
         }
         if lowSpeedSeconds > 0 {
@@ -44,19 +44,19 @@ extension NetworkOptions {
         if maximumSendRate > 0 { try handle.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: maximumSendRate) }
     }
 
-    /// Of several connections being opened to a host that may speak HTTP/2, wait for the first instead. Over TLS its handshake tells;
-    /// without TLS only its first response does, which may be long in coming, and is HTTP/1.1 unless that was ruled out.
+    /// Lets a transfer wait for a connection that is being opened to the same host, if the host may speak HTTP/2. Over TLS the handshake shows the
+    /// protocol. Without TLS only the first response does, which may take long, and is HTTP/1.1 unless the session permits only HTTP/2.
     func applyWaiting(to handle: EasyHandle, isSecure: Bool) throws(HTTPSessionError) {
         try handle.set(CURLOPT_PIPEWAIT, httpVersion == .http2 || (httpVersion == .automatic && isSecure))
     }
 
-    /// libcurl 7.88 begins HTTP/2 by prior knowledge anew on a connection that has it already, and so ends it (curl#10634, mended in 8.0.0):
-    /// there each request has a connection.
+    /// Whether each request needs its own connection. libcurl 7.88 sends the HTTP/2 preface again on a reused connection with prior knowledge, which
+    /// ends the connection (curl#10634, fixed in 8.0.0).
     func needsConnectionAlone(isSecure: Bool) -> Bool {
         httpVersion == .http2 && !isSecure && CurlLibrary.version < 0x08_00_00
     }
 
-    /// As CURLOPT_RESOLVE has them: `HOST:PORT:ADDRESS,ADDRESS`.
+    /// The host overrides in the format of CURLOPT_RESOLVE: `HOST:PORT:ADDRESS,ADDRESS`.
     var overrideLines: [String] {
         hostOverrides.map { override in
             let addresses = override.addresses.map { $0.contains(":") && !$0.hasPrefix("[") ? "[\($0)]" : $0 }
@@ -66,7 +66,7 @@ extension NetworkOptions {
 }
 
 extension ServerTrust {
-    /// What libcurl is to leave to this, as its documentation has it.
+    /// Disables libcurl's own verification, which this object replaces (see the documentation of ``ServerTrust``).
     func apply(to handle: EasyHandle) throws(HTTPSessionError) {
         try handle.set(CURLOPT_SSL_VERIFYHOST, 0)
         try handle.set(CURLOPT_CAINFO, nil)
@@ -79,7 +79,7 @@ extension ServerTrust {
 }
 
 extension TransferPlan {
-    /// What this attempt asks for, but for its address and its fields.
+    /// Sets the options of this attempt, except its URL and its fields.
     func apply(to handle: EasyHandle) throws(HTTPSessionError) {
         try applyMethod(to: handle)
         try handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: connectTimeoutMilliseconds))
@@ -96,12 +96,12 @@ extension TransferPlan {
             try apply(
                 proxyLogin, user: CURLOPT_PROXYUSERNAME, password: CURLOPT_PROXYPASSWORD, schemes: CURLOPT_PROXYAUTH, to: handle)
         } else {
-            // A user in the proxy's own address may be sent by any scheme that the proxy offers.
+            // The user of the proxy's URL may be sent by any scheme that the proxy offers.
             try handle.set(CURLOPT_PROXYAUTH, Int(bitPattern: ~0 & ~(UInt(1) << 31) & ~(UInt(1) << 4)))
         }
     }
 
-    /// What every attempt says anew, where it matters: the seconds pass.
+    /// Sets the ages of connections and lookups, which change with time, so every attempt sets them.
     func applyAges(to handle: EasyHandle) throws(HTTPSessionError) {
         if let maximumLookupSeconds { try handle.set(CURLOPT_DNS_CACHE_TIMEOUT, maximumLookupSeconds) }
         guard let maximumIdleSeconds else { return }

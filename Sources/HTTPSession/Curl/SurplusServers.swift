@@ -1,8 +1,7 @@
 internal import Pacing
 
-/// The servers that have sent bytes which no request asked for. RFC 9112 section 9.2 has a client close such a connection, because the
-/// limits of its messages are ambiguous; ``CurlEngine`` sends no second request on any connection to these servers, for
-/// ``lifetime``.
+/// The servers that have sent unsolicited bytes. A client closes such a connection, because the limits of its messages are ambiguous (RFC 9112
+/// section 9.2). ``CurlEngine`` sends no second request on any connection to these servers for ``lifetime``.
 struct SurplusServers: Sendable {
     /// The remote end of a connection: a server or a proxy.
     struct Server: Hashable, Sendable {
@@ -12,7 +11,7 @@ struct SurplusServers: Sendable {
         init(_ connection: IdleSockets.Connection) { (address, port) = (connection.remoteAddress, connection.remotePort) }
     }
 
-    /// Nanoseconds.
+    /// The time for which a server is remembered, in nanoseconds.
     static let lifetime: Int64 = 600 * 1_000_000_000
     static let maximumCount = 256
 

@@ -1,7 +1,7 @@
 internal import CCurl
 
 extension EasyHandle {
-    /// What libcurl measured (curl_easy_getinfo(3)). Of a phase that did not happen libcurl says 0: that is `nil` here.
+    /// The measurements of libcurl (curl_easy_getinfo(3)). The time of a phase that did not happen is 0 in libcurl, and `nil` here.
     func facts() -> TransferFacts {
         func phase(_ info: CURLINFO) -> Int64? {
             let microseconds = offset(info)

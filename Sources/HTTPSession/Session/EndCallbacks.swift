@@ -1,28 +1,28 @@
 internal import Dispatch
 internal import EventLoop
 
-/// The callbacks that are still to run of one task's end, and what those that have run were told.
+/// The completion callbacks of one task: how many have not run yet, and the values that the others received.
 final class EndCallbacks: Sendable {
     private let group = DispatchGroup()
-    private let told = Locked<[TransferTask.Serialization?]>([])
+    private let serializations = Locked<[TransferTask.Serialization?]>([])
 
-    /// One more is to run. - Returns: its place among them.
+    /// Adds a callback. - Returns: The index of the callback.
     func enter() -> Int {
         group.enter()
-        return told.withLock { told in
-            told.append(nil)
-            return told.count - 1
+        return serializations.withLock { serializations in
+            serializations.append(nil)
+            return serializations.count - 1
         }
     }
 
-    /// The one at this place has run.
-    func leave(_ place: Int, told what: TransferTask.Serialization) {
-        told.withLock { $0[place] = what }
+    /// Records that the callback with this index has run, and the value that it received.
+    func leave(_ index: Int, received serialization: TransferTask.Serialization) {
+        serializations.withLock { $0[index] = serialization }
         group.leave()
     }
 
-    /// Calls back when all have run, with what they were told in the order of their places.
+    /// Calls back when all callbacks have run, with the values that they received, in the order of their indexes.
     func notify(_ queue: DispatchQueue, _ body: @escaping @Sendable ([TransferTask.Serialization]) -> Void) {
-        group.notify(queue: queue) { [told] in body(told.withLock { $0 }.compactMap(\.self)) }
+        group.notify(queue: queue) { [serializations] in body(serializations.withLock { $0 }.compactMap(\.self)) }
     }
 }

@@ -1,8 +1,8 @@
 extension TransferHandlers {
-    /// What the user's handler says. `departure`: who hears, last, that a request leaves.
-    func answer(to question: HandlerQuestion, departure: Departure?) async -> HandlerAnswer {
+    /// The answer of the user's handler. `sendApproval` is asked last, after the interceptors have adapted the request.
+    func answer(to question: HandlerQuestion, sendApproval: SendApproval?) async -> HandlerAnswer {
         switch question {
-        case .adaptation(let request, let isShown): await adapt(request, isShown: isShown, departure)
+        case .adaptation(let request, let isShown): await adapt(request, isShown: isShown, sendApproval)
         case .response(let head): .response(await response?(head) ?? .allow)
         case .redirect(let head, let proposed): await redirect(head, proposed)
         case .challenge(let challenge): .challenge(await self.challenge?(challenge) ?? .performDefaultHandling)
@@ -14,7 +14,7 @@ extension TransferHandlers {
         }
     }
 
-    private func adapt(_ request: TransferRequest, isShown: Bool, _ departure: Departure?) async -> HandlerAnswer {
+    private func adapt(_ request: TransferRequest, isShown: Bool, _ sendApproval: SendApproval?) async -> HandlerAnswer {
         var adapted = request
         do {
             if isShown { for interceptor in interceptors { adapted = try await interceptor.adapt(adapted) } }
@@ -22,7 +22,7 @@ extension TransferHandlers {
             return .adaptationFailed(HTTPSessionError.interceptorFailure(error))
         }
         do {
-            try await departure?.willLeave()
+            try await sendApproval?.approve()
             return .adapted(.success(adapted))
         } catch {
             return .adapted(.failure(HTTPSessionError.interceptorFailure(error)))
@@ -32,7 +32,7 @@ extension TransferHandlers {
     private func redirect(_ head: ResponseHead, _ proposed: TransferRequest) async -> HandlerAnswer {
         let disposition = await redirect?(Redirect(response: head, proposed: proposed)) ?? .follow
         guard case .modify(let request) = disposition else { return .redirect(disposition) }
-        // Here, because a file is looked at.
+        // Measured here, off the session's thread, because the body may be a file.
         do throws(HTTPSessionError) { return .modified(request, .success(try request.body.segments())) } catch {
             return .modified(request, .failure(error))
         }

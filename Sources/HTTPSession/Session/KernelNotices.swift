@@ -1,35 +1,38 @@
 internal import EventLoop
 internal import Reachability
 
-/// Between the monitor's thread and a session's: of what the kernel has said since the session last looked, only the last counts, and
-/// the session is told once.
+/// The latest path of the kernel, handed from the monitor's thread to the session's thread. Only the latest path is kept, and the session is
+/// notified once until it takes the path.
 final class KernelNotices: Sendable {
     private struct State: Sendable {
         var path: NetworkPath?
         var isNew = false
-        /// Whether it is more than routes.
+        /// Whether the path itself has changed, and not only routes.
         var isUrgent = false
     }
 
     private let state = Locked(State())
 
-    /// On the monitor's thread. `tell` lets the session know.
+    /// Stores the path. Called on the monitor's thread.
     ///
-    /// - Returns: true: more is welcome.
-    func put(_ path: NetworkPath, tell: () -> Void) -> Bool {
-        let isToldOf = state.withLock { state in
+    /// - Parameters:
+    ///   - path: The present path.
+    ///   - notify: Called if the session has to be notified.
+    /// - Returns: `true`, because the session wants further paths.
+    func put(_ path: NetworkPath, notify: () -> Void) -> Bool {
+        let isNotified = state.withLock { state in
             let isOther = state.path != path
             defer { (state.path, state.isNew, state.isUrgent) = (path, true, state.isUrgent || isOther) }
             return state.isNew && (state.isUrgent || !isOther)
         }
-        if !isToldOf { tell() }
+        if !isNotified { notify() }
         return true
     }
 
-    /// Whether the path is another one too.
+    /// Whether the path itself has changed, and not only routes.
     var isUrgent: Bool { state.withLock { $0.isUrgent } }
 
-    /// The path as it is, where anything has changed.
+    /// The present path, if anything has changed since the last call.
     func take() -> NetworkPath? {
         state.withLock { state in
             defer { (state.isNew, state.isUrgent) = (false, false) }

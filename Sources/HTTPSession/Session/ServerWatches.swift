@@ -1,7 +1,7 @@
 internal import Reachability
 
-/// The servers in trouble, each probed on the session's path monitor, which probes again when a path changes; what that means to their
-/// tasks, ``ReachabilityGate`` decides.
+/// The monitors of servers that tasks failed to reach. Each server is probed on the session's path monitor, which probes again when a path
+/// changes. ``ReachabilityGate`` decides which tasks wait.
 final class ServerWatches {
     private let path: PathMonitor
     private let settings: ProbeSettings
@@ -10,7 +10,7 @@ final class ServerWatches {
     private var gate = ReachabilityGate()
     private var monitors: [Origin: (monitor: ServerMonitor, token: CallbackToken)] = [:]
 
-    /// `report` is called on a thread of the monitor's, and what it is told belongs to ``changed(_:watch:_:draw:)``.
+    /// `report` is called on a thread of the monitor; its values are to be passed to ``changed(_:watch:_:draw:)`` on the session's thread.
     init(
         _ path: PathMonitor, settings: ProbeSettings, isProbing: Bool,
         report: @escaping @Sendable (Origin, _ watch: UInt64, ServerUpdate) -> Void
@@ -21,7 +21,8 @@ final class ServerWatches {
         self.report = report
     }
 
-    /// A task's attempt has failed; `endpoint` is what it has to reach first. The rest: see ``ReachabilityGate``, also below.
+    /// An attempt of a task has failed. `endpoint` is the server or proxy that it connects to. See ``ReachabilityGate`` for this method and those
+    /// below.
     func failed(_ id: UInt64, at origin: Origin, endpoint: Endpoint, hasNoRoute: Bool, loss: Cause?) -> Cause? {
         if !gate.isWatched(origin), gate.hasRoom(for: origin) { watch(origin, endpoint) }
         return gate.failed(id, at: origin, hasNoRoute: hasNoRoute, loss: loss, path: path.currentPath)
@@ -62,7 +63,7 @@ final class ServerWatches {
         monitors[origin] = (monitor, monitor.onChange { [report] in report(origin, number, $0) })
     }
 
-    /// Unless the gate wants to hear more of it.
+    /// Ends the monitor, unless the gate still watches the server.
     private func endWatch(of origin: Origin) {
         if !gate.isWatched(origin) { monitors[origin] = nil }
     }

@@ -1,30 +1,30 @@
 internal import Reachability
 
-/// What other threads tell a session's thread.
+/// A command of another thread to a session's thread.
 enum SessionCommand: Sendable {
     case add(TransferTask, TransferJob)
     case resume(UInt64)
     case suspend(UInt64)
     case cancel(UInt64)
-    /// A body's source has something to send.
+    /// The source of a body has bytes to send.
     case sourceReady(UInt64)
-    /// A body's sink has room.
+    /// The sink of a body has room.
     case sinkReady(UInt64)
-    /// A request is not wanted to its end.
-    case requestStopDue(UInt64)
-    // Indirect: the seldom ones that hold much would make room for as much in each of the others.
+    /// The remaining request body is not needed.
+    case abortRequest(UInt64)
+    // Indirect: otherwise every command would be as large as the largest of these rare ones.
     indirect case answered(UInt64, question: Int, HandlerAnswer)
-    /// A sink is done with a body.
+    /// A sink has finished a body.
     indirect case delivered(UInt64, Result<ReceivedBody, HTTPSessionError>)
-    /// A download's file has been looked at.
+    /// The files that earlier downloads have left have been read.
     indirect case partialFileOpened(UInt64, Result<FileSink.Remains, HTTPSessionError>)
     indirect case digestVerified(UInt64, Result<Bool, HTTPSessionError>)
-    /// A complete upload's digest has been compared with the server's.
+    /// The digest of a complete upload has been compared with the server's.
     case uploadDigestVerified(UInt64, Bool)
     case invalidate(cancelsTasks: Bool)
     case list(@Sendable ([TransferTask]) -> Void)
     indirect case pathChanged(NetworkPath)
-    /// The monitor has something to say of the kernel's routes: ``KernelNotices``.
+    /// The kernel's routes have changed: ``KernelNotices`` has the path.
     case routesChanged
     indirect case serverChanged(Origin, watch: UInt64, ServerUpdate)
     case end

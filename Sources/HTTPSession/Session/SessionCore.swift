@@ -4,7 +4,8 @@ internal import FoundationEssentials
 internal import Reachability
 internal import Synchronization
 
-/// What a session's manager and its tasks hold: the way to its thread. The thread ends with the last of them.
+/// The part of a session that its manager and its tasks reference: the mailbox of its thread, and its outbox. The thread ends when the last
+/// reference is released.
 final class SessionCore: Sendable {
     let settings: SessionSettings
     let outbox: SessionOutbox
@@ -19,7 +20,7 @@ final class SessionCore: Sendable {
         let mailbox = Mailbox<SessionCommand>()
         let namespace = settings.configuration.networkNamespace
         let outbox = SessionOutbox(
-            name: settings.configuration.name, isElsewhere: namespace != nil || HomeThread.isElsewhere,
+            name: settings.configuration.name, isInOtherNamespace: namespace != nil || HomeThread.isElsewhere,
             telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors)
         let failure = Locked<HTTPSessionError?>(nil)
         do throws(LoopThread.StartError) {
@@ -67,7 +68,9 @@ final class SessionCore: Sendable {
         HTTPSessionError(.sessionInvalidated, "the session has been invalidated", context: task.context)
     }
 
-    /// - Returns: false when the session has ended, and nobody will hear it.
+    /// Sends a command to the session's thread.
+    ///
+    /// - Returns: `false` if the session has ended; the command is dropped then.
     @discardableResult
     func post(_ command: SessionCommand) -> Bool { mailbox.post(command) }
 
@@ -78,20 +81,20 @@ final class SessionCore: Sendable {
 
     // MARK: Tasks that wait for their first start
 
-    /// Registered by those that do not start at once; held weakly, since nobody can start what nobody holds.
+    /// The tasks that have not started. They are referenced weakly: a task without any reference cannot be started any more.
     private struct Unstarted: Sendable {
         struct Entry: Sendable {
             weak var task: TransferTask?
         }
 
         var entries: [Entry] = []
-        /// Those that have started or are gone are dropped when there are so many.
+        /// The number of entries at which those of started or released tasks are removed.
         var limit = 64
     }
 
-    /// The session's end ends it, for there may be somebody who awaits its value.
+    /// Registers a task that does not start at once. It fails when the session ends, because its result may be awaited.
     func register(_ task: TransferTask) {
-        // Whoever held one may let go of it just now: then it ends with this, behind the lock.
+        // A task's last other reference may be released meanwhile. Then it is released with this array, outside of the lock.
         var held: [TransferTask] = []
         unstarted.withLock { unstarted in
             if unstarted.entries.count >= unstarted.limit {
@@ -117,7 +120,7 @@ final class SessionCore: Sendable {
 
     func completeUnstarted(_ task: TransferTask, _ error: HTTPSessionError) {
         task.chunkBuffer?.finish(error)
-        // The place was taken before anything was asked for.
+        // The destination could not be written, and no request was sent.
         let hasNoPlace = task.kind == .download && error.code == .cannotWriteFile
         if error.code == .cannotMoveFile || hasNoPlace { outbox.announce(.fileMoveFailed(task, error)) }
         outbox.complete(task, .failure(error))
@@ -132,8 +135,8 @@ final class SessionCore: Sendable {
         }
     }
 
-    /// It cannot be invalidated.
-    func neverEnds() { isPermanent.store(true, ordering: .relaxed) }
+    /// Makes the session ignore every invalidation.
+    func makePermanent() { isPermanent.store(true, ordering: .relaxed) }
 
     func deliver(_ body: @escaping @Sendable () -> Void) { outbox.deliver(body) }
 
@@ -148,8 +151,8 @@ final class SessionCore: Sendable {
     /// Ends the session; observers receive `session` when it has ended.
     func invalidate(cancelsTasks: Bool, session: HTTPSessionManager) {
         guard !isPermanent.load(ordering: .relaxed) else { return }
-        // Once: behind the end nobody would let go of the manager again.
-        if !isInvalidated.exchange(true, ordering: .sequentiallyConsistent) { outbox.invalidationBegins(session) }
+        // Only once: after the session's end nothing would release the manager again.
+        if !isInvalidated.exchange(true, ordering: .sequentiallyConsistent) { outbox.beginInvalidation(session) }
         refuseUnstarted()
         mailbox.post(.invalidate(cancelsTasks: cancelsTasks))
     }

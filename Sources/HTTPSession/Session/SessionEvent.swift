@@ -16,7 +16,7 @@
     case redirected(TransferTask, ResponseHead)
     /// A server or a proxy requests credentials: the URL or the credential store has them, or the handler is asked.
     ///
-    /// There is no event for what libcurl answers by itself: further rounds of a scheme, and a proxy whose URL has user and password.
+    /// There is no event for challenges that libcurl answers itself: further rounds of a scheme, and a proxy whose URL has user and password.
     case challenged(TransferTask, AuthenticationChallenge)
     /// A handler decides whether a server's certificate is trusted.
     case serverTrustChallenged(TransferTask, ServerTrustChallenge)

@@ -2,14 +2,14 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Reachability
 
-/// What the path monitor tells.
+/// The session's reactions to the path monitor.
 extension SessionLoop {
     func serverChanged(_ origin: Origin, watch: UInt64, _ update: ServerUpdate) {
         guard let gate else { return }
         obey(gate.changed(origin, watch: watch, update, draw: SessionLoop.draw))
     }
 
-    /// The task has had an answer.
+    /// A task has received a response.
     func answered(_ id: UInt64, at origin: Origin) {
         guard let gate else { return }
         obey(gate.answered(id, at: origin, draw: SessionLoop.draw))
@@ -31,33 +31,34 @@ extension SessionLoop {
         if path.status == .satisfied, let gate { obey(gate.pathRestored(draw: SessionLoop.draw)) }
     }
 
-    /// Routes alone may change many times a second, where a machine learns them from others: they are looked at so often, in nanoseconds.
+    /// The shortest time between two readings of the routes, in nanoseconds: on a machine that runs a routing protocol they may change many times
+    /// a second.
     private static let routesInterval: Int64 = 50_000_000
 
-    /// Links, addresses, routes or rules are other ones, whatever that means to the path.
+    /// Links, addresses, routes or rules have changed, whether or not the path has.
     func routesChanged() {
-        if !notices.isUrgent, let waysSeenAt, now < waysSeenAt + SessionLoop.routesInterval {
-            return judges(at: waysSeenAt + SessionLoop.routesInterval)
+        if !notices.isUrgent, let routesSeenAt, now < routesSeenAt + SessionLoop.routesInterval {
+            return scheduleJudgment(at: routesSeenAt + SessionLoop.routesInterval)
         }
-        // What has ended already is not judged.
+        // First report the transfers that have ended, so that they are not judged.
         engine.advance()
         judgeConnections()
     }
 
-    private func takeNotice() {
+    private func updateRoutes() {
         guard let path = notices.take() else { return }
-        waysSeenAt = now
+        routesSeenAt = now
         followers = []
         guard routeTracker.update(path, now: now) else { return }
-        waysChangedAt = now
+        routesChangedAt = now
         engine.networkChanged()
         queue.invalidateNames()
     }
 
-    /// Ends what goes over a way that is gone, or that another is better than.
+    /// Ends the transfers whose route is gone, or has been replaced by a better one.
     func judgeConnections() {
-        judgesAt = nil
-        takeNotice()
+        nextJudgment = nil
+        updateRoutes()
         var connections: [(TransferDriver, RouteTracker.Connection)] = []
         var attempts: [(TransferDriver, RouteTracker.Attempt)] = []
         var used: [IPAddress: Set<IPAddress>] = [:]
@@ -70,99 +71,101 @@ extension SessionLoop {
                 for one in attempt.connectAttempts { used[one.remote, default: []].formUnion([one.chosen].compactMap(\.self)) }
             }
         }
-        routeTracker.updateRoutes(Dictionary(uniqueKeysWithValues: used.map { ($0, way(to: $0, expecting: $1)) }), now: now)
-        for (run, connection) in connections { meet(routeTracker.health(of: connection, now: now), of: run) }
+        routeTracker.updateRoutes(Dictionary(uniqueKeysWithValues: used.map { ($0, route(to: $0, expecting: $1)) }), now: now)
+        for (run, connection) in connections { apply(routeTracker.health(of: connection, now: now), to: run) }
         for (run, attempt) in attempts {
             let health = routeTracker.health(of: attempt, now: now)
             if case .dead = health, !run.mayWaitForRoute { continue }
-            meet(health, of: run)
+            apply(health, to: run)
         }
     }
 
-    private func meet(_ health: RouteTracker.Health, of run: TransferDriver) {
+    private func apply(_ health: RouteTracker.Health, to run: TransferDriver) {
         switch health {
         case .healthy: break
-        case .unreachable(let until): judges(at: until)
+        case .unreachable(let until): scheduleJudgment(at: until)
         case .suspect(let reason): run.send(.connectionSuspect(reason))
         case .dead(let reason): run.send(.connectionDead(reason, cause: settings.path?.currentPath?.cause))
         }
     }
 
-    private func judges(at time: Int64) {
-        judgesAt = min(judgesAt ?? time, time)
-        wakes(at: judgesAt)
+    private func scheduleJudgment(at time: Int64) {
+        nextJudgment = min(nextJudgment ?? time, time)
+        scheduleWake(at: nextJudgment)
     }
 
-    /// An attempt has begun, or one of its tries. - Parameter tries: none: nothing is known of addresses yet.
-    func judgesAttempt(_ connectAttempts: [RouteTracker.ConnectAttempt] = []) {
-        let hasNoWay = connectAttempts.contains { attempt in
+    /// Schedules the judgment of an attempt that has begun, or that has begun to connect to another address.
+    ///
+    /// - Parameter addresses: The addresses that it connects to; empty if they are not known yet.
+    func scheduleAttemptJudgment(_ addresses: [RouteTracker.ConnectAttempt] = []) {
+        let hasNoRoute = addresses.contains { attempt in
             attempt.chosen.map { routeTracker.isUnreachable(.from([$0]), to: attempt.remote) } ?? false
         }
-        if connectAttempts.isEmpty ? routeTracker.hasLostAllRoutes : hasNoWay { judges(at: now + RouteTracker.toleratedOutage) }
+        if addresses.isEmpty ? routeTracker.hasLostAllRoutes : hasNoRoute { scheduleJudgment(at: now + RouteTracker.toleratedOutage) }
     }
 
-    // MARK: What the kernel says
+    // MARK: The kernel's routes
 
-    private func way(to remote: IPAddress, expecting locals: Set<IPAddress> = []) -> RouteTracker.Route {
-        remote.isLoopback ? .unknown : KernelRoutes.way(to: remote, over: interface, expecting: locals)
+    private func route(to remote: IPAddress, expecting locals: Set<IPAddress> = []) -> RouteTracker.Route {
+        remote.isLoopback ? .unknown : KernelRoutes.route(to: remote, over: interface, expecting: locals)
     }
 
-    /// Whether nothing gets through to any of these addresses now; of none: to anywhere.
+    /// Whether the routes to all of these addresses are lost; without addresses, whether all routes are lost.
     func isLost(_ remotes: [IPAddress]) -> Bool {
-        remotes.isEmpty ? routeTracker.hasLostAllRoutes : remotes.allSatisfy { routeTracker.isUnreachable(way(to: $0), to: $0) }
+        remotes.isEmpty ? routeTracker.hasLostAllRoutes : remotes.allSatisfy { routeTracker.isUnreachable(route(to: $0), to: $0) }
     }
 
-    /// Whether the kernel has a route to one of these addresses that works, also where there is no default route. A session that is bound
-    /// to an interface does not know that.
+    /// Whether the kernel has a working route to one of these addresses, also if there is no default route. Always `false` for a session that is
+    /// bound to an interface.
     func hasRoute(to remotes: [IPAddress]) -> Bool {
         interface == nil
             && remotes.contains { remote in
-                let way = way(to: remote)
-                guard case .from = way else { return false }
-                return !routeTracker.isUnreachable(way, to: remote)
+                let route = route(to: remote)
+                guard case .from = route else { return false }
+                return !routeTracker.isUnreachable(route, to: remote)
             }
     }
 
-    /// What is missing on the way to all of these addresses, and may come; of none, nobody knows.
+    /// The cause for which no connection to any of these addresses is possible at present; `nil` if one is possible, or without addresses.
     func loss(of remotes: [IPAddress]) -> Cause? {
-        let losses = remotes.map { routeTracker.recoverableCause(way(to: $0), to: $0) }
+        let losses = remotes.map { routeTracker.recoverableCause(route(to: $0), to: $0) }
         return losses.contains(nil) ? nil : losses.first ?? nil
     }
 
-    /// Whether a connection that was made before still goes where the kernel would have it go. It is asked once after a change.
-    func leads(from local: String, to remote: String) -> Bool {
-        // libcurl drops what has been idle for 118 s in any case.
-        guard let waysSeenAt, now - waysSeenAt < 120_000_000_000 else { return true }
+    /// Whether an existing connection still uses the route that the kernel would choose now. The kernel is asked once after each change.
+    func followsRoute(from local: String, to remote: String) -> Bool {
+        // libcurl closes connections that have been idle for 118 s.
+        guard let routesSeenAt, now - routesSeenAt < 120_000_000_000 else { return true }
         let ends = ConnectionEnds(local: local, remote: remote)
         guard !followers.contains(ends), let near = IPAddress(local)?.unmapped, let far = IPAddress(remote)?.unmapped else {
             return true
         }
         let connection = RouteTracker.Connection(local: near, remote: far)
-        guard routeTracker.health(of: connection, by: way(to: far, expecting: [near]), now: now) == .healthy else { return false }
+        guard routeTracker.health(of: connection, by: route(to: far, expecting: [near]), now: now) == .healthy else { return false }
         if followers.count >= 1_000 { followers = [] }
         followers.insert(ends)
         return true
     }
 
-    /// How long a connection of HTTP/2, which ``IdleSockets`` does not know, may have been idle to be used again, in whole seconds; 0: none
-    /// may. What was idle at the network's last change is too old.
+    /// The longest time for which an HTTP/2 connection may have been idle to be reused, in whole seconds; 0 permits no reuse. A connection that was
+    /// idle at the last change of the network is too old. ``IdleSockets`` does not know these connections.
     var maximumIdleSeconds: Int? {
-        guard let waysChangedAt else { return nil }
-        let seconds = (now - waysChangedAt) / 1_000_000_000
-        // libcurl drops what has been idle for 118 s in any case.
+        guard let routesChangedAt else { return nil }
+        let seconds = (now - routesChangedAt) / 1_000_000_000
+        // libcurl closes connections that have been idle for 118 s.
         return seconds > 120 ? nil : max(0, Int(seconds) - 2)
     }
 
-    /// How old a look-up may be, in whole seconds: another network's name servers may say something else.
+    /// The greatest age of a lookup, in whole seconds: the name servers of another network may give other addresses.
     var maximumLookupSeconds: Int? {
-        guard let waysChangedAt else { return nil }
-        let seconds = (now - waysChangedAt) / 1_000_000_000
-        // libcurl forgets what is older in any case.
+        guard let routesChangedAt else { return nil }
+        let seconds = (now - routesChangedAt) / 1_000_000_000
+        // libcurl drops older results.
         return seconds > 61 ? nil : max(0, Int(seconds) - 1)
     }
 }
 
-/// Both ends of a connection, as libcurl writes them.
+/// The two addresses of a connection, as libcurl writes them.
 struct ConnectionEnds: Hashable, Sendable {
     var local: String
     var remote: String

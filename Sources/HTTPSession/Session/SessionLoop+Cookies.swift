@@ -2,7 +2,8 @@ internal import FoundationEssentials
 
 /// The cookies of the session's store, which other sessions may use as well.
 extension SessionLoop {
-    /// Updates the store if the response has set cookies. `isSecure` is true if it came over https, or from this machine, which libcurl treats alike.
+    /// Updates the store if the response has set cookies. `isSecure` is true for a response over https or from this machine, which libcurl treats
+    /// alike.
     func storeCookies(of head: ResponseHead, isSecure: Bool) {
         guard cookieShare != nil, head.has("set-cookie") else { return }
         exchangeCookies(isSecure: isSecure)

@@ -3,46 +3,49 @@ internal import FoundationEssentials
 internal import Pacing
 internal import Reachability
 
-/// The session's thread: it waits, reads the clock, hears commands and libcurl, asks the machines, and acts. All of it runs on that
-/// one thread. Nothing here waits for a user's code, and for a disk only the files of Strict-Transport-Security, read when it begins and
-/// written when it ends, and the cookies' when it ends. libcurl waits for GSSAPI where that asks for a ticket (Negotiate).
+/// The loop of a session: it waits, reads the clock, takes commands and libcurl's results, asks the machines, and performs their effects. All
+/// of it runs on the session's thread.
+///
+/// The loop never runs user code. It waits for a disk in two cases: the file of Strict-Transport-Security is read when the session begins and
+/// written when it ends, and the cookies are written when it ends. libcurl waits for GSSAPI if that requests a ticket (Negotiate).
 final class SessionLoop {
     let engine: any TransferEngine
-    /// The clock, beside the engine.
+    /// The transport, which provides the clock and has made the engine.
     let transport: any SessionTransport
-    /// The network interface that everything goes over; `nil`: the routes decide.
+    /// The network interface of all connections; `nil`: the kernel's routes decide.
     let interface: String?
     let settings: SessionSettings
     let outbox: SessionOutbox
     /// The session's view of its cookie store; `nil` if the session keeps no cookies.
     let cookieShare: CookieShare?
-    // Unchecked, as below: every mutation of these returns before anything is called that could come back to the loop; the checks of
-    // exclusive access at run time took 4,600 instructions a request.
+    // Unchecked, as below: every mutation of these returns before a call that could reenter the loop. The checks of exclusive access at run
+    // time took 4,600 instructions per request.
     @exclusivity(unchecked) var queue: TransferQueue
     private let mailbox: Mailbox<SessionCommand>
     // Unchecked: as above.
     @exclusivity(unchecked) private var runs: [UInt64: TransferDriver] = [:]
-    /// What the turn has done with, and the user's objects may be part of: the delivery queue lets go of it.
-    private var spent: [any Sendable] = []
-    private var raisedHosts: Set<String> = []
-    /// Of hosts that have been in trouble. Where there is none, there is nothing to count.
+    /// Objects that this turn no longer needs. They may reference objects of the user, so they are released on the delivery queue.
+    private var released: [any Sendable] = []
+    /// Hosts whose http URLs HSTS has turned into https.
+    private var upgradedHosts: Set<String> = []
+    /// The retry budgets of origins at which attempts have failed. Other origins need no budget yet.
     private var retryBudgets: [Origin: RetryBudget] = [:]
-    /// No machine is due before this.
+    /// The time before which no machine has a deadline.
     private var nextDeadline = Int64.max
     private(set) var now: Int64
-    /// Of the random numbers that tasks draw.
+    /// The seed of the tasks' random numbers.
     let seed = UInt64.random(in: 0 ... .max)
     let gate: ServerWatches?
     private let pathToken: CallbackToken?
     let notices = KernelNotices()
     var routeTracker: RouteTracker
-    /// When connections may have died of a change of the network.
-    var waysChangedAt: Int64?
-    /// When the kernel's routes were last looked at after a change, and which connections have been found to follow them since.
-    var waysSeenAt: Int64?
+    /// The time of the last change of the network that may have broken connections.
+    var routesChangedAt: Int64?
+    /// The time at which the kernel's routes were last read after a change, and the connections that follow them since.
+    var routesSeenAt: Int64?
     var followers: Set<ConnectionEnds> = []
-    /// When connections that carry nothing are looked at again.
-    var judgesAt: Int64?
+    /// The time at which connections are judged again.
+    var nextJudgment: Int64?
     private var isInvalidating = false
     private var hasEnded = false
 
@@ -51,7 +54,7 @@ final class SessionLoop {
     {
         cookieShare = settings.network.cookieStore.map { CookieShare($0) }
         var network = settings.network
-        // Here, because this thread is in the session's network namespace.
+        // Resolved here, because this thread is in the session's network namespace.
         network.interface = network.interface.map(InterfaceNames.firstName)
         interface = network.interface
         transport = settings.transport
@@ -79,28 +82,27 @@ final class SessionLoop {
             switch command {
             case .add(let task, let job): refuse(task, job)
             case .list(let reader): reader([])
-            // Of tasks that have ended, or of a network that nobody uses any more.
-            case .answered(_, _, let answer): letGo(answer)
-            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .requestStopDue, .delivered, .partialFileOpened,
-                .digestVerified,
-                .uploadDigestVerified, .invalidate, .pathChanged, .routesChanged, .serverChanged, .end:
+            case .answered(_, _, let answer): release(answer)
+            case .resume, .suspend, .cancel, .sourceReady, .sinkReady, .abortRequest, .delivered, .partialFileOpened,
+                .digestVerified, .uploadDigestVerified, .invalidate, .pathChanged, .routesChanged, .serverChanged, .end:
+                // Their tasks have ended, and the session uses no network any more.
                 break
             }
         }
-        // What has been announced as over is over: the files are written.
+        // The files are written before the end of the session is announced.
         cookieShare?.store.settle()
-        letGo(engine.close())
-        outbox.flush(lettingGo: &spent)
+        release(engine.close())
+        outbox.flush(releasing: &released)
         outbox.announceInvalidation()
     }
 
-    /// It came too late.
+    /// Fails a task that was added after the session's invalidation.
     private func refuse(_ task: TransferTask, _ job: TransferJob) {
         let error = SessionCore.invalidated(task)
         task.chunkBuffer?.finish(error)
         outbox.complete(task, .failure(error))
-        letGo(task)
-        letGo(job)
+        release(task)
+        release(job)
     }
 
     private func turn() {
@@ -109,21 +111,21 @@ final class SessionLoop {
         engine.advance()
         if nextDeadline <= now { expire() }
         while admit() { engine.advance() }
-        outbox.flush(lettingGo: &spent)
+        outbox.flush(releasing: &released)
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
         let deadline = min(nextDeadline, queue.deadline ?? .max)
-        // What arrives is told at once, and arrives now, not when the wait began.
+        // Results of this wait are reported with the time at its end, not at its beginning.
         engine.wait(until: mailbox.mayWait() ? deadline : now, idleness: idleness) { now = transport.now() }
     }
 
     /// The waits of the session, for an engine that may let time pass.
     private func idleness() -> SessionIdleness {
         var idleness = SessionIdleness()
-        idleness.deadline = min(queue.deadline ?? .max, judgesAt ?? .max)
-        for run in runs.values { run.note(in: &idleness) }
+        idleness.deadline = min(queue.deadline ?? .max, nextJudgment ?? .max)
+        for run in runs.values { run.addWaits(to: &idleness) }
         // The engine may move the time to this deadline.
-        wakes(at: idleness.deadline)
+        scheduleWake(at: idleness.deadline)
         return idleness
     }
 
@@ -139,11 +141,11 @@ final class SessionLoop {
         case .cancel(let id): runs[id]?.send(.cancel)
         case .sourceReady(let id): runs[id]?.sourceReady()
         case .sinkReady(let id): runs[id]?.sinkReady()
-        case .requestStopDue(let id): runs[id]?.breakOff()
+        case .abortRequest(let id): runs[id]?.abortRequest()
         case .answered(let id, let question, let answer):
-            if let run = runs[id] { run.answered(question, answer) } else { letGo(answer) }
+            if let run = runs[id] { run.answered(question, answer) } else { release(answer) }
         case .delivered(let id, let body): runs[id]?.answered(body)
-        case .partialFileOpened(let id, let part): runs[id]?.answered(.partialFileOpened(part))
+        case .partialFileOpened(let id, let files): runs[id]?.answered(.partialFileOpened(files))
         case .digestVerified(let id, let isRight): runs[id]?.answered(.digestVerified(isRight))
         case .uploadDigestVerified(let id, let isRight): runs[id]?.answered(.uploadDigestVerified(isRight))
         case .invalidate(let cancelsTasks):
@@ -159,7 +161,7 @@ final class SessionLoop {
         }
     }
 
-    /// Starts what may start. - Returns: whether anything has.
+    /// Starts the tasks that may start. - Returns: whether any has started.
     private func admit() -> Bool {
         var hasStarted = false
         while let id = queue.admit(now: now) {
@@ -169,50 +171,51 @@ final class SessionLoop {
         return hasStarted
     }
 
-    /// Most transfers end long before any of their deadlines. So none is taken back: when the earliest that was ever set has come, all
-    /// are looked at, and the earliest that still stands is the next.
+    /// Handles deadlines that have passed. Most transfers end long before their deadlines, so deadlines are never removed: when the earliest one
+    /// has passed, all tasks are checked, and the earliest remaining deadline is the next.
     private func expire() {
         nextDeadline = .max
-        if let judgesAt, judgesAt <= now { judgeConnections() } else { wakes(at: judgesAt) }
+        if let nextJudgment, nextJudgment <= now { judgeConnections() } else { scheduleWake(at: nextJudgment) }
         for run in Array(runs.values) {
             if let deadline = run.deadline, deadline <= now { run.timePassed() }
             if let deadline = run.deadline { nextDeadline = min(nextDeadline, deadline) }
         }
     }
 
-    func wakes(at deadline: Int64?) {
+    func scheduleWake(at deadline: Int64?) {
         if let deadline, deadline < nextDeadline { nextDeadline = deadline }
     }
 
-    /// Strict-Transport-Security holds for the host.
-    func raise(_ host: String) {
-        // Few hosts are asked by http and want https: whoever meets more of them meets them anew.
-        if raisedHosts.count >= 1_000 { raisedHosts = [] }
-        raisedHosts.insert(host)
+    /// Records that HSTS turns the host's http URLs into https.
+    func markUpgraded(_ host: String) {
+        // Few hosts are requested by http and enforce https. If there are more, libcurl upgrades them again, and they are recorded again.
+        if upgradedHosts.count >= 1_000 { upgradedHosts = [] }
+        upgradedHosts.insert(host)
     }
 
-    func isUpgraded(_ host: String) -> Bool { !raisedHosts.isEmpty && raisedHosts.contains(host) }
+    func isUpgraded(_ host: String) -> Bool { !upgradedHosts.isEmpty && upgradedHosts.contains(host) }
 
-    /// An attempt has failed, and others may follow it.
-    func noteTrouble(with origin: Origin) {
+    /// Begins the retry budget of an origin at which an attempt has failed.
+    func beginRetryBudget(for origin: Origin) {
         guard retryBudgets[origin] == nil else { return }
         if retryBudgets.count >= 1_000 { retryBudgets = retryBudgets.filter { $0.value.wait(now: now) > 0 } }
         retryBudgets[origin] = RetryBudget(now: now)
     }
 
-    /// One task at a time looks a name up. What waits for its answer has waited as long: else the last of ten had ten timeouts.
+    /// The lookup of a host's name has timed out. Only one task at a time resolves a name; the others that wait for it have waited as long.
+    /// Without this, the last of ten tasks would wait for ten timeouts.
     func nameIsUnanswered(_ host: TransferQueue.Host) {
         for id in queue.waiting(for: host) { runs[id]?.send(.sharedLookupStalled) }
     }
 
-    func noteRequest(to origin: Origin) {
+    func recordRequest(to origin: Origin) {
         if !retryBudgets.isEmpty { retryBudgets[origin]?.requested() }
     }
 
-    func noteSuccess(of origin: Origin) { retryBudgets[origin]?.succeeded() }
+    func recordSuccess(of origin: Origin) { retryBudgets[origin]?.succeeded() }
 
-    /// How long a retry has to wait until it may ask again; `nil`: it may begin, and has been counted. The wait is drawn, so that not
-    /// all come back at once, and ends on a full step of the clock, so that those who come together are looked at together.
+    /// The time that a retry has to wait before it asks again, in nanoseconds; `nil`: it may begin, and is counted. The wait is random, so that not
+    /// all retries come at once. It ends on a full step of the clock, so that retries at about the same time share a turn.
     func retryWait(for origin: Origin) -> Int64? {
         guard retryBudgets[origin]?.take(now: now) == false, let wait = retryBudgets[origin]?.wait(now: now) else { return nil }
         let until = now + wait + Int64.random(in: 0...10_000_000_000)
@@ -221,12 +224,12 @@ final class SessionLoop {
 
     var allRuns: [TransferDriver] { Array(runs.values) }
     func run(_ id: UInt64) -> TransferDriver? { runs[id] }
-    /// The task has ended, and the outbox has it: what only the run has of the user's may not end here.
+    /// Removes a task that has ended and is in the outbox. The user's objects of its run are released on the delivery queue.
     func forget(_ id: UInt64) {
-        if let run = runs.removeValue(forKey: id) { letGo(run.remains) }
+        if let run = runs.removeValue(forKey: id) { release(run.userObjects) }
     }
-    /// Here it has been used for the last time.
-    func letGo(_ something: any Sendable) { spent.append(something) }
+    /// Releases an object on the delivery queue, at the end of the turn.
+    func release(_ object: any Sendable) { released.append(object) }
 
     func post(_ command: SessionCommand) { mailbox.post(command) }
 }

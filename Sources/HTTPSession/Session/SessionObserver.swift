@@ -1,4 +1,4 @@
-/// A monitor that also receives the results of a task's callbacks, and the session that has ended: what AFNetworking's notifications say.
+/// A monitor that also receives the results of a task's callbacks, and the session that has ended, as AFNetworking's notifications need them.
 package protocol SessionObserver: EventMonitor {
     /// A task has finished, and its callbacks have run. `serializations` has what each of them received, in the order in which they were added.
     func taskDidComplete(
@@ -9,7 +9,7 @@ package protocol SessionObserver: EventMonitor {
 }
 
 extension TransferTask {
-    /// What a callback received at a task's end.
+    /// The value or error that a completion callback received.
     package struct Serialization: Sendable {
         /// The serializer of the value.
         package let serializer: any ResponseSerializer

@@ -3,33 +3,33 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Synchronization
 
-/// What leaves a session's thread: results to those who wait, events to monitors and observers, on the delivery queue.
+/// The output of a session's thread: it resumes the Swift tasks that await results, and delivers events to monitors and observers on the delivery
+/// queue.
 final class SessionOutbox: Sendable {
-    /// Serial: events and callbacks come one after another.
+    /// The delivery queue. It is serial: events and callbacks run one after another.
     let queue: DispatchQueue
     private let monitors: [any EventMonitor]
     /// The monitors that also receive results of callbacks and the session's end.
     private let observers: [any SessionObserver]
     private let subscriptions = Locked(Subscriptions())
-    /// How many ``SessionEvents`` receive events.
+    /// The number of ``SessionEvents`` that receive events.
     private let subscriptionCount = Atomic(0)
-    /// Collected in a turn, and handed over at its end in one piece: waking whoever waits costs more than most of a small request, and
-    /// one that is awake takes the next without.
+    /// The results and events of a turn, handed over together at its end: waking a thread costs more than most of a small request, and a thread
+    /// that is awake takes the next result without a wakeup.
     private let batch = Locked(Batch())
-    /// Whoever hands over, the session's thread or a caller whose task never began: one after the other, so that what happened first is
-    /// told first.
+    /// Serializes handovers by the session's thread and by callers whose tasks never began, so that events keep their order.
     private let handover = Locked(())
 
-    /// The session's thread is in another namespace. What it has for others, and what callers have in its place, then goes one way: what
-    /// happened first is told first.
-    private let isElsewhere: Bool
+    /// Whether the session's thread is in another network namespace. Then every delivery passes through ``HomeThread``, those of callers too, so
+    /// that events keep their order.
+    private let isInOtherNamespace: Bool
 
     private let invalidation = Locked(Invalidation())
 
     private struct Invalidation: Sendable {
-        /// The session that observers receive, kept until then.
+        /// The session that observers receive when it has ended.
         var session: HTTPSessionManager?
-        /// Called when they have been told.
+        /// Called after the observers.
         var closers: [@Sendable () -> Void] = []
         var isAnnounced = false
     }
@@ -47,9 +47,9 @@ final class SessionOutbox: Sendable {
         var isEmpty: Bool { results.isEmpty && events.isEmpty }
     }
 
-    init(name: String, isElsewhere: Bool, telemetry: Telemetry, monitors: [any EventMonitor]) {
+    init(name: String, isInOtherNamespace: Bool, telemetry: Telemetry, monitors: [any EventMonitor]) {
         queue = DispatchQueue(label: name)
-        self.isElsewhere = isElsewhere
+        self.isInOtherNamespace = isInOtherNamespace
         hasMonitors = !monitors.isEmpty
         self.monitors = [telemetry] + monitors
         observers = monitors.compactMap { $0 as? any SessionObserver }
@@ -57,7 +57,7 @@ final class SessionOutbox: Sendable {
 
     private let hasMonitors: Bool
 
-    /// Whether somebody receives the events that neither the log nor the counters need.
+    /// Whether a monitor or a subscription receives the events that neither the log nor the counters need.
     var reportsDetails: Bool { hasMonitors || subscriptionCount.load(ordering: .relaxed) > 0 }
 
     // MARK: Events as a sequence
@@ -94,12 +94,12 @@ final class SessionOutbox: Sendable {
         batch.withLock { $0.events.append(event) }
     }
 
-    /// An event that only monitors hear of.
+    /// Announces an event that only monitors and subscriptions receive.
     func detail(_ event: @autoclosure () -> SessionEvent) {
         if reportsDetails { announce(event()) }
     }
 
-    /// The task has ended: it, and who waits for it, hear of it with the next ``flush()``.
+    /// Completes a task: its result is set, and its awaiters are resumed, by the next ``flush()``.
     func complete(_ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>) {
         batch.withLock { batch in
             batch.results.append((task, result))
@@ -108,39 +108,39 @@ final class SessionOutbox: Sendable {
     }
 
     func flush() {
-        var nothing: [any Sendable] = []
-        flush(lettingGo: &nothing)
+        var objects: [any Sendable] = []
+        flush(releasing: &objects)
     }
 
-    /// Hands over what the turn brought, and what it has done with. All of it is let go of on the delivery queue: the user's objects that
-    /// end with it may ask the session, which a lock or the session's own thread would wait for in vain.
-    func flush(lettingGo spent: inout [any Sendable]) {
+    /// Hands over the results and events of a turn, and the objects that it no longer needs. All of them are released on the delivery queue: the
+    /// deinitializers of the user's objects may call the session, which would deadlock under a lock or on the session's thread.
+    func flush(releasing objects: inout [any Sendable]) {
         let awaiters = handover.withLock { _ -> [TransferTask.Awaiters] in
-            var told = Batch()
-            batch.withLock { swap(&told, &$0) }
-            guard !told.isEmpty || !spent.isEmpty else { return [] }
+            var current = Batch()
+            batch.withLock { swap(&current, &$0) }
+            guard !current.isEmpty || !objects.isEmpty else { return [] }
             var awaiters: [TransferTask.Awaiters] = []
-            for (task, result) in told.results {
+            for (task, result) in current.results {
                 guard let (ending, waiting) = task.complete(result) else { continue }
-                told.endings.append((task, ending))
+                current.endings.append((task, ending))
                 if !waiting.isEmpty { awaiters.append(waiting) }
             }
-            let news = Parcel((told, spent))
-            told = Batch()
-            spent = []
+            let box = SendingBox((current, objects))
+            current = Batch()
+            objects = []
             deliver { [self] in
-                if let (told, _) = news.take() { tell(told) }
+                if let (batch, _) = box.take() { publish(batch) }
             }
             return awaiters
         }
         if !awaiters.isEmpty { wake { for waiting in awaiters { waiting.resume() } } }
     }
 
-    private func tell(_ told: Batch) {
+    private func publish(_ batch: Batch) {
         var callbacks: [UInt64: EndCallbacks] = [:]
-        for (task, ending) in told.endings { callbacks[task.id] = ending.tell(task) }
+        for (task, ending) in batch.endings { callbacks[task.id] = ending.notify(task) }
         let buffers = subscriptionCount.load(ordering: .relaxed) > 0 ? subscriptions.withLock { $0.buffers } : []
-        for event in told.events {
+        for event in batch.events {
             for monitor in monitors { monitor.handle(event) }
             for buffer in buffers { buffer.append(event) }
             event.notifyHandlers()
@@ -159,38 +159,38 @@ final class SessionOutbox: Sendable {
         if let callbacks { callbacks.notify(queue, report) } else { report([]) }
     }
 
-    /// Runs `body` on the delivery queue, and lets go of it there.
+    /// Runs `body` on the delivery queue, and releases it there.
     func deliver(_ body: @escaping @Sendable () -> Void) {
-        guard isElsewhere else { return queue.async(execute: body) }
-        let parcel = Parcel(body)
+        guard isInOtherNamespace else { return queue.async(execute: body) }
+        let box = SendingBox(body)
         HomeThread.relay { [queue] in
-            queue.async { parcel.take()?() }
+            queue.async { box.take()?() }
         }
     }
 
-    /// Runs `body`, which wakes those who wait for a task.
+    /// Runs `body`, which resumes the Swift tasks that await a task.
     func wake(_ body: @escaping @Sendable () -> Void) {
-        if isElsewhere { HomeThread.relay(body) } else { body() }
+        if isInOtherNamespace { HomeThread.relay(body) } else { body() }
     }
 
-    /// The session's end begins: observers receive the session when it has ended.
-    func invalidationBegins(_ session: HTTPSessionManager) { invalidation.withLock { $0.session = session } }
+    /// Begins the invalidation: observers receive `session` when it has ended.
+    func beginInvalidation(_ session: HTTPSessionManager) { invalidation.withLock { $0.session = session } }
 
-    /// Calls `body` when the session has ended and all have heard of it, on the delivery queue; at once if that was before.
+    /// Calls `body` on the delivery queue when the session has ended and all receivers are notified; at once if that has happened before.
     func onInvalidation(_ body: @escaping @Sendable () -> Void) {
-        let isOver = invalidation.withLock { invalidation in
+        let hasEnded = invalidation.withLock { invalidation in
             if !invalidation.isAnnounced { invalidation.closers.append(body) }
             return invalidation.isAnnounced
         }
-        if isOver { body() }
+        if hasEnded { body() }
     }
 
     func announceInvalidation() {
         announce(.sessionInvalidated)
         flush()
-        let parcel = Parcel(invalidation.withLock { $0.session.take() })
+        let box = SendingBox(invalidation.withLock { $0.session.take() })
         deliver { [self] in
-            let session = parcel.take() ?? nil
+            let session = box.take() ?? nil
             if let session { for observer in observers { observer.sessionDidInvalidate(session) } }
             endSubscriptions()
             var closers: [@Sendable () -> Void] = []

@@ -5,23 +5,23 @@ internal import Logging
 internal import Pacing
 package import Reachability
 
-/// A configuration, checked, in the form in which the session's parts take it.
+/// The checked form of a configuration, which the parts of a session use.
 final class SessionSettings: Sendable {
     let configuration: SessionConfiguration
     let network: NetworkOptions
     let queueLimits: TransferQueue.Limits
-    /// Of tasks whose requests say nothing of them.
+    /// The limits of tasks whose requests set none.
     let taskLimits: TaskMachine.Limits
     let workers: [Worker]
     let rules: SessionRules
     let path: PathMonitor?
     let transport: any SessionTransport
     let security: SecuritySettings
-    /// Where resume data is kept.
+    /// The directory of resume data.
     let resumes: ResumeDirectory?
-    /// What the session's own handler has said of servers.
+    /// The decisions of the session's own handler about servers' certificates.
     let decisions = ServerTrustDecisions()
-    /// What it has said of certificates of this side's.
+    /// The decisions of the session's own handler about client certificates.
     let identities = ClientCertificateDecisions()
 
     init(
@@ -35,18 +35,18 @@ final class SessionSettings: Sendable {
         let connections = try SessionSettings.connections(configuration)
         network.maximumConnections = connections
         network.maximumConnectionsPerHost = network.maximumConnectionsPerHost.map { min($0, connections) }
-        // Before others can take the descriptors that it needs.
+        // Before the session opens descriptors, because Dispatch needs some of its own.
         DispatchStart.run()
         let proxies = ProxyOrigins(configuration.proxy, environment: ProcessInfo.processInfo.environment)
         rules = SessionRules(configuration, proxies: proxies, credentials: credentials)
         security = try SecuritySettings(configuration, proxies)
-        // libcurl takes all hosts behind a proxy for one; the queue does not.
+        // libcurl counts all hosts behind a proxy as one; the queue does not.
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
-        // libcurl would look for them in the environment for each request.
+        // Otherwise libcurl would read the environment for each request.
         if !proxies.areNamed { network.proxy = .none }
         self.network = network
         if let url = configuration.resumeDirectory, !url.isFileURL {
-            throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is no file URL: \(excerpt(of: url.absoluteString))")
+            throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is not a file URL: \(excerpt(of: url.absoluteString))")
         }
         if let url = configuration.resumeDirectory, let reason = OwnFile.objection(at: url.path, .directory) {
             throw HTTPSessionError(.invalidConfiguration, "resumeDirectory: '\(url.path)' is not used: \(reason)")
@@ -57,10 +57,10 @@ final class SessionSettings: Sendable {
             }
             var isDirectory = false
             let directory = url.deletingLastPathComponent().path
-            // libcurl would say nothing, and keep nothing.
+            // libcurl would report no error, and store nothing.
             guard url.isFileURL, FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory), isDirectory
             else {
-                throw HTTPSessionError(.invalidConfiguration, "hstsFile: there is no directory '\(directory)'")
+                throw HTTPSessionError(.invalidConfiguration, "hstsFile: no directory '\(directory)'")
             }
         }
         resumes = configuration.resumeDirectory.map { ResumeDirectory(url: $0) }
@@ -71,7 +71,7 @@ final class SessionSettings: Sendable {
             requestTimeout: configuration.requestTimeout.saturatingNanoseconds,
             resourceTimeout: configuration.resourceTimeout.saturatingNanoseconds,
             handlerTimeout: configuration.handlerTimeout.saturatingNanoseconds)
-        // Two, so that a slow sync of one file does not hold every other.
+        // Two, so that a slow sync of one file does not block all other files.
         do {
             workers = [try Worker(name: "http-files-0"), try Worker(name: "http-files-1")]
         } catch {
@@ -107,11 +107,11 @@ final class SessionSettings: Sendable {
         return TransferQueue.Host(scheme: origin.scheme, name: origin.host, port: origin.port, needsLookup: !isKnown)
     }
 
-    /// What has to be reached before anything of `origin` is; `nil`: nothing that can be probed.
+    /// The endpoint that has to be reached for a request to `origin`: its proxy or the server. `nil` if it cannot be probed.
     func endpoint(for origin: Origin) -> Endpoint? {
         guard !origin.isLoopback, configuration.unixSocketPath == nil else { return nil }
         if let proxy = proxies.address(before: origin) {
-            // What it cannot reach is its own to say.
+            // A proxy on this machine can always be reached; it reports itself what it cannot reach.
             guard !rules.hasLoopbackProxy(before: origin) else { return nil }
             guard let host = proxy.host(percentEncoded: false), let port = proxy.port else { return nil }
             return SessionSettings.endpoint(host: host, port: port)
@@ -148,15 +148,15 @@ final class SessionSettings: Sendable {
         return ProbeSettings(interval: .seconds(5), failAfter: 1, families: families, interface: configuration.interface)
     }
 
-    /// Whether the request may be sent at all. - Returns: where to.
+    /// Checks whether the request may be sent at all. - Returns: The origin of the request.
     func check(_ request: TransferRequest) throws(HTTPSessionError) -> Origin { try rules.check(request) }
 
-    /// Whether a proxy stands before it; a Unix socket has none (CURLOPT_UNIX_SOCKET_PATH(3)).
+    /// Whether requests to the origin use a proxy; those over a Unix socket do not (CURLOPT_UNIX_SOCKET_PATH(3)).
     func usesProxy(before origin: Origin, isSecure: Bool) -> Bool {
         configuration.unixSocketPath == nil && proxies.stand(before: origin, isSecure: isSecure)
     }
 
-    /// What the network is like now that leads there; `nil`: nobody tells.
+    /// The properties of the present network, if it leads to the origin; `nil` if they are not known.
     func network(to origin: Origin) -> TransactionMetrics.Network? {
         guard let path, !origin.isLoopback, let present = path.currentPath, present.status == .satisfied else { return nil }
         return TransactionMetrics.Network(
@@ -164,7 +164,7 @@ final class SessionSettings: Sendable {
             isConstrained: present.isConstrained)
     }
 
-    /// Whether there is a network, as things are now, that may be used for the request.
+    /// Checks whether the present network may be used for the request.
     func checkNetwork(for request: TransferRequest, to origin: Origin) throws(HTTPSessionError) {
         guard let path = path?.currentPath, !origin.isLoopback else { return }
         let allowance = NetworkAllowance(request.options, configuration)
@@ -173,22 +173,23 @@ final class SessionSettings: Sendable {
         }
     }
 
-    /// Whether there certainly is one.
+    /// Whether the present network may certainly be used for the request.
     func hasNetwork(for request: TransferRequest, to origin: Origin) -> Bool {
         path?.currentPath?.status == .satisfied && (try? checkNetwork(for: request, to: origin)) != nil
     }
 
-    /// Whether each connection's own way has to be looked at.
+    /// Whether each connection's own address has to be checked before use.
     func asksBeforeConnecting(for request: TransferRequest, to origin: Origin) -> Bool {
         path != nil && !origin.isLoopback && !NetworkAllowance(request.options, configuration).isEverything
     }
 
-    /// Whether the way there is judged by the kernel's routes: not where everything goes over one interface, or stays here.
-    func watchesWay(to origin: Origin) -> Bool {
+    /// Whether connections to the origin are judged by the kernel's routes. They are not if the session is bound to one interface, or if the
+    /// origin is on this machine.
+    func watchesRoute(to origin: Origin) -> Bool {
         path != nil && configuration.interface == nil && configuration.unixSocketPath == nil && !origin.isLoopback
     }
 
-    /// Why the request may not go over a connection from that address.
+    /// The error for a request that may not use a connection from this local address; `nil` if it may.
     func refusal(of request: TransferRequest, from local: String) -> HTTPSessionError? {
         guard let path = path?.currentPath, let local = IPAddress(local) else { return nil }
         return NetworkAllowance(request.options, configuration).refusal(of: path, from: local).map {

@@ -1,26 +1,26 @@
-/// What a task is to be: what it asks for, and what becomes of the response.
+/// The specification of a task: its request, and the destination of its response.
 struct TaskSpecification: Sendable {
     var id = SessionCore.nextID()
     var request: TransferRequest
     var kind: TransferTask.Kind
     var destination: BodyDestination
-    /// Statuses that a file or a reader is given; others end the task. `nil`: all.
+    /// The statuses whose bodies go to a file or a reader; others fail the task. `nil`: all.
     var acceptableStatusCodes: ClosedRange<Int>?
-    /// The task's own; `nil`: the session's.
+    /// The task's own handlers; `nil`: the session's handlers.
     var handlers: TransferHandlers?
     var startsImmediately = true
-    /// Why there is no such request; the task ends with it.
+    /// The reason for which the request cannot be made; the task fails with it.
     var failure: HTTPSessionError?
-    /// What the download goes on from; `nil`: nothing, or what lies at its destination.
+    /// The resume data's record from which the download continues; `nil`: it continues from a partial file at its destination, if there is one.
     var record: ResumeDirectory.Record?
-    /// `nil`: what is sent is sent by one request.
+    /// The protocol of a resumable upload; `nil`: the body is sent by one request.
     var uploadProtocol: UploadProtocol?
-    /// Where another process has left the upload.
-    var uploadPlace: UploadPlace?
-    var departure: Departure?
-    /// How often interceptors have repeated the task that this one repeats.
+    /// The location of an upload that another process may have begun.
+    var uploadLocation: UploadLocation?
+    var sendApproval: SendApproval?
+    /// The number of times that interceptors have repeated the request before this task.
     var interceptions = 0
 
-    /// Statuses of responses that are what was asked for.
+    /// The statuses of successful responses.
     static let successes = 200...299
 }

@@ -4,10 +4,11 @@ internal import HTTPTypes
 internal import Logging
 internal import Metrics
 
-/// Events as log lines and counters: static messages, what varies as metadata; labels from bounded sets.
+/// The monitor that writes events as log lines and counters. Messages are static, variable parts are metadata, and labels come from bounded
+/// sets.
 final class Telemetry: EventMonitor {
     private let logger: Logger
-    /// Made once for each label: making one asks the metrics' back end.
+    /// Created once for each label, because creating a counter calls the metrics back end.
     private let counters = Locked<[Outcome: Counter]>([:])
     private let timers = Locked<[TransferTask.Kind: Timer]>([:])
 
@@ -41,16 +42,16 @@ final class Telemetry: EventMonitor {
         case .redirected(let task, let head):
             logger.debug("redirect followed", metadata: metadata(task, ["status": "\(head.statusCode)"]))
         case .challenged(let task, let challenge):
-            logger.debug("credentials asked for", metadata: metadata(task, ["scheme": "\(challenge.scheme.rawValue)"]))
+            logger.debug("credentials requested", metadata: metadata(task, ["scheme": "\(challenge.scheme.rawValue)"]))
         case .serverTrustChallenged(let task, let challenge):
             let reason = challenge.policyError?.metricLabel ?? "none"
-            logger.debug("server is asked about", metadata: metadata(task, ["objection": "\(reason)"]))
+            logger.debug("server trust decision requested", metadata: metadata(task, ["objection": "\(reason)"]))
         case .clientCertificateChallenged(let task, _):
-            logger.debug("client certificate asked for", metadata: metadata(task, [:]))
+            logger.debug("client certificate requested", metadata: metadata(task, [:]))
         case .becameDownload(let task, _): logger.debug("task became a download", metadata: metadata(task, [:]))
         case .fileMoveFailed(let task, let error):
-            // The task's error says it to the caller, whose own mistake it may be: a warning would go to standard error by default.
-            logger.debug("download lost its place", metadata: metadata(task, ["reason": "\(error.reason)"]))
+            // Not a warning, which goes to standard error by default: the caller receives the task's error, and may have caused it.
+            logger.debug("download not moved to its destination", metadata: metadata(task, ["reason": "\(error.reason)"]))
         case .sessionInvalidated: logger.debug("session invalidated")
         case .taskCreated, .taskResumed, .taskSuspended, .requestStarted, .receivedInterimResponse, .receivedResponse,
             .transactionFinished, .fileMoved, .eventsDropped:

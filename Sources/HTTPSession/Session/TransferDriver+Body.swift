@@ -2,7 +2,7 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Logging
 
-/// Where a response's body goes, and what becomes of it.
+/// The destination of a response's body, and its completion.
 extension TransferDriver {
     func openPartialFile(_ destination: DownloadDestination) {
         let sink = fileSink(destination)
@@ -21,7 +21,7 @@ extension TransferDriver {
         } else if destination.partialFile != .remove {
             keeping.path = destination.file.path + DownloadDestination.partSuffix
             keeping.continues = destination.partialFile == .keep
-            // It is found by its place.
+            // A later download finds the partial file by its path, without resume data.
             keeping.resumes = nil
         }
         let (id, core) = (task.id, task.core)
@@ -29,7 +29,7 @@ extension TransferDriver {
             destination, keeping: keeping, worker: settings.worker(for: id),
             now: { [transport = loop.transport] in transport.now() },
             report: { [logger = settings.configuration.logger] in
-                logger.warning("an unfinished download is left alone", metadata: ["reason": "\($0)"])
+                logger.warning("a partial file is not used", metadata: ["reason": "\($0)"])
             }
         ) { core.post(.sinkReady(id)) }
     }
@@ -47,14 +47,14 @@ extension TransferDriver {
         sink?.begin(expected: machine.progress.expectedToReceive)
     }
 
-    /// What tells a later download of the bytes that come now.
+    /// The sidecar that describes the partial file to a later download.
     private func sidecar(named name: String?) -> Sidecar? {
         machine.resumption.map {
             Sidecar(resumption: $0, start: task.request.url.withoutUser, boot: BootIdentifier.current, suggestedName: name)
         }
     }
 
-    /// Bytes that have come before their place was known.
+    /// Passes on bytes that arrived before the sink was open.
     func feed(_ data: Data) {
         if case .abort(let error) = data.withUnsafeBytes({ transferReceived(bytes: $0) }) {
             send(.bufferedBodyDelivered(error))
@@ -77,7 +77,7 @@ extension TransferDriver {
         let (id, core, body, algorithm) = (task.id, task.core, job.upload?.body, digest.algorithm)
         fileWork += 1
         settings.worker(for: id).run { [task] in
-            // Of a body that cannot be read again nothing is known.
+            // A body that cannot be read again counts as verified.
             let found = body?.digest(algorithm) { task.result != nil }
             core.post(.uploadDigestVerified(id, found == nil || found == digest))
         }
@@ -87,7 +87,7 @@ extension TransferDriver {
 
     func discard(_ error: HTTPSessionError) {
         let (id, core) = (task.id, task.core)
-        // Whoever hears of the end may end the program: nothing shall be left then.
+        // The caller may exit as soon as the task has ended: the partial file has to be removed or complete before that.
         guard let sink, !sink.discard(error, { core.post(.delivered(id, .failure($0))) }) else {
             return delivered(.failure(error))
         }
@@ -109,9 +109,9 @@ extension TransferDriver {
 
     func complete() {
         guard let result = machine.result.take() else { return }
-        // A response handler may have made a download of a stream: its reader hears of the end here.
+        // A response handler may have turned a stream into a download: the stream's reader is notified of the end here.
         if case .failure(let error) = result {
-            task.note(machine.metrics)
+            task.store(machine.metrics)
             task.chunkBuffer?.finish(error)
         } else {
             task.chunkBuffer?.finish(nil)
@@ -120,16 +120,16 @@ extension TransferDriver {
         loop.forget(task.id)
     }
 
-    /// What of it may be the user's, to be let go of where that may end. Most have nothing but the task: memory that another thread gives
-    /// back costs both of them.
-    var remains: any Sendable {
+    /// The objects of the run that may be the user's, to be released on the delivery queue. Most runs have only the task: memory that another
+    /// thread frees costs both threads.
+    var userObjects: any Sendable {
         let taskHasAll =
             job.segments.isEmpty && segments.isEmpty && job.upload == nil && machine.redirectCount == 0
             && task.handlers.interceptors.isEmpty
-        return taskHasAll ? task : Remains(task: task, job: job, segments: segments, requests: machine.requests)
+        return taskHasAll ? task : UserObjects(task: task, job: job, segments: segments, requests: machine.requests)
     }
 
-    private struct Remains: Sendable {
+    private struct UserObjects: Sendable {
         let task: TransferTask
         let job: TransferJob
         let segments: [BodySegment]
@@ -138,11 +138,11 @@ extension TransferDriver {
 }
 
 extension FileSink {
-    /// Names the file as the response suggests, if the destination asks for that. - Returns: the name.
+    /// Names the file as the response suggests, if the destination permits that. - Returns: The name.
     @discardableResult
     func name(by head: ResponseHead) -> String? {
         guard let naming = destination.naming else { return nil }
-        // What is kept of it is harmless, and short.
+        // The destination's naming removes path separators and control characters, and limits the length.
         let name = naming.name(ContentDisposition.fileName(of: head))
         self.name(name)
         return name

@@ -2,21 +2,21 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Reachability
 
-/// What libcurl tells of the task's transfer.
+/// The events of the task's transfer, as the engine reports them.
 extension TransferDriver: TransferReceiver {
     func transferLookedUp() {
         send(.nameResolved)
-        loop.judgesAttempt(transfer?.connectAttempts ?? [])
+        loop.scheduleAttemptJudgment(transfer?.connectAttempts ?? [])
     }
 
-    func transferMayGo(from local: String) -> HTTPSessionError? { settings.refusal(of: machine.request, from: local) }
+    func transferRefusal(from local: String) -> HTTPSessionError? { settings.refusal(of: machine.request, from: local) }
 
-    func transferMayReuse(from local: String, to remote: String) -> Bool { loop.leads(from: local, to: remote) }
+    func transferMayReuse(from local: String, to remote: String) -> Bool { loop.followsRoute(from: local, to: remote) }
 
     func transferMayRepeat() -> Bool { machine.mayRepeat }
 
     func transferConnected() {
-        // Before it has ended: what becomes of a connection depends on it.
+        // Reported before the attempt ends, because the queue shares connections of HTTP/2.
         if transfer?.usesHTTP2 == true { loop.queue.noteHTTP2(host) }
         send(.connected)
     }
@@ -35,7 +35,7 @@ extension TransferDriver: TransferReceiver {
         loop.outbox.detail(.receivedResponse(task, head))
         let intake = machine.receivedHead(head, at: loop.transport.date(), now: loop.now)
         perform()
-        loop.wakes(at: machine.deadline)
+        loop.scheduleWake(at: machine.deadline)
         return intake
     }
 
@@ -52,7 +52,7 @@ extension TransferDriver: TransferReceiver {
         case .taken:
             machine.sinkAccepted(bytes.count)
             perform()
-            loop.wakes(at: deadline)
+            loop.scheduleWake(at: deadline)
         case .pause:
             waitsForSink = true
             machine.receiverBecameFull()
@@ -68,7 +68,7 @@ extension TransferDriver: TransferReceiver {
         case .bytes(let count):
             machine.bodyProvided(count, now: loop.now)
             perform()
-            loop.wakes(at: machine.deadline)
+            loop.scheduleWake(at: machine.deadline)
         case .pause: waitsForSource = true
         case .end, .abort: break
         }
@@ -82,19 +82,19 @@ extension TransferDriver: TransferReceiver {
     }
 
     func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts) {
-        if error != nil { noteRemotes() }
-        transferIsOver()
-        noteProtocol(facts)
+        if error != nil { recordRemotes() }
+        transferEnded()
+        recordProtocol(facts)
         machine.transferFinished(facts, error.map(failure), now: loop.now)
         perform()
-        loop.wakes(at: machine.deadline)
+        loop.scheduleWake(at: machine.deadline)
     }
 
-    private func noteProtocol(_ facts: TransferFacts) {
+    private func recordProtocol(_ facts: TransferFacts) {
         guard facts.networkProtocol != nil else { return }
-        // Behind one name there may be several servers, and another one tomorrow.
+        // Updated with each exchange, because several servers may share one name, and may change.
         loop.queue.setMultiplexed(host, facts.isMultiplexed)
-        if facts.isMultiplexed { loop.engine.multiplexes() }
+        if facts.isMultiplexed { loop.engine.allowMultiplexing() }
     }
 
     private func failure(_ error: HTTPSessionError) -> TransferFailure {
@@ -111,7 +111,7 @@ extension TransferDriver: TransferReceiver {
             missingPath: missingPath)
     }
 
-    // MARK: What the loop asks and tells
+    // MARK: Called by the loop
 
     func sourceReady() {
         waitsForSource = false
@@ -137,7 +137,7 @@ extension TransferDriver: TransferReceiver {
     }
 
     /// Adds the waits of the task.
-    func note(in idleness: inout SessionIdleness) {
+    func addWaits(to idleness: inout SessionIdleness) {
         let waitsForFile = (waitsForSink && sink is FileSink) || (waitsForSource && !segments.haveStream)
         if fileWork > 0 || waitsForFile { idleness.usesFiles = true }
         if machine.isHandlerAsked { idleness.asksHandlers = true }
@@ -149,28 +149,29 @@ extension TransferDriver: TransferReceiver {
         }
     }
 
-    /// The ``deadline`` has come.
+    /// Handles the ``deadline``, which has passed.
     func timePassed() {
         sink?.flush(ifDueAt: loop.now)
         send(.deadlineReached)
     }
 
     func answered(_ number: Int, _ answer: HandlerAnswer) {
-        // What of it is not taken over is let go of where the user's objects may end.
-        loop.letGo(answer)
+        // The unused parts of the answer are released on the delivery queue, because they may be the user's objects.
+        loop.release(answer)
         send(.handlerAnswered(question: number, answer))
     }
 
-    func breakOff() {
+    /// Ends the request because its remaining body is not needed.
+    func abortRequest() {
         if transfer != nil { send(.requestStopDue) }
     }
 
-    /// Whether who answers may change cookies that are for https alone (RFC 6265bis section 5.7).
+    /// Whether the response may change cookies with the Secure attribute (RFC 6265bis section 5.7).
     private var isTrustedWithCookies: Bool {
         machine.origin.scheme == "https" || transfer?.isUpgraded == true || machine.origin.isLoopback
     }
 
-    /// The present connection, also while TLS is negotiated on it; `nil` where there is none, or it is not one between two addresses.
+    /// The present connection, also during its TLS handshake; `nil` if there is none, or if it is not between two IP addresses.
     var connection: RouteTracker.Connection? {
         guard let transfer, let ends = transfer.ends, let local = IPAddress(ends.local)?.unmapped,
             let remote = IPAddress(ends.remote)?.unmapped
@@ -179,16 +180,16 @@ extension TransferDriver: TransferReceiver {
         return RouteTracker.Connection(local: local, remote: remote, chosen: chosen)
     }
 
-    /// The attempt that is without a connection yet, where it has to have one from here to elsewhere.
+    /// The attempt that has no connection yet and needs one to another machine; `nil` otherwise.
     var connectionAttempt: RouteTracker.Attempt? {
         let origin = machine.origin
-        let staysHere =
+        let isLocal =
             origin.isLoopback || settings.configuration.unixSocketPath != nil
             || settings.rules.hasLoopbackProxy(before: origin)
-        guard !machine.attempt.isConnected, !staysHere, let transfer else { return nil }
+        guard !machine.attempt.isConnected, !isLocal, let transfer else { return nil }
         return RouteTracker.Attempt(since: transfer.started, connectAttempts: transfer.connectAttempts)
     }
 
-    /// Whether an attempt that has no way is better given up.
+    /// Whether an attempt without a route is to be ended, because the task may wait for a route.
     var mayWaitForRoute: Bool { machine.mayWaitForRoute && loop.gate?.hasRoom(for: machine.origin) == true }
 }

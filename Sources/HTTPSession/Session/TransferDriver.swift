@@ -2,13 +2,14 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Reachability
 
-/// A task on its session's thread: it tells the task's machine what happens, and does what the machine says.
+/// A task on its session's thread: it passes events to the task's machine, and performs the machine's effects.
 final class TransferDriver {
     private(set) var task: TransferTask
     let job: TransferJob
-    // The loop lets go of every driver before it ends.
+    // The loop releases every driver before it ends.
     let loop: SessionLoop
-    // Unchecked: every mutation of the machine returns before anything could come back to it; it calls only what reads a counter of libcurl.
+    // Unchecked: every mutation of the machine returns before a call that could reenter it. The machine itself calls only closures that read a
+    // counter of libcurl.
     @exclusivity(unchecked) var machine: TransferMachine
 
     private(set) var host: TransferQueue.Host
@@ -17,9 +18,9 @@ final class TransferDriver {
     private(set) var segments: [BodySegment]
     private(set) var source: BodySource?
     var sink: (any BodySink)?
-    /// Where the transfer that has failed had its connection to, or had tried to have one.
+    /// The remote addresses that the failed transfer was connected to, or tried to connect to.
     private(set) var remotes: [IPAddress] = []
-    /// Where the gate knows of the task.
+    /// The origin under which the gate has the task; `nil` if it does not have it.
     private var gateOrigin: Origin?
     private var asking: UserTask?
     private(set) var started: Date
@@ -53,10 +54,10 @@ final class TransferDriver {
     func send(_ event: TransferMachine.Event) {
         machine.handle(event, now: loop.now)
         perform()
-        loop.wakes(at: machine.deadline)
+        loop.scheduleWake(at: machine.deadline)
     }
 
-    /// Does what the machine has said, also what follows from doing it, one thing after another.
+    /// Performs the machine's effects one after another, also those that are added meanwhile.
     func perform() {
         guard !isPerforming, !machine.effects.isEmpty else { return }
         isPerforming = true
@@ -71,8 +72,8 @@ final class TransferDriver {
 
     private func perform(_ effect: TransferMachine.Effect) {
         switch effect {
-        case .enqueue: enqueue(isOnItsWay: false)
-        case .enqueueFirst: enqueue(isOnItsWay: true)
+        case .enqueue: enqueue(hasBegun: false)
+        case .enqueueFirst: enqueue(hasBegun: true)
         case .dequeue: loop.queue.remove(task.id)
         case .releaseQueueSlot: loop.queue.release(task.id, from: host, isAbandoned: false, now: loop.now)
         case .releaseQueueSlotDuringLookup: loop.queue.release(task.id, from: host, isAbandoned: true, now: loop.now)
@@ -81,22 +82,22 @@ final class TransferDriver {
         case .startTransfer: start()
         case .suspendTransfer: transfer?.hold(true)
         case .resumeTransfer: transfer?.hold(false)
-        case .checkRoutes: loop.judgesAttempt()
+        case .checkRoutes: loop.scheduleAttemptJudgment()
         case .abandon: abandon()
         case .abandonSilently: abandonSilently()
-        case .upgradeToHTTPS: loop.raise(machine.origin.host)
-        case .reportNotSent: noteStay()
+        case .upgradeToHTTPS: loop.markUpgraded(machine.origin.host)
+        case .reportNotSent: reportUnsent()
         case .openSink: openSink()
         case .resumeReceiving: receive()
-        case .scheduleRequestStop: task.core.post(.requestStopDue(task.id))
+        case .scheduleRequestStop: task.core.post(.abortRequest(task.id))
         case .withdrawQuestion: withdraw()
         case .leaveGate: leaveGate()
         case .checkAllowedNetworks: if settings.hasNetwork(for: machine.request, to: machine.origin) { send(.networkAllowed) }
-        case .refundRetry: loop.noteSuccess(of: machine.origin)
+        case .refundRetry: loop.recordSuccess(of: machine.origin)
         case .requestRetry:
             if let wait = loop.retryWait(for: machine.origin) { send(.retryPostponed(wait)) } else { send(.retryGranted) }
         case .publishState: task.become(TransferTask.State(machine.visibleState))
-        case .publishBackoff: task.backsOff(until: machine.backoffDeadline)
+        case .publishBackoff: task.setBackoff(until: machine.backoffDeadline)
         case .publishProgress: task.publish(machine.progress)
         case .reportResumed: loop.outbox.announce(.taskResumed(task))
         case .reportSuspended: loop.outbox.announce(.taskSuspended(task))
@@ -112,9 +113,9 @@ final class TransferDriver {
         switch command {
         case .openPartialFile(let destination): openPartialFile(destination)
         case .recordMetrics(of: let request): measure(request)
-        case .openRetryBudget(let origin): loop.noteTrouble(with: origin)
+        case .openRetryBudget(let origin): loop.beginRetryBudget(for: origin)
         case .forgetIdentity(let origin): task.identities?.forget(origin)
-        case .releaseBody(of: let request): loop.letGo(request)
+        case .releaseBody(of: let request): loop.release(request)
         case .sendBodyRange(let offset, let count):
             if let body = job.upload?.body { replaceBody(body.part(from: offset, count: count)) }
         case .sendSegments(let segments): replaceBody(segments)
@@ -130,31 +131,31 @@ final class TransferDriver {
             fileWork += 1
             file.verify(digest) { core.post(.digestVerified(id, $0)) }
         case .verifyUploadDigest(let digest): verifyUploadDigest(digest)
-        case .reportUploadLocation(let place): job.upload?.tellsPlace?(place)
+        case .reportUploadLocation(let place): job.upload?.reportLocation?(place)
         case .askHandler(let number, let question): ask(number, question)
         case .storeCredential(let credential, let space): settings.credentials[space] = credential
         case .recordTrust(let disposition, let challenge): task.decisions?.record(disposition, of: challenge, at: .now)
         case .recordIdentity(let identity): task.identities?.record(identity, for: machine.origin, at: .now)
         case .askGate(let hasNoNetwork): askGate(hasNoNetwork: hasNoNetwork)
-        case .report(let news): loop.outbox.tell(news, of: task)
+        case .report(let report): loop.outbox.announce(report, of: task)
         case .discardBody(let error): discard(error)
         }
     }
 
     // MARK: The queue
 
-    private func enqueue(isOnItsWay: Bool) {
-        // Only here: what leaves the queue leaves the line that it stood in.
+    private func enqueue(hasBegun: Bool) {
+        // Set only here, because the task has to leave the queue under the host under which it entered.
         host = machine.origin == job.origin ? job.host : settings.host(of: machine.origin)
         if machine.kind == .stream { host = host.exclusive }
-        if !isOnItsWay { started = loop.transport.date() }
-        loop.queue.add(task.id, to: host, priority: machine.request.options.priority, isFirst: isOnItsWay)
+        if !hasBegun { started = loop.transport.date() }
+        loop.queue.add(task.id, to: host, priority: machine.request.options.priority, isFirst: hasBegun)
     }
 
     // MARK: The attempt
 
     private func start() {
-        defer { if transfer == nil { noteStay() } }
+        defer { if transfer == nil { reportUnsent() } }
         remotes = []
         do throws(HTTPSessionError) {
             try settings.checkNetwork(for: machine.request, to: machine.origin)
@@ -164,7 +165,7 @@ final class TransferDriver {
                 return send(.joinedOutage(cause))
             }
             let plan = plan()
-            if machine.isFirstAttempt { loop.noteRequest(to: machine.origin) }
+            if machine.isFirstAttempt { loop.recordRequest(to: machine.origin) }
             let isSecure = machine.origin.scheme == "https" || loop.isUpgraded(machine.origin.host)
             machine.attempt.begin(
                 at: loop.transport.date(), over: settings.network(to: machine.origin), with: plan.preemptiveCredential,
@@ -177,7 +178,7 @@ final class TransferDriver {
             }
             loop.loadCookies()
             transfer = try loop.engine.start(plan, for: self, trust: trust, now: loop.now)
-            loop.judgesAttempt()
+            loop.scheduleAttemptJudgment()
             loop.outbox.detail(.requestStarted(task, attempt: machine.taskMachine.attempts))
         } catch {
             send(.startFailed(error, hasBegun: machine.attempt.hasBegun))
@@ -200,13 +201,13 @@ final class TransferDriver {
         }
     }
 
-    /// The request has another body than before.
+    /// Replaces the body of the next request.
     private func replaceBody(_ segments: [BodySegment]) {
-        loop.letGo(self.segments)
+        loop.release(self.segments)
         self.segments = segments
     }
 
-    /// What was measured of an attempt that is about to be given up.
+    /// Records the measurements of an attempt that is about to be ended.
     private func measure(_ request: TransferRequest) {
         guard let transfer else { return }
         var facts = transfer.facts
@@ -224,43 +225,43 @@ final class TransferDriver {
         source = nil
         guard let transfer else { return }
         transfer.cancel()
-        transferIsOver()
+        transferEnded()
     }
 
     private func abandonSilently() {
-        noteRemotes()
-        // Where another way is, the end is told to the server.
+        recordRemotes()
+        // If a route is left, the connection is closed regularly, so that the server is informed.
         if loop.isLost(remotes) { transfer?.silence() }
         abandon()
     }
 
-    /// The transfer is over; what it brought is dealt with by the caller.
-    func transferIsOver() {
+    /// Releases the transfer that has ended. The caller handles its result.
+    func transferEnded() {
         transfer = nil
         source = nil
-        noteStay()
+        reportUnsent()
     }
 
-    /// An attempt has ended, or has not begun after all.
-    private func noteStay() {
-        if !machine.hasBeenSent { job.departure?.hasStayed() }
+    /// Reports, after an attempt has ended or could not begin, that no request of the task has been sent, if that is so.
+    private func reportUnsent() {
+        if !machine.hasBeenSent { job.sendApproval?.wasNotSent() }
     }
 
-    /// Of a transfer that has failed or is about to be given up.
-    func noteRemotes() { remotes = connection.map { [$0.remote] } ?? transfer?.connectAttempts.map(\.remote) ?? [] }
+    /// Records the remote addresses of a transfer that has failed or is about to be ended.
+    func recordRemotes() { remotes = connection.map { [$0.remote] } ?? transfer?.connectAttempts.map(\.remote) ?? [] }
 
     // MARK: Handlers
 
     private func ask(_ number: Int, _ question: HandlerQuestion) {
-        let (id, core, handlers, departure) = (task.id, task.core, task.handlers, job.departure)
+        let (id, core, handlers, sendApproval) = (task.id, task.core, task.handlers, job.sendApproval)
         asking = UserTask {
-            core.post(.answered(id, question: number, await handlers.answer(to: question, departure: departure)))
+            core.post(.answered(id, question: number, await handlers.answer(to: question, sendApproval: sendApproval)))
         }
     }
 
     private func withdraw() {
         guard let asking else { return }
-        // What hears of it is the user's.
+        // On the delivery queue, because the cancellation handlers are the user's.
         task.core.deliver { asking.cancel() }
         self.asking = nil
     }

@@ -1,23 +1,23 @@
 internal import Pacing
 
-/// What a task is made of, until its first start. A class, because it goes through many hands.
+/// The job of a task: all that its driver needs, prepared by the caller. A class, because a copy would retain each of its members.
 final class TransferJob: Sendable {
     let segments: [BodySegment]
     let origin: Origin
     let host: TransferQueue.Host
-    /// The first attempt's, made by the caller: the session's thread has enough to do.
+    /// The plan of the first attempt, made by the caller to relieve the session's thread.
     let plan: TransferPlan
     let destination: BodyDestination
     let limits: TaskMachine.Limits
     let retryPolicy: RetryPolicy
-    /// What the download goes on from; `nil`: nothing, or what lies at its destination.
+    /// The resume data's record from which the download continues; `nil`: it continues from a partial file at its destination, if there is one.
     let record: ResumeDirectory.Record?
-    /// Statuses that a file or a reader is given; others end the task. `nil`: all.
+    /// The statuses whose bodies go to a file or a reader; others fail the task. `nil`: all.
     let acceptableStatusCodes: ClosedRange<Int>?
-    /// `nil`: what is sent is sent by one request.
+    /// The resumable upload; `nil`: the body is sent by one request.
     let upload: UploadJob?
-    let departure: Departure?
-    /// How often interceptors have repeated the task that this job repeats.
+    let sendApproval: SendApproval?
+    /// The number of times that interceptors have repeated the request before this task.
     let interceptions: Int
 
     init(
@@ -34,11 +34,11 @@ final class TransferJob: Sendable {
         record = specification.record
         acceptableStatusCodes = specification.acceptableStatusCodes
         self.upload = upload
-        departure = specification.departure
+        sendApproval = specification.sendApproval
         interceptions = specification.interceptions
     }
 
-    /// What the machine of this job's task goes by.
+    /// The rules for the machine of this job's task.
     func rules(of task: TransferTask, in session: SessionRules) -> TransferRules {
         let kind: TransferRules.Kind =
             switch task.kind {
@@ -49,13 +49,13 @@ final class TransferJob: Sendable {
         return TransferRules(
             session: session, request: task.request, kind: kind, destination: destination,
             acceptableStatusCodes: acceptableStatusCodes,
-            handlers: .init(task.handlers, hasSendApproval: departure != nil), limits: limits, retryPolicy: retryPolicy,
+            handlers: .init(task.handlers, hasSendApproval: sendApproval != nil), limits: limits, retryPolicy: retryPolicy,
             hasResumeData: record != nil)
     }
 
     /// Whether another task of the session can send the same request for the same kind of response.
     func isRepeatable(_ kind: TransferTask.Kind) -> Bool {
-        (kind == .data || kind == .upload) && upload == nil && departure == nil
+        (kind == .data || kind == .upload) && upload == nil && sendApproval == nil
     }
 }
 
@@ -75,19 +75,19 @@ extension SessionSettings {
             if let failure { throw failure }
             origin = try check(request)
             segments = try request.body.segments()
-            if case .file(let place) = specification.destination { try place.check() }
-            if let known = specification.uploadPlace?.known { _ = try check(TransferRequest(url: known)) }
+            if case .file(let destination) = specification.destination { try destination.check() }
+            if let known = specification.uploadLocation?.known { _ = try check(TransferRequest(url: known)) }
             if let uploadProtocol = specification.uploadProtocol {
                 upload = try UploadJob(
                     request, segments, uploadProtocol, allowsInsecure: configuration.followsInsecureRedirects,
-                    place: specification.uploadPlace)
+                    location: specification.uploadLocation)
             }
         } catch {
             failure = error
         }
         let job = TransferJob(
             specification, segments: segments, origin: origin, host: host(of: origin),
-            plan: TransferPlan(request, logins: TaskLogins(), settings: self, segments: segments, isElsewhere: false),
+            plan: TransferPlan(request, logins: TaskLogins(), settings: self, segments: segments, isCrossOrigin: false),
             limits: limits, retryPolicy: options.retryPolicy ?? configuration.retryPolicy, upload: upload)
         return (job, failure)
     }

@@ -3,32 +3,34 @@ internal import HTTPTypes
 internal import Pacing
 
 extension TransferPlan {
-    /// What the request asks for, with what the session adds. `isElsewhere`: a redirect has led to another origin, where the
-    /// session's own credentials do not go.
-    init(_ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment], isElsewhere: Bool) {
+    /// The plan of a request, with the fields that the session adds. If a redirect has led to another origin (`isCrossOrigin`), the session's own
+    /// credentials are not sent.
+    init(
+        _ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment], isCrossOrigin: Bool
+    ) {
         self.init(url: request.url.withoutUserAndFragment.absoluteString, method: request.method.rawValue)
         body = TransferPlan.framing(request, segments)
         var fields = request.headerFields
-        // Field by field: a copy of the whole configuration would retain and release all that it holds.
+        // Field by field: a copy of the configuration would retain and release all its members.
         for field in settings.configuration.additionalHeaderFields where request.headerFields[field.name] == nil {
-            if !isElsewhere || !RedirectRules.isPrivate(field.name) { fields.append(field) }
+            if !isCrossOrigin || !RedirectRules.isPrivate(field.name) { fields.append(field) }
         }
         headerLines = fields.map { "\($0.name.rawName): \($0.value)" }
         for index in headerLines.indices where fields[fields.index(fields.startIndex, offsetBy: index)].value.isEmpty {
-            // libcurl takes `Name:` as the order to leave a field out, and `Name;` for one without a value.
+            // For libcurl `Name:` omits a field, and `Name;` is a field without a value.
             headerLines[index] = String(headerLines[index].dropLast(2)) + ";"
         }
-        // libcurl would wait a second for a 100 that most servers never send.
+        // Otherwise libcurl would wait a second for a 100, which most servers never send.
         if body != .none, fields[.expect] == nil { headerLines.append("Expect:") }
         login = logins.server
         proxyLogin = logins.proxy
-        // Credentials of our own for the origin stand instead of a field that has been refused.
+        // Credentials for the origin replace an Authorization field that the server has refused.
         if login != nil { headerLines.removeAll { $0.lowercased().hasPrefix("authorization:") } }
         let isNegotiated = fields[values: .authorization].contains { $0.lowercased().hasPrefix("negotiate") }
         isolatesConnection =
             isNegotiated || [login, proxyLogin].contains { $0?.schemes.contains(.negotiate) == true }
         avoidsHTTP2 = isolatesConnection
-        if login == nil, fields[.authorization] == nil { sendCredentialUnasked(of: request) }
+        if login == nil, fields[.authorization] == nil { sendCredentialPreemptively(of: request) }
         connectTimeoutMilliseconds = (request.options.connectTimeout ?? settings.configuration.connectTimeout).wholeMilliseconds
         handlesCookies = (request.options.handlesCookies ?? true) && !TransferPlan.endsInDot(request, fields)
         if case .multipart(let form) = request.body, let throttle = form.throttle, let rate = throttle.bytesPerSecond {
@@ -38,9 +40,9 @@ extension TransferPlan {
         decompresses = settings.configuration.decompressesResponses && fields[.acceptEncoding] == nil && fields[.range] == nil
     }
 
-    /// The URL's own user and password go at once over TLS, by Basic: nobody else reads them. Over http they wait for a challenge, which may
-    /// ask for them by a scheme that hides them, unless the request says otherwise.
-    private mutating func sendCredentialUnasked(of request: TransferRequest) {
+    /// Sends the URL's user and password by Basic before a challenge, if TLS protects them or the request asks for it. Otherwise they are sent after
+    /// a challenge over http, which may use a scheme that protects them.
+    private mutating func sendCredentialPreemptively(of request: TransferRequest) {
         guard isSecure || request.options.sendsCredentialsPreemptively == true, let credential = request.url.credential,
             let value = try? RequestFields.basicAuthorization(username: credential.user, password: credential.secret)
         else { return }
@@ -48,8 +50,8 @@ extension TransferPlan {
         headerLines.append("Authorization: \(value)")
     }
 
-    /// Whether libcurl would choose and keep cookies by a host with a dot at its end: `Domain=co.uk.` is in no list of public suffixes, and
-    /// all of `co.uk.` would get the cookie. It goes by a `Host` field where there is one.
+    /// Whether the host for which libcurl would select and store cookies ends in a dot. `Domain=co.uk.` is in no list of public suffixes, so all
+    /// hosts in `co.uk.` would get the cookie. libcurl uses a `Host` field instead of the URL's host, if there is one.
     private static func endsInDot(_ request: TransferRequest, _ fields: HTTPFields) -> Bool {
         let hosts = [request.url.host(percentEncoded: false)] + (HTTPField.Name("Host").map { fields[values: $0] } ?? [])
         return hosts.contains { host in
@@ -59,7 +61,7 @@ extension TransferPlan {
 
     private static func framing(_ request: TransferRequest, _ segments: [BodySegment]) -> BodyFraming {
         if case .none = request.body {
-            // A method that is made for a body says that there is none (RFC 9110 section 8.6).
+            // A method that anticipates content sends `Content-Length: 0` without it (RFC 9110 section 8.6).
             return [.post, .put, .patch].contains(request.method) ? .length(0) : .none
         }
         return segments.totalLength.map { .length($0) } ?? .untilEnd
@@ -67,7 +69,7 @@ extension TransferPlan {
 }
 
 extension [BodySegment] {
-    /// Whether a user's stream provides a part of the body.
+    /// Whether a stream of the user provides some of the body.
     var haveStream: Bool {
         contains { segment in
             if case .stream = segment { return true }
@@ -75,7 +77,7 @@ extension [BodySegment] {
         }
     }
 
-    /// In bytes; `nil` where only the end tells. `.max` is more than can be sent, or said.
+    /// The length of all segments in bytes; `nil` if one of them has no known length. `.max` is more than can be sent.
     var totalLength: Int64? {
         reduce(0 as Int64?) { sum, segment in
             guard let sum, let length = segment.length else { return nil }
@@ -85,7 +87,7 @@ extension [BodySegment] {
 }
 
 extension Duration {
-    /// At least 1 where the duration is positive: libcurl takes 0 for "no limit".
+    /// The duration in whole milliseconds, at least 1: for libcurl 0 means "no limit".
     var wholeMilliseconds: Int64 {
         let (seconds, attoseconds) = components
         let limit = Int64.max / 1_000 - 1
@@ -94,7 +96,7 @@ extension Duration {
 }
 
 extension TransferRequest {
-    /// RFC 9110 section 9.2.2; also where the caller vouches for it with an `Idempotency-Key`.
+    /// Whether the request is idempotent, by its method (RFC 9110 section 9.2.2) or by an `Idempotency-Key` of the caller.
     package var isIdempotent: Bool {
         if let name = HTTPField.Name("Idempotency-Key"), headerFields[name] != nil { return true }
         return [.get, .head, .options, .trace, .put, .delete].contains(method)

@@ -25,7 +25,7 @@ extension TransferTask {
         group?.enter()
         if let progress { onProgress { value in queue.async { progress(value) } } }
         let completion = Completion(group: group) { task, result, callbacks in
-            let place = callbacks.enter()
+            let index = callbacks.enter()
             Task {
                 let value: Result<Serializer.Value, HTTPSessionError>
                 do throws(HTTPSessionError) {
@@ -39,7 +39,7 @@ extension TransferTask {
                     case .failure(let error): failure(task, error)
                     }
                     group?.leave()
-                    callbacks.leave(place, told: .init(serializer: serializer, result: value.map { $0 }))
+                    callbacks.leave(index, received: .init(serializer: serializer, result: value.map { $0 }))
                 }
             }
         }

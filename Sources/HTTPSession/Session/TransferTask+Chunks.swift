@@ -51,10 +51,10 @@ final class ChunkReader: Sendable {
 
     init(_ task: TransferTask) {
         self.task = task
-        task.chunkBuffer?.readerBegins()
+        task.chunkBuffer?.addReader()
     }
 
     deinit {
-        if task.chunkBuffer?.readerEnds() == true { task.cancel() }
+        if task.chunkBuffer?.removeReader() == true { task.cancel() }
     }
 }

@@ -3,7 +3,7 @@ internal import Pacing
 
 /// Responses that their validation or serializer refuses: interceptors may have the request sent once more.
 extension TransferTask {
-    /// The serializer's value of the response, or of a later one that interceptors have asked for.
+    /// The serializer's value of the response, or of a later one that interceptors have requested.
     ///
     /// Throws the last error of the serializer, the error of an interceptor, or that of a repetition that failed.
     func serialized<Serializer: ResponseSerializer>(

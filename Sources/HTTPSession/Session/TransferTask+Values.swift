@@ -31,7 +31,7 @@ extension TransferTask {
     /// ```
     ///
     /// - Parameters:
-    ///   - type: The type of the value; may be left out if the context says it.
+    ///   - type: The type of the value; may be omitted if the context determines it.
     ///   - decoder: The decoder; a `JSONDecoder` by default.
     /// - Returns: The value.
     /// - Throws: The task's error, ``HTTPSessionError/Code/unacceptableStatus`` and the like from the validation, or

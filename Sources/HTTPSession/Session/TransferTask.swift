@@ -73,7 +73,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var completions: [Completion] = []
         var progress = TransferProgress()
         /// Made for the first reader of the progress.
-        var news: Broadcast<TransferProgress>?
+        var broadcast: Broadcast<TransferProgress>?
         var watchers: [Broadcast<TransferProgress>.Callback] = []
     }
 
@@ -119,7 +119,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     }
 
     /// Stores the metrics of a task that is about to fail.
-    func note(_ metrics: TransferMetrics) { shared.withLock { $0.metrics = metrics } }
+    func store(_ metrics: TransferMetrics) { shared.withLock { $0.metrics = metrics } }
 
     // MARK: Control
 
@@ -218,22 +218,22 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// The progress of the task: first the present one, then the latest after every change, at most every 50 ms. The stream ends with the task.
     public var progress: AsyncStream<TransferProgress> {
-        let subscription = news.subscribe()
+        let subscription = broadcast.subscribe()
         return AsyncStream { await subscription.next() }
     }
 
-    private var news: Broadcast<TransferProgress> {
+    private var broadcast: Broadcast<TransferProgress> {
         shared.withLock { shared in
-            if let news = shared.news { return news }
-            let news = Broadcast(shared.progress)
-            if shared.result != nil { news.finish() }
-            shared.news = news
-            return news
+            if let broadcast = shared.broadcast { return broadcast }
+            let broadcast = Broadcast(shared.progress)
+            if shared.result != nil { broadcast.finish() }
+            shared.broadcast = broadcast
+            return broadcast
         }
     }
 
     /// The number of readers of the progress.
-    var progressReaderCount: Int { shared.withLock { $0.news }?.subscriberCount ?? 0 }
+    var progressReaderCount: Int { shared.withLock { $0.broadcast }?.subscriberCount ?? 0 }
 
     /// A callback of the task's end. It receives the task: a reference of its own would be a cycle until the task starts.
     struct Completion: Sendable {
@@ -282,24 +282,24 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     // MARK: Called by the session
 
     func become(_ state: State) { shared.withLock { $0.state = state } }
-    func backsOff(until moment: Int64?) { shared.withLock { $0.backsOffUntil = moment } }
+    func setBackoff(until moment: Int64?) { shared.withLock { $0.backsOffUntil = moment } }
     func become(_ kind: Kind) { shared.withLock { $0.kind = kind } }
 
     static let progressInterval: Int64 = 50_000_000
 
     func publish(_ progress: TransferProgress) {
-        let news = shared.withLock { shared in
+        let broadcast = shared.withLock { shared in
             shared.progress = progress
-            return shared.news
+            return shared.broadcast
         }
-        if let news { core.outbox.wake { news.publish(progress) } }
+        if let broadcast { core.outbox.wake { broadcast.publish(progress) } }
     }
 
     /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task finishes. If the
     /// queue is late, only the latest progress waits.
     package func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
         let hasBegun = currentProgress != TransferProgress()
-        let watcher = news.call(includingLatest: hasBegun, body) { [core] in core.deliver($0) }
+        let watcher = broadcast.call(includingLatest: hasBegun, body) { [core] in core.deliver($0) }
         shared.withLock { $0.watchers.append(watcher) }
     }
 
@@ -311,8 +311,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         fileprivate(set) var watchers: [Broadcast<TransferProgress>.Callback] = []
         fileprivate(set) var completions: [Completion] = []
 
-        /// - Returns: The callbacks that are still to run.
-        func tell(_ task: TransferTask) -> EndCallbacks? {
+        /// - Returns: The callbacks that have not run yet.
+        func notify(_ task: TransferTask) -> EndCallbacks? {
             for watcher in watchers { watcher.end(with: progress) }
             guard !completions.isEmpty else { return nil }
             let callbacks = EndCallbacks()
@@ -324,16 +324,16 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// The Swift tasks that await the result. They are resumed outside of every lock, because an executor may run their code at once.
     struct Awaiters: Sendable {
         fileprivate var waiters: [Waiter] = []
-        fileprivate var news: Broadcast<TransferProgress>?
+        fileprivate var broadcast: Broadcast<TransferProgress>?
         fileprivate var progress = TransferProgress()
 
-        var isEmpty: Bool { waiters.isEmpty && news == nil }
+        var isEmpty: Bool { waiters.isEmpty && broadcast == nil }
 
         func resume() {
             for waiter in waiters { waiter.continuation.resume() }
             // Published again, so that a reader that receives it finds the task finished.
-            news?.publish(progress)
-            news?.finish()
+            broadcast?.publish(progress)
+            broadcast?.finish()
         }
     }
 
@@ -346,7 +346,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             shared.result = result
             shared.state = .finished
             ending.progress = shared.progress
-            awaiters.news = shared.news
+            awaiters.broadcast = shared.broadcast
             // Moved, not copied: nothing ends under the lock.
             swap(&awaiters.waiters, &shared.waiters)
             swap(&ending.watchers, &shared.watchers)
@@ -354,7 +354,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             return true
         }
         guard isFirst else { return nil }
-        // They hear of the progress once more, with the end.
+        // The callbacks receive the progress once more, with the end.
         for watcher in ending.watchers { watcher.end() }
         awaiters.progress = ending.progress
         return (ending, awaiters)

@@ -1,7 +1,7 @@
-/// Where the response's body goes.
+/// The destination of a response's body.
 enum BodyDestination: Sendable {
     case memory(maximumSize: Int)
-    // Indirect: it would make room for as much, to be copied, in each of the others.
+    // Indirect: otherwise every value would be as large as this one, and be copied with it.
     indirect case file(DownloadDestination)
     case reader(ChunkBuffer)
 }

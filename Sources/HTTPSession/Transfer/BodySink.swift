@@ -1,22 +1,23 @@
 internal import FoundationEssentials
 
-/// Where a response's body goes. Used on the loop's thread.
+/// The receiver of a response's body. Used on the loop's thread.
 protocol BodySink: AnyObject {
-    /// Why nothing more can be taken, known before anything more comes.
+    /// The error for which no more bytes can be taken; `nil` if there is none.
     var failure: HTTPSessionError? { get }
-    /// A body begins; what came of an earlier attempt is dropped. `expected` is its length in bytes, where it is known.
+    /// Begins a body, and discards the bytes of an earlier attempt. `expected` is its length in bytes, if known.
     func begin(expected: Int64?)
     func take(_ bytes: UnsafeRawBufferPointer) -> Intake
-    /// When what waits for more has waited long enough (``MonotonicClock``); `nil`: nothing waits.
+    /// The time at which buffered bytes have to be flushed (``MonotonicClock``); `nil`: none are buffered.
     var flushesAt: Int64? { get }
-    /// Waits for no more.
+    /// Passes on the buffered bytes.
     func flush()
-    /// All has come: what was asked for, if it is there at once.
+    /// Finishes a complete body. - Returns: The body; `nil` if it is not available at once.
     func finishNow() -> ReceivedBody?
-    /// All has come. `deliver` is called once, on any thread, when what was asked for is there.
+    /// Finishes a complete body. `deliver` is called once, on any thread, with the body or an error.
     func finish(_ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void)
-    /// Nothing shall be left of it but what may be continued. - Returns: whether that is so now; if not, `done` is called when it is, on
-    /// any thread, with the error and its resume data.
+    /// Removes the body, except a partial file that may be continued.
+    ///
+    /// - Returns: Whether it is removed now. If not, `done` is called later, on any thread, with the error and its resume data.
     func discard(_ error: HTTPSessionError, _ done: @escaping @Sendable (HTTPSessionError) -> Void) -> Bool
 }
 
@@ -24,19 +25,19 @@ extension BodySink {
     var flushesAt: Int64? { nil }
     func flush() {}
 
-    /// Waits for no more if it has waited long enough.
+    /// Passes on the buffered bytes if they are due.
     func flush(ifDueAt now: Int64) {
         if let flushesAt, flushesAt <= now { flush() }
     }
 }
 
-/// What a sink made of a body.
+/// A body that a sink has received.
 struct ReceivedBody: Sendable {
     var data = Data()
     var file: URL?
 }
 
-/// Keeps a body in memory.
+/// The sink that keeps a body in memory.
 final class DataSink: BodySink {
     let failure: HTTPSessionError? = nil
     private let maximumSize: Int
@@ -48,7 +49,7 @@ final class DataSink: BodySink {
 
     func begin(expected: Int64?) {
         data = Data()
-        // A server may promise more than it sends: what is reserved beforehand stays modest. A small body comes in one piece.
+        // A server may announce more than it sends, so at most 1 MiB is reserved. A small body arrives in one piece, and needs no reservation.
         isReserved = (expected ?? 0) > 16 << 10
         if isReserved, let expected { data.reserveCapacity(Int(min(expected, 1 << 20, Int64(maximumSize)))) }
     }

@@ -1,8 +1,8 @@
 internal import EventLoop
 internal import FoundationEssentials
 
-/// What a request sends, segment after segment, as often as it is asked from the beginning. Used on the loop's thread; files are
-/// read by a worker and streams by a task, each a little ahead.
+/// The source of a request's body, which provides its segments in order and can be rewound. Used on the loop's thread. A worker reads files and a
+/// task reads streams, each a little ahead.
 final class BodySource {
     private let segments: [BodySegment]
     private let packetSize: Int
@@ -14,7 +14,7 @@ final class BodySource {
     private var chunk: [UInt8] = []
     private var chunkOffset = 0
 
-    /// `packetSize`: how many bytes there are at once, at most. `wake` is called on any thread when there is something after
+    /// A source that provides at most `packetSize` bytes at once. `wake` is called on any thread when bytes are available after
     /// ``Provision/pause``.
     init(
         _ segments: [BodySegment], packetSize: Int = .max, worker: Worker, wake: @escaping @Sendable () -> Void
@@ -43,8 +43,8 @@ final class BodySource {
             switch segments[index] {
             case .data(let data): step = provide(data, into: room)
             case .file(let path, let length):
-                let whole = FilePart(path: path, size: length, version: nil, range: 0..<length)
-                step = provide(from: { FileFeed.start(whole, worker: self.worker, wake: self.wake) }, into: room)
+                let part = FilePart(path: path, size: length, version: nil, range: 0..<length)
+                step = provide(from: { FileFeed.start(part, worker: self.worker, wake: self.wake) }, into: room)
             case .filePart(let part):
                 step = provide(from: { FileFeed.start(part, worker: self.worker, wake: self.wake) }, into: room)
             case .stream(let length, let make):
@@ -78,7 +78,7 @@ final class BodySource {
             self.feed = feed
             switch feed.next() {
             case .chunk(let next): (chunk, chunkOffset) = (next, 0)
-            case .nothingYet: return .pause
+            case .notReady: return .pause
             case .end: return .end
             case .failed(let error): return .abort(error)
             }
@@ -92,11 +92,11 @@ final class BodySource {
     }
 }
 
-/// Chunks on their way from whoever makes them to the loop: two at most, so that one is made while the other is sent.
+/// The queue of chunks between their producer and the loop. It has two chunks at most, so that one is produced while the other is sent.
 final class ChunkFeed: Sendable {
     enum Next: Sendable {
         case chunk([UInt8])
-        case nothingYet
+        case notReady
         case end
         case failed(HTTPSessionError)
     }
@@ -106,14 +106,14 @@ final class ChunkFeed: Sendable {
         var end: Next?
         var isCancelled = false
         var wantsWake = false
-        var makerWaits = false
+        var producerWaits = false
         var onCancel: (@Sendable () -> Void)?
     }
 
     private static let capacity = 2
     private let state = Locked(State())
     private let wake: @Sendable () -> Void
-    /// Tells the maker that there is room.
+    /// Requests further chunks from the producer.
     private let wantsMore: @Sendable (ChunkFeed) -> Void
 
     init(wake: @escaping @Sendable () -> Void, wantsMore: @escaping @Sendable (ChunkFeed) -> Void) {
@@ -121,36 +121,38 @@ final class ChunkFeed: Sendable {
         self.wantsMore = wantsMore
     }
 
-    /// On the loop's thread.
+    /// The next chunk, if there is one. Called on the loop's thread.
     func next() -> Next {
-        let (next, asksMaker) = state.withLock { state -> (Next, Bool) in
+        let (next, resumesProducer) = state.withLock { state -> (Next, Bool) in
             guard !state.chunks.isEmpty else {
                 if let end = state.end { return (end, false) }
                 state.wantsWake = true
-                return (.nothingYet, false)
+                return (.notReady, false)
             }
             let chunk = state.chunks.removeFirst()
-            defer { state.makerWaits = false }
-            return (.chunk(chunk), state.makerWaits)
+            defer { state.producerWaits = false }
+            return (.chunk(chunk), state.producerWaits)
         }
-        if asksMaker { wantsMore(self) }
+        if resumesProducer { wantsMore(self) }
         return next
     }
 
-    /// By the maker. - Returns: whether it may go on now; if not, `wantsMore` is called when there is room, unless it is all over.
+    /// Adds a chunk. Called by the producer.
+    ///
+    /// - Returns: Whether the producer may continue now. If not, `wantsMore` is called when there is room, and when the feed is cancelled.
     func put(_ chunk: [UInt8]) -> Bool {
-        let (mayGoOn, wakes) = state.withLock { state -> (Bool, Bool) in
+        let (mayContinue, wakes) = state.withLock { state -> (Bool, Bool) in
             guard !state.isCancelled else { return (false, false) }
             state.chunks.append(chunk)
-            state.makerWaits = state.chunks.count >= ChunkFeed.capacity
+            state.producerWaits = state.chunks.count >= ChunkFeed.capacity
             defer { state.wantsWake = false }
-            return (!state.makerWaits, state.wantsWake)
+            return (!state.producerWaits, state.wantsWake)
         }
         if wakes { wake() }
-        return mayGoOn
+        return mayContinue
     }
 
-    /// By the maker: nothing more comes.
+    /// Ends the chunks. Called by the producer.
     func finish(_ error: HTTPSessionError? = nil) {
         let wakes = state.withLock { state in
             state.end = error.map { .failed($0) } ?? .end
@@ -163,7 +165,7 @@ final class ChunkFeed: Sendable {
 
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// What is told when nobody wants more, once; at once where that is so already.
+    /// Sets the closure that is called once when the feed is cancelled; at once if it is already.
     func onCancel(_ body: @escaping @Sendable () -> Void) {
         let isCancelled = state.withLock { state in
             if !state.isCancelled { state.onCancel = body }
@@ -172,15 +174,15 @@ final class ChunkFeed: Sendable {
         if isCancelled { body() }
     }
 
-    /// Nobody wants more.
+    /// Cancels the feed: its chunks are not needed any more.
     func cancel() {
-        let (asksMaker, onCancel) = state.withLock { state in
+        let (resumesProducer, onCancel) = state.withLock { state in
             state.isCancelled = true
             state.chunks = []
-            defer { (state.makerWaits, state.onCancel) = (false, nil) }
-            return (state.makerWaits, state.onCancel)
+            defer { (state.producerWaits, state.onCancel) = (false, nil) }
+            return (state.producerWaits, state.onCancel)
         }
-        if asksMaker { wantsMore(self) }
+        if resumesProducer { wantsMore(self) }
         onCancel?()
     }
 }

@@ -1,7 +1,7 @@
 internal import EventLoop
 internal import FoundationEssentials
 
-/// Hands a body to a reader as it comes. When ``capacity`` bytes wait for the reader, the transfer pauses.
+/// The sink that delivers a body to a reader as it arrives. When ``capacity`` bytes wait for the reader, the transfer pauses.
 final class ChunkSink: BodySink {
     static let capacity = 256 << 10
     let failure: HTTPSessionError? = nil
@@ -28,32 +28,34 @@ final class ChunkSink: BodySink {
     }
 }
 
-/// Between the loop, which writes, and its readers: each piece goes to one of them.
+/// The buffer between the loop, which writes, and the readers. Each piece is delivered to one reader.
 final class ChunkBuffer: Sendable {
     private struct State: Sendable {
         var data = Data()
         var isFinished = false
         var error: HTTPSessionError?
         var loopWaits = false
-        /// Readers that wait, the first one first.
+        /// The waiting readers, in the order of their calls.
         var waiting: [CheckedContinuation<Void, Never>] = []
-        /// The iterators that are there.
+        /// The number of iterators.
         var readers = 0
     }
 
     private let state = Locked(State())
     private let wake: @Sendable () -> Void
 
-    /// - Parameter wake: called when there is room again.
+    /// - Parameter wake: Called when there is room again.
     init(wake: @escaping @Sendable () -> Void) { self.wake = wake }
 
-    /// How many readers wait for bytes.
+    /// The number of readers that wait for bytes.
     var waitingReaders: Int { state.withLock { $0.waiting.count } }
 
-    func readerBegins() { state.withLock { $0.readers += 1 } }
+    func addReader() { state.withLock { $0.readers += 1 } }
 
-    /// - Returns: whether nobody reads any more what is yet to come.
-    func readerEnds() -> Bool {
+    /// Removes a reader.
+    ///
+    /// - Returns: Whether no reader is left, although the body has not ended.
+    func removeReader() -> Bool {
         state.withLock { state in
             state.readers -= 1
             return state.readers == 0 && !state.isFinished
@@ -85,7 +87,7 @@ final class ChunkBuffer: Sendable {
         if !readers.isEmpty { HomeThread.run { [readers] in for reader in readers { reader.resume() } } }
     }
 
-    /// What has come since the last call, at least a byte; `nil` at the end.
+    /// The bytes that have arrived since the last call, at least one; `nil` at the end.
     func next() async throws(HTTPSessionError) -> Data? {
         while true {
             let (step, wakes) = state.withLock { state -> (Result<Data?, HTTPSessionError>?, Bool) in

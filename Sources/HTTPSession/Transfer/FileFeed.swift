@@ -4,14 +4,14 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Glibc
 
-/// Reads a file ahead of the loop, on a worker's thread.
+/// The producer of chunks that reads a file ahead of the loop, on a worker's thread.
 // @unchecked: its fields are touched only by jobs of one worker, which run one after another.
 final class FileFeed: @unchecked Sendable {
     static let chunkSize = 256 << 10
 
     private let part: FilePart
     private var descriptor: Int32 = -1
-    private var done: Int64 = 0
+    private var readCount: Int64 = 0
     private var opened = stat()
 
     private init(_ part: FilePart) { self.part = part }
@@ -32,12 +32,12 @@ final class FileFeed: @unchecked Sendable {
         do throws(HTTPSessionError) {
             guard !feed.isCancelled else { return }
             if descriptor < 0 { try begin() }
-            while done < length {
-                let chunk = try read(Int(min(Int64(FileFeed.chunkSize), length - done)))
-                done += Int64(chunk.count)
-                // Before the last bytes go: nobody asks for more behind them, and a request that is whole cannot be taken back.
-                if done == length { try checkUnchanged() }
-                guard feed.put(chunk) || done == length else { return }
+            while readCount < length {
+                let chunk = try read(Int(min(Int64(FileFeed.chunkSize), length - readCount)))
+                readCount += Int64(chunk.count)
+                // Checked before the last bytes are sent: libcurl asks for no more after them, and a complete request cannot be withdrawn.
+                if readCount == length { try checkUnchanged() }
+                guard feed.put(chunk) || readCount == length else { return }
             }
             feed.finish()
         } catch {
@@ -46,7 +46,7 @@ final class FileFeed: @unchecked Sendable {
     }
 
     private func begin() throws(HTTPSessionError) {
-        // A pipe may have taken the file's place: the worker, and with it half of the session's files, would wait for its writer.
+        // O_NONBLOCK: if a pipe has replaced the file, the worker would wait for its writer, and with it half of the session's files.
         descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileFailure.reading(path, errno) }
         guard fstat(descriptor, &opened) == 0 else { throw FileFailure.reading(path, errno) }
@@ -61,7 +61,7 @@ final class FileFeed: @unchecked Sendable {
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
 
-    /// Reads the next `count` bytes, which are above 0.
+    /// Reads the next `count` bytes. `count` is at least 1.
     private func read(_ count: Int) throws(HTTPSessionError) -> [UInt8] {
         var number: Int32 = 0
         let chunk = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -82,7 +82,7 @@ final class FileFeed: @unchecked Sendable {
         return chunk
     }
 
-    /// A file that was written to while it was sent is neither its old nor its new contents.
+    /// Throws ``HTTPSessionError/Code/fileChanged`` if the file was written while it was sent: the sent bytes may mix old and new contents.
     private func checkUnchanged() throws(HTTPSessionError) {
         var now = stat()
         guard fstat(descriptor, &now) == 0 else { throw FileFailure.reading(path, errno) }
@@ -90,7 +90,7 @@ final class FileFeed: @unchecked Sendable {
     }
 }
 
-/// Takes a user's chunks from their sequence, one at a time and only as fast as they are sent.
+/// The producer of chunks that reads a user's stream, one chunk at a time and only as fast as they are sent.
 enum StreamFeed {
     static func start(_ make: @escaping BodyStreamFactory, length: Int64?, wake: @escaping @Sendable () -> Void) -> ChunkFeed {
         let (demand, more) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -106,7 +106,7 @@ enum StreamFeed {
                             throw HTTPSessionError(.fileChanged, "the body's stream is longer than its length")
                         }
                         left = expected - Int64(chunk.count)
-                        // Nobody asks for more behind the last bytes: they wait until the stream has kept its word.
+                        // libcurl asks for no more after the last bytes. They are held until the stream ends, which proves its length.
                         if left == 0 {
                             last = chunk
                             continue
@@ -126,8 +126,8 @@ enum StreamFeed {
                         ?? HTTPSessionError(.cannotReadFile, "the body's stream failed", underlying: error))
             }
         }
-        // The stream may be waiting for something that never comes: it hears that nobody waits for it any more.
-        // What hears of it is the user's, and not the session's thread's to run.
+        // The stream may wait forever, so its task is cancelled with the feed. The cancellation handlers are the user's, and must not run on the
+        // session's thread.
         feed.onCancel { HomeThread.run { DispatchQueue.global().async { reading.cancel() } } }
         return feed
     }

@@ -1,15 +1,15 @@
 internal import EventLoop
 internal import FoundationEssentials
 
-/// Writes a body to a file, on a worker's thread: in chunks which come back when they are written. While ``maximumWaiting`` of them
-/// are on their way, the transfer pauses.
+/// The sink that writes a body to a file on a worker's thread, in chunks whose memory is reused. While ``maximumWaiting`` chunks wait, the transfer
+/// pauses.
 final class FileSink: BodySink {
-    /// Few large writes, but not so large that the kernel looks for as large pieces of memory: 512 MiB took 0.24 s of the processor in
-    /// pieces of 16 KiB, 0.13 s of 128 KiB, 0.75 s of 256 KiB and 1.7 s of 1 MiB (ext4, Linux 6.18, a virtual machine).
+    /// The size of a write in bytes. Small writes need more system calls, and for large ones the kernel allocates memory in large pieces. 512 MiB took
+    /// 0.24 s of processor time in pieces of 16 KiB, 0.13 s of 128 KiB, 0.75 s of 256 KiB and 1.7 s of 1 MiB (ext4, Linux 6.18, a virtual machine).
     static let chunkSize = 128 << 10
     static let maximumWaiting = 8
-    /// How long bytes wait for the rest of their chunk, in nanoseconds: what waits is lost when the process is killed, and of a slow server
-    /// a chunk may be minutes.
+    /// The longest time for which bytes are buffered before they are written, in nanoseconds. Buffered bytes are lost if the process is killed, and
+    /// a slow server may need minutes for a chunk.
     static let longestWait: Int64 = 1_000_000_000
 
     let destination: DownloadDestination
@@ -20,26 +20,26 @@ final class FileSink: BodySink {
     private var chunk: [UInt8] = []
     private let now: @Sendable () -> Int64
     private var flushedAt: Int64
-    /// By what the next body may be continued.
+    /// The sidecar by which a later download continues this body.
     var sidecar: Sidecar?
-    /// The version of the file at the destination, once the server has said that it has no other.
+    /// The version of the file at the destination, after the server has confirmed that it is current.
     var confirmed: FileValidator?
-    /// Whether the end of the file is with the worker.
+    /// Whether the worker has been asked to finish or discard the file.
     private var hasEnded = false
 
     private struct Queue: Sendable {
-        /// To be written, or being written: the first one is out then.
+        /// The chunks to be written. A chunk is removed while it is written.
         var full: [[UInt8]] = []
         var waiting = 0
-        /// Written and empty, but for their room.
+        /// Empty chunks with reserved memory.
         var spare: [[UInt8]] = []
         var loopWaits = false
         var error: HTTPSessionError?
-        /// Whether nobody waits for a digest any more.
+        /// Whether the body is discarded, so that a digest is not needed any more.
         var isDiscarded = false
     }
 
-    /// `wake` is called on any thread when there is room after ``Intake/pause``, or an error to be heard of.
+    /// A sink for a destination. `wake` is called on any thread when there is room after ``Intake/pause``, or when an error has occurred.
     init(
         _ destination: DownloadDestination, keeping: PartialFile.Keeping = .nothing, worker: Worker,
         now: @escaping @Sendable () -> Int64 = { MonotonicClock.now() },
@@ -53,14 +53,14 @@ final class FileSink: BodySink {
         self.wake = wake
     }
 
-    // Whoever drops it does no file work.
+    // On the worker, so that the releasing thread does not wait for a disk.
     deinit {
         if !hasEnded { worker.run { [file] in file.abandon() } }
     }
 
     var failure: HTTPSessionError? { queue.withLock { $0.error } }
 
-    /// What an earlier download left.
+    /// The partial file of an earlier download: its sidecar and its length in bytes.
     typealias Part = (sidecar: Sidecar, length: Int64)
 
     /// The files that earlier downloads have left: the partial file, and the version of the finished one.
@@ -69,7 +69,7 @@ final class FileSink: BodySink {
         var finished: FileValidator?
     }
 
-    /// Looks for what is left; `answer` is called on any thread.
+    /// Looks for files of earlier downloads. `answer` is called on any thread.
     func reopen(_ answer: @escaping @Sendable (Result<Remains, HTTPSessionError>) -> Void) {
         worker.run { [file, destination] in
             do throws(HTTPSessionError) {
@@ -81,18 +81,18 @@ final class FileSink: BodySink {
         }
     }
 
-    /// Names the finished file as its response suggests. A name that is taken is a failure.
+    /// Names the finished file as its response suggests. Fails if a file with this name exists.
     func name(_ suggested: String?) {
         perform { file throws(HTTPSessionError) in try file.name(suggested) }
     }
 
     private static func finished(_ destination: DownloadDestination) -> FileValidator? {
-        // A file that has the digest needs no request, and one that has another is of no use.
+        // A file with the expected digest needs no request, and one with another digest is useless.
         guard destination.keepsValidator, destination.partialFile == .keep, destination.expectedDigest == nil else { return nil }
         return ValidatorAttribute.read(destination.file.path)
     }
 
-    /// Whether all that has come has this digest; `answer` is called on any thread.
+    /// Compares the digest of the received bytes. `answer` is called on any thread.
     func verify(_ digest: ContentDigest, _ answer: @escaping @Sendable (Result<Bool, HTTPSessionError>) -> Void) {
         flush()
         worker.run { [file, queue] in
@@ -114,14 +114,14 @@ final class FileSink: BodySink {
 
     func take(_ bytes: UnsafeRawBufferPointer) -> Intake {
         if chunk.count + bytes.count >= FileSink.chunkSize, let refusal = refusal() { return refusal }
-        var rest = bytes
-        while chunk.count + rest.count >= FileSink.chunkSize {
+        var remainder = bytes
+        while chunk.count + remainder.count >= FileSink.chunkSize {
             let fitting = FileSink.chunkSize - chunk.count
-            chunk.append(contentsOf: UnsafeRawBufferPointer(rebasing: rest[..<fitting]))
-            rest = UnsafeRawBufferPointer(rebasing: rest[fitting...])
+            chunk.append(contentsOf: UnsafeRawBufferPointer(rebasing: remainder[..<fitting]))
+            remainder = UnsafeRawBufferPointer(rebasing: remainder[fitting...])
             flush()
         }
-        chunk.append(contentsOf: rest)
+        chunk.append(contentsOf: remainder)
         if let flushesAt, flushesAt <= now() { flush() }
         return .taken
     }
@@ -147,7 +147,7 @@ final class FileSink: BodySink {
         }
         chunk.reserveCapacity(FileSink.chunkSize)
         perform { [queue] file throws(HTTPSessionError) in
-            // Out of the queue and into it again, so that nobody else holds it: it would be copied when it is filled the next time.
+            // Removed from the queue and added again, so that the reference is unique: otherwise the chunk would be copied when it is filled again.
             var full = queue.withLock { $0.full.removeFirst() }
             defer {
                 full.removeAll(keepingCapacity: true)
@@ -163,13 +163,13 @@ final class FileSink: BodySink {
     private func perform(_ job: @escaping @Sendable (PartialFile) throws(HTTPSessionError) -> Void) {
         worker.run { [file, queue, wake] in
             var failure: HTTPSessionError?
-            // After the first error nothing more is tried.
+            // After the first error all further work is skipped.
             if queue.withLock({ $0.error }) == nil {
                 do throws(HTTPSessionError) { try job(file) } catch { failure = error }
             }
             let wakes = queue.withLock { queue in
                 if let failure { queue.error = failure }
-                // Of an error the loop hears at once: the server may have nothing more to say for long.
+                // An error is reported at once, because the server may not send anything for a long time.
                 guard failure != nil || (queue.loopWaits && queue.waiting <= FileSink.maximumWaiting / 2) else { return false }
                 queue.loopWaits = false
                 return true
@@ -189,12 +189,13 @@ final class FileSink: BodySink {
                 if let error = queue.withLock({ $0.error }) { throw error }
                 deliver(.success(ReceivedBody(file: try file.commit())))
             } catch {
-                deliver(.failure(FileSink.letGo(file, error)))
+                deliver(.failure(FileSink.discard(file, after: error)))
             }
         }
     }
 
-    /// The file at the destination stays. It is looked at again: the answer may have taken hours to come.
+    /// Finishes with the file at the destination, which the server has confirmed. Its version is checked again, because the response may have taken
+    /// hours.
     private func finish(
         _ version: FileValidator, _ deliver: @escaping @Sendable (Result<ReceivedBody, HTTPSessionError>) -> Void
     ) {
@@ -212,11 +213,12 @@ final class FileSink: BodySink {
         hasEnded = true
         queue.withLock { $0.isDiscarded = true }
         flush()
-        worker.run { [file] in done(FileSink.letGo(file, error)) }
+        worker.run { [file] in done(FileSink.discard(file, after: error)) }
         return false
     }
 
-    private static func letGo(_ file: PartialFile, _ error: HTTPSessionError) -> HTTPSessionError {
+    /// Discards the partial file, unless it may be continued. - Returns: The error, with resume data if there is any.
+    private static func discard(_ file: PartialFile, after error: HTTPSessionError) -> HTTPSessionError {
         var error = error
         error.resumeData = file.discard(isWorthless: error.code == .digestMismatch)
         return error

@@ -10,16 +10,22 @@ extension MultipartForm {
         self.init(random: (.random(in: .min ... .max), .random(in: .min ... .max)))
     }
 
-    /// A file, streamed when the form is sent. Its size is taken now: a file that has another one by then ends the transfer
-    /// (``HTTPSessionError/Code/fileChanged``). Named as the path's last component, and typed as its extension, unless told otherwise.
+    /// Appends a file, which is streamed when the form is sent.
     ///
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` where `fileURL` is no file URL or names no regular file, and
-    /// ``HTTPSessionError/Code/cannotReadFile`` where there is none that can be read.
+    /// The size of the file is read now. If it has changed when the form is sent, the task fails with ``HTTPSessionError/Code/fileChanged``.
+    ///
+    /// - Parameters:
+    ///   - fileURL: The URL of the file.
+    ///   - name: The name of the form's field.
+    ///   - fileName: The name of the file in the form; by default the last component of its path.
+    ///   - mimeType: The media type; by default the type of the file name's extension.
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` if `fileURL` is not a file URL or not a regular file, and
+    ///   ``HTTPSessionError/Code/cannotReadFile`` if the file does not exist or cannot be read.
     public mutating func appendPart(
         fileURL: URL, name: String, fileName: String? = nil, mimeType: String? = nil
     ) throws(HTTPSessionError) {
         guard fileURL.isFileURL else {
-            throw HTTPSessionError(.invalidRequest, "the part \(name.debugDescription) is no file URL")
+            throw HTTPSessionError(.invalidRequest, "the part \(name.debugDescription) is not a file URL")
         }
         let path = fileURL.path(percentEncoded: false)
         let length = try Self.length(ofFileAt: path)
@@ -32,7 +38,7 @@ extension MultipartForm {
             throw HTTPSessionError(.cannotReadFile, "\(path) cannot be read", context: .init(systemError: errno))
         }
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw HTTPSessionError(.invalidRequest, "\(path) is no regular file")
+            throw HTTPSessionError(.invalidRequest, "\(path) is not a regular file")
         }
         if status.st_size == 0, FileContent.isHidden(path) {
             throw HTTPSessionError(.cannotReadFile, "cannot send '\(path)': \(FileContent.reason)")
@@ -42,17 +48,22 @@ extension MultipartForm {
 }
 
 extension HTTPRequestSerializer {
-    /// Writes the form of `request` to `file` and gives the same request with the file as its body, for servers and proxies that want a
-    /// `Content-Length` where a stream does not tell its own, and for forms that are sent often.
+    /// Writes the form of a request to a file, and returns the request with this file as its body.
     ///
-    /// The file appears whole or not at all; one that is there is replaced. The caller removes it when it is not needed any more.
-    /// A request without a form comes back as it is. Throws what reading the parts threw, ``HTTPSessionError/Code/fileChanged``,
-    /// ``HTTPSessionError/Code/cannotWriteFile``, ``HTTPSessionError/Code/cannotMoveFile`` or ``HTTPSessionError/Code/cancelled``.
+    /// This is useful for servers and proxies that need a `Content-Length` if a part is a stream of unknown length, and for forms that are sent
+    /// often. The file appears complete or not at all, and replaces an existing one. The caller removes it when it is no longer needed.
+    ///
+    /// - Parameters:
+    ///   - request: The request; without a form it is returned unchanged.
+    ///   - file: The URL of the file.
+    /// - Returns: The request with the file as its body.
+    /// - Throws: The errors of reading the parts, ``HTTPSessionError/Code/fileChanged``, ``HTTPSessionError/Code/cannotWriteFile``,
+    ///   ``HTTPSessionError/Code/cannotMoveFile`` or ``HTTPSessionError/Code/cancelled``.
     public func requestByWritingForm(
         of request: TransferRequest, to file: URL
     ) async throws(HTTPSessionError) -> TransferRequest {
         guard case .multipart(let form) = request.body else { return request }
-        guard file.isFileURL else { throw HTTPSessionError(.invalidRequest, "the form is to be written to no file URL") }
+        guard file.isFileURL else { throw HTTPSessionError(.invalidRequest, "the destination of the form is not a file URL") }
         try await FormFile.write(form.segments(), to: file)
         var request = request
         request.body = .file(file)
@@ -60,13 +71,13 @@ extension HTTPRequestSerializer {
     }
 }
 
-/// Writes a body's segments to a file, on a queue of its own: disks may be slow, and the pool of tasks is small.
+/// The writer of a body's segments to a file. It uses its own queue, because disks may be slow, and Swift's thread pool is small.
 private enum FormFile {
     private static let queue = DispatchQueue(label: "HTTPSession.FormFile")
     private static let chunkSize = 1 << 18
 
     static func write(_ segments: [BodySegment], to file: URL) async throws(HTTPSessionError) {
-        // Under a name of its own until it is whole, so that no file and no link of others is touched.
+        // Written under a temporary name until it is complete, so that no existing file or link is modified.
         let partial = PartialFile(DownloadDestination(file, existingFile: .replace), mode: 0o600)
         do throws(HTTPSessionError) {
             try await onQueue { try partial.begin(expected: segments.totalLength) }
@@ -87,7 +98,7 @@ private enum FormFile {
         switch segment {
         case .data(let data): try await onQueue { try file.write([UInt8](data)) }
         case .file(let source, let length): try await onQueue { try copy(source, length: length, to: file) }
-        // Parts are taken of bodies that are sent, never of forms.
+        // Only uploads split files into parts, never forms.
         case .filePart: preconditionFailure("a form of parts of files")
         case .stream(let length, let make): try await drain(length, make, to: file)
         }
@@ -109,12 +120,12 @@ private enum FormFile {
         }
         guard !Task.isCancelled else { throw HTTPSessionError(.cancelled, "cancelled while the form was written") }
         guard length == nil || length == written else {
-            throw HTTPSessionError(.fileChanged, "a part's stream gave \(written) bytes instead of \(length ?? 0)")
+            throw HTTPSessionError(.fileChanged, "a part's stream provided \(written) bytes instead of \(length ?? 0)")
         }
     }
 
     private static func copy(_ source: String, length: Int64, to file: PartialFile) throws(HTTPSessionError) {
-        // A pipe in the file's place makes nobody wait: it has nothing.
+        // O_NONBLOCK: a pipe that has replaced the file is empty, and does not block the queue.
         let input = open(source, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard input >= 0 else { throw FileFailure.reading(source, errno) }
         defer { close(input) }
@@ -127,14 +138,14 @@ private enum FormFile {
             copied += Int64(count)
             // One byte more than measured is read on purpose: it shows that the file has grown.
             guard copied <= length, count > 0 || copied == length else {
-                throw HTTPSessionError(.fileChanged, "\(source) has not the \(length) bytes any more that it had")
+                throw HTTPSessionError(.fileChanged, "the length of \(source) has changed: it had \(length) bytes")
             }
             if count == 0 { return }
             try file.write(count == buffer.count ? buffer : Array(buffer[..<count]))
         }
     }
 
-    /// Runs `work`, which throws nothing but ``HTTPSessionError``, on the queue.
+    /// Runs `work` on the queue. It throws only ``HTTPSessionError``.
     private static func onQueue<Value: Sendable>(
         _ work: @escaping @Sendable () throws -> Value
     ) async throws(HTTPSessionError) -> Value {

@@ -3,13 +3,13 @@ internal import FoundationEssentials
 internal import Glibc
 
 extension RequestBody {
-    /// The body in the form in which it is read, measured now.
+    /// The segments of the body. The sizes of files are read now.
     func segments() throws(HTTPSessionError) -> [BodySegment] {
         switch self {
         case .none: return []
         case .data(let data): return [.data(data)]
         case .file(let url):
-            guard url.isFileURL else { throw HTTPSessionError(.cannotReadFile, "the body is no file URL") }
+            guard url.isFileURL else { throw HTTPSessionError(.cannotReadFile, "the URL of the body is not a file URL") }
             var found = stat()
             guard stat(url.path, &found) == 0 else { throw FileFailure.reading(url.path, errno) }
             guard found.st_mode & S_IFMT == S_IFREG else { throw FileFailure.reading(url.path, EINVAL) }
@@ -21,7 +21,7 @@ extension RequestBody {
         case .multipart(let form):
             let segments = form.segments()
             guard segments.totalLength != .max else {
-                throw HTTPSessionError(.invalidRequest, "the form's parts say that they are 8 EiB long together, or more")
+                throw HTTPSessionError(.invalidRequest, "the form's parts have a total length of 8 EiB or more")
             }
             return segments
         case .stream(let length, let make):

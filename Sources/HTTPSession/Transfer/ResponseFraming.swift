@@ -5,7 +5,7 @@ package enum ResponseFraming: Hashable, Sendable {
     case chunked
     /// The end of an HTTP/2 stream.
     case stream
-    /// The end of the connection, which TLS has to confirm with close_notify (RFC 9112 section 9.8).
+    /// The end of the connection, which TLS has to confirm by close_notify (RFC 9112 section 9.8).
     case untilClose
 
     /// The framing of the final response to a request with `method`. Throws ``HTTPSessionError/Code/badServerResponse`` if the length of
@@ -39,10 +39,10 @@ package enum ResponseFraming: Hashable, Sendable {
 extension ResponseHead {
     var contentLength: ContentLength { ContentLength(values(of: "content-length")) }
 
-    /// Whether the response came over HTTP/2 or newer: `HTTP/2 200`.
+    /// Whether the response uses HTTP/2 or newer: `HTTP/2 200`.
     fileprivate var isMultiplexed: Bool { bytes.count > 5 && (bytes[5] == 0x32 || bytes[5] == 0x33) }
 
-    /// Whether libcurl reads the body in chunks: it takes every coding of that name for it, not only the last.
+    /// Whether libcurl reads the body in chunks. It does so if any transfer coding has this name, not only the last.
     fileprivate var isChunked: Bool {
         values(of: "transfer-encoding").contains { value in
             value.split(separator: ",").contains {
@@ -51,7 +51,7 @@ extension ResponseHead {
         }
     }
 
-    /// Whether two parties may disagree where the body ends (RFC 9112 section 6.1): the connection carries no other request.
+    /// Whether two recipients may disagree about the end of the body (RFC 9112 section 6.1). The connection then carries no further request.
     var hasAmbiguousFraming: Bool { !isMultiplexed && has("content-length") && has("transfer-encoding") }
 
     /// Whether the connection may carry another request (RFC 9112 section 9.3).
@@ -62,8 +62,8 @@ extension ResponseHead {
         }
     }
 
-    /// Whether a line of a field that frames the body has a space before its colon (RFC 9112 section 5.1), or goes on in the next line
-    /// (section 5.2). libcurl reads neither as it is meant.
+    /// Whether a field that frames the body has a space before its colon (RFC 9112 section 5.1), or continues in the next line (section 5.2).
+    /// libcurl parses neither correctly.
     fileprivate var hasUnreadableFramingLine: Bool {
         var (isFramingLine, isUnreadable) = (false, false)
         bytes.withUnsafeBufferPointer { bytes in

@@ -3,30 +3,30 @@ internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
 
-/// A body of which any part can be read, as often as it takes, and is always the same.
+/// A body of which any range can be read any number of times, always with the same bytes.
 struct ResumableBody: Sendable {
-    /// In bytes.
+    /// The length of the body in bytes.
     let length: Int64
     private let segments: [BodySegment]
 
-    /// Looks at the files, which have to stay as they are.
+    /// Records the versions of the files, which must not change.
     init(_ segments: [BodySegment]) throws(HTTPSessionError) {
         guard let length = segments.totalLength else {
-            throw HTTPSessionError(.invalidRequest, "an upload that goes on where it stopped needs a body of known length")
+            throw HTTPSessionError(.invalidRequest, "a resumable upload needs a body of known length")
         }
         self.length = length
-        var looked: [BodySegment] = []
+        var recorded: [BodySegment] = []
         for segment in segments {
             if case .file(let path, let length) = segment {
-                looked.append(.filePart(FilePart(path: path, size: length, version: try FileVersion(path), range: 0..<length)))
+                recorded.append(.filePart(FilePart(path: path, size: length, version: try FileVersion(path), range: 0..<length)))
             } else {
-                looked.append(segment)
+                recorded.append(segment)
             }
         }
-        self.segments = looked
+        self.segments = recorded
     }
 
-    /// `count` bytes from `offset` on.
+    /// The segments of the range of `count` bytes from `offset`.
     func part(from offset: Int64, count: Int64) -> [BodySegment] {
         var (start, part): (Int64, [BodySegment]) = (0, [])
         for segment in segments {
@@ -38,8 +38,8 @@ struct ResumableBody: Sendable {
         return part
     }
 
-    /// The digest of the complete body; `nil`: a file of it has changed or cannot be read, or it has a stream. `isCancelled` is asked now and
-    /// then, and ends the reading with `nil`.
+    /// The digest of the complete body; `nil` if one of its files has changed or cannot be read, if it has a stream, or if `isCancelled` returns
+    /// `true`. `isCancelled` is called regularly.
     func digest(_ algorithm: ContentDigest.Algorithm, isCancelled: () -> Bool) -> ContentDigest? {
         guard let hasher = algorithm.hasher else { return nil }
         for segment in segments {
@@ -55,18 +55,18 @@ struct ResumableBody: Sendable {
 }
 
 extension BodySegment {
-    /// The stretch of it; the range lies within its length.
+    /// The segment of a range, which has to be within the length.
     fileprivate func part(_ range: Range<Int64>) -> BodySegment {
         switch self {
         case .data(let data):
             .data(data.dropFirst(Int(range.lowerBound)).prefix(range.count))
         case .file(let path, let length):
             .filePart(FilePart(path: path, size: length, version: nil, range: range))
-        case .filePart(let whole):
+        case .filePart(let part):
             .filePart(
                 FilePart(
-                    path: whole.path, size: whole.size, version: whole.version,
-                    range: whole.range.lowerBound + range.lowerBound..<whole.range.lowerBound + range.upperBound))
+                    path: part.path, size: part.size, version: part.version,
+                    range: part.range.lowerBound + range.lowerBound..<part.range.lowerBound + range.upperBound))
         case .stream(let length, let make):
             range.count == length ?? -1
                 ? self
@@ -75,11 +75,11 @@ extension BodySegment {
     }
 }
 
-/// A stretch of what a stream gives, which is read from its beginning for that.
+/// A range of a stream, which is read from its beginning for that.
 private actor StreamPart {
     private var chunks: AsyncThrowingStream<Data, any Error>.Iterator
     private var skipped: Int64
-    /// `nil`: to the stream's end, wherever that is.
+    /// The bytes that remain of the range; `nil`: all up to the end of the stream.
     private var left: Int64?
 
     private init(_ stream: AsyncThrowingStream<Data, any Error>, skipping count: Int64, length: Int64?) {

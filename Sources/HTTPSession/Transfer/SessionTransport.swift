@@ -14,18 +14,18 @@ package protocol SessionTransport: Sendable {
     func now() -> Int64
     /// The date at ``now()``: for metrics, and for fields with dates. Called on any thread.
     func date() -> Date
-    /// Waits until so much of the transport's time has passed.
+    /// Waits until `duration` has passed on the transport's clock.
     ///
     /// - Throws: `CancellationError` if the Swift task is canceled.
     func sleep(for duration: Duration) async throws
     /// The engine of a session, made on the session's thread.
     ///
     /// - Parameters:
-    ///   - network: the options that all transfers have in common.
-    ///   - cookieLines: the cookies of a former session, in Netscape's format.
-    ///   - path: the path monitor of the session; `nil`: it has none.
-    /// - Returns: the engine, which belongs to the calling thread.
-    /// - Throws: an error of the system or the library.
+    ///   - network: The options that all transfers have in common.
+    ///   - cookieLines: The cookies of an earlier session, in Netscape's format.
+    ///   - path: The path monitor of the session; `nil` if it has none.
+    /// - Returns: The engine, which belongs to the calling thread.
+    /// - Throws: An error of the system or the library.
     func makeEngine(
         _ network: NetworkOptions, cookieLines: [CookieLine], path: PathMonitor?
     ) throws(HTTPSessionError) -> any TransferEngine
@@ -35,40 +35,40 @@ package protocol SessionTransport: Sendable {
 package protocol TransferEngine: AnyObject {
     /// Ends a wait from any thread.
     var waker: Waker { get }
-    /// Every cookie of the session, a line each in Netscape's format.
+    /// The cookies of the session, one line each in Netscape's format.
     var cookieLines: [CookieLine] { get }
     /// Sets a cookie; `ALL` removes all of them, `SESS` those of the session (CURLOPT_COOKIELIST).
     func setCookie(_ line: CookieLine) throws(HTTPSessionError)
 
-    /// Begins an attempt. Its receiver is called from ``advance()`` and ``wait(until:idleness:awake:)`` only.
+    /// Begins an attempt. Its receiver is called by ``advance()`` and ``wait(until:idleness:awake:)`` only.
     ///
     /// - Parameters:
-    ///   - plan: the request, and how it is sent.
-    ///   - receiver: takes the response and provides the body.
-    ///   - trust: judges the server's certificate; `nil` where nothing is encrypted.
-    ///   - now: the time of the session's turn.
-    /// - Returns: the attempt.
+    ///   - plan: The request and its options.
+    ///   - receiver: The receiver of the response, which also provides the request's body.
+    ///   - trust: The evaluation of the server's certificate; `nil` without encryption.
+    ///   - now: The time of the session's turn.
+    /// - Returns: The attempt.
     /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a request that cannot be sent, or an error of the library.
     func start(
         _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust?, now: Int64
     ) throws(HTTPSessionError) -> any Transfer
-    /// Does what is due, and reports the transfers that have ended.
+    /// Performs what is due, and reports the transfers that have ended.
     func advance()
     /// Waits until something is ready, `deadline` has passed or the waker was woken. A deadline that is not after ``SessionTransport/now()``
     /// only looks.
     ///
     /// - Parameters:
-    ///   - deadline: the earliest moment at which the session has something to do; it may be too early.
-    ///   - idleness: the waits of the session. An engine that cannot change the time does not call it.
-    ///   - awake: called when the wait has ended, before any receiver.
+    ///   - deadline: The earliest moment at which the session has something to do; it may be too early.
+    ///   - idleness: The waits of the session. An engine that cannot change the time does not call it.
+    ///   - awake: Called when the wait has ended, before any receiver.
     func wait(until deadline: Int64?, idleness: () -> SessionIdleness, awake: () -> Void)
-    /// A host speaks HTTP/2: its requests share a connection.
-    func multiplexes()
+    /// Prepares for requests that share a connection, after a host has used HTTP/2.
+    func allowMultiplexing()
     /// The network has changed: connections that are idle may be dead, and names may have other addresses.
     func networkChanged()
     /// Ends every transfer without a call to its receiver.
     ///
-    /// - Returns: the objects of the transfers that may belong to the user.
+    /// - Returns: The objects of the transfers that may belong to the user.
     func close() -> [any Sendable]
 }
 
@@ -80,13 +80,13 @@ package protocol Transfer: AnyObject {
     var facts: TransferFacts { get }
     /// Bytes of the response's body so far, before decompression.
     var receivedBodyBytes: Int64 { get }
-    /// Whether Strict-Transport-Security (RFC 6797) has made https of http.
+    /// Whether Strict-Transport-Security (RFC 6797) has upgraded the request from http to https.
     var isUpgraded: Bool { get }
-    /// Whether its connection may carry others beside it; `nil`: not known yet.
+    /// Whether other transfers may share the connection; `nil` if that is not known yet.
     var usesHTTP2: Bool? { get }
     /// The addresses of the connection in use; `nil`: there is no connection between two addresses.
     var ends: (local: String, remote: String)? { get }
-    /// The addresses that it asks for a connection.
+    /// The addresses that it connects to.
     var connectAttempts: [RouteTracker.ConnectAttempt] { get }
     /// Whether it waits for an event outside of the session and its server, which does not depend on time.
     var waitsForOthers: Bool { get }
@@ -101,7 +101,7 @@ package protocol Transfer: AnyObject {
     func cancel()
     /// Ends it with an error, which its receiver gets at once.
     func end(with error: HTTPSessionError)
-    /// Prevents, before ``cancel()``, that closing the connection sends anything: its route is lost.
+    /// Prevents that ``cancel()`` sends anything on the connection, because its route is lost.
     func silence()
 }
 
@@ -109,9 +109,9 @@ package protocol Transfer: AnyObject {
 package struct SessionIdleness: Sendable {
     /// Whether files are read or written for a task, which takes real time.
     package var usesFiles = false
-    /// Whether a user's handler is asked, which takes as long as it likes.
+    /// Whether a user's handler runs, which may take any time.
     package var asksHandlers = false
-    /// The earliest deadline of the tasks that wait for a server or for their time; `.max`: there is none. Tasks that wait for a user, a
-    /// network or a file have no part in it.
+    /// The earliest deadline of the tasks that wait for a server or a time; `.max` if there is none. Tasks that wait for a user, a network or a file
+    /// are not considered.
     package var deadline = Int64.max
 }

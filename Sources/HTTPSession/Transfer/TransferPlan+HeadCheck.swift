@@ -1,18 +1,18 @@
 /// The last check of the text that becomes a request's head (RFC 9110 sections 5.5 and 9.1, RFC 9112 section 3).
 ///
-/// Every attempt passes here before libcurl sees it, whoever has put the text into the plan: a caller, an interceptor, a server by an
-/// `ETag` or a `Location`, or a file such as a download's sidecar. libcurl copies lines as they are.
+/// Every attempt is checked before libcurl receives it, whatever the source of its text: a caller, an interceptor, a server's `ETag` or `Location`,
+/// or a file such as a download's sidecar. libcurl copies lines unchanged.
 extension TransferPlan {
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` if the request line or a field has a byte that none may have. The error names the
-    /// field, never the value.
+    /// Throws ``HTTPSessionError/Code/invalidRequest`` if the request line or a field contains a forbidden byte. The error names the
+    /// field, never its value.
     package func checkHead() throws(HTTPSessionError) {
-        guard TransferPlan.isToken(method.utf8[...]) else { throw refusal("the method is no token") }
+        guard TransferPlan.isToken(method.utf8[...]) else { throw refusal("the method is not a token") }
         guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
-            throw refusal("the URL has a space or a control character in it")
+            throw refusal("the URL contains a space or a control character")
         }
         for line in headerLines { try check(line) }
         for text in [login?.user, login?.password, proxyLogin?.user, proxyLogin?.password] {
-            guard text?.hasControlCharacter != true else { throw refusal("the credential has a control character in it") }
+            guard text?.hasControlCharacter != true else { throw refusal("the credential contains a control character") }
         }
     }
 
@@ -24,9 +24,9 @@ extension TransferPlan {
         else { throw refusal("a header line has no field name") }
         // A tab is whitespace in a value (RFC 9110 section 5.5).
         guard bytes[end...].allSatisfy({ ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }) else {
-            throw refusal("the value of \(line[..<end]) has a line break, NUL or another control character")
+            throw refusal("the value of \(line[..<end]) contains a line break, NUL or another control character")
         }
-        // Behind `;` libcurl takes nothing; a line that goes on there is none of ours.
+        // libcurl ignores text after `;`, and the session writes no such line.
         guard bytes[end] == UInt8(ascii: ":") || bytes.index(after: end) == bytes.endIndex else {
             throw refusal("a header line has no field name")
         }

@@ -1,6 +1,6 @@
-/// One attempt at one transaction, as an engine needs it: decided before, carried out without another question.
+/// The plan of one attempt at one transaction, complete so that an engine can carry it out without further decisions.
 package struct TransferPlan: Hashable, Sendable {
-    /// How the body is framed.
+    /// The framing of a request's body.
     package enum BodyFraming: Hashable, Sendable {
         case none
         case length(Int64)
@@ -8,7 +8,7 @@ package struct TransferPlan: Hashable, Sendable {
         case untilEnd
     }
 
-    /// Who to say we are, and by which schemes the engine may.
+    /// A user and password, and the schemes by which the engine may send them.
     package struct Login: Hashable, Sendable {
         package var user: String
         package var password: String
@@ -21,128 +21,128 @@ package struct TransferPlan: Hashable, Sendable {
         }
     }
 
-    /// Absolute, without user, password and fragment.
+    /// The absolute URL, without user, password and fragment.
     package private(set) var url: String
-    /// Whether the way to the server is TLS.
+    /// Whether the connection to the server uses TLS.
     package let isSecure: Bool
     package var method: String
-    /// `Name: value`, as they go out.
+    /// The header lines `Name: value`, as they are sent.
     package var headerLines: [String] = []
     package var body = BodyFraming.none
     package var login: Login?
     package var proxyLogin: Login?
     /// The URL's user and password, if the request carries them before a server asks.
     package var preemptiveCredential: Credential?
-    /// The server may take the connection itself for the user's (Negotiate, RFC 4559 section 6): no other request may be on it, before,
-    /// beside or after this one.
+    /// Whether the connection may carry no other request, before, beside or after this one. The server may authenticate the connection itself
+    /// (Negotiate, RFC 4559 section 6).
     package var isolatesConnection = false
     package var connectTimeoutMilliseconds: Int64 = 60_000
-    /// Uses no connection that has been used before, and no name that has been looked up before.
+    /// Whether a new connection and a new lookup are required.
     package var needsFreshConnection = false
-    /// Uses no connection that has been idle for longer, in seconds; 0: none that has been used before; `nil`: as the engine likes.
+    /// The longest idle time of a reused connection, in seconds; 0 permits no reuse; `nil`: the engine's default.
     package var maximumIdleSeconds: Int?
-    /// Uses no name that was looked up longer ago, in seconds; `nil`: as the engine likes (CURLOPT_DNS_CACHE_TIMEOUT, 60).
+    /// The greatest age of a lookup, in seconds; `nil`: the engine's default (CURLOPT_DNS_CACHE_TIMEOUT, 60).
     package var maximumLookupSeconds: Int?
-    /// The receiver is asked before a connection is made or used: ``TransferReceiver/transferMayGo(from:)``.
+    /// Whether the receiver is asked before a connection is made or used (``TransferReceiver/transferRefusal(from:)``).
     package var asksBeforeConnecting = false
-    /// The way to the server is judged by the addresses that are tried, and a connection that was used before by where it goes:
+    /// Whether the route to the server is observed: by the addresses that are tried, and for a reused connection by
     /// ``TransferReceiver/transferMayReuse(from:to:)``.
-    package var watchesWay = false
-    /// Whether anything is to be known of an address before there is a socket for it.
-    package var looksAtAddresses: Bool { asksBeforeConnecting || watchesWay }
-    /// Whether a proxy stands before the origin, as far as the session knows what libcurl will choose.
+    package var watchesRoute = false
+    /// Whether addresses are checked before their sockets are made.
+    package var checksAddresses: Bool { asksBeforeConnecting || watchesRoute }
+    /// Whether the request uses a proxy, as far as the session knows libcurl's choice.
     package var usesProxy = false
     package var handlesCookies = true
-    /// Ask for compressed content and decompress it.
+    /// Whether compressed content is requested and decompressed.
     package var decompresses = true
-    /// HTTP/1.1 even where the server offers HTTP/2.
+    /// Whether HTTP/1.1 is used even if the server offers HTTP/2.
     package var avoidsHTTP2 = false
-    /// Room for received bytes, in bytes: larger where they go to a file. libcurl takes it anew for each attempt, and from 64 KiB on glibc tidies
-    /// its heap whenever such a piece comes back (malloc.c: FASTBIN_CONSOLIDATION_THRESHOLD).
+    /// The size of the receive buffer in bytes; larger for downloads to files. libcurl allocates it for each attempt, and glibc consolidates its heap
+    /// whenever a piece of 64 KiB or more is freed (malloc.c: FASTBIN_CONSOLIDATION_THRESHOLD).
     package var bufferSize = 60 << 10
 
-    /// Bytes a second that the body may be sent at; `nil`: as the session says.
+    /// The maximum rate at which the body is sent, in bytes per second; `nil`: the session's rate.
     package var maximumSendRate: Int64?
-    /// At most so many bytes of the body at once.
+    /// The maximum number of bytes of the body that are provided at once.
     package var packetSize = Int.max
 
-    /// Whether there is a `Host` field of the caller's own.
+    /// Whether the caller has set a `Host` field.
     package var namesHost: Bool {
         headerLines.contains { ($0.utf8.first == 0x48 || $0.utf8.first == 0x68) && $0.prefix(5).lowercased() == "host:" }
     }
 
     package init(url: String, method: String) {
         self.url = url
-        // It is one of http or of https.
+        // The scheme is http or https.
         isSecure = url.utf8.dropFirst(4).first.map { $0 | 0x20 } == UInt8(ascii: "s")
         self.method = method
     }
 
-    /// Without what is an attempt's own, and may be secret.
-    package var withoutItsOwn: TransferPlan {
-        var rest = self
-        (rest.url, rest.headerLines, rest.preemptiveCredential) = ("", [], nil)
-        return rest
+    /// The plan without its URL, fields and credential, which differ between attempts and may be secret.
+    package var withoutAttemptDetails: TransferPlan {
+        var plan = self
+        (plan.url, plan.headerLines, plan.preemptiveCredential) = ("", [], nil)
+        return plan
     }
 
-    /// Whether a handle that is set up for this attempt is so for the other, but for what every attempt says anew: address and fields, how old
-    /// a connection or a look-up may be, where that matters at all; and but for logins and bodies, which no handle is kept for.
+    /// Whether a handle with the options of this plan can be used for the other plan. Every attempt sets the URL, the fields, and the ages of
+    /// connections and lookups (if they are set at all). Logins and bodies are not compared, because handles of such attempts are not kept.
     package func isSetUpLike(_ other: TransferPlan) -> Bool {
         isSecure == other.isSecure && method == other.method && isolatesConnection == other.isolatesConnection
             && connectTimeoutMilliseconds == other.connectTimeoutMilliseconds
             && needsFreshConnection == other.needsFreshConnection
             && (maximumIdleSeconds == nil) == (other.maximumIdleSeconds == nil)
             && (maximumLookupSeconds == nil) == (other.maximumLookupSeconds == nil)
-            && asksBeforeConnecting == other.asksBeforeConnecting && watchesWay == other.watchesWay
+            && asksBeforeConnecting == other.asksBeforeConnecting && watchesRoute == other.watchesRoute
             && handlesCookies == other.handlesCookies && decompresses == other.decompresses && avoidsHTTP2 == other.avoidsHTTP2
             && bufferSize == other.bufferSize && maximumSendRate == other.maximumSendRate && packetSize == other.packetSize
     }
 }
 
-/// What became of received bytes.
+/// The result of a delivery of received bytes.
 package enum Intake: Sendable {
     case taken
-    /// Nothing was taken; the same bytes come again after the transfer has been resumed.
+    /// Nothing was taken. The same bytes are delivered again after the transfer is resumed.
     case pause
     case abort(HTTPSessionError)
 }
 
-/// What there is to send.
+/// The result of a request for bytes to send.
 package enum Provision: Sendable {
     case bytes(Int)
     case end
-    /// Nothing yet: the transfer is resumed when there is.
+    /// No bytes are available yet. The transfer is resumed when there are some.
     case pause
     case abort(HTTPSessionError)
 }
 
-/// Whoever runs a transfer: told by the engine on the loop's thread, and never from inside a call that it made itself.
+/// The receiver of a transfer's events. The engine calls it on the loop's thread, and never inside a call of the receiver to the engine.
 package protocol TransferReceiver: AnyObject {
-    /// What it has that may be the user's, and may not end on the loop's thread.
-    var remains: any Sendable { get }
-    /// The look-up of the name is over: a connection is being made.
+    /// The objects that may be the user's, and must not be released on the loop's thread.
+    var userObjects: any Sendable { get }
+    /// The lookup of the name has ended, and a connection is being made.
     func transferLookedUp()
-    /// Whether a connection may be made or used from this address of the machine's, where ``TransferPlan/asksBeforeConnecting``.
+    /// Checks whether a connection from this local address may be made or used. Called if ``TransferPlan/asksBeforeConnecting`` is set.
     ///
-    /// - Returns: why not.
-    func transferMayGo(from local: String) -> HTTPSessionError?
-    /// Whether a connection between these addresses, which was made before, still goes where the kernel would have it go, where
-    /// ``TransferPlan/watchesWay``.
+    /// - Returns: The error if it may not; `nil` if it may.
+    func transferRefusal(from local: String) -> HTTPSessionError?
+    /// Whether an existing connection between these addresses still uses the route that the kernel would choose now. Called if
+    /// ``TransferPlan/watchesRoute`` is set.
     func transferMayReuse(from local: String, to remote: String) -> Bool
     /// Whether the transfer may be made a second time, although the server may have received its request.
     func transferMayRepeat() -> Bool
-    /// The connection stands and the request is about to be sent.
+    /// The connection is established, and the request is about to be sent.
     func transferConnected()
-    /// A final response's head (RFC 9110 section 15): status 200 and above, and of an authentication only the last.
+    /// The head of a final response (RFC 9110 section 15): status 200 and above, and during an authentication only the last one.
     func transferReceived(head: ResponseHead) -> Intake
-    /// The head of a response that the engine answers by itself, if it can.
+    /// The head of a challenge that the engine itself answers, if it can.
     func transferReceived(challenge: ResponseHead)
-    /// An interim response's head (1xx).
+    /// The head of an interim response (1xx).
     func transferReceived(interim: ResponseHead)
     func transferReceived(bytes: UnsafeRawBufferPointer) -> Intake
     func transferProvides(into buffer: UnsafeMutableRawBufferPointer) -> Provision
-    /// The body is wanted again from its beginning.
+    /// Rewinds the body to its beginning. - Returns: Whether that is possible.
     func transferRewinds() -> Bool
-    /// The end. `error`: why no response came.
+    /// The transfer has ended. `error` is `nil` if there is a response.
     func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts)
 }

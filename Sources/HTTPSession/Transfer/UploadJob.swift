@@ -1,39 +1,39 @@
 package import FoundationEssentials
 
-/// What a task needs to upload in several requests.
+/// The parts of a task that uploads in several requests.
 struct UploadJob: Sendable {
     let machine: UploadMachine
     let body: ResumableBody
-    /// Hears where the upload is, whenever its server has answered.
-    let tellsPlace: (@Sendable (URL) -> Void)?
+    /// Called with the location of the upload after each response of its server.
+    let reportLocation: (@Sendable (URL) -> Void)?
 
-    /// Checks the request, and looks at the body's files.
+    /// Checks the request, and records the versions of the body's files.
     init(
         _ request: TransferRequest, _ segments: [BodySegment], _ kind: UploadProtocol, allowsInsecure: Bool,
-        place: UploadPlace? = nil
+        location: UploadLocation? = nil
     ) throws(HTTPSessionError) {
         if let objection = kind.objection(to: request) { throw objection }
         body = try ResumableBody(segments)
         var machine = UploadMachine(
             kind.kind, length: body.length, isIdempotent: request.isIdempotent, allowsInsecure: allowsInsecure)
-        if let place, let known = place.known { machine.resume(at: known, mayRestart: place.mayRestart) }
+        if let location, let known = location.known { machine.resume(at: known, mayRestart: location.mayRestart) }
         self.machine = machine
-        tellsPlace = place?.tell
+        reportLocation = location?.report
     }
 }
 
-/// Where an upload is, across processes.
-package struct UploadPlace: Sendable {
-    /// What its server said to another process.
+/// The location of a resumable upload, which several processes may continue in turn.
+package struct UploadLocation: Sendable {
+    /// The location that the server gave to another process; `nil` if there is none.
     package var known: URL?
-    /// Whether it is made again where its server does not know it any more, though it may have been complete.
+    /// Whether the upload is restarted if its server no longer knows it, although it may have been complete.
     package var mayRestart: Bool
-    /// Called on the session's thread whenever the server has answered; it must not wait.
-    package var tell: @Sendable (URL) -> Void
+    /// Called with the location after each response of the server. Called on the session's thread, so it must not block.
+    package var report: @Sendable (URL) -> Void
 
-    package init(known: URL?, mayRestart: Bool = false, tell: @escaping @Sendable (URL) -> Void) {
+    package init(known: URL?, mayRestart: Bool = false, report: @escaping @Sendable (URL) -> Void) {
         self.known = known
         self.mayRestart = mayRestart
-        self.tell = tell
+        self.report = report
     }
 }

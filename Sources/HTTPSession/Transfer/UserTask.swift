@@ -1,11 +1,11 @@
 internal import EventLoop
 
-/// A user's code that a session's thread has begun: a handler's answer, the reading of a stream.
+/// A Swift task that runs user code for a session's thread: a handler, or the reading of a stream.
 ///
-/// Its task runs on the process's threads, in the process's network namespace, wherever the session's thread is.
+/// It runs on the process's threads, in the process's network namespace, even if the session's thread is in another namespace.
 final class UserTask: Sendable {
     private enum State: Sendable {
-        case coming(@Sendable () async -> Void)
+        case waiting(@Sendable () async -> Void)
         case begun(Task<Void, Never>)
         case cancelled
     }
@@ -13,16 +13,16 @@ final class UserTask: Sendable {
     private let state: Locked<State>
 
     init(_ body: @escaping @Sendable () async -> Void) {
-        state = Locked(.coming(body))
+        state = Locked(.waiting(body))
         HomeThread.run { [self] in
             state.withLock { state in
-                if case .coming(let body) = state { state = .begun(Task { await body() }) }
+                if case .waiting(let body) = state { state = .begun(Task { await body() }) }
             }
         }
     }
 
-    /// What hears of it is the user's, and runs on the caller's thread: not on a session's. What has not begun does not begin, and is let
-    /// go of here.
+    /// Cancels the task. A task that has not begun never begins, and its closure is released. Must not be called on a session's thread, because the
+    /// user's cancellation handlers run on the calling thread.
     func cancel() {
         let former = state.withLock { state in
             defer { state = .cancelled }

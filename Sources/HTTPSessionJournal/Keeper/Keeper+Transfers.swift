@@ -25,23 +25,25 @@ extension Keeper {
         // An upload's next request leaves when its place, which the answer to the one before may have told, is written down: else the server
         // might have all of it before anybody else could know where.
         let asks = entries[record.id]?.life.terms.isRepeatable == false || record.intent.uploadProtocol != nil
-        let departure = asks ? departure(of: record.id) : nil
-        if let file = hiddenFile(of: record) { return manager.task(request, for: .download(file.download), departure: departure) }
-        guard let uploadProtocol = record.intent.uploadProtocol else {
-            return manager.task(request, for: .upload, departure: departure)
+        let approval = asks ? sendApproval(of: record.id) : nil
+        if let file = hiddenFile(of: record) {
+            return manager.task(request, for: .download(file.download), sendApproval: approval)
         }
-        let place = UploadPlace(known: record.place) { [weak self, id = record.id] place in
+        guard let uploadProtocol = record.intent.uploadProtocol else {
+            return manager.task(request, for: .upload, sendApproval: approval)
+        }
+        let location = UploadLocation(known: record.place) { [weak self, id = record.id] place in
             guard let self else { return }
             HomeThread.run { self.queue.async { self.noted(place, id) } }
         }
-        return manager.task(request, for: .resumableUpload(uploadProtocol, place: place), departure: departure)
+        return manager.task(request, for: .resumableUpload(uploadProtocol, location: location), sendApproval: approval)
     }
 
     /// That a request which is not to be made twice leaves is written down before, and taken back when it has not left.
-    private func departure(of id: String) -> Departure {
+    private func sendApproval(of id: String) -> SendApproval {
         let attempts = Locked(0)
-        return Departure(
-            willLeave: { [weak self] in
+        return SendApproval(
+            approve: { [weak self] in
                 attempts.withLock { $0 += 1 }
                 guard let self else { throw Keeper.closed }
                 try await onQueue { keeper throws(DurableSessionError) in
@@ -50,7 +52,7 @@ extension Keeper {
                     if let error { throw error }
                 }
             },
-            hasStayed: { [weak self] in
+            wasNotSent: { [weak self] in
                 guard let self else { return }
                 let last = attempts.withLock { $0 }
                 HomeThread.run {

@@ -59,10 +59,10 @@ struct Upload: TransferWork {
     private func task(
         _ request: TransferRequest, _ kind: UploadProtocol, _ session: HTTPSessionManager, _ note: UploadNote
     ) -> TransferTask {
-        let place = UploadPlace(known: note.placeOfCurrentFile(), mayRestart: true) { [dialect] in note.note($0, dialect) }
+        let location = UploadLocation(known: note.placeOfCurrentFile(), mayRestart: true) { [dialect] in note.note($0, dialect) }
         return session.task(
-            request, for: .resumableUpload(kind, place: place),
-            departure: Departure(willLeave: { await note.waitUntilWritten() }, hasStayed: {}))
+            request, for: .resumableUpload(kind, location: location),
+            sendApproval: SendApproval(approve: { await note.waitUntilWritten() }, wasNotSent: {}))
     }
 
     func presentSize(_ index: Int) -> Int64? { nil }

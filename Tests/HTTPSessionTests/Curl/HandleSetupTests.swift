@@ -23,7 +23,7 @@ import Testing
             plan("http://a.test/1"), plan { $0.method = "HEAD" }, plan { $0.isolatesConnection = true },
             plan { $0.connectTimeoutMilliseconds = 1 }, plan { $0.needsFreshConnection = true },
             plan { $0.maximumIdleSeconds = 1 }, plan { $0.maximumLookupSeconds = 1 }, plan { $0.asksBeforeConnecting = true },
-            plan { $0.watchesWay = true }, plan { $0.handlesCookies = false }, plan { $0.decompresses = false },
+            plan { $0.watchesRoute = true }, plan { $0.handlesCookies = false }, plan { $0.decompresses = false },
             plan { $0.avoidsHTTP2 = true }, plan { $0.bufferSize = 1 << 20 }, plan { $0.maximumSendRate = 1 },
             plan { $0.packetSize = 1 },
         ]

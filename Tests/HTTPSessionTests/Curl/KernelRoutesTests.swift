@@ -25,7 +25,7 @@ import Testing
     {
         let remote = try #require(IPAddress(remote))
         let expected = Set(expected.compactMap { IPAddress($0) })
-        return try host.perform { KernelRoutes.way(to: remote, over: interface, expecting: expected) }
+        return try host.perform { KernelRoutes.route(to: remote, over: interface, expecting: expected) }
     }
 
     private func from(_ addresses: String...) -> RouteTracker.Route { .from(Set(addresses.compactMap { IPAddress($0) })) }

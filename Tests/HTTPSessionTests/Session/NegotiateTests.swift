@@ -52,7 +52,7 @@ import Testing
                         previousFailureCount: 0))
                 let settings = try SessionSettings(localConfiguration(), credentials: CredentialStore(), path: nil)
                 let plan = TransferPlan(
-                    TransferRequest(url: url), logins: logins, settings: settings, segments: [], isElsewhere: false)
+                    TransferRequest(url: url), logins: logins, settings: settings, segments: [], isCrossOrigin: false)
                 // An HTTP/2 connection would carry other streams too.
                 #expect(plan.isolatesConnection == isIsolated && plan.avoidsHTTP2 == isIsolated)
             }

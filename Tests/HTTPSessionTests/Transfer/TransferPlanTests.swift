@@ -8,14 +8,14 @@ import Testing
 @Suite struct TransferPlanTests {
     private func plan(
         _ url: String = "http://a/b", _ method: HTTPRequest.Method = .get, _ fields: HTTPFields = [:], body: RequestBody = .none,
-        isElsewhere: Bool = false, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        isCrossOrigin: Bool = false, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> TransferPlan {
         var configuration = SessionConfiguration()
         change(&configuration)
         let settings = try SessionSettings(configuration, credentials: CredentialStore(), path: nil)
         let request = TransferRequest(url: try #require(URL(string: url)), method: method, headerFields: fields, body: body)
         return TransferPlan(
-            request, logins: TaskLogins(), settings: settings, segments: try body.segments(), isElsewhere: isElsewhere)
+            request, logins: TaskLogins(), settings: settings, segments: try body.segments(), isCrossOrigin: isCrossOrigin)
     }
 
     @Test func `users, passwords and fragments of a URL are not part of the requested URL`() throws {
@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test func `the session's credentials in header fields are sent to the first origin only`() throws {
-        let lines = try plan(isElsewhere: true) {
+        let lines = try plan(isCrossOrigin: true) {
             $0.additionalHeaderFields = [.authorization: "Bearer x", .cookie: "a=b", .userAgent: "me"]
         }
         .headerLines

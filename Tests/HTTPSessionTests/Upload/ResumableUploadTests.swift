@@ -294,7 +294,7 @@ import Testing
         let stream = RequestBody.stream(length: nil) { AsyncThrowingStream { $0.finish() } }
         var error = await failure(try session().uploadTask(for: request(server, stream), resumableUsing: .tus))
         #expect(error?.code == .invalidRequest)
-        #expect(error?.reason == "an upload that goes on where it stopped needs a body of known length")
+        #expect(error?.reason == "a resumable upload needs a body of known length")
         error = await failure(
             try session().uploadTask(for: TransferRequest(url: server.url, method: .post), resumableUsing: .tus))
         #expect(error?.reason == "there is no body to upload")

@@ -1,7 +1,7 @@
 extension SessionOutbox {
-    /// What a task's machine has to tell.
-    func tell(_ news: TransferMachine.Report, of task: TransferTask) {
-        switch news {
+    /// Announces a report of a task's machine as an event.
+    func announce(_ report: TransferMachine.Report, of task: TransferTask) {
+        switch report {
         case .redirected(let head): announce(.redirected(task, head))
         case .challenged(let challenge): announce(.challenged(task, challenge))
         case .serverTrustChallenged(let challenge): announce(.serverTrustChallenged(task, challenge))

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// What goes to a queue, and is let go of there: whoever sends it keeps nothing of it.
-final class Parcel<Value>: Sendable {
+/// A value that is sent to a queue and released there: the sender keeps no reference to it.
+final class SendingBox<Value>: Sendable {
     private let value: Mutex<Value?>
 
     init(_ value: consuming sending Value) { self.value = Mutex(consume value) }
