@@ -4,8 +4,8 @@ package import FoundationEssentials
 internal import Synchronization
 
 /// Decides whether a peer's certificates are trusted. OpenSSL calls it on the thread that drives the handshake; it must not block.
-package protocol HandshakeJudge: Sendable {
-    func judge(_ chain: PeerChain) -> HandshakeVerdict
+package protocol HandshakeEvaluator: Sendable {
+    func evaluate(_ chain: PeerChain) -> HandshakeVerdict
     /// The peer has asked for a certificate by one of these authorities (a line each, RFC 2253).
     ///
     /// - Returns: whether the handshake continues with the client certificate that is set, or without one.
@@ -18,9 +18,9 @@ package protocol HandshakeJudge: Sendable {
     func sessionWasRefused()
 }
 
-/// The decision of a ``HandshakeJudge``. It selects the TLS alert that the peer receives.
+/// The decision of a ``HandshakeEvaluator``. It selects the TLS alert that the peer receives.
 package enum HandshakeVerdict: Hashable, Sendable {
-    case believed
+    case trusted
     case refused
     case refusedForName
     /// X509_V_ERR_….
@@ -30,16 +30,16 @@ package enum HandshakeVerdict: Hashable, Sendable {
 /// The state of one SSL_CTX, and so of one connection, with the same lifetime: it may outlive the attempt that made it, and the server may
 /// renegotiate (RFC 5246 section 7.4.1.1).
 package final class HandshakeWatch: Sendable {
-    private let judge: any HandshakeJudge
-    /// Under which a TLS session may be resumed: a digest of at most 32 bytes of all that a judgment depends on.
+    private let evaluator: any HandshakeEvaluator
+    /// Under which a TLS session may be resumed: a digest of at most 32 bytes of everything that the evaluation depends on.
     package let sessionContext: Data
     /// Whether the peer has closed its side of the connection by an alert (RFC 8446 section 6.1). Kept here: the alert may come after a
     /// later attempt has taken the connection over.
     private let closeNotify = Atomic(false)
     package var hasReceivedCloseNotify: Bool { closeNotify.load(ordering: .relaxed) }
 
-    package init(_ judge: any HandshakeJudge, sessionContext: Data) {
-        self.judge = judge
+    package init(_ evaluator: any HandshakeEvaluator, sessionContext: Data) {
+        self.evaluator = evaluator
         self.sessionContext = sessionContext
     }
 
@@ -77,11 +77,11 @@ package final class HandshakeWatch: Sendable {
     // MARK: What OpenSSL tells
 
     /// A session that was made under another policy, host, identity or decision is taken away before the first message is
-    /// written, so that the handshake is a full one and the server is judged.
+    /// written, so that the handshake is a full one and the server is evaluated.
     ///
     /// Measured (OpenSSL 3.0.19, TLS 1.2 and 1.3): a session that is resumed calls no verify callback. Where its context differs
     /// from the SSL's, OpenSSL ends the handshake ("attempt to reuse session in different context") as soon as the server agrees
-    /// to resume: safe, but the connection is lost. With the session taken away here the handshake is complete and judged.
+    /// to resume: safe, but the connection is lost. With the session taken away here the handshake is complete and evaluated.
     func handshakeStarts(_ ssl: OpaquePointer) {
         guard let session = SSL_get_session(ssl) else { return }
         var count: UInt32 = 0
@@ -89,39 +89,39 @@ package final class HandshakeWatch: Sendable {
         let context = Data(UnsafeBufferPointer(start: start, count: Int(count)))
         guard context != sessionContext else { return }
         OpenSSLErrors.contained { _ = SSL_set_session(ssl, nil) }
-        judge.sessionWasRefused()
+        evaluator.sessionWasRefused()
     }
 
-    /// - Returns: as of the judge.
+    /// - Returns: the result of the evaluator.
     func certificateWasRequested(_ ssl: OpaquePointer) -> Bool {
-        judge.certificateWasRequested { CertificateDecoding.names(of: SSL_get0_peer_CA_list(ssl)) }
+        evaluator.certificateWasRequested { CertificateDecoding.names(of: SSL_get0_peer_CA_list(ssl)) }
     }
 
     func alertArrived(level: Int32, description: Int32) {
         if description == SSL3_AD_CLOSE_NOTIFY { closeNotify.store(true, ordering: .relaxed) }
-        if level == SSL3_AL_FATAL { judge.alertArrived(description: description) }
+        if level == SSL3_AL_FATAL { evaluator.alertArrived(description: description) }
     }
 
     func alertSent(level: Int32) {
-        if level == SSL3_AL_FATAL { judge.alertWasSent() }
+        if level == SSL3_AL_FATAL { evaluator.alertWasSent() }
     }
 
-    /// Has the peer judged. `context` holds its certificates, and afterwards the result that OpenSSL and libcurl read.
+    /// Evaluates the peer. `context` holds its certificates, and afterwards the result that OpenSSL and libcurl read.
     ///
     /// Measured (a chain of three P-256 certificates, debug build, busy machine): 0.3 ms of a handshake's 1.3 ms.
     func verify(_ context: OpaquePointer) -> Bool {
         OpenSSLErrors.contained {
             let ssl = X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()).map { OpaquePointer($0) }
-            let verdict = judge.judge(PeerChain(context, securityLevel: ssl.map { SSL_get_security_level($0) } ?? 1))
+            let verdict = evaluator.evaluate(PeerChain(context, securityLevel: ssl.map { SSL_get_security_level($0) } ?? 1))
             let code =
                 switch verdict {
-                case .believed: X509_V_OK
+                case .trusted: X509_V_OK
                 case .refused: X509_V_ERR_APPLICATION_VERIFICATION
                 case .refusedForName: X509_V_ERR_HOSTNAME_MISMATCH
                 case .refusedForChain(let code): code
                 }
             X509_STORE_CTX_set_error(context, code)
-            return verdict == .believed
+            return verdict == .trusted
         }
     }
 }

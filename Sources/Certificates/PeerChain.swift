@@ -1,6 +1,6 @@
 internal import COpenSSL
 
-/// The certificates that a peer shows in a handshake, while its judge looks at them; not beyond.
+/// The certificates that a peer shows in a handshake, while they are evaluated, and not afterwards.
 package struct PeerChain {
     /// OpenSSL's own X509_STORE_CTX; it is read, its authorities are not asked.
     private let own: OpaquePointer?

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// Every function that OpenSSL calls. Each finds its object, asks it, and answers; none blocks, throws or traps.
 enum TLSCallbacks {
-    /// SSL_CTX_set_cert_verify_callback(3): 1 is believed, 0 is not.
+    /// SSL_CTX_set_cert_verify_callback(3): 1 is trusted, 0 is not.
     static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, argument in
         guard let context, let argument else { return 0 }
         return Unmanaged<HandshakeWatch>.fromOpaque(argument).takeUnretainedValue().verify(context) ? 1 : 0

@@ -8,8 +8,8 @@ package enum TLSContext {
     /// The newest version that an SSL_CTX allows; 0: any.
     package static func maximumVersion(of context: OpaquePointer) -> Int { netwatch_ssl_ctx_maximum_version(context) }
 
-    /// Whether the handshake of an SSL has ended with a peer that was believed.
-    package static func hasBelievedPeer(_ ssl: OpaquePointer) -> Bool {
+    /// Whether the handshake of an SSL has ended with a trusted peer.
+    package static func hasTrustedPeer(_ ssl: OpaquePointer) -> Bool {
         SSL_get0_peer_certificate(ssl) != nil && SSL_get_verify_result(ssl) == Int(X509_V_OK)
     }
 

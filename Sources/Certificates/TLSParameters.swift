@@ -38,7 +38,7 @@ package struct TLSParameters: Hashable, Sendable {
         }
     }
 
-    /// Without the ciphers that need no certificate: where there is none, nobody would be judged.
+    /// Without the ciphers that need no certificate: without one, no peer would be evaluated.
     private static func authenticated(_ list: String) -> String { list + ":!aNULL:!eNULL" }
 
     /// Sets them on an SSL_CTX. - Returns: whether OpenSSL takes them.

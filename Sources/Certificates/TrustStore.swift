@@ -14,11 +14,11 @@ package struct Authorities: Hashable, Sendable {
         /// In DER.
         package var lists: [Data]
         /// Whether every certificate of a chain must be on no list, and not only the peer's own.
-        package var coversWholeChain: Bool
+        package var coversCompleteChain: Bool
 
-        package init(lists: [Data], coversWholeChain: Bool) {
+        package init(lists: [Data], coversCompleteChain: Bool) {
             self.lists = lists
-            self.coversWholeChain = coversWholeChain
+            self.coversCompleteChain = coversCompleteChain
         }
     }
 
@@ -60,10 +60,10 @@ package final class TrustStore: @unchecked Sendable {
         var flags = UInt(X509_V_FLAG_TRUSTED_FIRST)
         // An authority that was given is one even when another has signed it. A list of revoked certificates that must cover the
         // whole chain needs the chain down to its root.
-        if revocation?.coversWholeChain != true { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
+        if revocation?.coversCompleteChain != true { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
         if let revocation {
             flags |= UInt(X509_V_FLAG_CRL_CHECK)
-            if revocation.coversWholeChain { flags |= UInt(X509_V_FLAG_CRL_CHECK_ALL) }
+            if revocation.coversCompleteChain { flags |= UInt(X509_V_FLAG_CRL_CHECK_ALL) }
         }
         self.flags = flags
         isEmpty = !authorities.includesSystem && authorities.given.isEmpty

@@ -1,14 +1,14 @@
-/// Tasks that are written down, not yet begun. They are asked for by their own library, and otherwise as of any session.
+// Tasks of HTTPSessionJournal, which records them before they start. In all other respects they behave like other tasks.
 extension HTTPSessionManager {
-    /// What becomes of a durable task's request and response.
+    /// The kind of a durable task.
     package enum Purpose: Sendable {
         case download(DownloadDestination)
         case upload
-        /// `place`: where another process has left it.
+        /// A resumable upload. `place` is the state that another process has recorded.
         case resumableUpload(UploadProtocol, place: UploadPlace)
     }
 
-    /// `departure`: who is asked before the request leaves.
+    /// Creates a task that is not started. The handler `departure` is asked before the request is sent.
     package func task(_ request: TransferRequest, for purpose: Purpose, departure: Departure?) -> TransferTask {
         let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
         var specification = TaskSpecification(

@@ -1,38 +1,41 @@
 public import FoundationEssentials
 
-/// A bearer token (RFC 6750), and until when it holds. Its description hides the token.
+/// A bearer token (RFC 6750) and its expiry. Its description hides the token.
 public struct BearerToken: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// What follows `Bearer ` in the request.
+    /// The token, without `Bearer `.
     public var value: String
-    /// When the server stops to take it; `nil` where that is not known: then the first 401 tells.
+    /// The time at which the token expires; `nil` if it is not known. Then the token is replaced after the first 401.
     public var expiry: Date?
 
-    /// A token of this text.
+    /// Creates a token. By default its expiry is not known.
     public init(_ value: String, expiry: Date? = nil) {
         self.value = value
         self.expiry = expiry
     }
 
-    /// Until when it holds only.
+    /// The expiry, without the token.
     public var description: String { "bearer token" + (expiry.map { " until \($0)" } ?? "") }
-    /// The same.
+    /// The expiry, without the token.
     public var debugDescription: String { description }
-    /// The expiry: `dump` sees no token.
+    /// The expiry, so that `dump` does not print the token.
     public var customMirror: Mirror { Mirror(self, children: ["expiry": expiry as Any]) }
 }
 
-/// When a ``BearerAuthentication`` fetches another token.
+/// The rule by which a ``BearerAuthentication`` fetches tokens.
 public struct TokenRenewal: Hashable, Sendable {
-    /// How long before its ``BearerToken/expiry`` a token is replaced, so that no request arrives with one that has expired on the way; but not in
-    /// the first half of its life.
+    /// The time before its ``BearerToken/expiry`` at which a token is replaced, so that it does not expire while a request is sent; 30 s by default.
+    ///
+    /// A token is never replaced in the first half of its lifetime.
     public var ahead: Duration
-    /// How many tokens are fetched within ``period`` at most. One more is an error: a server that refuses each new token would have the
-    /// server that gives them asked for ever.
+    /// The largest number of tokens that are fetched within ``period``; 5 by default.
+    ///
+    /// One more is an error (``HTTPSessionError/Code/authenticationFailed``). Without a limit, a server that refuses every new token would cause
+    /// endless requests to the server that issues them.
     public var maximumCount: Int
-    /// The time in which fetches are counted.
+    /// The time in which fetches are counted; 30 s by default.
     public var period: Duration
 
-    /// `maximumCount` below 1 counts as 1; negative durations count as none.
+    /// Creates a rule. A `maximumCount` below 1 counts as 1; a negative duration counts as zero.
     public init(ahead: Duration = .seconds(30), maximumCount: Int = 5, period: Duration = .seconds(30)) {
         self.ahead = ahead
         self.maximumCount = maximumCount

@@ -38,7 +38,7 @@ final class SessionSettings: Sendable {
         // libcurl takes all hosts behind a proxy for one; the queue does not.
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
         // libcurl would look for them in the environment for each request.
-        if !proxies.areNamed { network.proxy = .none }
+        if !proxies.areConfigured { network.proxy = .none }
         self.network = network
         if let url = configuration.resumeDirectory, !url.isFileURL {
             throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is no file URL: \(excerpt(of: url.absoluteString))")
@@ -105,7 +105,7 @@ final class SessionSettings: Sendable {
     /// What has to be reached before anything of `origin` is; `nil`: nothing that can be probed.
     func endpoint(for origin: Origin) -> Endpoint? {
         guard !origin.isLoopback, configuration.unixSocketPath == nil else { return nil }
-        if let proxy = proxies.address(before: origin) {
+        if let proxy = proxies.proxyURL(for: origin) {
             // What it cannot reach is its own to say.
             guard !rules.hasLoopbackProxy(before: origin) else { return nil }
             guard let host = proxy.host(percentEncoded: false), let port = proxy.port else { return nil }
@@ -118,7 +118,7 @@ final class SessionSettings: Sendable {
     /// The endpoint that a connection to the origin is made to, on this machine as well; `nil` for a Unix domain socket.
     func firstEndpoint(for origin: Origin) -> FirstEndpoint? {
         guard configuration.unixSocketPath == nil else { return nil }
-        if let proxy = proxies.address(before: origin) {
+        if let proxy = proxies.proxyURL(for: origin) {
             guard let host = proxy.host(percentEncoded: false), let port = proxy.port else { return nil }
             return SessionSettings.endpoint(host: host, port: port).map { FirstEndpoint(endpoint: $0, isProxy: true) }
         }
@@ -148,7 +148,7 @@ final class SessionSettings: Sendable {
 
     /// Whether a proxy stands before it; a Unix socket has none (CURLOPT_UNIX_SOCKET_PATH(3)).
     func usesProxy(before origin: Origin, isSecure: Bool) -> Bool {
-        configuration.unixSocketPath == nil && proxies.stand(before: origin, isSecure: isSecure)
+        configuration.unixSocketPath == nil && proxies.apply(to: origin, isSecure: isSecure)
     }
 
     /// What the network is like now that leads there; `nil`: nobody tells.
@@ -175,7 +175,7 @@ final class SessionSettings: Sendable {
 
     /// Whether each connection's own way has to be looked at.
     func asksBeforeConnecting(for request: TransferRequest, to origin: Origin) -> Bool {
-        path != nil && !origin.isLoopback && !NetworkAllowance(request.options, configuration).isEverything
+        path != nil && !origin.isLoopback && !NetworkAllowance(request.options, configuration).allowsEverything
     }
 
     /// Whether the way there is judged by the kernel's routes: not where everything goes over one interface, or stays here.

@@ -102,7 +102,8 @@ extension TransferDriver: TransferReceiver {
             lack = .init(cause: path.cause)
         }
         return TransferFailure(
-            error, challenge: challenge, authorities: trust?.identityQuestion, wasRefused: trust?.wasRefused == true, lack: lack)
+            error, challenge: challenge, authorities: trust?.requestedAuthorities, wasRefused: trust?.wasRefused == true,
+            lack: lack)
     }
 
     // MARK: What the loop asks and tells

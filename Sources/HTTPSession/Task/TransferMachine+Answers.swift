@@ -69,7 +69,7 @@ extension TransferMachine {
     /// The challenges that somebody may have an answer to.
     mutating func answerableChallenges(_ head: ResponseHead) -> [AuthenticationChallenge] {
         guard head.statusCode == 401 || head.statusCode == 407 else { return [] }
-        let asker = head.statusCode == 407 ? rules.session.proxies.proxy(before: origin) ?? origin : origin
+        let asker = head.statusCode == 407 ? rules.session.proxies.httpProxy(for: origin) ?? origin : origin
         var challenges = AuthenticationChallenge.all(in: head, from: asker)
         if head.statusCode == 401, let credential = attempt.unaskedCredential {
             for challenge in challenges where challenge.scheme == .basic { logins.noteSent(credential, for: challenge) }

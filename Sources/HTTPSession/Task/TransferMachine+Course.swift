@@ -84,7 +84,7 @@ extension TransferMachine {
 
     private mutating func moveLogins(to next: TransferRequest) {
         let place = Origin(next.url)
-        logins.move(to: place, through: place.flatMap { rules.session.proxies.proxy(before: $0) })
+        logins.move(to: place, through: place.flatMap { rules.session.proxies.httpProxy(for: $0) })
     }
 
     /// Whether the address that a redirect led to has brought nothing twice in a row: the first one may lead to another by now.

@@ -68,6 +68,6 @@ extension TransferMachine {
 
     /// Whether the file's directory is missing, or takes no files: moving would find that out, if the bytes lay elsewhere until then.
     private func hasNoPlace(_ error: HTTPSessionError) -> Bool {
-        error.code == .cannotWriteFile && kind == .download && FileFailure.isOfPlace(error)
+        error.code == .cannotWriteFile && kind == .download && FileFailure.isDestinationFault(error)
     }
 }

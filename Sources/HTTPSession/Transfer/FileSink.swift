@@ -40,7 +40,7 @@ final class FileSink: BodySink {
 
     /// `wake` is called on any thread when there is room after ``Intake/pause``, or an error to be heard of.
     init(
-        _ destination: DownloadDestination, keeping: PartialFile.Keeping = .nothing, worker: Worker,
+        _ destination: DownloadDestination, keeping: PartialFile.Retention = .nothing, worker: Worker,
         report: @escaping @Sendable (String) -> Void = { _ in }, wake: @escaping @Sendable () -> Void
     ) {
         self.destination = destination

@@ -62,7 +62,7 @@ import Testing
         other.cipherSuites = "TLS_AES_256_GCM_SHA384"
         let (conversation, second) = try resume(versions, trust(believing()), trust(other))
         #expect(conversation.isComplete && !conversation.isResumed)
-        guard case .believed? = second.verdict else { return #expect(Bool(false), "no verdict") }
+        guard case .trusted? = second.verdict else { return #expect(Bool(false), "no verdict") }
     }
 
     @Test(arguments: versions) func `another host gets no session`(_ versions: ClosedRange<Int32>) throws {
