@@ -132,7 +132,7 @@ extension CookieLine {
 
     var domain: ArraySlice<UInt8> { columns.first ?? [] }
 
-    /// The same cookie with an expiry in the past, which removes the cookie from a jar.
+    /// A copy of the cookie with an expiry in the past, which removes the cookie from a jar.
     var expired: CookieLine {
         var columns = bytes.split(separator: 0x09, maxSplits: 6, omittingEmptySubsequences: false)
         guard columns.count == 7 else { return self }
