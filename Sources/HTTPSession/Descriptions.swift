@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 internal import HTTPTypes
 
-// What `print` and `dump` see of that which may hold secrets: names of fields, never their values; addresses without users and queries.
+// The descriptions of types that may hold secrets: names of fields without their values, and URLs without users and queries.
 
 extension Cookie: CustomReflectable {
-    /// All but the value.
+    /// All properties except the value.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -16,18 +16,18 @@ extension Cookie: CustomReflectable {
 }
 
 extension CookieStore: CustomStringConvertible, CustomReflectable {
-    /// How many cookies there are.
+    /// The number of cookies.
     public var description: String { "store of cookies: \(present.lines.count)" }
-    /// The same.
+    /// The number of cookies.
     public var customMirror: Mirror { Mirror(self, children: ["cookies": present.lines.count]) }
 }
 
 extension TransferRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The method and the address, without what may be secret.
+    /// The method and the URL without user, password, query and fragment.
     public var description: String { "\(method) \(url.withoutSecrets)" }
-    /// The same.
+    /// The method and the URL without user, password, query and fragment.
     public var debugDescription: String { description }
-    /// The names of the fields, without their values, and nothing of the body.
+    /// The method, the URL, the options, and the names of the fields without their values. The body is left out.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -39,21 +39,21 @@ extension TransferRequest: CustomStringConvertible, CustomDebugStringConvertible
 }
 
 extension SessionConfiguration.Proxy: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Without user and password.
+    /// The proxy without user and password.
     public var description: String {
         switch self {
         case .environment: return "environment"
         case .none: return "none"
         case .explicit(let text, _):
             let scheme = text.firstRange(of: "://").map { text[..<$0.upperBound] } ?? ""
-            // The last @ ends them, whatever they have themselves.
-            let place = text.dropFirst(scheme.count).split(separator: "@", omittingEmptySubsequences: false).last ?? ""
-            return "\(scheme)\(place)"
+            // The last @ ends the user and the password, which may contain others.
+            let host = text.dropFirst(scheme.count).split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+            return "\(scheme)\(host)"
         }
     }
-    /// The same.
+    /// The proxy without user and password.
     public var debugDescription: String { description }
-    /// The same, and who is reached directly.
+    /// The proxy without user and password, and the hosts that need no proxy.
     public var customMirror: Mirror {
         var direct: [String] = []
         if case .explicit(_, let hosts) = self { direct = hosts }
@@ -62,11 +62,11 @@ extension SessionConfiguration.Proxy: CustomStringConvertible, CustomDebugString
 }
 
 extension SessionConfiguration: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The name and the way out.
+    /// The name and the proxy.
     public var description: String { "configuration \(name), proxy: \(proxy)" }
-    /// The same.
+    /// The name and the proxy.
     public var debugDescription: String { description }
-    /// What most often matters, without secrets.
+    /// The most important properties, without secrets.
     public var customMirror: Mirror {
         Mirror(
             self,
@@ -84,7 +84,7 @@ extension SessionConfiguration: CustomStringConvertible, CustomDebugStringConver
 }
 
 extension TransferTask: CustomReflectable {
-    /// What is asked for, and how far it is.
+    /// The request, the kind, the state and the progress of the task.
     public var customMirror: Mirror {
         Mirror(
             self, children: ["id": id, "request": request, "kind": kind, "state": state, "currentProgress": currentProgress])
@@ -94,16 +94,16 @@ extension TransferTask: CustomReflectable {
 extension HTTPSessionManager: CustomStringConvertible, CustomReflectable {
     /// The name and the base URL.
     public var description: String { "session \(configuration.name) \(baseURL?.withoutSecrets ?? "")" }
-    /// Name, base URL and configuration.
+    /// The base URL and the configuration.
     public var customMirror: Mirror {
         Mirror(self, children: ["baseURL": baseURL?.withoutSecrets as Any, "configuration": configuration])
     }
 }
 
 extension TransferResponse: CustomStringConvertible, CustomReflectable {
-    /// The method, the address and the status.
+    /// The method, the URL without secrets, and the status.
     public var description: String { "\(method) \(url.withoutSecrets) \(statusCode)" }
-    /// The same, and how long the body is; neither that nor the fields.
+    /// The method, the URL, the status, the length of the body, the file and the metrics. The body and the fields are left out.
     public var customMirror: Mirror {
         Mirror(
             self,

@@ -1,7 +1,7 @@
 public import HTTPTypes
 
 extension HTTPSessionManager {
-    /// Calls back with the task's response as JSON, validated, on the session's completion queue.
+    /// Validates the task's response, decodes it as JSON, and calls `success` or `failure` on the session's completion queue.
     @discardableResult
     package func callBack(
         for task: TransferTask, progress: (@Sendable (TransferProgress) -> Void)?, success: @escaping Success,
@@ -15,14 +15,14 @@ extension HTTPSessionManager {
     }
 }
 
-/// Called back with the response as JSON. The methods without callbacks say more of their parameters.
+// Methods with callbacks, in AFNetworking's style. The methods without callbacks describe the parameters and errors in full.
 extension HTTPSessionManager {
-    /// What is called when the task has ended well; the JSON is `nil` for an empty body.
+    /// The closure that is called when a task succeeds, with the body as JSON; `nil` for an empty body.
     public typealias Success = @Sendable (TransferTask, JSONValue?) -> Void
-    /// What is called when it has not.
+    /// The closure that is called when a task fails or its response cannot be decoded.
     public typealias Failure = @Sendable (TransferTask, HTTPSessionError) -> Void
 
-    /// Asks for a resource and calls back.
+    /// Requests a resource with GET, and calls `success` with its JSON or `failure` on the session's completion queue.
     @discardableResult
     public func get(
         _ path: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:],
@@ -33,7 +33,7 @@ extension HTTPSessionManager {
             failure: failure)
     }
 
-    /// Asks for a resource's fields and calls back.
+    /// Requests the header fields of a resource with HEAD, and calls `success` or `failure` on the session's completion queue.
     @discardableResult
     public func head(
         _ path: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:],
@@ -44,7 +44,7 @@ extension HTTPSessionManager {
             failure: failure)
     }
 
-    /// Sends parameters and calls back.
+    /// Sends parameters with POST, and calls `success` with the JSON of the response or `failure` on the session's completion queue.
     @discardableResult
     public func post(
         _ path: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:],
@@ -55,7 +55,7 @@ extension HTTPSessionManager {
             failure: failure)
     }
 
-    /// Replaces a resource and calls back.
+    /// Replaces a resource with PUT, and calls `success` with the JSON of the response or `failure` on the session's completion queue.
     @discardableResult
     public func put(
         _ path: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:],
@@ -66,7 +66,7 @@ extension HTTPSessionManager {
             failure: failure)
     }
 
-    /// Changes a resource and calls back.
+    /// Changes a resource with PATCH, and calls `success` with the JSON of the response or `failure` on the session's completion queue.
     @discardableResult
     public func patch(
         _ path: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:],
@@ -77,7 +77,7 @@ extension HTTPSessionManager {
             failure: failure)
     }
 
-    /// Removes a resource and calls back.
+    /// Deletes a resource with DELETE, and calls `success` with the JSON of the response or `failure` on the session's completion queue.
     @discardableResult
     public func delete(
         _ path: String, parameters: Parameters? = nil, headerFields: HTTPFields = [:],

@@ -131,7 +131,7 @@ extension HTTPSessionManager {
                 TaskSpecification(
                     request: request ?? TransferRequest(url: record.start), kind: .download, destination: .file(destination),
                     acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsImmediately: startsImmediately,
-                    record: directory.hasPart(record) ? record : nil))
+                    record: directory.hasPartialFile(record) ? record : nil))
         } catch {
             if let request {
                 return downloadTask(for: request, to: destination, handlers: handlers, startsImmediately: startsImmediately)

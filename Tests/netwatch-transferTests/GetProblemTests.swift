@@ -81,7 +81,7 @@ import Testing
             (["-o", "none/x"], "none/x: cannot create: No such file or directory"),
             (["-o", "file/x"], "file/x: cannot create: Not a directory"),
             (["-d", "file"], "file: cannot create: Not a directory"),
-            (["-o", "/dev/null"], "/dev/null: cannot create: it is there, and no file"),
+            (["-o", "/dev/null"], "/dev/null: cannot create: it exists and is not a file"),
         ] {
             let program = try folder.run(["get"] + arguments + [source.url])
             #expect(try program.wait() == 73, "\(program.ending)")
@@ -107,7 +107,7 @@ import Testing
         try await source.server.awaitSeen { $0.sentBodyBytes >= 500_000 }
         let second = try folder.get("-q", source.url)
         #expect(try second.wait() == 73, "\(second.ending)")
-        #expect(second.standardError.contains("is being downloaded already"))
+        #expect(second.standardError.contains("is already being downloaded"))
         try first.signal(SIGINT)
         #expect(try first.wait() == 128 + SIGINT, "\(first.ending)")
     }

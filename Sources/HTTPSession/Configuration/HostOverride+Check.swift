@@ -2,20 +2,20 @@ internal import FoundationEssentials
 internal import Reachability
 
 extension SessionConfiguration.HostOverride {
-    /// The reason why libcurl would not take the override as it is meant; `nil` if there is none.
+    /// The reason why libcurl would misread the override; `nil` if the override is valid.
     ///
-    /// In `CURLOPT_RESOLVE` a leading `+` or `-`, a host `*`, and `:` and `,` anywhere have meanings of their own.
+    /// `CURLOPT_RESOLVE` gives a leading `+` or `-`, the host `*`, and every `:` and `,` a special meaning.
     var objection: String? {
         guard (1...65_535).contains(port) else { return "the port is not 1 to 65535" }
-        guard isHostName(host) else { return "the host is not a name as URLs have it" }
-        guard !addresses.isEmpty else { return "there is no address" }
+        guard isHostName(host) else { return "the host is not a valid host name" }
+        guard !addresses.isEmpty else { return "no address is given" }
         guard addresses.allSatisfy({ IPAddress($0.withoutBrackets) != nil }) else {
             return "the addresses are not all IPv4 or IPv6 addresses"
         }
         return nil
     }
 
-    /// At most 253 letters, digits, hyphens, dots and underscores, in labels of 1 to 63.
+    /// Whether the text has at most 253 letters, digits, hyphens, dots and underscores, in labels of 1 to 63.
     private func isHostName(_ host: String) -> Bool {
         let name = host.hasSuffix(".") ? host.dropLast() : host[...]
         guard RequestURL.isPlain(host), (1...253).contains(name.utf8.count), !name.hasPrefix("-") else { return false }

@@ -1,6 +1,6 @@
 internal import Reachability
 
-/// Which networks a request may go over, as its options and the session's configuration say.
+/// The kinds of networks that a request may use, from its options and the session's configuration.
 struct NetworkAllowance: Hashable, Sendable {
     var cellular: Bool
     var expensive: Bool
@@ -12,35 +12,35 @@ struct NetworkAllowance: Hashable, Sendable {
         constrained = options.allowsConstrainedAccess ?? configuration.allowsConstrainedAccess
     }
 
-    var isEverything: Bool { cellular && expensive && constrained }
+    var allowsEverything: Bool { cellular && expensive && constrained }
 
-    /// Before an address is known: why nothing that there is may be used, in a word. `nil` where something may be, or there is nothing.
+    /// The reason why no available interface may be used, in one word, before the server's address is known.
     ///
-    /// `name`: the interface that the session is bound to.
+    /// `nil` if an interface may be used, or if none is available. `name` is the interface that the session is bound to.
     func refusal(of path: NetworkPath, boundTo name: String?) -> String? {
-        guard !isEverything, path.status == .satisfied else { return nil }
+        guard !allowsEverything, path.status == .satisfied else { return nil }
         if let name, let interface = path.interfaces.first(where: { $0.hasName(name) }) {
             return refusal(of: interface, on: path)
         }
         guard let refusal = refusal(of: path) else { return nil }
-        // Another interface may lead to the very host: its address will tell.
+        // Another interface may lead to this host; that shows when its address is known.
         let others = path.interfaces.filter {
             $0.level == .routable && $0.type != .loopback && (!$0.isVirtual || $0.type == .tunnel)
         }
         return others.contains { self.refusal(of: $0, on: path) == nil } ? nil : refusal
     }
 
-    /// Why a connection from the address `local`, which the kernel has chosen by its routes, may not be used, in a word.
+    /// The reason why a connection from the address `local`, which the kernel's route has chosen, may not be used, in one word.
     func refusal(of path: NetworkPath, from local: IPAddress) -> String? {
         let local = local.unmapped
-        guard !isEverything, !local.isLoopback else { return nil }
+        guard !allowsEverything, !local.isLoopback else { return nil }
         guard let interface = path.interfaces.first(where: { $0.addresses.contains { $0.address == local } }) else {
             return path.status == .satisfied ? refusal(of: path) : nil
         }
         return refusal(of: interface, on: path)
     }
 
-    /// A tunnel goes where the path goes, also one that only leads to some networks.
+    // A tunnel's packets use the path's interface, even if the tunnel leads to some networks only.
     private func refusal(of interface: NetworkInterface, on path: NetworkPath) -> String? {
         let isOfPath = [path.interfaceV4, path.interfaceV6].contains { $0?.index == interface.index }
         if isOfPath || interface.type == .tunnel, let refusal = refusal(of: path) { return refusal }

@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// What every transfer of a session has in common, in the form in which an engine takes it.
+/// The options that all transfers of a session share, checked, in the form that an engine reads.
 package struct NetworkOptions: Sendable {
     package var httpVersion = SessionConfiguration.HTTPVersion.automatic
-    /// `nil`: the queue's limit alone.
+    /// The largest number of connections to one host; `nil` if only the queue limits it.
     package var maximumConnectionsPerHost: Int? = 6
     package var maximumConnections = 256
     package var proxy = SessionConfiguration.Proxy.environment
@@ -16,12 +16,14 @@ package struct NetworkOptions: Sendable {
     package var lowSpeedSeconds = 0
     package var maximumReceiveRate: Int64 = 0
     package var maximumSendRate: Int64 = 0
-    /// `nil`: no cookies are kept or sent.
+    /// The store of cookies; `nil` if none are stored or sent.
     package var cookieStore: CookieStore?
     package var hstsPath: String?
     package var enforcesHSTS = true
 
-    /// - Throws: what cannot be meant (``HTTPSessionError/Code/invalidConfiguration``), naming the field.
+    /// Checks a configuration.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` with the name of the first property whose value is out of its range.
     package init(_ configuration: SessionConfiguration) throws(HTTPSessionError) {
         func check(_ isValid: Bool, _ reason: @autoclosure () -> String) throws(HTTPSessionError) {
             guard isValid else { throw HTTPSessionError(.invalidConfiguration, reason()) }
@@ -39,11 +41,11 @@ package struct NetworkOptions: Sendable {
             try check(TransferRequest.timeouts.contains(value), "\(name) is not 1 ms to 10 years")
         }
         if let name = TransferRequest.framing.first(where: configuration.additionalHeaderFields.contains) {
-            throw HTTPSessionError(.invalidConfiguration, "additionalHeaderFields: \(name.rawName) is the engine's to set")
+            throw HTTPSessionError(.invalidConfiguration, "additionalHeaderFields: \(name.rawName) is set by the engine")
         }
         try check(
             configuration.additionalHeaderFields[.proxyAuthorization] == nil,
-            "additionalHeaderFields: \(TransferRequest.proxyCredentialPlace)")
+            "additionalHeaderFields: \(TransferRequest.proxyAuthorizationRefusal)")
         if let limit = configuration.lowSpeedLimit {
             try check(limit.bytesPerSecond > 0 && limit.duration >= .seconds(1), "lowSpeedLimit is not at least 1 byte/s for 1 s")
             lowSpeedBytesPerSecond = min(limit.bytesPerSecond, Int(Int32.max))
@@ -62,7 +64,7 @@ package struct NetworkOptions: Sendable {
         if case .explicit(let proxy, _) = configuration.proxy {
             let schemes = ["http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://"]
             try check(
-                // libcurl decodes the user, and puts it into a Digest answer as it is: DEL too.
+                // libcurl decodes the user name and writes it into a Digest response without escapes, a DEL too.
                 schemes.contains { proxy.hasPrefix($0) } && !proxy.hasControlCharacter
                     && PercentEscaping.unescape(proxy)?.hasControlCharacter != true,
                 "proxy: give http://, https://, socks4://, socks4a://, socks5:// or socks5h:// and a host")
@@ -95,6 +97,6 @@ package struct NetworkOptions: Sendable {
 }
 
 extension String {
-    /// CR, LF, NUL and their like, which would end a line or a C string early.
+    /// Whether the text has a control character: CR and LF would end a line early, NUL a C string.
     package var hasControlCharacter: Bool { utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 }

@@ -1,12 +1,12 @@
 internal import Reachability
 
-/// The hosts that are reached without a proxy, as libcurl 7.88 reads them (CURLOPT_NOPROXY(3), lib/noproxy.c).
+/// The hosts that are connected to without a proxy, matched as libcurl 7.88 does (CURLOPT_NOPROXY(3), lib/noproxy.c).
 struct ProxyExceptions: Sendable {
     private let isEveryHost: Bool
     private let names: [String]
     private let networks: [IPPrefix]
 
-    /// Names, addresses and networks (`10.0.0.0/8`) with commas or spaces between them, or `*` alone.
+    /// Parses names, addresses and networks (`10.0.0.0/8`), separated by commas or spaces, or `*` alone.
     init(_ list: String) {
         let words = list.split { $0 == "," || $0 == " " }.map(String.init)
         isEveryHost = words == ["*"]
@@ -19,8 +19,8 @@ struct ProxyExceptions: Sendable {
         }
     }
 
-    /// Whether `host`, in lower case, is one of them, or below one of them.
-    func contain(_ host: String) -> Bool {
+    /// Whether `host`, in lower case, is one of the hosts or a subdomain of one.
+    func contains(_ host: String) -> Bool {
         if isEveryHost { return true }
         if let address = IPAddress(host) { return networks.contains { $0.contains(address) } }
         let host = host.hasSuffix(".") ? String(host.dropLast()) : host
@@ -30,9 +30,9 @@ struct ProxyExceptions: Sendable {
     private static func network(_ text: String) -> IPPrefix? {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = IPAddress(String(parts[0]).withoutBrackets) else { return nil }
-        let whole: UInt8 = address.family == .v4 ? 32 : 128
-        guard parts.count == 2 else { return IPPrefix(address, length: whole) }
-        guard let length = UInt8(parts[1]), length <= whole else { return nil }
+        let fullLength: UInt8 = address.family == .v4 ? 32 : 128
+        guard parts.count == 2 else { return IPPrefix(address, length: fullLength) }
+        guard let length = UInt8(parts[1]), length <= fullLength else { return nil }
         return IPPrefix(address, length: length)
     }
 }

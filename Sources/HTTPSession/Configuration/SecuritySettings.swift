@@ -1,23 +1,25 @@
 internal import FoundationEssentials
 
-/// A session's policies and identity, prepared once.
+/// The security policies and the client identity of a session, prepared once.
 package struct SecuritySettings: Sendable {
     let policy: PreparedPolicy
     private let proxies: ProxyOrigins
-    /// `nil` where no proxy speaks TLS itself.
+    /// The policy for HTTPS proxies; `nil` if none is configured.
     private let proxyPolicy: PreparedPolicy?
     private let identity: ClientIdentity?
 
-    /// Reads what the policies name: not on the session's thread.
+    /// Reads the files of the policies. This blocks, so it does not run on the session's thread.
     init(_ configuration: SessionConfiguration, _ proxies: ProxyOrigins) throws(HTTPSessionError) {
         policy = try PreparedPolicy.of(configuration.securityPolicy)
         identity = configuration.clientIdentity
         self.proxies = proxies
-        proxyPolicy = proxies.haveSecure ? try PreparedPolicy.of(configuration.proxySecurityPolicy) : nil
+        proxyPolicy = proxies.haveHTTPS ? try PreparedPolicy.of(configuration.proxySecurityPolicy) : nil
     }
 
-    /// Judges one attempt's servers. `isSecure`: the origin is spoken to by https, whatever its address says (RFC 6797). `decisions`,
-    /// `identities`: what handlers have said, where they are asked about servers, and about certificates of this side's.
+    /// The evaluation of the servers of one attempt.
+    ///
+    /// `isSecure`: https is used even if the URL has http (RFC 6797). `decisions` and `identities` are the decisions of the handlers for server trust
+    /// and for client certificates; `nil` if there is no such handler.
     package func trust(
         for origin: Origin, isSecure: Bool, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions? = nil
     ) -> ServerTrust {
@@ -30,12 +32,12 @@ package struct SecuritySettings: Sendable {
             }
         }
         let proxy = proxyPolicy.flatMap { policy in
-            proxies.secureHost(before: origin, isSecure: isSecure).map { ServerTrust.Proxy(policy: policy, host: $0) }
+            proxies.httpsHost(for: origin, isSecure: isSecure).map { ServerTrust.Proxy(policy: policy, host: $0) }
         }
         return ServerTrust(
             policy: policy, host: origin.host, proxy: proxy, identity: identity, decisions: decisions, asksForIdentity: asks)
     }
 
-    /// Whether a proxy speaks TLS itself.
+    /// Whether one of the proxies is an HTTPS proxy.
     package var hasSecureProxy: Bool { proxyPolicy != nil }
 }

@@ -154,7 +154,7 @@ extension SessionConfiguration {
 
     /// The version of HTTP that is requested.
     @nonexhaustive public enum HTTPVersion: Hashable, Sendable, CaseIterable {
-        /// HTTP/2 over TLS where the server offers it (ALPN), else HTTP/1.1.
+        /// HTTP/2 over TLS if the server supports it (ALPN), otherwise HTTP/1.1.
         case automatic
         /// HTTP/1.1.
         case http1

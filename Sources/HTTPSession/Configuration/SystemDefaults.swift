@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension HTTPRequestSerializer {
-    /// A serializer that tells the server this user's languages, this program and this system.
+    /// Creates a serializer that sends this user's languages, and the names of this program and this system.
     public init() {
         let process = ProcessInfo.processInfo
         self.init(

@@ -1,27 +1,29 @@
 public import FoundationEssentials
 
-/// A cookie as a session keeps it (RFC 6265 section 5.3). Its description hides the value.
+/// A cookie in a session's store (RFC 6265 section 5.3). Its description hides the value.
 ///
-/// Foundation's `HTTPCookie` is not in Foundation on Linux but in FoundationNetworking, which is not loaded for it.
+/// On Linux `HTTPCookie` is in FoundationNetworking, which this library does not load.
 public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible {
-    /// What the server calls it; not empty.
+    /// The name of the cookie; not empty.
     public let name: String
-    /// What is sent back.
+    /// The value that is sent to the server.
     public var value: String
-    /// The host that set it, or the domain that it is for; in lower case, without a dot before it.
+    /// The host that set the cookie, or the domain that the cookie is for, in lower case and without a leading dot.
     public let domain: String
-    /// Only for addresses below; it begins with a slash.
+    /// The path that a URL must begin with; begins with a slash.
     public let path: String
-    /// Whether hosts below ``domain`` get it too.
+    /// Whether the cookie is also sent to subdomains of ``domain``.
     public var includesSubdomains: Bool
-    /// `nil`: with the session, though a file of cookies keeps it.
+    /// The time of expiry; `nil` for a session cookie, which a cookie file stores nevertheless.
     public var expires: Date?
-    /// Only over TLS, and to this machine.
+    /// Whether the cookie is sent over TLS, and to loopback addresses, only.
     public var isSecure: Bool
-    /// Not for scripts of a page; it makes no difference here.
+    /// Whether scripts of a page cannot read the cookie. A session has no scripts and only stores this.
     public var isHTTPOnly: Bool
 
-    /// A cookie of one host, unless it is for the hosts below too.
+    /// Creates a cookie. By default it is a session cookie of one host.
+    ///
+    /// Nothing is checked here: ``CookieStore/setCookie(_:)`` throws for a cookie that no server could set.
     public init(
         name: String, value: String, domain: String, path: String = "/", includesSubdomains: Bool = false, expires: Date? = nil,
         isSecure: Bool = false, isHTTPOnly: Bool = false
@@ -36,7 +38,7 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
         self.isHTTPOnly = isHTTPOnly
     }
 
-    /// Whether a request to the address gets it (RFC 6265 section 5.4), if it has not expired.
+    /// Whether a request for the URL sends the cookie (RFC 6265 section 5.4). Its expiry is not checked.
     public func matches(_ url: URL) -> Bool {
         guard let origin = Origin(url), !isSecure || origin.scheme == "https" || origin.isLoopback else { return false }
         guard origin.host == domain || (includesSubdomains && !origin.isAddress && origin.host.hasSuffix(".\(domain)")) else {
@@ -46,18 +48,18 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
         return path == "/" || asked == path || asked.hasPrefix(path.hasSuffix("/") ? path : path + "/")
     }
 
-    /// Name and place, without the value.
+    /// The name, the domain and the path, without the value.
     public var description: String { "cookie \(name) of \(includesSubdomains ? "." : "")\(domain)\(path)" }
-    /// The same.
+    /// The name, the domain and the path, without the value.
     public var debugDescription: String { description }
 
-    /// Whether `other` takes its place (RFC 6265 section 5.3, step 11).
+    /// Whether `other` replaces this cookie (RFC 6265 section 5.3, step 11).
     func isSame(as other: Cookie) -> Bool { name == other.name && domain == other.domain && path == other.path }
 
     func hasExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
 }
 
-/// A line of a Netscape cookie file: `DOMAIN SUBDOMAINS PATH SECURE EXPIRES NAME VALUE`, with tabs between. libcurl reads and writes it.
+/// The line of a Netscape cookie file: `DOMAIN SUBDOMAINS PATH SECURE EXPIRES NAME VALUE`, separated by tabs, which libcurl reads and writes.
 extension Cookie {
     private static let httpOnlyMark = "#HttpOnly_"
 
@@ -72,28 +74,31 @@ extension Cookie {
             isSecure: columns[3] == "TRUE", isHTTPOnly: isHTTPOnly)
     }
 
-    /// - Throws: what would break the line or the field that carries it (``HTTPSessionError/Code/invalidRequest``).
+    /// The line of the cookie, without a line break.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` if a character would break the line or the `Cookie` field.
     var line: String {
         get throws(HTTPSessionError) {
             func isClean(_ text: String, without marks: String = "") -> Bool {
                 text.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F && !marks.unicodeScalars.contains($0) }
             }
             guard !name.isEmpty, isClean(name, without: "=; ,"), isClean(value, without: ";") else {
-                throw HTTPSessionError(.invalidRequest, "the name or the value of a cookie has what none may have")
+                throw HTTPSessionError(.invalidRequest, "the name or the value of a cookie has a forbidden character")
             }
             guard !domain.isEmpty, domain.utf8.last != UInt8(ascii: "."), isClean(domain, without: "#; /"), path.hasPrefix("/"),
                 isClean(path, without: ";")
             else {
                 throw HTTPSessionError(.invalidRequest, "the cookie '\(name)' needs a host, and a path that begins with a slash")
             }
-            // RFC 6265bis, section 4.1.3: what such a name promises.
-            let promise = name.lowercased()
-            guard !promise.hasPrefix("__secure-") || isSecure,
-                !promise.hasPrefix("__host-") || (isSecure && path == "/" && !includesSubdomains)
+            // RFC 6265bis, section 4.1.3: prefixes of names require attributes.
+            let lowercaseName = name.lowercased()
+            guard !lowercaseName.hasPrefix("__secure-") || isSecure,
+                !lowercaseName.hasPrefix("__host-") || (isSecure && path == "/" && !includesSubdomains)
             else {
-                throw HTTPSessionError(.invalidRequest, "the cookie '\(name)' is not as its name demands")
+                throw HTTPSessionError(
+                    .invalidRequest, "the cookie '\(name)' lacks attributes that the prefix of its name requires")
             }
-            // 0 is no expiry.
+            // 0 would mean a session cookie.
             let seconds = expires.map { Int64(max(1, min($0.timeIntervalSince1970, 253_402_300_799))) } ?? 0
             let columns = [
                 includesSubdomains ? ".\(domain)" : domain, includesSubdomains ? "TRUE" : "FALSE", path,

@@ -1,19 +1,21 @@
 internal import FoundationEssentials
 
-/// A cookie in Netscape's format, byte for byte: what is no UTF-8 goes back to its server as it came.
+/// A cookie in Netscape's format, as bytes: a value that is not UTF-8 returns to its server unchanged.
 package struct CookieLine: Hashable, Sendable {
     package let bytes: [UInt8]
 
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
     package init(_ text: String) { bytes = Array(text.utf8) }
 
-    /// To be read: repaired where it is no UTF-8.
+    /// The line as text, in which invalid UTF-8 is replaced by U+FFFD.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 }
 
-/// A cookie jar in Netscape's format, a line a cookie.
+/// A cookie file in Netscape's format, with one line for each cookie.
 enum CookieFile {
-    /// Nothing where there is no file: the first session finds none.
+    /// Reads the cookies of a file. A file that does not exist yet has none.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` if the file cannot be read, or other users may write to it.
     static func read(_ url: URL) throws(HTTPSessionError) -> [CookieLine] {
         guard FileManager.default.fileExists(atPath: url.path) else { return [] }
         if let reason = OwnFile.objection(at: url.path) {
@@ -24,13 +26,15 @@ enum CookieFile {
             throw HTTPSessionError(.invalidConfiguration, "the cookie file '\(url.path)' cannot be read", underlying: error)
         }
         return data.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }).map { CookieLine([UInt8]($0)) }.filter { line in
-            // `#HttpOnly_` begins a cookie, any other `#` a comment; a cookie has seven columns, and ends at no NUL.
+            // `#HttpOnly_` begins a cookie, any other `#` a comment. A cookie has seven columns and no NUL.
             (line.bytes.first != UInt8(ascii: "#") || line.bytes.starts(with: "#HttpOnly_".utf8))
                 && line.bytes.count { $0 == 0x09 } >= 6 && !line.bytes.contains(0)
         }
     }
 
-    /// In one step, readable by its owner only.
+    /// Replaces the file in one step (rename(2)); only its owner can read it.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/cannotWriteFile``.
     static func write(_ lines: [CookieLine], to url: URL) throws(HTTPSessionError) {
         if let reason = OwnFile.objection(at: url.path) {
             throw HTTPSessionError(.cannotWriteFile, "the cookie file '\(url.path)' is not used: \(reason)")

@@ -1,12 +1,11 @@
-/// A session's part in a store of cookies that others have too. It belongs to the session's thread.
+/// The link between libcurl's cookie jar of one session and a store that other sessions share. It is used on the session's thread only.
 ///
-/// Each session has a jar of libcurl's own, which belongs to its thread. What a response has changed in it goes to the store before anybody
-/// hears of the response; what others have changed there comes to it before its next request. The store's order is that of all: of two
-/// sessions that are given the same cookie, the one that tells later is right.
+/// Changes that a response has made to the jar are applied to the store before the response is delivered. Changes of other sessions are applied
+/// to the jar before its next request. If two sessions receive the same cookie, the later exchange with the store wins.
 final class CookieShare {
     let store: CookieStore
     private var version: UInt64
-    /// What the jar had when it was last compared.
+    /// The cookies of the jar at the last comparison.
     private(set) var known: [CookieLine]
 
     init(_ store: CookieStore) {
@@ -14,15 +13,18 @@ final class CookieShare {
         (known, version) = store.present
     }
 
-    /// Whether others have changed something. A look at a number, before every request.
+    /// Whether other sessions have changed the store. It compares two numbers, because it is checked before every request.
     var isBehind: Bool { store.version != version }
 
-    /// Tells the store what has changed in the jar. - Returns: what makes the jar as the store now is.
+    /// Applies the jar's changes to the store.
     ///
-    /// `isSecure`: https changed it. libcurl guards its cookies against everything else, but the jar may not yet have had those of others.
+    /// `isSecure` is whether the changes come from https. libcurl protects the secure cookies in its jar from other responses, but the jar may lack
+    /// those of other sessions.
+    ///
+    /// - Returns: the changes that bring the jar to the state of the store.
     func exchange(_ jar: [CookieLine], now seconds: Int64, isSecure: Bool) -> CookieChanges {
         var own = CookieChanges(from: known, to: jar)
-        // What has expired here has expired there; another session may have been given it anew.
+        // A cookie that expired here has expired in the store as well, unless another session has received it again.
         own.removed.removeAll { $0.hasExpired(at: seconds) }
         let present: [CookieLine]
         (present, version) = store.apply(own, now: seconds, isSecure: isSecure)
@@ -30,6 +32,6 @@ final class CookieShare {
         return CookieChanges(from: jar, to: present)
     }
 
-    /// The jar as it is after what the last exchange asked for. libcurl may not have taken everything.
+    /// Records the jar's cookies after the changes of the last exchange. libcurl may have refused some of them.
     func settle(_ jar: [CookieLine]) { known = jar }
 }

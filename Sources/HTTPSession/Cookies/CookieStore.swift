@@ -22,30 +22,34 @@ internal import Synchronization
 /// most. A response that did not come over https cannot change, remove or hide a cookie that is for https alone, whichever session received it
 /// (RFC 6265bis section 5.7).
 public final class CookieStore: Sendable, Hashable {
-    private let ledger: Locked<CookieLedger>
+    private let list: Locked<CookieList>
     private let writer: CookieWriter?
     private let changes = Atomic<UInt64>(0)
 
-    /// An empty store, in memory.
+    /// Creates an empty store in memory.
     public init() {
-        ledger = Locked(CookieLedger())
+        list = Locked(CookieList())
         writer = nil
     }
 
-    /// A store that is kept in a file of Netscape's format for its owner's eyes, read now, and written anew within a second of a change,
-    /// when a session of it ends and when the store does. A file has one store; whoever else writes to it is not heard.
+    /// Creates a store in a file of Netscape's format, which only its owner can read.
+    ///
+    /// The file is read now. It is written within a second of a change, when a session that uses the store ends, and when the store is
+    /// deallocated. Use one store for each file: changes by others are overwritten.
     ///
     /// - Parameters:
-    ///   - file: where it is; it need not be there yet.
-    ///   - logger: hears of a file that cannot be written. Never a cookie.
-    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` for a file that is there and cannot be read, or what the system refused.
+    ///   - file: The file, which need not exist yet.
+    ///   - logger: The logger for a file that cannot be written. It receives no cookies.
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` if the file exists and cannot be read, or ``HTTPSessionError/Code/transferFailed``
+    ///   if the system starts no thread.
     public init(file: URL, logger: Logger = Logger(label: "HTTPSession")) throws(HTTPSessionError) {
         guard file.isFileURL else {
-            throw HTTPSessionError(.invalidConfiguration, "the cookies' file is no file URL: \(excerpt(of: file.absoluteString))")
+            throw HTTPSessionError(
+                .invalidConfiguration, "the URL of the cookie file is not a file URL: \(excerpt(of: file.absoluteString))")
         }
         let lines = try CookieFile.read(file)
-        ledger = Locked(CookieLedger(lines, now: CookieStore.now))
-        writer = try CookieWriter(file, written: lines, ledger, logger: logger)
+        list = Locked(CookieList(lines, now: CookieStore.now))
+        writer = try CookieWriter(file, written: lines, list, logger: logger)
     }
 
     /// All cookies that have not expired.
@@ -66,9 +70,9 @@ public final class CookieStore: Sendable, Hashable {
     public func setCookie(_ cookie: Cookie) throws(HTTPSessionError) {
         let line = CookieLine(try cookie.line)
         let isValid = !cookie.hasExpired(at: Date())
-        change { ledger in
-            // To libcurl a cookie of a host and one of its domain are two cookies.
-            let former = ledger.lines.filter { $0.key == line.key || Cookie(line: $0.text)?.isSame(as: cookie) == true }
+        change { list in
+            // libcurl stores a cookie of a host and a cookie of the domain with the same name separately.
+            let former = list.lines.filter { $0.key == line.key || Cookie(line: $0.text)?.isSame(as: cookie) == true }
             return CookieChanges(
                 removed: former.filter { $0.key != line.key } + (isValid ? [] : [line]), set: isValid ? [line] : [])
         }
@@ -76,15 +80,15 @@ public final class CookieStore: Sendable, Hashable {
 
     /// Removes the cookie with the same name, domain and path, if there is one.
     public func deleteCookie(_ cookie: Cookie) {
-        change { ledger in CookieChanges(removed: ledger.lines.filter { Cookie(line: $0.text)?.isSame(as: cookie) == true }) }
+        change { list in CookieChanges(removed: list.lines.filter { Cookie(line: $0.text)?.isSame(as: cookie) == true }) }
     }
 
     /// Removes all cookies.
     public func deleteAllCookies() { change { CookieChanges(removed: $0.lines) } }
 
-    /// Has the file written now, if there is one and it would change.
+    /// Writes the file now, if the store has one and cookies have changed.
     ///
-    /// - Throws: why it cannot be written.
+    /// - Throws: ``HTTPSessionError/Code/cannotWriteFile`` or another error of the file system.
     public func save() async throws(HTTPSessionError) {
         guard let writer else { return }
         let failure: HTTPSessionError? = await withCheckedContinuation { continuation in
@@ -93,38 +97,43 @@ public final class CookieStore: Sendable, Hashable {
         if let failure { throw failure }
     }
 
-    /// Stores are equal where they are the same one.
+    /// Whether both are the same store.
     public static func == (one: CookieStore, other: CookieStore) -> Bool { one === other }
-    /// By identity.
+    /// Hashes the identity of the store.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 
     // MARK: For sessions
 
-    /// Another number after every change.
+    /// The number of changes.
     var version: UInt64 { changes.load(ordering: .acquiring) }
 
-    var present: (lines: [CookieLine], version: UInt64) { ledger.withLock { ($0.lines, $0.version) } }
+    /// The cookies of the store and the number of its changes.
+    var present: (lines: [CookieLine], version: UInt64) { list.withLock { ($0.lines, $0.version) } }
 
-    /// `seconds` since 1970. `isSecure`: https has made them; else what is left of them is what nothing of https suffers from.
+    /// Applies the changes that a response has made.
     ///
-    /// - Returns: what there is then.
+    /// - Parameters:
+    ///   - changes: The changes. Without TLS, only those that affect no secure cookie are applied.
+    ///   - seconds: The current time in seconds since 1970.
+    ///   - isSecure: Whether the response came over https.
+    /// - Returns: the cookies of the store afterwards.
     func apply(_ changes: CookieChanges, now seconds: Int64, isSecure: Bool) -> (lines: [CookieLine], version: UInt64) {
         change(now: seconds) { isSecure ? changes : $0.allowedInClear(changes, now: seconds) }
     }
 
     private static var now: Int64 { Int64(Date().timeIntervalSince1970) }
 
-    /// A session ends: what it has been given is in the file.
+    /// Writes the file before a session ends, and waits for it.
     func settle() { writer?.writeAndWait() }
 
     @discardableResult
     private func change(
-        now seconds: Int64 = CookieStore.now, _ make: (CookieLedger) -> CookieChanges
+        now seconds: Int64 = CookieStore.now, _ make: (CookieList) -> CookieChanges
     ) -> (lines: [CookieLine], version: UInt64) {
-        let (present, hasChanged) = ledger.withLock { ledger in
-            let hasChanged = ledger.apply(make(ledger), now: seconds)
-            if hasChanged { changes.store(ledger.version, ordering: .releasing) }
-            return ((ledger.lines, ledger.version), hasChanged)
+        let (present, hasChanged) = list.withLock { list in
+            let hasChanged = list.apply(make(list), now: seconds)
+            if hasChanged { changes.store(list.version, ordering: .releasing) }
+            return ((list.lines, list.version), hasChanged)
         }
         if hasChanged { writer?.noteChange() }
         return present

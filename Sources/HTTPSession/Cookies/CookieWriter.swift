@@ -4,9 +4,9 @@ internal import FoundationEssentials
 internal import Logging
 internal import Synchronization
 
-/// Brings a store's cookies to their file soon after they have changed: a thread that waits for the disk, so that nobody else does.
+/// A thread that writes the cookies of a store to their file soon after a change, so that no other thread waits for the disk.
 final class CookieWriter: Sendable {
-    /// How long changes are collected, in nanoseconds.
+    /// The time in which changes are collected, in nanoseconds.
     static let delay: Int64 = 500_000_000
 
     private enum Message: Sendable {
@@ -17,53 +17,53 @@ final class CookieWriter: Sendable {
 
     private let mailbox = Mailbox<Message>()
     private let thread: LoopThread
-    /// Whether the thread knows of a change that it has not written.
-    private let isTold: Flag
+    /// Whether the thread has been notified of a change that it has not written.
+    private let hasPendingChange: Flag
 
     private final class Flag: Sendable {
         let value = Atomic(false)
     }
 
-    /// `lines`: what the file has.
-    init(_ url: URL, written lines: [CookieLine], _ ledger: Locked<CookieLedger>, logger: Logger) throws(HTTPSessionError) {
-        let (mailbox, isTold) = (mailbox, Flag())
-        self.isTold = isTold
+    /// Starts the thread. `lines` are the present lines of the file.
+    init(_ url: URL, written lines: [CookieLine], _ list: Locked<CookieList>, logger: Logger) throws(HTTPSessionError) {
+        let (mailbox, hasPendingChange) = (mailbox, Flag())
+        self.hasPendingChange = hasPendingChange
         do {
             thread = try LoopThread(name: "http-cookies", namespace: nil) { () throws(LoopError) -> () -> Void in
-                let loop = try Loop(url, ledger, written: lines, mailbox, isTold, logger: logger)
+                let loop = try Loop(url, list, written: lines, mailbox, hasPendingChange, logger: logger)
                 return { loop.run() }
             }
         } catch {
-            throw HTTPSessionError(.transferFailed, "no thread for cookies: \(error)")
+            throw HTTPSessionError(.transferFailed, "the thread that writes cookies cannot be started: \(error)")
         }
     }
 
-    /// The file is as it should be when this returns, if it can be.
+    /// Writes pending changes and waits for them.
     deinit {
         mailbox.post(.end)
         thread.join()
     }
 
     func noteChange() {
-        if !isTold.value.exchange(true, ordering: .acquiringAndReleasing) { mailbox.post(.changed) }
+        if !hasPendingChange.value.exchange(true, ordering: .acquiringAndReleasing) { mailbox.post(.changed) }
     }
 
-    /// Has the file written now. - Parameter done: called on the writer's thread, with what went wrong.
+    /// Writes the file now. `done` is called on the writer's thread, with the error if the file could not be written.
     func write(_ done: @escaping @Sendable (HTTPSessionError?) -> Void) { mailbox.post(.write(done)) }
 
-    /// The same, and waits for it.
+    /// Writes the file now and blocks until it is written.
     func writeAndWait() {
         let isDone = DispatchSemaphore(value: 0)
         write { _ in isDone.signal() }
         isDone.wait()
     }
 
-    /// What the thread alone has.
+    /// The state that only the thread uses.
     private final class Loop {
         private var loop: EventLoop
         private let mailbox: Mailbox<Message>
-        private let isTold: Flag
-        private let ledger: Locked<CookieLedger>
+        private let hasPendingChange: Flag
+        private let list: Locked<CookieList>
         private let url: URL
         private let logger: Logger
         private var written: [CookieLine]
@@ -71,11 +71,11 @@ final class CookieWriter: Sendable {
         private var deadline: Int64?
 
         init(
-            _ url: URL, _ ledger: Locked<CookieLedger>, written: [CookieLine], _ mailbox: Mailbox<Message>, _ isTold: Flag,
+            _ url: URL, _ list: Locked<CookieList>, written: [CookieLine], _ mailbox: Mailbox<Message>, _ hasPendingChange: Flag,
             logger: Logger
         ) throws(LoopError) {
             loop = try EventLoop()
-            (self.mailbox, self.isTold, self.ledger) = (mailbox, isTold, ledger)
+            (self.mailbox, self.hasPendingChange, self.list) = (mailbox, hasPendingChange, list)
             (self.url, self.logger, self.written) = (url, logger, written)
             mailbox.attach(loop.waker)
         }
@@ -96,13 +96,13 @@ final class CookieWriter: Sendable {
             }
         }
 
-        /// Nothing where nothing has changed. - Returns: why it failed.
+        /// Writes the file if its lines have changed. - Returns: the error, if it could not be written.
         private func write() -> HTTPSessionError? {
             deadline = nil
-            // Before the cookies are read: a change after that is another one.
-            isTold.value.store(false, ordering: .sequentiallyConsistent)
+            // Before the cookies are read, so that a later change notifies the thread again.
+            hasPendingChange.value.store(false, ordering: .sequentiallyConsistent)
             let now = Int64(Date().timeIntervalSince1970)
-            let lines = ledger.withLock { $0.lines(at: now) }
+            let lines = list.withLock { $0.lines(at: now) }
             guard failure != nil || lines != written else { return nil }
             (written, failure) = (lines, nil)
             do throws(HTTPSessionError) { try CookieFile.write(lines, to: url) } catch {

@@ -3,11 +3,12 @@ internal import FoundationEssentials
 internal import Glibc
 
 extension DownloadDestination {
-    /// Throws ``HTTPSessionError/Code/cannotWriteFile`` where no file could be put there now. A symbolic link is replaced as a file is; of
-    /// a directory, a device, a FIFO or a socket nothing would be left.
+    /// Throws ``HTTPSessionError/Code/cannotWriteFile`` if the destination cannot take a file now.
+    ///
+    /// A symbolic link may be replaced like a file. A directory, a device, a FIFO or a socket is refused, because a rename would remove it.
     package func check() throws(HTTPSessionError) {
-        guard file.isFileURL else { throw HTTPSessionError(.cannotWriteFile, "the destination is no file URL") }
-        // NAME_MAX. While it comes it has a shorter one, so that nothing else would tell before its end.
+        guard file.isFileURL else { throw HTTPSessionError(.cannotWriteFile, "the URL of the destination is not a file URL") }
+        // NAME_MAX. The temporary file has a shorter name, so that the error would not appear before the last rename.
         guard file.lastPathComponent.utf8.count <= 255 else { throw FileFailure.placing(file.path, ENAMETOOLONG) }
         var found = stat()
         guard lstat(file.path, &found) == 0 else { return }
@@ -19,6 +20,6 @@ extension DownloadDestination {
         if existingFile == .fail { throw FileFailure.placing(file.path, EEXIST) }
     }
 
-    /// Why it may not replace what is there.
-    package static let noFile = "it is there, and no file"
+    /// The reason for a destination that exists and is not a file.
+    package static let noFile = "it exists and is not a file"
 }

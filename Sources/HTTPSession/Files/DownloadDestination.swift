@@ -39,7 +39,7 @@ public struct DownloadDestination: Hashable, Sendable {
         /// ``DownloadDestination/expectedDigest``. One task at a time has the partial file; another one fails with
         /// ``HTTPSessionError/Code/cannotWriteFile``.
         case keep
-        /// The same as `keep`, but an existing partial file is not continued: it is dropped when the first byte arrives.
+        /// The partial file stays as with `keep`, but an existing one is not continued: it is emptied when the first byte arrives.
         case restart
     }
 
@@ -55,21 +55,23 @@ public struct DownloadDestination: Hashable, Sendable {
         self.expectedDigest = expectedDigest
     }
 
-    /// Whether the finished file keeps the server's validator as an extended attribute, and a later download of the same URL to the same file
-    /// asks only for another version (If-None-Match, If-Modified-Since). If there is none, its response is the 304, and the file is untouched.
+    /// Whether the finished file stores the server's validator as an extended attribute.
+    ///
+    /// A later download of the same URL to the same file then requests another version only (If-None-Match, If-Modified-Since). If there is none,
+    /// its response is the 304, and the file is not changed.
     package var keepsValidator = false
 
-    /// The choice of the file's name by its response; ``file`` then says where the partial file lies until the name is known. `nil`: the file
-    /// is ``file``.
+    /// The rule by which the response names the file; `nil` if the file is ``file``. With a rule, ``file`` is the path from which the partial file's
+    /// path is derived until the name is known.
     package var naming: ResponseNaming?
 
-    /// How the name of a part that is kept ends.
-    package static let partSuffix = ".netwatch-part"
+    /// The suffix of the name of a partial file that is kept.
+    package static let partialFileSuffix = ".netwatch-part"
 }
 
 /// A rule by which a response names the file of its download, in the directory of the destination.
 package final class ResponseNaming: Hashable, Sendable {
-    /// The file's name for the one that a server suggests by `Content-Disposition`; `nil`: it suggests none. The result is one path component.
+    /// The file's name, one path component, for the name that the server suggests in `Content-Disposition`; `nil` if it suggests none.
     package let name: @Sendable (_ suggested: String?) -> String
 
     package init(_ name: @escaping @Sendable (_ suggested: String?) -> String) { self.name = name }

@@ -2,10 +2,12 @@ internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
 
-/// The mode and owner of a finished file: those of the file that it replaces, else what open(2) would give it.
+/// The mode and owner of a finished file: those of the file that it replaces, or those that open(2) would set.
 enum FileAttributes {
-    /// Sets the attributes of an open file that is about to be renamed to `target`. Permission bits are kept; set-user-ID, set-group-ID and the
-    /// sticky bit never are. `isFresh`: without a file to replace, the mode is 0666 less the umask.
+    /// Sets the attributes of an open file that will be renamed to `target`.
+    ///
+    /// Permission bits are copied from a file that is replaced; set-user-ID, set-group-ID and the sticky bit are not. If no file is replaced and
+    /// `isFresh` is set, the mode is 0666 without the bits of the umask.
     static func adopt(_ descriptor: Int32, from target: String, isFresh: Bool = true) throws(HTTPSessionError) {
         let (ordinary, user) = (0o666 & ~umaskOfProcess(), geteuid())
         var (found, own, parent) = (stat(), stat(), stat())
@@ -20,17 +22,17 @@ enum FileAttributes {
             if fchown(descriptor, found.st_uid, found.st_gid) != 0, fchown(descriptor, uid_t.max, found.st_gid) != 0,
                 own.st_gid != found.st_gid
             {
-                // Another group than before gets no more than everybody has.
+                // If the group differs from the old one, it gets no more permissions than all users have.
                 mode = (mode & ~0o070) | (mode & ((mode & 0o007) << 3))
             }
         } else {
-            // Somebody else may have put it there for its owner and mode to be taken over.
+            // Another user may have created the file so that its owner and mode are copied.
             mode &= ordinary
         }
         try setMode(mode, descriptor, target)
     }
 
-    /// Takes back what ``adopt(_:from:isFresh:)`` gave: the file keeps its hidden name.
+    /// Reverts ``adopt(_:from:isFresh:)`` for a file whose rename failed.
     static func withdraw(_ descriptor: Int32) {
         fchown(descriptor, geteuid(), getegid())
         fchmod(descriptor, 0o600)
@@ -40,7 +42,7 @@ enum FileAttributes {
         guard fchmod(descriptor, mode) == 0 else { throw FileFailure.writing(target, errno) }
     }
 
-    /// umask(2) can only be read by changing it; for that moment files of other threads get too strict a mode.
+    // umask(2) returns the mask only when it sets another one; files that other threads create meanwhile get too strict a mode. So /proc is first.
     private static func umaskOfProcess() -> mode_t {
         if let text = try? String(contentsOfFile: "/proc/self/status", encoding: .utf8),
             let line = text.split(separator: "\n").first(where: { $0.hasPrefix("Umask:") }),

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// What can be said of a file that failed.
+/// The errors of file operations, with the path and the text of `errno`.
 enum FileFailure {
     static func reading(_ path: String, _ number: Int32) -> HTTPSessionError {
         HTTPSessionError(.cannotReadFile, "cannot read '\(path)': \(text(number))", context: .init(systemError: number))
@@ -14,7 +14,7 @@ enum FileFailure {
         HTTPSessionError(.cannotWriteFile, "cannot write '\(path)': \(text(number))", context: .init(systemError: number))
     }
 
-    /// The destination takes no file; nothing has been moved there.
+    /// The error of a destination that cannot take a file; nothing has been moved.
     static func placing(_ path: String, _ number: Int32) -> HTTPSessionError {
         HTTPSessionError(
             .cannotWriteFile, "cannot put the file at '\(path)': \(text(number))", context: .init(systemError: number))
@@ -25,8 +25,8 @@ enum FileFailure {
             .cannotMoveFile, "cannot put the file at '\(path)': \(text(number))", context: .init(systemError: number))
     }
 
-    /// Whether the place of the file that cannot be written is missing, or takes no files.
-    static func isOfPlace(_ error: HTTPSessionError) -> Bool {
+    /// Whether the error is caused by the destination: a missing directory, missing permissions, or an existing file.
+    static func isDestinationFault(_ error: HTTPSessionError) -> Bool {
         guard let number = error.context.systemError else { return false }
         return [ENOENT, ENOTDIR, EACCES, EPERM, EROFS, EEXIST, EISDIR, ENAMETOOLONG].contains(number)
     }

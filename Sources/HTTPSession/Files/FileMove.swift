@@ -1,9 +1,9 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// Gives a file its name.
+/// The move of a finished file to its destination.
 package enum FileMove {
-    /// Moves a finished file, which gets the mode and owner of the one that it replaces.
+    /// Moves a finished file, which gets the mode and owner of the file that it replaces.
     package static func move(_ path: String, to destination: DownloadDestination) throws(HTTPSessionError) {
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileFailure.moving(path, errno) }
@@ -12,25 +12,25 @@ package enum FileMove {
         try move(path, descriptor, to: destination)
     }
 
-    /// Moves the open file, and no other one that somebody puts at its path.
+    /// Moves the open file, and fails if another file has been put at its path.
     static func move(_ path: String, _ descriptor: Int32, to destination: DownloadDestination) throws(HTTPSessionError) {
-        guard OwnFile.isFile(descriptor, at: path) else { throw stolen(path) }
-        let isCopied = try give(path, to: destination)
-        guard isCopied || OwnFile.isFile(descriptor, at: destination.file.path) else { throw stolen(destination.file.path) }
+        guard OwnFile.isFile(descriptor, at: path) else { throw replaced(path) }
+        let isCopied = try renameOrCopy(path, to: destination)
+        guard isCopied || OwnFile.isFile(descriptor, at: destination.file.path) else { throw replaced(destination.file.path) }
     }
 
-    private static func stolen(_ path: String) -> HTTPSessionError {
+    private static func replaced(_ path: String) -> HTTPSessionError {
         HTTPSessionError(.cannotMoveFile, "another file has taken the place of '\(path)'")
     }
 
-    /// - Returns: whether the destination is a copy, on another file system.
-    private static func give(_ path: String, to destination: DownloadDestination) throws(HTTPSessionError) -> Bool {
+    /// - Returns: whether the file was copied to another file system.
+    private static func renameOrCopy(_ path: String, to destination: DownloadDestination) throws(HTTPSessionError) -> Bool {
         let target = destination.file.path
         switch destination.existingFile {
         case .replace:
             if rename(path, target) == 0 { return false }
         case .fail:
-            // link(2) never replaces; where a file system has no links, a look and a rename must do.
+            // link(2) never replaces a file. Without links, a check and a rename are the best that is possible.
             if link(path, target) == 0 {
                 unlink(path)
                 return false
@@ -46,13 +46,14 @@ package enum FileMove {
         return true
     }
 
-    /// What link(2) says where there are no links, or not another of this file: FAT, many FUSE and network file systems, and a mount of
-    /// the same file system at another place.
+    /// Whether link(2) failed because the file system has no hard links, or no further one of this file.
+    ///
+    /// FAT and many FUSE and network file systems have none. A mount of the same file system at another path gives EXDEV.
     static func isWithoutLinks(_ number: Int32) -> Bool {
         [EPERM, EOPNOTSUPP, ENOSYS, EMLINK, EXDEV].contains(number)
     }
 
-    /// To another file system: there too the name is given in one step.
+    /// Copies the file to another file system. There too the destination gets its name in one step.
     private static func copy(_ path: String, to destination: DownloadDestination) throws(HTTPSessionError) {
         let source = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard source >= 0 else { throw FileFailure.reading(path, errno) }

@@ -2,7 +2,7 @@ internal import CLinux
 internal import Glibc
 
 extension FilePart {
-    /// Reads the stretch, and throws if the file is not the version that it was. - Returns: whether all has been read.
+    /// Reads the range, and throws if the file is no longer the same version. - Returns: `false` if the reading was canceled.
     func read(_ body: (UnsafeRawBufferPointer) -> Void, isCancelled: () -> Bool) throws(HTTPSessionError) -> Bool {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileFailure.reading(path, errno) }
@@ -38,14 +38,14 @@ extension FileVersion {
         changed = Int64(found.st_ctim.tv_sec) &* 1_000_000_000 &+ Int64(found.st_ctim.tv_nsec)
     }
 
-    /// Whether an open file is the version that it was. A file that has lost its last name has another change time for that reason alone.
+    /// Whether an open file is unchanged. If its last name was removed, its change time (st_ctime) is ignored, because the removal changes it.
     static func isUnchanged(_ now: stat, since opened: stat) -> Bool {
         var (now, then) = (now, FileVersion(opened))
         if now.st_nlink == 0 { (now.st_ctim, then.changed) = (timespec(), 0) }
         return FileVersion(now) == then
     }
 
-    /// Of what the path leads to.
+    /// Reads the version of the file at a path; symbolic links are followed.
     package init(_ path: String) throws(HTTPSessionError) {
         var found = stat()
         guard stat(path, &found) == 0 else { throw FileFailure.reading(path, errno) }

@@ -3,10 +3,11 @@ internal import Certificates
 internal import FoundationEssentials
 internal import Glibc
 
-/// A file that an earlier download has finished, as far as it can be trusted to be that.
+/// The check whether a file was finished by an earlier download and can be trusted.
 package enum FinishedFile {
-    /// The size of the file at a path in bytes if it is the user's alone and has the digest, otherwise `nil`. `isCancelled` is asked now and
-    /// then, and ends the reading.
+    /// The size of the file at a path in bytes; `nil` if other users may write to it, or if it has another digest.
+    ///
+    /// `isCancelled` is checked before every read of 256 KiB and ends the reading.
     package static func size(at path: String, having digest: ContentDigest, isCancelled: () -> Bool = { false }) -> Int64? {
         guard let descriptor = open(path) else { return nil }
         defer { close(descriptor) }
@@ -19,7 +20,7 @@ package enum FinishedFile {
         return size
     }
 
-    /// Opens a regular file that nobody else can write to; `nil`: there is none. What is no file is not opened.
+    /// Opens a regular file that no other user can write to; `nil` if there is none. FIFOs and devices are not opened.
     static func open(_ path: String) -> Int32? {
         guard OwnFile.objection(at: path, .finished) == nil else { return nil }
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
@@ -34,7 +35,7 @@ package enum FinishedFile {
 
 /// The digest of a file's first bytes.
 enum FileDigest {
-    /// `isCancelled` is asked now and then, and ends the reading with `nil`; `path` is for errors.
+    /// Reads the first `length` bytes; `nil` if `isCancelled` returns `true`, which is checked before every read of 256 KiB. `path` is for errors.
     static func of(
         _ descriptor: Int32, _ length: Int64, _ algorithm: ContentDigest.Algorithm, path: String, isCancelled: () -> Bool
     ) throws(HTTPSessionError) -> ContentDigest? {

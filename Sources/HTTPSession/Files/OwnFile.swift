@@ -1,27 +1,27 @@
 internal import CLinux
 internal import Glibc
 
-/// The check that keeps files of other users out of transfers, and files that other users can write to.
+/// The check that refuses files of other users, and files that other users can write to.
 package enum OwnFile {
     package enum Kind: Sendable {
-        /// A regular file with one name: a second hard link may be another user's.
+        /// A regular file with one hard link: another user may have made a second one.
         case file
-        /// A directory; its number of links says nothing.
+        /// A directory, whose number of links is not checked.
         case directory
-        /// A file that a download has finished. The user's private group may write to it: with a umask of 002 every file is made so.
+        /// A file that a download has finished. The user's private group may write to it, because a umask of 002 permits that for every file.
         case finished
     }
 
-    /// The reason why the open file, or directory, must not be used, and the remedy; `nil`: it may be used.
+    /// The reason why the open file or directory must not be used, with the remedy; `nil` if it may be used.
     package static func objection(to descriptor: Int32, _ kind: Kind = .file) -> String? {
         var found = stat()
         guard fstat(descriptor, &found) == 0 else { return FileFailure.text(errno) }
-        // Beside an access control list, the group's bits are a mask and tell nothing of the group.
+        // With an access control list, the group's bits are a mask and not the permissions of the group.
         if kind == .finished, fgetxattr(descriptor, "system.posix_acl_access", nil, 0) < 0 { ignorePrivateGroup(&found) }
         return objection(to: found, kind, user: geteuid())
     }
 
-    /// The same for what lies at a path, without following a symbolic link; `nil` also if nothing is there.
+    /// The reason why the file or directory at a path must not be used; `nil` if it may be used or does not exist. Symbolic links are not followed.
     package static func objection(at path: String, _ kind: Kind = .file) -> String? {
         var found = stat()
         guard lstat(path, &found) == 0 else { return nil }
@@ -32,19 +32,19 @@ package enum OwnFile {
     static func objection(to found: stat, _ kind: Kind, user: uid_t) -> String? {
         switch kind {
         case .file, .finished:
-            guard found.st_mode & S_IFMT == S_IFREG else { return "it is no regular file; remove it or choose another place" }
+            guard found.st_mode & S_IFMT == S_IFREG else { return "it is not a regular file; remove it or choose another path" }
             guard found.st_uid == user else { return foreign(found) }
             guard found.st_nlink <= 1 else { return "it has \(found.st_nlink) hard links; replace it by a copy, or remove it" }
         case .directory:
-            guard found.st_mode & S_IFMT == S_IFDIR else { return "it is no directory; remove it or choose another place" }
+            guard found.st_mode & S_IFMT == S_IFDIR else { return "it is not a directory; remove it or choose another path" }
             guard found.st_uid == user else { return foreign(found) }
         }
-        // The bits of a group are the mask of an access control list, so that this covers its entries too (man 5 acl).
+        // With an access control list, the group's bits are its mask, so that this check covers its entries too (man 5 acl).
         guard found.st_mode & 0o022 == 0 else { return "other users may write to it; check it, and run chmod go-w" }
         return nil
     }
 
-    /// Takes the group's permission to write out of the mode if the group is the user's own, has the user's name and no other members.
+    /// Removes the group's write permission from the mode if the group is the user's private group: of the same name, without other members.
     private static func ignorePrivateGroup(_ found: inout stat) {
         guard found.st_mode & 0o020 != 0, found.st_gid == getegid() else { return }
         var (user, group) = (passwd(), Glibc.group())
@@ -63,7 +63,7 @@ package enum OwnFile {
     }
 
     private static func foreign(_ found: stat) -> String {
-        "it belongs to user \(found.st_uid); remove it, change its owner or choose another place"
+        "it belongs to user \(found.st_uid); remove it, change its owner or choose another path"
     }
 
     /// Whether the path still names the open file.

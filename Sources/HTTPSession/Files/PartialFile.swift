@@ -3,56 +3,58 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Glibc
 
-/// A file that is not there until it is whole.
-// @unchecked: its fields are touched only by jobs of one worker, which run one after another.
+/// A file of a download that gets the name of its destination when it is complete.
+// @unchecked: its fields are used only by jobs of one worker, which run one after another.
 final class PartialFile: @unchecked Sendable {
-    /// What becomes of its bytes when it does not become whole.
-    struct Keeping: Hashable, Sendable {
-        /// Where they lie; `nil`: under a hidden name beside the destination, made at random.
+    /// The rule for the bytes of a download that does not complete.
+    struct Retention: Hashable, Sendable {
+        /// The path of the partial file; `nil` for a random hidden name beside the destination.
         var path: String?
-        /// Whether what an earlier download left there is asked for.
+        /// Whether an existing partial file is continued.
         var continues = true
-        /// Where resume data is kept of it; `nil`: nobody asks for some.
+        /// The directory for resume data of the partial file; `nil` if none is requested.
         var resumes: ResumeDirectory?
-        /// The record that the download goes on from.
+        /// The record of the resume data from which the download continues.
         var record: ResumeDirectory.Record?
 
-        static let nothing = Keeping()
-        /// Whether the sidecar is there while bytes come: others may look for them, also after a kill.
+        static let nothing = Retention()
+        /// Whether the partial file has a fixed name. Then its sidecar exists during the download, so that it can be continued after a kill.
         var isNamed: Bool { path != nil }
     }
 
-    /// How much may come until it is synced and said so in the sidecar: this much is asked for again after a power loss.
+    /// The number of bytes between two syncs, each recorded in the sidecar: at most this many are requested again after a power loss.
     static let syncedEvery: Int64 = 16 << 20
 
     private let destination: DownloadDestination
-    /// Where the finished file goes: the destination, or the name that its response suggests.
-    private var place: DownloadDestination
+    /// The destination of the finished file, with the name that its response suggests if one is requested.
+    private var finalDestination: DownloadDestination
     private let mode: mode_t?
     private let report: @Sendable (String) -> Void
-    private let keeping: Keeping
+    private let keeping: Retention
     private var descriptor: Int32 = -1
     private var path = ""
     private var offset: Int64 = 0
-    /// Says what the bytes are; `nil`: nothing by which they could be continued.
+    /// The description of the bytes; `nil` if a later download cannot continue them.
     private var sidecar: Sidecar?
-    /// Whether a body has begun here: what was there before is gone then.
+    /// Whether a body has started, which replaces the bytes of an earlier download.
     private var hasBegun = false
 
-    /// Whether the file at the kept path is not the user's alone, so that the bytes go to a hidden name.
+    /// Whether other users may write to the file at the fixed path, so that the bytes are written to a hidden file.
     private var isRefused = false
-    /// Whether this process has created the inode: of any other one somebody may have a descriptor.
+    /// Whether this process has created the inode. Another process may have an open descriptor of any other inode.
     private var isOwn = false
 
-    /// `mode`: of the finished file; `nil`: as ``FileAttributes`` has it. Until then only its owner can open it. `report` is called, on the
-    /// worker's thread, with the reason why a kept file is not continued.
+    /// Prepares a file, which ``reopen()`` or ``begin(expected:_:)`` creates.
+    ///
+    /// `mode` is the mode of the finished file; `nil` for the one of ``FileAttributes``. Until then only the owner can open the file. `report` is
+    /// called, on the worker's thread, with the reason why a partial file is not continued.
     init(
-        _ destination: DownloadDestination, mode: mode_t? = nil, keeping: Keeping = .nothing,
+        _ destination: DownloadDestination, mode: mode_t? = nil, keeping: Retention = .nothing,
         report: @escaping @Sendable (String) -> Void = { _ in }
     ) {
         self.report = report
         self.destination = destination
-        place = destination
+        finalDestination = destination
         self.mode = mode
         self.keeping = keeping
     }
@@ -61,7 +63,7 @@ final class PartialFile: @unchecked Sendable {
 
     // MARK: Beginning
 
-    /// Looks for what an earlier download left. - Returns: what it is, and how much of it is valid.
+    /// Opens the partial file of an earlier download. - Returns: its sidecar and the number of its valid bytes; `nil` if it cannot be continued.
     func reopen() throws(HTTPSessionError) -> (Sidecar, length: Int64)? {
         if descriptor < 0 { try create() }
         guard isNamed, keeping.continues, let found = try SidecarFile.read(besides: path) else { return nil }
@@ -69,7 +71,7 @@ final class PartialFile: @unchecked Sendable {
         guard length > 0 else { return nil }
         if !isOwn {
             do throws(HTTPSessionError) { try renew(keeping: length) } catch {
-                // Without room for a copy the download restarts, which frees what is here.
+                // Without space for a copy the download restarts, which frees the space of the old bytes.
                 guard [ENOSPC, EDQUOT].contains(error.context.systemError) else { throw error }
                 return nil
             }
@@ -79,24 +81,25 @@ final class PartialFile: @unchecked Sendable {
         }
         (sidecar, offset) = (found, length)
         suggest(found.suggestedName)
-        // In this run of the system it is the length that counts from now on.
+        // The sidecar is of an earlier boot. After a sync, the length of the file is valid again.
         if found.boot != BootIdentifier.current { try checkpoint() }
         return (found, length)
     }
 
-    /// A body begins: makes the file, or empties it. `sidecar`: by what it may be continued. Reserves the space where the length is
-    /// known, so that a full disk shows at once.
+    /// Starts a body: creates or empties the file. If the length is known, its space is reserved, so that a full disk is an error at once.
+    ///
+    /// `sidecar` describes the bytes so that a later download can continue them.
     func begin(expected: Int64?, _ sidecar: Sidecar? = nil) throws(HTTPSessionError) {
         if descriptor < 0 { try create() }
         if !isOwn { try renew(keeping: 0) }
         guard lseek(descriptor, 0, SEEK_SET) == 0, ftruncate(descriptor, 0) == 0 else { throw FileFailure.writing(path, errno) }
         (self.sidecar, offset, hasBegun) = (sidecar, 0, true)
-        // Before the first byte: what is said of the file is never said of another version's bytes.
+        // Before the first byte, so that a sidecar never describes bytes of another version.
         if isNamed {
             if let sidecar { try SidecarFile.write(sidecar, besides: path) } else { SidecarFile.revoke(besides: path) }
         }
         if let expected, expected > 0 {
-            // Not every file system can; one that is full says so.
+            // Some file systems cannot reserve space; that is no error unless they are full.
             let number = netwatch_reserve_space(descriptor, expected)
             if number == ENOSPC || number == EFBIG || number == EDQUOT {
                 throw FileFailure.writing(destination.file.path, number)
@@ -104,16 +107,16 @@ final class PartialFile: @unchecked Sendable {
         }
     }
 
-    /// Names the finished file as its response suggests, or as a response that said nothing. Throws if the name is taken.
+    /// Names the finished file by the name that the response suggests; `nil` if it suggests none. Throws if the destination cannot take a file.
     func name(_ suggested: String?) throws(HTTPSessionError) {
         suggest(suggested)
-        try place.check()
+        try finalDestination.check()
     }
 
     private func suggest(_ name: String?) {
         guard let naming = destination.naming else { return }
         let directory = destination.file.deletingLastPathComponent()
-        place.file = directory.appendingPathComponent(naming.name(name), isDirectory: false)
+        finalDestination.file = directory.appendingPathComponent(naming.name(name), isDirectory: false)
     }
 
     private func create() throws(HTTPSessionError) {
@@ -122,7 +125,7 @@ final class PartialFile: @unchecked Sendable {
             do {
                 try FileManager.default.createDirectory(at: target.deletingLastPathComponent(), withIntermediateDirectories: true)
             } catch {
-                throw HTTPSessionError(.cannotWriteFile, "cannot make the directory of '\(target.path)'", underlying: error)
+                throw HTTPSessionError(.cannotWriteFile, "cannot create the directory of '\(target.path)'", underlying: error)
             }
         }
         try destination.check()
@@ -136,7 +139,7 @@ final class PartialFile: @unchecked Sendable {
         if keeping.resumes != nil { flock(descriptor, LOCK_EX | LOCK_NB) }
     }
 
-    /// Opens the kept file or makes it. - Returns: the reason why it, or its sidecar, is left alone; `nil`: it is open.
+    /// Opens or creates the partial file. - Returns: the reason why it or its sidecar is not used; `nil` if it is open.
     private func openKept(_ named: String) throws(HTTPSessionError) -> String? {
         let sidecar = SidecarFile.path(of: named)
         if let reason = OwnFile.objection(at: sidecar) { return "'\(sidecar)' is not used: \(reason)" }
@@ -158,7 +161,7 @@ final class PartialFile: @unchecked Sendable {
         return (descriptor, path)
     }
 
-    /// Puts an inode of this process in the place of one that an earlier process left, with its first `length` bytes on the disk.
+    /// Replaces the inode of an earlier process by one that this process has created, with its first `length` bytes synced.
     private func renew(keeping length: Int64) throws(HTTPSessionError) {
         let (fresh, temporary) = try PartialFile.createHidden(beside: URL(fileURLWithPath: path))
         var number: Int32 = 0
@@ -176,7 +179,7 @@ final class PartialFile: @unchecked Sendable {
             if written < 0, errno == EINTR { continue }
             if written < 0 { number = errno } else { done += Int64(written) }
         }
-        // The sidecar says of the bytes that they are on the disk.
+        // The sidecar records these bytes as synced.
         if number == 0, length > 0, fdatasync(fresh) != 0 { number = errno }
         if number == 0, !OwnFile.isFile(descriptor, at: path) { number = EBUSY }
         if number == 0, rename(temporary, path) != 0 { number = errno }
@@ -213,43 +216,43 @@ final class PartialFile: @unchecked Sendable {
         self.sidecar = sidecar
     }
 
-    /// The digest of what has been written; `isCancelled` is asked now and then, and ends it with `nil`.
+    /// The digest of the written bytes; `nil` if `isCancelled` returns `true`.
     func digest(_ algorithm: ContentDigest.Algorithm, isCancelled: () -> Bool) throws(HTTPSessionError) -> ContentDigest? {
         try FileDigest.of(descriptor, offset, algorithm, path: path, isCancelled: isCancelled)
     }
 
     // MARK: The end
 
-    /// Syncs the bytes and gives them their name.
+    /// Syncs the file and renames it to its destination. - Returns: the destination.
     func commit() throws(HTTPSessionError) -> URL {
         if descriptor < 0 { try begin(expected: nil) }
         if !isOwn { try renew(keeping: offset) }
         guard ftruncate(descriptor, off_t(offset)) == 0 else { throw FileFailure.writing(path, errno) }
-        // Before the mode of a replaced file, which its owner may be unable to write to.
+        // Before the mode is copied from a replaced file: it may forbid writing.
         if destination.keepsValidator, let sidecar { ValidatorAttribute.write(sidecar, to: descriptor) }
         do throws(HTTPSessionError) {
             if let mode {
                 fchmod(descriptor, mode)
             } else {
-                try FileAttributes.adopt(descriptor, from: place.file.path)
+                try FileAttributes.adopt(descriptor, from: finalDestination.file.path)
             }
             guard fsync(descriptor) == 0 else { throw FileFailure.writing(path, errno) }
-            try FileMove.move(path, descriptor, to: place)
+            try FileMove.move(path, descriptor, to: finalDestination)
         } catch {
             FileAttributes.withdraw(descriptor)
             throw error
         }
         forget()
-        return place.file
+        return finalDestination.file
     }
 
-    /// It does not become whole: what may be continued is kept where somebody asks for it, everything else is removed.
+    /// Ends a download that does not complete: keeps bytes that can be continued if that is requested, and removes all others.
     ///
-    /// - Returns: resume data, where some is kept.
+    /// - Returns: resume data; `nil` if none is stored.
     @discardableResult
     func discard(isWorthless: Bool = false) -> Data? {
         guard descriptor >= 0 else { return nil }
-        // Nothing came: what was there before is there still.
+        // No byte has arrived: the bytes of an earlier download are unchanged.
         if isNamed, !hasBegun, sidecar == nil {
             var found = stat()
             if fstat(descriptor, &found) == 0, found.st_size > 0 {
@@ -258,7 +261,7 @@ final class PartialFile: @unchecked Sendable {
                 return nil
             }
         }
-        // Of a named one the sidecar is there already: where the disk has no room for a newer one it will do.
+        // A named file has a sidecar already, which is sufficient if the disk has no space for a newer one.
         guard !isWorthless, sidecar != nil, offset > 0, isNamed || keeping.resumes != nil,
             (try? checkpoint()) != nil || isNamed
         else {
@@ -272,10 +275,10 @@ final class PartialFile: @unchecked Sendable {
         return sidecar.flatMap { keeping.resumes?.keep(kept, start: $0.start, under: keeping.record) }
     }
 
-    /// Its transfer has gone without an end: of a hidden part nobody could hear any more.
+    /// Ends a transfer whose task was deallocated. A hidden file is removed, because nobody could receive its resume data.
     func abandon() { discard(isWorthless: !isNamed) }
 
-    /// The part is none any more.
+    /// Removes the sidecar and the record, and closes the file.
     private func forget() {
         if isNamed { SidecarFile.remove(besides: path) }
         if let record = keeping.record { keeping.resumes?.remove(record) }

@@ -1,11 +1,13 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// Puts a ``Sidecar`` beside its part, and reads it there.
+/// The file of a ``Sidecar``, beside its partial file.
 package enum SidecarFile {
     package static func path(of part: String) -> String { part + ".json" }
 
-    /// `nil` where there is none, or one that says nothing.
+    /// Reads the sidecar of a partial file; `nil` if there is none or it is damaged.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/cannotReadFile`` for a sidecar that cannot be read, or of a newer format.
     static func read(besides part: String) throws(HTTPSessionError) -> Sidecar? {
         let path = path(of: part)
         guard let data = try SmallFile.read(path) else { return nil }
@@ -26,7 +28,7 @@ package enum SidecarFile {
 
     static func remove(besides part: String) { unlink(path(of: part)) }
 
-    /// Also for a system that loses its power now: what the part has from now on is of another version.
+    /// Removes the sidecar and syncs its directory, because the partial file will have bytes of another version, also after a power loss.
     static func revoke(besides part: String) {
         if unlink(path(of: part)) == 0 { SmallFile.syncDirectory(of: part) }
     }

@@ -3,12 +3,12 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Glibc
 
-/// A file that is written in one step and survives a power loss either as it was or as it is.
+/// A small file that is replaced in one step. After a power loss it has either the old or the new content.
 package enum SmallFile {
-    /// What is longer is none of ours.
+    /// The largest size that is read, in bytes. A larger file was not written by this library.
     static let maximumSize = 1 << 20
 
-    /// `nil` where there is none.
+    /// Reads a file; `nil` if there is none, and empty data for a file above ``maximumSize``.
     static func read(_ path: String) throws(HTTPSessionError) -> Data? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
@@ -28,7 +28,7 @@ package enum SmallFile {
         }
     }
 
-    /// Only its owner may read it: addresses may be secrets.
+    /// Replaces a file in one step. Only its owner can read it, because URLs may contain secrets.
     static func replace(_ path: String, with data: Data) throws(HTTPSessionError) {
         let file = PartialFile(DownloadDestination(URL(fileURLWithPath: path), existingFile: .replace), mode: 0o600)
         do throws(HTTPSessionError) {
@@ -42,7 +42,7 @@ package enum SmallFile {
         syncDirectory(of: path)
     }
 
-    /// So that a new name outlives a power loss; a file system that cannot do it has nothing better.
+    /// Syncs the directory of a file, so that a new name survives a power loss. Errors are ignored: some file systems cannot sync directories.
     package static func syncDirectory(of path: String) {
         let directory = URL(fileURLWithPath: path).deletingLastPathComponent().path
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -2,11 +2,11 @@ internal import CLinux
 internal import FoundationEssentials
 internal import Glibc
 
-/// The extended attribute in which a finished file keeps its ``FileValidator`` (`man 7 xattr`).
+/// The extended attribute of a finished file that stores its ``FileValidator`` (`man 7 xattr`).
 enum ValidatorAttribute {
     static let name = "user.netwatch.validator"
 
-    /// Adds the attribute to a file whose last byte has been written. A file system without attributes, or without room for one, is no error.
+    /// Adds the attribute to a file after its last byte is written. It is no error if the file system has no attributes, or no space for one.
     static func write(_ sidecar: Sidecar, to descriptor: Int32) {
         var found = stat()
         guard fstat(descriptor, &found) == 0 else { return }
@@ -14,7 +14,7 @@ enum ValidatorAttribute {
         _ = data.withUnsafeBytes { fsetxattr(descriptor, name, $0.baseAddress, $0.count, 0) }
     }
 
-    /// The attribute of the file at a path. `nil`: there is none, the file has been changed since, or somebody else may have changed it.
+    /// The attribute of the file at a path; `nil` if it has none, if the file has changed since, or if another user may have changed it.
     static func read(_ path: String) -> FileValidator? {
         guard let descriptor = FinishedFile.open(path) else { return nil }
         defer { close(descriptor) }

@@ -2,31 +2,38 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// Bearer tokens (RFC 6750) for every request of a session, fetched anew when the server calls one expired, or shortly before one says that
-/// it is: once, however many requests wait for it.
+/// An interceptor that adds a bearer token (RFC 6750) to every request, and fetches another one when it expires.
+///
+/// A token is replaced if the server refuses it with 401, or shortly before its ``BearerToken/expiry``. It is fetched once, however many requests
+/// wait for it.
 ///
 /// ```swift
 /// let tokens = BearerAuthentication(renewal: TokenRenewal(ahead: .seconds(30))) { _ in
-///     let answer = try await logIn()
-///     return BearerToken(answer.token, expiry: answer.expiry)
+///     let login = try await logIn()
+///     return BearerToken(login.token, expiry: login.expiry)
 /// }
 /// let session = try HTTPSessionManager(handlers: TransferHandlers(interceptors: [tokens]))
 /// ```
 ///
-/// The renewal ahead of time and the limit on excessive ones are ideas of Alamofire's.
+/// Renewal before expiry, and the limit on the number of fetches, work as in Alamofire's `AuthenticationInterceptor`.
 public final class BearerAuthentication: RequestInterceptor {
     private struct State: Sendable {
         var life: TokenLife
         var fetching: Task<BearerToken, any Error>?
-        /// Whether the token that it replaces is good yet.
+        /// Whether the token that is being replaced is still valid.
         var isAhead = false
     }
 
     private let state: Locked<State>
     private let fetch: @Sendable (BearerToken?) async throws -> BearerToken
 
-    /// `fetch` gets a token in the place of one that is refused, missing or about to expire; it must not use a session that these tokens
-    /// belong to. Requests wait for it only where there is no token that is good yet.
+    /// Creates an interceptor for tokens with an expiry.
+    ///
+    /// - Parameters:
+    ///   - token: The first token; `nil` to fetch it for the first request.
+    ///   - renewal: The rule for fetching tokens.
+    ///   - fetch: The closure that fetches a token and replaces `expired`, which is refused, missing or about to expire. It must not use a session
+    ///     with this interceptor, because its request would wait for itself. Requests wait for the closure only if no valid token exists.
     public convenience init(
         token: BearerToken? = nil, renewal: TokenRenewal = TokenRenewal(),
         fetch: @escaping @Sendable (_ expired: BearerToken?) async throws -> BearerToken
@@ -34,7 +41,7 @@ public final class BearerAuthentication: RequestInterceptor {
         self.init(token: token, renewal: renewal, since: Date(), fetch: fetch)
     }
 
-    /// `since`: from when on there has been `token`.
+    /// `since` is the time at which `token` was received.
     init(
         token: BearerToken?, renewal: TokenRenewal, since: Date,
         fetch: @escaping @Sendable (BearerToken?) async throws -> BearerToken
@@ -43,21 +50,27 @@ public final class BearerAuthentication: RequestInterceptor {
         self.fetch = fetch
     }
 
-    /// Tokens that do not say when they expire. `refresh` is as `fetch` of ``init(token:renewal:fetch:)``.
+    /// Creates an interceptor for tokens without an expiry, which are replaced after a 401.
+    ///
+    /// - Parameters:
+    ///   - token: The first token; `nil` to fetch it for the first request.
+    ///   - refresh: The closure that fetches a token, as in ``init(token:renewal:fetch:)``.
     public convenience init(token: String? = nil, refresh: @escaping @Sendable (_ expired: String?) async throws -> String) {
         self.init(token: token.map { BearerToken($0) }, fetch: { BearerToken(try await refresh($0?.value)) })
     }
 
-    /// The token in use.
+    /// The current token; `nil` before the first one is fetched.
     public var token: String? { state.withLock { $0.life.token?.value } }
 
-    /// Puts the token into the request.
+    /// Adds the token to the request as its `Authorization` field.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/authenticationFailed`` if no token can be fetched and none is valid.
     public func adapt(_ request: TransferRequest) async throws -> TransferRequest {
         let token: BearerToken
         do { token = try await currentToken(insteadOf: nil) } catch {
-            // Whose server refused it for another request may take it for this one.
+            // A token that was refused for another request may be accepted for this one.
             guard let last = state.withLock({ $0.life.usable(insteadOf: nil, at: Date()) }) else {
-                throw HTTPSessionError(.authenticationFailed, "there is no token: \(error)", underlying: error)
+                throw HTTPSessionError(.authenticationFailed, "no token could be fetched: \(error)", underlying: error)
             }
             token = last
         }
@@ -66,7 +79,7 @@ public final class BearerAuthentication: RequestInterceptor {
         return request
     }
 
-    /// Once more with another token, where this one was refused with 401. A new one that is refused too is the server's last word.
+    /// Retries a request whose token was refused with 401, with another token, at most twice.
     public func retry(after attempt: FailedAttempt) async -> InterceptorDecision {
         guard attempt.response?.statusCode == 401, attempt.retryCount < 2,
             let sent = attempt.request.headerFields[.authorization], sent.hasPrefix("Bearer ")
@@ -81,7 +94,7 @@ public final class BearerAuthentication: RequestInterceptor {
         case refuse
     }
 
-    /// The token, or the one that is being fetched; `refused` is none any more.
+    /// The current token, or the one that is being fetched. A token equal to `refused` is not used again.
     private func currentToken(insteadOf refused: String?) async throws -> BearerToken {
         let step = state.withLock { state -> Step in
             let usable = state.life.usable(insteadOf: refused, at: Date())
@@ -94,7 +107,7 @@ public final class BearerAuthentication: RequestInterceptor {
             guard state.life.mayFetch(now: MonotonicClock.now(), isAhead: usable != nil) else {
                 return usable.map { .use($0) } ?? .refuse
             }
-            // A task of its own: whoever waits for it may be cancelled, and others wait too.
+            // An unstructured task, because a caller that waits for it may be canceled while others wait too.
             let task = Task { [self, expired = state.life.token] in
                 do {
                     let token = try await fetch(expired)
@@ -109,7 +122,7 @@ public final class BearerAuthentication: RequestInterceptor {
                 }
             }
             (state.fetching, state.isAhead) = (task, usable != nil)
-            // What is only replaced in good time is used meanwhile.
+            // A token that is replaced before its expiry is used meanwhile.
             return usable.map { .use($0) } ?? .wait(task)
         }
         switch step {

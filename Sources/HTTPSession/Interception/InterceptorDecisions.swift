@@ -1,10 +1,10 @@
 internal import EventLoop
 
 extension TransferHandlers {
-    /// How often interceptors may repeat a task.
+    /// The largest number of retries that interceptors may request for a task.
     static let maximumInterceptions = 10
 
-    /// The decision of the first interceptor that does not leave the failure at that.
+    /// The decision of the first interceptor that does not return `proceed`.
     func retryDecision(after attempt: FailedAttempt) async -> InterceptorDecision {
         for interceptor in interceptors {
             let decision = await interceptor.retry(after: attempt)
@@ -13,9 +13,9 @@ extension TransferHandlers {
         return .proceed
     }
 
-    /// The decision, if it comes within `limit` nanoseconds; `nil` if not, or if the caller's task is canceled meanwhile.
+    /// The decision; `nil` if it takes longer than `limit` nanoseconds, or if the caller's task is canceled meanwhile.
     ///
-    /// The interceptor's task is canceled then, and an interceptor that ignores this delays nobody.
+    /// In these cases the interceptor's task is canceled. An interceptor that ignores the cancellation does not delay the caller.
     func retryDecision(after attempt: FailedAttempt, within limit: Int64) async -> InterceptorDecision? {
         let race = DecisionRace()
         let asking = Task { race.end(with: await retryDecision(after: attempt)) }
@@ -35,7 +35,7 @@ extension TransferHandlers {
     }
 }
 
-/// The first of several answers to one question.
+/// The result of a race between an interceptor's decision, its time limit and a cancellation: the first one counts.
 private final class DecisionRace: Sendable {
     private enum State: Sendable {
         case open
@@ -45,7 +45,7 @@ private final class DecisionRace: Sendable {
 
     private let state = Locked(State.open)
 
-    /// Awaited once.
+    /// The first result. It may be awaited once.
     var decision: InterceptorDecision? {
         get async {
             await withCheckedContinuation { continuation in
@@ -58,7 +58,7 @@ private final class DecisionRace: Sendable {
         }
     }
 
-    /// Answers that come after the first are dropped.
+    /// Ends the race. Results after the first are ignored.
     func end(with decision: InterceptorDecision?) {
         let former = state.withLock { state in
             let former = state
@@ -71,7 +71,7 @@ private final class DecisionRace: Sendable {
 }
 
 extension HTTPSessionError {
-    /// The error that a task ends with when an interceptor has thrown `error`.
+    /// The error of a task whose interceptor has thrown `error`.
     static func interceptorFailure(_ error: any Error) -> HTTPSessionError {
         (error as? HTTPSessionError)
             ?? HTTPSessionError(.interceptorFailed, "an interceptor failed: \(error)", underlying: error)

@@ -1,14 +1,14 @@
-/// Media types by file name, without a look at the file.
+/// The media types of file names. The content of the file is not read.
 package enum MIMEType {
-    /// What is said of bytes of which nothing is known (RFC 2046 section 4.5.1).
+    /// The type of unknown content (RFC 2046 section 4.5.1).
     package static let unknown = "application/octet-stream"
 
-    /// The type for what follows the name's last dot, in any case of letters; ``unknown`` for extensions that the table does not have.
+    /// The type for a file extension in upper or lower case; ``unknown`` for extensions that are not in the table.
     package static func forPathExtension(_ pathExtension: String) -> String {
         table[pathExtension.lowercased()] ?? unknown
     }
 
-    /// IANA's registry of media types, and for what it lacks the names in common use.
+    /// The names of IANA's registry of media types, and common names for types that are not registered.
     private static let table: [String: String] = [
         "aac": "audio/aac", "aif": "audio/aiff", "aiff": "audio/aiff", "apk": "application/vnd.android.package-archive",
         "apng": "image/apng", "avi": "video/x-msvideo", "avif": "image/avif", "bin": "application/octet-stream",

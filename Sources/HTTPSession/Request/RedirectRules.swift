@@ -1,16 +1,16 @@
 internal import FoundationEssentials
 internal import HTTPTypes
 
-/// What a 3xx response makes of a request (RFC 9110 section 15.4), before anybody is asked.
+/// The rules by which a 3xx response changes a request (RFC 9110 section 15.4), before a handler is asked.
 package enum RedirectRules {
     package enum Decision: Sendable {
-        /// The response is the answer.
+        /// The response is no redirect, and is the final response.
         case none
         case follow(TransferRequest)
         case refuse(HTTPSessionError)
     }
 
-    /// What follows after `request`, which was asked at its last URL; `allowsInsecure`: https may lead to http.
+    /// The decision for a response to `request`, whose URL is the last one. `allowsInsecure`: redirects from https to http are followed.
     package static func decide(_ head: ResponseHead, for request: TransferRequest, allowsInsecure: Bool) -> Decision {
         guard [301, 302, 303, 307, 308].contains(head.statusCode), let location = head.firstValue(of: "location"),
             !location.isEmpty
@@ -28,7 +28,7 @@ package enum RedirectRules {
             target = parts.url ?? target
         }
         var next = request
-        // The user and the password stay with their origin; those that a server puts into an address are not used (RFC 9110 section 4.2.4).
+        // The user and the password stay with their origin. Those that a server writes into a URL are ignored (RFC 9110 section 4.2.4).
         next.url = target.withUser(of: request.url)
         if changesToGet(head.statusCode, request.method) {
             next.method = .get
@@ -41,18 +41,18 @@ package enum RedirectRules {
         return .follow(next)
     }
 
-    /// Why nothing follows a reference; what leads there comes before it in the sentence.
+    /// The reason why a reference is not followed, as the end of a sentence whose subject names the reference.
     struct Reason: Error {
         let text: String
     }
 
-    /// Where a reference leads that came with the answer to a request for `url` (RFC 3986 section 5), if anything may follow it there.
+    /// The URL of a reference in the response to a request for `url` (RFC 3986 section 5), or the reason why it is not followed.
     static func resolve(_ reference: String, from url: URL, allowsInsecure: Bool) -> Result<URL, Reason> {
         guard !RequestURL.hasBackslash(reference) else {
-            return .failure(Reason(text: "leads to an address with a backslash"))
+            return .failure(Reason(text: "leads to a URL with a backslash"))
         }
         guard let target = RequestURL.reference(reference, relativeTo: url), let origin = Origin(target) else {
-            return .failure(Reason(text: "leads to no http or https address"))
+            return .failure(Reason(text: "does not lead to an http or https URL"))
         }
         guard origin.scheme == "https" || Origin(url)?.scheme != "https" || allowsInsecure else {
             return .failure(Reason(text: "leads from https to http"))
@@ -60,7 +60,9 @@ package enum RedirectRules {
         return .success(target)
     }
 
-    /// 301 and 302 change POST to GET, as every client does (sections 15.4.2 and 15.4.3); 303 changes all but HEAD; 307 and 308 none.
+    /// Whether the status changes the method to GET.
+    ///
+    /// 301 and 302 change POST to GET, as every client does (sections 15.4.2 and 15.4.3). 303 changes all methods except HEAD; 307 and 308 none.
     private static func changesToGet(_ status: Int, _ method: HTTPRequest.Method) -> Bool {
         switch status {
         case 301, 302: method == .post
@@ -69,16 +71,17 @@ package enum RedirectRules {
         }
     }
 
-    /// What describes a body that is no longer there.
+    /// The fields that describe a body, removed with it.
     static let contentFields: [HTTPField.Name] = [
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding,
     ]
 
-    /// Whether a field was meant for the origin that the task began with, and for no other.
+    /// Whether a field is sent to the origin of the task's request only.
     static func isPrivate(_ name: HTTPField.Name) -> Bool { privateFields.contains(name) }
 
-    /// What was meant for one origin only; also `Referer` and `Origin`, which tell another where the user was, and `Host`, by which
-    /// libcurl chooses the cookies to send.
+    /// The fields that are sent to one origin only.
+    ///
+    /// `Referer` and `Origin` would reveal to another server where the user was. libcurl selects the cookies to send by `Host`.
     private static let privateFields: [HTTPField.Name] = [
         .authorization, .proxyAuthorization, .cookie, .origin, .referer, HTTPField.Name("Host"),
     ].compactMap(\.self)

@@ -2,11 +2,12 @@ import FoundationEssentials
 public import HTTPTypes
 
 extension HTTPFields {
-    /// Fields from text that may come from anywhere.
+    /// Creates header fields from untrusted text.
     ///
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` for a name that is no token and for a value with CR, LF, NUL or another control
-    /// character (RFC 9110 section 5.5), where swift-http-types alone would put spaces; also beyond 1,000 fields. The error names the
-    /// field, never the value.
+    /// swift-http-types alone would replace invalid characters by spaces.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a name that is no token, for a value with CR, LF, NUL or another control character
+    ///   (RFC 9110 section 5.5) or with a space at an end, and for more than 1,000 fields. The error names the field, never the value.
     public init(checking fields: [String: String]) throws(HTTPSessionError) {
         self.init()
         guard fields.count <= 1000 else {
@@ -15,16 +16,16 @@ extension HTTPFields {
         for (name, value) in fields.sorted(by: { $0.key < $1.key }) { try set(value, forFieldNamed: name) }
     }
 
-    /// One field, checked as by ``init(checking:)``; `nil` removes it.
+    /// Sets one field, checked as by ``init(checking:)``; `nil` removes it.
     package mutating func set(_ value: String?, forFieldNamed name: String) throws(HTTPSessionError) {
         guard let fieldName = HTTPField.Name(name) else {
-            throw HTTPSessionError(.invalidRequest, "\(name.debugDescription) is no name of a header field")
+            throw HTTPSessionError(.invalidRequest, "\(name.debugDescription) is not a valid name of a header field")
         }
         if let value { try Self.checkValue(value, of: fieldName.rawName) }
         self[fieldName] = value
     }
 
-    /// Throws where swift-http-types would silently change the value.
+    /// Throws if swift-http-types would silently change the value.
     static func checkValue(_ value: String, of name: String) throws(HTTPSessionError) {
         guard HTTPField.isValidValue(value) else {
             throw HTTPSessionError(
@@ -35,8 +36,10 @@ extension HTTPFields {
 
 /// The values of fields that every request carries.
 public enum RequestFields {
-    /// `Accept-Language` from languages in the order of preference: the first without weight, then `q=0.9` down to `q=0.5`; what
-    /// follows says nothing more (RFC 9110 section 12.5.4). `nil` for none. Languages that are no language ranges are left out.
+    /// The value of `Accept-Language` for languages in the order of preference (RFC 9110 section 12.5.4); `nil` for none.
+    ///
+    /// The first language has no weight, the next five have `q=0.9` down to `q=0.5`, and further ones are left out. Texts that are no language
+    /// ranges are left out too.
     public static func acceptLanguage(preferring languages: [String]) -> String? {
         let ranges = languages.filter { language in
             !language.isEmpty && language.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
@@ -47,8 +50,10 @@ public enum RequestFields {
         return weighted.isEmpty ? nil : weighted.joined(separator: ", ")
     }
 
-    /// `User-Agent` (RFC 9110 section 10.1.5): `product/version (system)`. Letters lose their marks (`Ünï` is `Uni`), and other scripts are
-    /// left out; HTTPSessionFoundation's `latinized(_:)` writes them in Latin letters first.
+    /// The value of `User-Agent` (RFC 9110 section 10.1.5): `product/version (system)`.
+    ///
+    /// Diacritics are removed (`Ünï` is `Uni`), and characters of other scripts are left out. HTTPSessionFoundation's `latinized(_:)` writes these
+    /// in Latin letters first.
     public static func userAgent(product: String, version: String?, system: String?) -> String {
         let product = token(product)
         let version = version.map(token)
@@ -58,14 +63,15 @@ public enum RequestFields {
             + (system.map { $0.isEmpty ? "" : " (\($0))" } ?? "")
     }
 
-    /// `Authorization` for Basic (RFC 7617), in UTF-8.
+    /// The value of `Authorization` for Basic authentication (RFC 7617), in UTF-8.
     ///
-    /// Throws ``HTTPSessionError/Code/invalidRequest`` for a user with a colon, which would end there, and for control characters.
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a user name with a colon, which separates it from the password, and for control
+    ///   characters.
     public static func basicAuthorization(username: String, password: String) throws(HTTPSessionError) -> String {
         let hasControls = (username + password).unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x7F }
         guard !username.utf8.contains(UInt8(ascii: ":")), !hasControls else {
             throw HTTPSessionError(
-                .invalidRequest, "a user name with a colon, or a control character, fits no Basic authorization")
+                .invalidRequest, "Basic authentication allows no colon in the user name, and no control characters")
         }
         return "Basic \(Data("\(username):\(password)".utf8).base64EncodedString())"
     }

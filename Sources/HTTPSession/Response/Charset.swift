@@ -1,10 +1,10 @@
 package import FoundationEssentials
 
-/// Character sets by their names in `Content-Type` (IANA's registry).
+/// The decoding of character sets, by their names in `Content-Type` (IANA's registry).
 package enum Charset {
-    /// The text of `data`, without a byte order mark; `nil` for bytes that the character set does not have.
+    /// The text of `data`, without a byte order mark; `nil` for bytes that are invalid in the character set.
     ///
-    /// UTF-8, UTF-16, UTF-32, ASCII and ISO 8859-1 are read here, other sets by the C library (iconv(3)).
+    /// UTF-8, UTF-16, UTF-32, ASCII and ISO 8859-1 are decoded here, other sets by the C library (iconv(3)).
     ///
     /// - Throws: ``HTTPSessionError/Code/cannotDecodeContent`` if this system's C library lacks the character set.
     package static func decode(_ data: Data, as encoding: String.Encoding) throws(HTTPSessionError) -> String? {
@@ -12,18 +12,18 @@ package enum Charset {
         return text.first == "\u{FEFF}" ? String(text.dropFirst()) : text
     }
 
-    /// The encoding of that name, in any case of letters; `nil` for names that are not in the table.
+    /// The encoding of a name in upper or lower case; `nil` for names that are not in the table.
     package static func encoding(named name: String) -> String.Encoding? { table[name.lowercased()] }
 
     private static func text(of data: Data, as encoding: String.Encoding) throws(HTTPSessionError) -> String? {
         guard let names = iconvNames[encoding] ?? codePage(encoding) else {
-            // Foundation reads UTF-16 and UTF-32 that end within a unit as if the rest were not there.
+            // Foundation ignores an incomplete last code unit of UTF-16 and UTF-32.
             return data.count % unitSize(encoding) == 0 ? String(data: data, encoding: encoding) : nil
         }
         for name in names {
             do throws(TextConversion.Failure) {
                 let text = String(validating: try TextConversion.utf8(data, from: name), as: UTF8.self)
-                // An escape sequence of ISO 2022 that the C library does not know stays in the text.
+                // iconv(3) leaves an unknown escape sequence of ISO 2022 in the text.
                 return encoding == .iso2022JP && text?.contains("\u{1B}") == true ? nil : text
             } catch {
                 guard error == .unknownCharset else { continue }
@@ -33,7 +33,7 @@ package enum Charset {
         return nil
     }
 
-    /// The C library's name of any other part of ISO 8859 or of a code page that CoreFoundation has a number for.
+    /// The C library's names for the other parts of ISO 8859, and for code pages that have a number in CoreFoundation.
     private static func codePage(_ encoding: String.Encoding) -> [String]? {
         let number = encoding.rawValue & 0x7FFF_FFFF
         guard encoding.rawValue & 0x8000_0000 != 0 else { return nil }
@@ -58,7 +58,7 @@ package enum Charset {
         }
     }
 
-    /// An encoding that String.Encoding has no name for: CoreFoundation's number, as CFStringConvertEncodingToNSStringEncoding maps it.
+    /// The encoding for a number of CoreFoundation, as CFStringConvertEncodingToNSStringEncoding maps it. `String.Encoding` has no name for it.
     private static func coreFoundation(_ number: UInt) -> String.Encoding { String.Encoding(rawValue: 0x8000_0000 | number) }
 
     private static let iso8859x5 = coreFoundation(0x0205)
@@ -85,11 +85,11 @@ package enum Charset {
         "windows-1256": windows1256, "windows-1257": windows1257,
         "koi8-r": koi8R, "macintosh": .macOSRoman, "shift_jis": .shiftJIS, "sjis": .shiftJIS,
         "iso-2022-jp": .iso2022JP, "euc-jp": .japaneseEUC, "big5": big5, "euc-kr": eucKR,
-        // GB 18030 has all of GBK and GB 2312.
+        // GB 18030 contains GBK and GB 2312.
         "gb18030": gb18030, "gbk": gb18030, "gb2312": gb18030,
     ]
 
-    /// The C library's names. Windows' variants contain the standard's characters and are what servers mean (Encoding Standard).
+    /// The C library's names. The Windows variants contain the characters of the standard, and servers use them (Encoding Standard).
     private static let iconvNames: [String.Encoding: [String]] = [
         .isoLatin2: ["ISO-8859-2"], iso8859x5: ["ISO-8859-5"], iso8859x7: ["ISO-8859-7"], iso8859x9: ["ISO-8859-9"],
         iso8859x15: ["ISO-8859-15"], .windowsCP1250: ["CP1250"], .windowsCP1251: ["CP1251"], .windowsCP1252: ["CP1252"],

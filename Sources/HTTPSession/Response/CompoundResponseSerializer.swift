@@ -1,19 +1,21 @@
-/// Several serializers of the same value: the first that takes the response makes it.
+/// A serializer that returns the value of the first of several serializers that succeeds.
 ///
-/// Serializers of different types are brought to one by ``ResponseSerializer/map(_:)``.
+/// Map serializers with different values to one type with ``ResponseSerializer/map(_:)``.
 public struct CompoundResponseSerializer<Value>: ResponseSerializer {
-    /// What a response must be before any serializer is asked; each then applies its own as well.
+    /// The checks before the first serializer; each serializer then applies its own validation as well.
     public var validation: ResponseValidation
-    /// In the order in which they are asked.
+    /// The serializers, in the order in which they are tried.
     public var serializers: [any ResponseSerializer<Value>]
 
-    /// Serializers in the order in which they are asked; status 200 to 299 unless told otherwise.
+    /// Creates a serializer of others, in the order in which they are tried. By default it accepts status 200 to 299 and any type.
     public init(_ serializers: [any ResponseSerializer<Value>], validation: ResponseValidation = ResponseValidation()) {
         self.serializers = serializers
         self.validation = validation
     }
 
-    /// The value of the first serializer that succeeds. Where none does, the last one's error stands below.
+    /// Decodes the response with each serializer until one succeeds.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/cannotDecodeContent`` if none succeeds, with the last one's error as ``HTTPSessionError/underlying``.
     public func decode(_ response: TransferResponse) throws -> sending Value {
         var last: HTTPSessionError?
         for serializer in serializers {
@@ -24,6 +26,6 @@ public struct CompoundResponseSerializer<Value>: ResponseSerializer {
             }
         }
         throw HTTPSessionError(
-            .cannotDecodeContent, "none of \(serializers.count) serializers takes the response", underlying: last)
+            .cannotDecodeContent, "none of \(serializers.count) serializers decodes the response", underlying: last)
     }
 }

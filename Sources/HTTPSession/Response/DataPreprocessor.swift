@@ -1,23 +1,23 @@
 public import FoundationEssentials
 
-/// A change to the body before it is decoded.
+/// A transformation of the body before it is decoded.
 public struct DataPreprocessor: Sendable {
     private let change: @Sendable (Data) throws -> Data
 
-    /// A change; an error that it throws ends the response.
+    /// Creates a preprocessor from a closure. If the closure throws, serialization fails with that error.
     public init(_ change: @escaping @Sendable (Data) throws -> Data) {
         self.change = change
     }
 
-    /// None.
+    /// The preprocessor that returns the body unchanged.
     public static let passthrough = DataPreprocessor { $0 }
 
-    /// Takes the line `)]}',` away that some servers put before JSON, lest a page load it as a script.
+    /// The preprocessor that removes the line `)]}',`, which some servers send before JSON so that a page cannot load it as a script.
     public static let googleXSSI = DataPreprocessor { body in
         let prefix = Data(")]}',\n".utf8)
         return body.starts(with: prefix) ? body.dropFirst(prefix.count) : body
     }
 
-    /// The body to decode.
+    /// Transforms a body.
     public func preprocess(_ body: Data) throws -> Data { try change(body) }
 }

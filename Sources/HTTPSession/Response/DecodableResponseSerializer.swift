@@ -1,12 +1,12 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// Makes values of bytes. `JSONDecoder` is a decoder, and with HTTPSessionFoundation `PropertyListDecoder`.
+/// A decoder of bytes. `JSONDecoder` conforms, and with HTTPSessionFoundation `PropertyListDecoder`.
 public protocol DataDecoder: Sendable {
-    /// A value of the type that the caller wants.
+    /// Decodes a value of the type from the data.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 
-    /// Throws if `data` is not to be decoded. Called before ``decode(_:from:)``; does nothing by default.
+    /// Throws if `data` must not be decoded. It is called before ``decode(_:from:)`` and does nothing by default.
     func check(_ data: Data) throws
 }
 
@@ -17,43 +17,43 @@ extension DataDecoder {
 
 extension JSONDecoder: DataDecoder {}
 
-/// A type that has a value for a response without a body.
+/// A type with a value for a response without a body.
 public protocol EmptyResponse: SendableMetatype {
-    /// What such a response means.
+    /// The value of a response without a body.
     static func emptyValue() -> Self
 }
 
-/// The value of a response from which nothing but success is wanted.
+/// The value of a response whose body the caller does not need.
 public struct Empty: EmptyResponse, Codable, Hashable, Sendable {
-    /// Nothing.
+    /// Creates the value, which has no properties.
     public init() {}
 
-    /// Nothing.
+    /// The value, which has no properties.
     public static func emptyValue() -> Empty { Empty() }
 }
 
 extension Optional: EmptyResponse {
-    /// `nil`.
+    /// The value of a response without a body: `nil`.
     public static func emptyValue() -> Wrapped? { nil }
 }
 
-/// The body decoded as `Value`.
+/// A serializer that decodes the body as `Value`.
 ///
-/// A response without a body is an error, unless its status or method says that it has none and `Value` has a value for that
-/// (``EmptyResponse``; every optional has one).
+/// A response without a body is an error, unless its status or method permits that and `Value` conforms to ``EmptyResponse``, as every optional
+/// does.
 public struct DecodableResponseSerializer<Value: Decodable & SendableMetatype>: ResponseSerializer {
-    /// What a response must be.
+    /// The checks before the body is decoded.
     public var validation: ResponseValidation
-    /// What reads the body.
+    /// The decoder of the body.
     public var decoder: any DataDecoder
-    /// The statuses of responses without a body.
+    /// The statuses of responses that may have no body; 204 and 205 by default.
     public var emptyStatusCodes: Set<Int>
-    /// The methods whose responses have no body.
+    /// The methods whose responses may have no body; HEAD by default.
     public var emptyMethods: Set<HTTPRequest.Method>
-    /// A change to the body before it is read.
+    /// The transformation of the body before it is decoded.
     public var preprocessor: DataPreprocessor
 
-    /// A JSON body of any type and status 200 to 299, empty at 204, 205 and HEAD, unless told otherwise.
+    /// Creates a serializer. By default it decodes JSON, and accepts status 200 to 299 and any content type.
     public init(
         of type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder(),
         validation: ResponseValidation = ResponseValidation(), emptyStatusCodes: Set<Int> = [204, 205],
@@ -66,7 +66,10 @@ public struct DecodableResponseSerializer<Value: Decodable & SendableMetatype>: 
         self.preprocessor = preprocessor
     }
 
-    /// The body's value.
+    /// Decodes the body.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/cannotDecodeContent`` with the coding path at which decoding failed, or for an empty body; and errors of the
+    ///   ``preprocessor`` and of ``DataDecoder/check(_:)``.
     public func decode(_ response: TransferResponse) throws -> sending Value {
         guard !response.data.isEmpty else { return try emptyValue(response) }
         let body = try preprocessor.preprocess(response.data)
@@ -75,7 +78,7 @@ public struct DecodableResponseSerializer<Value: Decodable & SendableMetatype>: 
             return try decoder.decode(Value.self, from: body)
         } catch {
             let place = (error as? DecodingError)?.placeInBody.map { ": \($0)" } ?? ""
-            throw HTTPSessionError(.cannotDecodeContent, "the body is no \(Value.self)\(place)", underlying: error)
+            throw HTTPSessionError(.cannotDecodeContent, "the body is not of type \(Value.self)\(place)", underlying: error)
         }
     }
 
@@ -84,26 +87,26 @@ public struct DecodableResponseSerializer<Value: Decodable & SendableMetatype>: 
             throw HTTPSessionError(.cannotDecodeContent, "the body is empty")
         }
         guard let type = Value.self as? any EmptyResponse.Type, let value = type.emptyValue() as? Value else {
-            throw HTTPSessionError(.cannotDecodeContent, "the body is empty, and \(Value.self) has no value for that")
+            throw HTTPSessionError(.cannotDecodeContent, "the body is empty, and \(Value.self) has no value for an empty body")
         }
         return value
     }
 }
 
 extension DecodingError {
-    /// What failed and at which coding path: `users[3].name is missing`. Names of keys appear in it, values never do.
+    /// The reason and the coding path of the error: `users[3].name is missing`. It contains names of keys, but no values.
     var placeInBody: String? {
         switch self {
         case .keyNotFound(let key, let context): "\(DecodingError.text(context.codingPath + [key])) is missing"
         case .valueNotFound(let type, let context): "\(DecodingError.text(context.codingPath)) is null and should be \(type)"
-        case .typeMismatch(let type, let context): "\(DecodingError.text(context.codingPath)) is no \(type)"
+        case .typeMismatch(let type, let context): "\(DecodingError.text(context.codingPath)) is not of type \(type)"
         case .dataCorrupted(let context):
             context.codingPath.isEmpty ? nil : "\(DecodingError.text(context.codingPath)) cannot be read"
         @unknown default: nil
         }
     }
 
-    /// The path as Swift writes it; of a key from a body, 64 characters at most and no control characters.
+    /// The path in Swift's notation. A key comes from the body, so it is limited to 64 characters, and control characters are replaced.
     private static func text(_ path: [any CodingKey]) -> String {
         var text = ""
         for key in path {

@@ -1,15 +1,15 @@
 public import FoundationEssentials
 
-/// The body as it is, once the response has been checked.
+/// A serializer that checks the response and returns the bytes of its body.
 public struct HTTPResponseSerializer: ResponseSerializer {
-    /// What a response must be.
+    /// The checks before the body is returned.
     public var validation: ResponseValidation
 
-    /// Any type, status 200 to 299, unless told otherwise.
+    /// Creates a serializer. By default it accepts status 200 to 299 and any content type.
     public init(validation: ResponseValidation = ResponseValidation()) {
         self.validation = validation
     }
 
-    /// The body.
+    /// The bytes of the body.
     public func decode(_ response: TransferResponse) -> sending Data { response.data }
 }

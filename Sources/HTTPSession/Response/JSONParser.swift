@@ -5,7 +5,7 @@ protocol JSONTree {
     static var null: Self { get }
     static func bool(_ value: Bool) -> Self
     static func integer(_ value: Int64) -> Self
-    /// A whole number above `Int64.max`.
+    /// An integer above `Int64.max`.
     static func unsigned(_ value: UInt64) -> Self
     static func number(_ value: Double) -> Self
     static func string(_ value: String) -> Self
@@ -15,15 +15,15 @@ protocol JSONTree {
 
 /// A parser of JSON texts (RFC 8259).
 ///
-/// `JSONSerialization` is in Foundation only. FoundationEssentials' `JSONDecoder` takes 3.6 times its time for a value of any type.
+/// `JSONSerialization` is in Foundation only. `JSONDecoder` of FoundationEssentials needs 3.6 times as long for a value of any type.
 struct JSONParser<Tree: JSONTree> {
     private let bytes: [UInt8]
     private var position = 0
 
-    /// Parses a text in UTF-8, UTF-16 or UTF-32, with or without a byte order mark. Of a repeated name the last member counts.
+    /// Parses a text in UTF-8, UTF-16 or UTF-32, with or without a byte order mark. If a name is repeated, the last member counts.
     ///
-    /// - Throws: ``HTTPSessionError/Code/cannotDecodeContent`` with the position for a text that is no JSON, among it lone surrogates,
-    ///   bytes that are no text, numbers beyond `Double`, and more than 512 containers in each other.
+    /// - Throws: ``HTTPSessionError/Code/cannotDecodeContent`` with the position for a text that is not JSON. Lone surrogates, invalid bytes,
+    ///   numbers beyond `Double` and more than 512 nested containers are errors too.
     static func parse(_ data: Data) throws(HTTPSessionError) -> Tree {
         var parser = JSONParser(bytes: try utf8(data))
         let tree = try parser.value(depth: 0)
@@ -34,7 +34,7 @@ struct JSONParser<Tree: JSONTree> {
 
     private init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// RFC 4627, section 3: the first two characters of a JSON text are ASCII, so that zero bytes tell the encoding.
+    /// The text in UTF-8. RFC 4627 section 3: the first two characters of a JSON text are ASCII, so the zero bytes show the encoding.
     private static func utf8(_ data: Data) throws(HTTPSessionError) -> [UInt8] {
         let first = Array(data.prefix(4))
         let encoding: String.Encoding? =
@@ -50,7 +50,7 @@ struct JSONParser<Tree: JSONTree> {
             }
         guard let encoding else { return Array(first.starts(with: [0xEF, 0xBB, 0xBF]) ? data.dropFirst(3) : data) }
         guard let text = try Charset.decode(data, as: encoding) else {
-            throw HTTPSessionError(.cannotDecodeContent, "the JSON text has bytes that are no characters")
+            throw HTTPSessionError(.cannotDecodeContent, "the JSON text has bytes that are not valid characters")
         }
         return Array(text.utf8)
     }
@@ -94,7 +94,9 @@ struct JSONParser<Tree: JSONTree> {
         return .object(members)
     }
 
-    /// The time to hash a string grows with the square of a run of combining characters (Swift 6.3): 27 s for a name of 400 KB.
+    /// Refuses names with long runs of combining characters.
+    ///
+    /// The time to hash a string grows with the square of such a run (Swift 6.3): 27 s for a name of 400 KB.
     private func checkName(_ name: String) throws(HTTPSessionError) {
         guard name.utf8.count > Self.maximumCombiningCharacters else { return }
         var run = 0
@@ -108,13 +110,13 @@ struct JSONParser<Tree: JSONTree> {
         }
     }
 
-    /// UAX #15 calls texts with at most 30 in a row stream-safe.
+    /// The longest accepted run. Stream-safe texts have at most 30 (UAX #15).
     private static var maximumCombiningCharacters: Int { 256 }
 
     private mutating func open(_ depth: Int) throws(HTTPSessionError) {
         guard depth <= maximumJSONDepth else {
             throw HTTPSessionError(
-                .cannotDecodeContent, "the JSON text has more than \(maximumJSONDepth) containers in each other")
+                .cannotDecodeContent, "the JSON text has more than \(maximumJSONDepth) nested containers")
         }
         position += 1
     }
@@ -156,7 +158,7 @@ struct JSONParser<Tree: JSONTree> {
         throw unexpected
     }
 
-    /// Passes what stands for itself in a string, up to its end, an escape or a control character.
+    /// Skips unescaped characters of a string, up to its end, an escape or a control character.
     private mutating func passPlainCharacters() {
         while position < bytes.count {
             let byte = bytes[position]
@@ -168,7 +170,7 @@ struct JSONParser<Tree: JSONTree> {
     private func text(_ bytes: ArraySlice<UInt8>) throws(HTTPSessionError) -> String {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw HTTPSessionError(
-                .cannotDecodeContent, "the JSON text has bytes that are no characters, before byte \(position)")
+                .cannotDecodeContent, "the JSON text has bytes that are not valid characters, before byte \(position)")
         }
         return text
     }
@@ -192,7 +194,7 @@ struct JSONParser<Tree: JSONTree> {
         position += 1
     }
 
-    /// A character as `\uXXXX`, or as two of them, a surrogate pair.
+    /// Parses a character as one `\uXXXX` escape, or as two of a surrogate pair.
     private mutating func escapedScalar() throws(HTTPSessionError) -> Unicode.Scalar {
         let first = try codeUnit()
         if let scalar = Unicode.Scalar(first) { return scalar }
@@ -232,33 +234,34 @@ struct JSONParser<Tree: JSONTree> {
         if isNegative { position += 1 }
         let digits = position
         let magnitude = try passInteger()
-        var isWhole = true
+        var isInteger = true
         if position < bytes.count, bytes[position] == UInt8(ascii: ".") {
-            isWhole = false
+            isInteger = false
             position += 1
             try passDigits()
         }
         if position < bytes.count, bytes[position] | 0x20 == UInt8(ascii: "e") {
-            isWhole = false
+            isInteger = false
             position += 1
             if position < bytes.count, bytes[position] == UInt8(ascii: "+") || bytes[position] == UInt8(ascii: "-") {
                 position += 1
             }
             try passDigits()
         }
-        if isWhole, let magnitude, let whole = Self.whole(magnitude, isNegative: isNegative) { return whole }
+        if isInteger, let magnitude, let integer = Self.integer(magnitude, isNegative: isNegative) { return integer }
         guard let number = Double(String(decoding: bytes[start..<position], as: UTF8.self)), number.isFinite else {
-            throw HTTPSessionError(.cannotDecodeContent, "the JSON text has a number that no Double holds, at byte \(digits)")
+            throw HTTPSessionError(
+                .cannotDecodeContent, "the JSON text has a number beyond the range of Double, at byte \(digits)")
         }
         return .number(number)
     }
 
-    private static func whole(_ magnitude: UInt64, isNegative: Bool) -> Tree? {
+    private static func integer(_ magnitude: UInt64, isNegative: Bool) -> Tree? {
         guard isNegative else { return Int64(exactly: magnitude).map(Tree.integer) ?? .unsigned(magnitude) }
         return magnitude <= Int64.min.magnitude ? .integer(Int64(truncatingIfNeeded: 0 &- magnitude)) : nil
     }
 
-    /// Passes the digits before a fraction: one zero, or digits that begin with another one. `nil` beyond `UInt64`.
+    /// Parses the digits before a fraction: one zero, or digits without a leading zero. - Returns: `nil` for a number beyond `UInt64`.
     private mutating func passInteger() throws(HTTPSessionError) -> UInt64? {
         guard position < bytes.count, Self.isDigit(bytes[position]) else { throw unexpected }
         var value: UInt64? = 0
@@ -296,7 +299,7 @@ struct JSONParser<Tree: JSONTree> {
         }
     }
 
-    /// Passes white space, and `byte` if it is next.
+    /// Skips white space, and then `byte` if it is next. - Returns: whether it was.
     private mutating func skip(_ byte: UInt8) -> Bool {
         skipSpace()
         guard position < bytes.count, bytes[position] == byte else { return false }
@@ -305,8 +308,8 @@ struct JSONParser<Tree: JSONTree> {
     }
 
     private var unexpected: HTTPSessionError {
-        let what = position < bytes.count ? "has an unexpected character at byte \(position)" : "ends too early"
-        return HTTPSessionError(.cannotDecodeContent, "the JSON text \(what)")
+        let problem = position < bytes.count ? "has an unexpected character at byte \(position)" : "ends too early"
+        return HTTPSessionError(.cannotDecodeContent, "the JSON text \(problem)")
     }
 
     private var loneSurrogate: HTTPSessionError {
@@ -314,5 +317,5 @@ struct JSONParser<Tree: JSONTree> {
     }
 }
 
-/// Containers in each other; `JSONSerialization` has the same limit.
+/// The largest number of nested containers, the same as of `JSONSerialization`.
 private let maximumJSONDepth = 512

@@ -1,18 +1,18 @@
 package import FoundationEssentials
 
-/// The value of a JSON body, safe to share; `nil` for a body that is empty or a single space.
+/// A serializer that parses a JSON body; its value is `nil` if the body is empty or a single space.
 public struct JSONResponseSerializer: ResponseSerializer {
-    /// What a response must be; by default ``contentTypes``.
+    /// The checks before the body is parsed; status 200 to 299 and the ``contentTypes`` by default.
     public var validation: ResponseValidation
-    /// Whether members and elements that are null are left out, all the way down.
+    /// Whether null members of objects and null elements of arrays are removed, at every depth; `false` by default.
     public var removesKeysWithNullValues: Bool
-    /// A change to the body before it is read.
+    /// The transformation of the body before it is parsed.
     public var preprocessor: DataPreprocessor
 
-    /// What servers call JSON.
+    /// The media types that servers use for JSON.
     public static let contentTypes: Set<String> = ["application/json", "text/json", "text/javascript"]
 
-    /// JSON of status 200 to 299, as it is, unless told otherwise.
+    /// Creates a serializer. By default it accepts status 200 to 299 and the ``contentTypes``, and keeps null values.
     public init(
         validation: ResponseValidation = ResponseValidation(acceptableContentTypes: contentTypes),
         removesKeysWithNullValues: Bool = false, preprocessor: DataPreprocessor = .passthrough
@@ -22,7 +22,9 @@ public struct JSONResponseSerializer: ResponseSerializer {
         self.preprocessor = preprocessor
     }
 
-    /// The body's value.
+    /// Parses the body.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/cannotDecodeContent`` with the position for a body that is not JSON, and errors of the ``preprocessor``.
     public func decode(_ response: TransferResponse) throws -> sending JSONValue? {
         let body = try preprocessor.preprocess(response.data)
         guard !body.isBlankJSON else { return nil }
@@ -32,6 +34,6 @@ public struct JSONResponseSerializer: ResponseSerializer {
 }
 
 extension Data {
-    /// Rails answers `head :ok` with a single space.
+    /// Whether the body is empty or a single space, which Rails sends for `head :ok`.
     package var isBlankJSON: Bool { isEmpty || elementsEqual([UInt8(ascii: " ")]) }
 }

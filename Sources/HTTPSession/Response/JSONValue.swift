@@ -1,45 +1,49 @@
 public import FoundationEssentials
 
-/// A JSON text's value (RFC 8259), safe to share.
+/// A JSON value (RFC 8259).
 public enum JSONValue: Hashable, Sendable {
+    /// The value `null`.
     case null
+    /// The value `true` or `false`.
     case bool(Bool)
-    /// A number written without fraction and exponent that `Int64` holds.
+    /// A number without fraction and exponent in the range of `Int64`.
     case integer(Int64)
-    /// Any other number, rounded to a `Double`: whole numbers beyond 2^53 are not exact.
+    /// Any other number, rounded to a `Double`: integers beyond 2^53 are not exact.
     case number(Double)
+    /// A string.
     case string(String)
+    /// An array.
     case array([JSONValue])
-    /// The members; of a repeated name the last counts.
+    /// An object. If a name is repeated in the text, the last member counts.
     case object([String: JSONValue])
 
-    /// Reads a JSON text in UTF-8, UTF-16 or UTF-32, whatever its outermost value is.
+    /// Parses a JSON text in UTF-8, UTF-16 or UTF-32, whose outermost value may be of any type.
     ///
-    /// - Throws: ``HTTPSessionError/Code/cannotDecodeContent`` with the position for what is no JSON, among it lone surrogates, numbers
-    ///   beyond `Double` and more than 512 containers in each other.
+    /// - Throws: ``HTTPSessionError/Code/cannotDecodeContent`` with the position for a text that is not JSON. Lone surrogates, numbers beyond
+    ///   `Double` and more than 512 nested containers are errors too.
     public init(parsing data: Data) throws(HTTPSessionError) {
         self = try JSONParser.parse(data)
     }
 
-    /// The member of an object; `nil` where there is none or this is no object.
+    /// The member of an object; `nil` if there is none, or if the value is not an object.
     public subscript(name: String) -> JSONValue? {
         guard case .object(let members) = self else { return nil }
         return members[name]
     }
 
-    /// The element of an array; `nil` where there is none or this is no array.
+    /// The element of an array; `nil` if the index is out of range, or if the value is not an array.
     public subscript(index: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
     }
 
-    /// The text of a string; `nil` for any other value.
+    /// The text of a string; `nil` if the value is not a string.
     public var string: String? {
         guard case .string(let value) = self else { return nil }
         return value
     }
 
-    /// Without members and elements that are null, all the way down. A null that stands alone stays.
+    /// The value without null members of objects and null elements of arrays, at every depth. An outermost null stays.
     public var removingNullValues: JSONValue {
         switch self {
         case .array(let elements): .array(elements.filter { $0 != .null }.map(\.removingNullValues))
@@ -56,26 +60,26 @@ extension JSONValue: JSONTree {
 extension JSONValue: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByStringLiteral,
     ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral
 {
-    /// An object; of a repeated name the last value stays.
+    /// Creates an object. If a name is repeated, the last value counts.
     public init(dictionaryLiteral elements: (String, JSONValue)...) {
         self = .object(Dictionary(elements) { _, last in last })
     }
 
-    /// An array.
+    /// Creates an array.
     public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
 
-    /// A string.
+    /// Creates a string.
     public init(stringLiteral value: String) { self = .string(value) }
 
-    /// A whole number.
+    /// Creates an integer.
     public init(integerLiteral value: Int64) { self = .integer(value) }
 
-    /// A number.
+    /// Creates a number.
     public init(floatLiteral value: Double) { self = .number(value) }
 
-    /// A truth value.
+    /// Creates a Boolean value.
     public init(booleanLiteral value: Bool) { self = .bool(value) }
 
-    /// Null.
+    /// Creates the value `null`.
     public init(nilLiteral: ()) { self = .null }
 }

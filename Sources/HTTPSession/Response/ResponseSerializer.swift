@@ -1,30 +1,30 @@
 import HTTPTypes
 
-/// Makes a value of a response: checks it, then decodes it.
+/// A type that validates a response and decodes a value from it.
 ///
-/// The value need not be `Sendable`: it is handed over whole, as an `XMLDocument` is.
+/// The value need not be `Sendable`, as `XMLDocument` is not: it is sent to the caller (`sending`).
 public protocol ResponseSerializer<Value>: Sendable {
-    /// What it makes.
+    /// The type of the decoded value.
     associatedtype Value
 
-    /// What a response must be before it is decoded. 200 to 299 and any type unless the serializer says otherwise.
+    /// The checks before the response is decoded; status 200 to 299 and any content type by default.
     var validation: ResponseValidation { get }
 
-    /// The value, whatever the status and the type are.
+    /// Decodes the value without checks of the status and the type.
     ///
-    /// May throw any error; callers of ``serialize(_:)`` see it beneath an ``HTTPSessionError``. After an unacceptable status it makes
-    /// the error page's value, as from ``HTTPSessionError/Context/responseBody``.
+    /// It may throw any error; ``serialize(_:)`` wraps it in an ``HTTPSessionError``. Call it directly to decode an error page, for example from
+    /// ``HTTPSessionError/Context/responseBody``.
     func decode(_ response: TransferResponse) throws -> sending Value
 }
 
 extension ResponseSerializer {
-    /// 200 to 299, any type.
+    /// The default validation: status 200 to 299 and any content type.
     public var validation: ResponseValidation { ResponseValidation() }
 
-    /// Checks the response and decodes it.
+    /// Validates the response and decodes it.
     ///
-    /// Throws as ``ResponseValidation/validate(_:)`` does, and ``HTTPSessionError/Code/cannotDecodeContent`` with the decoder's error
-    /// below and the body beside it.
+    /// - Throws: the errors of ``ResponseValidation/validate(_:)``, and ``HTTPSessionError/Code/cannotDecodeContent`` with the decoder's error as
+    ///   ``HTTPSessionError/underlying`` and the body as ``HTTPSessionError/Context/responseBody``.
     public func serialize(_ response: TransferResponse) throws(HTTPSessionError) -> sending Value {
         try validation.validate(response)
         do {
@@ -42,7 +42,7 @@ extension ResponseSerializer {
         }
     }
 
-    /// A serializer of what `transform` makes of this one's value.
+    /// A serializer whose value is this one's value, transformed by a closure.
     public func map<NewValue>(
         _ transform: @escaping @Sendable (sending Value) throws -> sending NewValue
     ) -> MappedResponseSerializer<Self, NewValue> {
@@ -50,7 +50,7 @@ extension ResponseSerializer {
     }
 }
 
-/// A serializer with a last step (``ResponseSerializer/map(_:)``).
+/// The serializer of ``ResponseSerializer/map(_:)``.
 public struct MappedResponseSerializer<Base: ResponseSerializer, Value>: ResponseSerializer {
     private let base: Base
     private let transform: @Sendable (sending Base.Value) throws -> sending Value
@@ -60,10 +60,10 @@ public struct MappedResponseSerializer<Base: ResponseSerializer, Value>: Respons
         self.transform = transform
     }
 
-    /// That of the serializer below.
+    /// The validation of the original serializer.
     public var validation: ResponseValidation { base.validation }
 
-    /// The transformed value.
+    /// Decodes the response with the original serializer and transforms the value.
     public func decode(_ response: TransferResponse) throws -> sending Value {
         try transform(base.decode(response))
     }

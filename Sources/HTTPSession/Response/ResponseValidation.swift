@@ -1,21 +1,21 @@
 import HTTPTypes
 
-/// What a response must be before it is decoded: its status, its type, and what else the caller wants.
+/// The checks of a response before it is decoded: of its status, of its content type, and of the caller's own.
 public struct ResponseValidation: Sendable {
-    /// `nil` accepts every status.
+    /// The accepted status codes; `nil` for all.
     public var acceptableStatusCodes: Set<Int>?
-    /// Media types, with `image/*` and `*/*`; `nil` accepts every type and none. A response without a type matches `*/*` only.
+    /// The accepted media types, which may be `image/*` or `*/*`; `nil` for all. A response without a type matches `*/*` only.
     public var acceptableContentTypes: Set<String>?
-    /// Asked in turn once status and type are accepted. An error that one throws is the response's.
+    /// The caller's checks, in their order, after the status and the type are accepted. The first error fails the response.
     public var checks: [Check]
 
-    /// Throws what is wrong with a response.
+    /// A check, which throws an error if the response is not acceptable.
     public typealias Check = @Sendable (TransferResponse) throws -> Void
 
-    /// 200 to 299.
+    /// The status codes 200 to 299.
     public static let successfulStatusCodes = Set(200...299)
 
-    /// Status 200 to 299 unless told otherwise, every type unless told otherwise.
+    /// Creates a validation. By default it accepts status 200 to 299 and any content type.
     public init(
         acceptableStatusCodes: Set<Int>? = successfulStatusCodes, acceptableContentTypes: Set<String>? = nil,
         checks: [Check] = []
@@ -25,9 +25,13 @@ public struct ResponseValidation: Sendable {
         self.checks = checks
     }
 
-    /// Throws ``HTTPSessionError/Code/unacceptableStatus``, with the type's error below where both are wrong, or
-    /// ``HTTPSessionError/Code/unacceptableContentType``. The body is kept beside both (``HTTPSessionError/Context/responseBody``).
-    /// A check's error that is no ``HTTPSessionError`` stands below ``HTTPSessionError/Code/badServerResponse``.
+    /// Checks a response.
+    ///
+    /// The errors of status and type have the body (``HTTPSessionError/Context/responseBody``). If both are wrong, the error of the type is the
+    /// ``HTTPSessionError/underlying`` error of the status. An error of a check that is not an ``HTTPSessionError`` is wrapped in
+    /// ``HTTPSessionError/Code/badServerResponse``.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/unacceptableStatus``, ``HTTPSessionError/Code/unacceptableContentType``, or the error of a check.
     public func validate(_ response: TransferResponse) throws(HTTPSessionError) {
         let typeError = contentTypeError(response)
         if let error = statusError(response, beside: typeError) ?? typeError { throw error }
@@ -44,7 +48,7 @@ public struct ResponseValidation: Sendable {
         }
     }
 
-    /// Without a body the type says nothing: a 204 called `text/html` is fine for a serializer of JSON.
+    /// The error of the content type. It is not checked for an empty body: a serializer of JSON accepts a 204 of type `text/html`.
     private func contentTypeError(_ response: TransferResponse) -> HTTPSessionError? {
         guard let acceptableContentTypes, !response.data.isEmpty else { return nil }
         let type = response.mediaType

@@ -1,15 +1,15 @@
 public import FoundationEssentials
 
-/// The body as text.
+/// A serializer that decodes the body as text.
 public struct StringResponseSerializer: ResponseSerializer {
-    /// What a response must be.
+    /// The checks before the body is decoded.
     public var validation: ResponseValidation
-    /// The encoding, whatever the server says; `nil` for what `Content-Type` says, UTF-8 where it says nothing.
+    /// The encoding of the body; `nil` for the charset of `Content-Type`, and UTF-8 if it has none.
     public var encoding: String.Encoding?
-    /// A change to the body before it is read.
+    /// The transformation of the body before it is decoded.
     public var preprocessor: DataPreprocessor
 
-    /// Text in the server's encoding, of any type and status 200 to 299, unless told otherwise.
+    /// Creates a serializer. By default it uses the server's charset, and accepts status 200 to 299 and any content type.
     public init(
         encoding: String.Encoding? = nil, validation: ResponseValidation = ResponseValidation(),
         preprocessor: DataPreprocessor = .passthrough
@@ -19,10 +19,13 @@ public struct StringResponseSerializer: ResponseSerializer {
         self.preprocessor = preprocessor
     }
 
-    /// The text, without a byte order mark. Bytes that the encoding does not have are an error, and so is an encoding that is not known.
+    /// Decodes the text, without a byte order mark.
     ///
-    /// All encodings but UTF-8, UTF-16, UTF-32, ASCII and ISO 8859-1 are read by the C library (iconv(3)), whose tables are a package of
-    /// their own on some systems (`libc-gconv-modules-extra`, `glibc-gconv-extra`).
+    /// The C library (iconv(3)) decodes all encodings except UTF-8, UTF-16, UTF-32, ASCII and ISO 8859-1. Some systems have its tables in a separate
+    /// package (`libc-gconv-modules-extra`, `glibc-gconv-extra`).
+    ///
+    /// - Throws: ``HTTPSessionError/Code/cannotDecodeContent`` for an unknown encoding and for bytes that are invalid in the encoding, and errors of
+    ///   the ``preprocessor``.
     public func decode(_ response: TransferResponse) throws -> sending String {
         let name = response.mediaType?.parameters["charset"]
         let encoding = try encoding ?? name.map(named) ?? .utf8

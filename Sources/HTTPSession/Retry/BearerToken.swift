@@ -2,37 +2,40 @@ public import FoundationEssentials
 
 /// A bearer token (RFC 6750) and its expiry. Its description hides the token.
 public struct BearerToken: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The text that follows `Bearer ` in the `Authorization` field.
+    /// The token, without `Bearer `.
     public var value: String
-    /// The time at which the server stops to accept the token; `nil` if it is unknown. Then the first 401 response shows it.
+    /// The time at which the token expires; `nil` if it is not known. Then the token is replaced after the first 401.
     public var expiry: Date?
 
-    /// A token with the given text.
+    /// Creates a token. By default its expiry is not known.
     public init(_ value: String, expiry: Date? = nil) {
         self.value = value
         self.expiry = expiry
     }
 
-    /// A description that contains only the expiry.
+    /// The expiry, without the token.
     public var description: String { "bearer token" + (expiry.map { " until \($0)" } ?? "") }
-    /// A description that contains only the expiry.
+    /// The expiry, without the token.
     public var debugDescription: String { description }
-    /// A mirror with the expiry only, so that `dump` does not print the token.
+    /// The expiry, so that `dump` does not print the token.
     public var customMirror: Mirror { Mirror(self, children: ["expiry": expiry as Any]) }
 }
 
-/// The rules by which a ``BearerAuthentication`` fetches another token.
+/// The rule by which a ``BearerAuthentication`` fetches tokens.
 public struct TokenRenewal: Hashable, Sendable {
-    /// The time before a token's ``BearerToken/expiry`` at which it is replaced, so that it does not expire on its way to the
-    /// server. A token is never replaced in the first half of its lifetime. Default: 30 s.
+    /// The time before its ``BearerToken/expiry`` at which a token is replaced, so that it does not expire while a request is sent; 30 s by default.
+    ///
+    /// A token is never replaced in the first half of its lifetime.
     public var ahead: Duration
-    /// The most tokens fetched within ``period``; one more is an error. The limit protects the token server if another server
-    /// refuses every new token. Default: 5.
+    /// The largest number of tokens that are fetched within ``period``; 5 by default.
+    ///
+    /// One more is an error (``HTTPSessionError/Code/authenticationFailed``). Without a limit, a server that refuses every new token would cause
+    /// endless requests to the server that issues them.
     public var maximumCount: Int
-    /// The period in which fetches are counted. Default: 30 s.
+    /// The time in which fetches are counted; 30 s by default.
     public var period: Duration
 
-    /// The given rules. A `maximumCount` below 1 counts as 1; negative durations count as zero.
+    /// Creates a rule. A `maximumCount` below 1 counts as 1; a negative duration counts as zero.
     public init(ahead: Duration = .seconds(30), maximumCount: Int = 5, period: Duration = .seconds(30)) {
         self.ahead = ahead
         self.maximumCount = maximumCount

@@ -1,7 +1,7 @@
 internal import Certificates
 public import FoundationEssentials
 
-/// An X.509 certificate: to pin, to trust, or as a server showed it.
+/// An X.509 certificate, which is pinned, trusted as an authority, or presented by a server.
 public struct Certificate: Sendable, Hashable, CustomStringConvertible {
     let x509: X509Certificate
 
@@ -9,28 +9,32 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
 
     /// The certificate in DER.
     public var derBytes: Data { x509.derBytes }
-    /// The subject's name on one line (RFC 2253), such as `CN=example.com,O=Example`.
+    /// The name of the subject on one line (RFC 2253), such as `CN=example.com,O=Example`.
     public var subject: String { x509.subject }
-    /// The pin of its public key.
+    /// The pin of the certificate's public key.
     public var publicKeyPin: PublicKeyPin { PublicKeyPin(of: x509) }
 
-    /// A certificate in DER or PEM. None, more than one, or what does not parse is an `invalidConfiguration` error.
+    /// Parses one certificate in DER or PEM.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` if the data has no certificate, more than one, or cannot be parsed.
     public init(_ data: Data) throws(HTTPSessionError) {
         let certificates = try Self.all(in: data)
         guard let first = certificates.first, certificates.count == 1 else {
-            throw HTTPSessionError(.invalidConfiguration, "one certificate was expected, \(certificates.count) are there")
+            throw HTTPSessionError(.invalidConfiguration, "one certificate is expected, and the data has \(certificates.count)")
         }
         self = first
     }
 
-    /// The certificates of `data`: one in DER, or any number in PEM, in their order. None at all, or what does not parse, is an
-    /// `invalidConfiguration` error.
+    /// Parses the certificates of `data`: one in DER, or any number in PEM, in their order.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` if the data has no certificate or cannot be parsed.
     public static func all(in data: Data) throws(HTTPSessionError) -> [Certificate] {
         try certificates(in: data, named: "the data")
     }
 
-    /// The certificates of a file, DER or PEM, in their order. One that cannot be read or parsed is an `invalidConfiguration`
-    /// error that names the file.
+    /// Reads the certificates of a file in DER or PEM, in their order.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file, if it cannot be read or parsed.
     public static func all(inFile path: String) throws(HTTPSessionError) -> [Certificate] {
         try certificates(in: SecurityFile.contents(of: path), named: path)
     }
@@ -41,8 +45,9 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The certificates of every `*.cer`, `*.crt`, `*.pem` and `*.der` of a directory, not of those below it. A directory that
-    /// cannot be read, or one file of it that cannot be read or parsed, is an `invalidConfiguration` error that names it.
+    /// Reads the certificates of all files `*.cer`, `*.crt`, `*.pem` and `*.der` in a directory, without its subdirectories.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the directory or the file, if it cannot be read or parsed.
     public static func all(inDirectory path: String) throws(HTTPSessionError) -> Set<Certificate> {
         var certificates: Set<Certificate> = []
         for file in try SecurityFile.names(in: path, extensions: ["cer", "crt", "pem", "der"]) {
@@ -51,6 +56,6 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
         return certificates
     }
 
-    /// The pin and the subject: a line to paste where pins are configured.
+    /// The pin and the subject, as a line for a list of pins.
     public var description: String { "\(publicKeyPin) \(subject)" }
 }

@@ -2,7 +2,7 @@ internal import Certificates
 internal import Reachability
 
 extension HTTPSessionError {
-    /// What was given cannot be used: an `invalidConfiguration` error.
+    /// Creates an `invalidConfiguration` error for certificates, keys or parameters that cannot be used.
     init(_ error: CertificateError) {
         switch error {
         case .invalid(let reason): self.init(.invalidConfiguration, reason)
@@ -13,11 +13,11 @@ extension HTTPSessionError {
         case .noAuthorities(let variable, let path, let number):
             let objection =
                 if path.isEmpty {
-                    "it is set and empty; unset it for the system's authorities"
+                    "it is set but empty; unset it to use the system's authorities"
                 } else if number != 0 {
                     "cannot read '\(path)': \(errorText(number))"
                 } else if variable == "SSL_CERT_DIR" {
-                    "'\(path)' has no certificate under the name of its hash; 'openssl rehash' makes these names"
+                    "'\(path)' has no certificate under the name of its hash; 'openssl rehash' creates these names"
                 } else {
                     "'\(path)' has no certificate"
                 }
@@ -28,5 +28,5 @@ extension HTTPSessionError {
     }
 }
 
-/// Authorities that the environment names and that cannot be read.
+/// The underlying error if the environment names certificate authorities that cannot be read.
 package struct MissingAuthoritiesError: Error, Hashable {}

@@ -2,32 +2,31 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Synchronization
 
-/// A server that asks for a certificate of this side's, after its own has been believed.
+/// A request of a server for a client certificate, after the server's own certificate has been trusted.
 public struct ClientCertificateChallenge: Sendable {
-    /// The host that was asked for, as it is compared.
+    /// The host of the request, in lower case, without a dot at its end or the brackets of an IPv6 address.
     public let host: String
-    /// And its port.
+    /// The port of the request.
     public let port: Int
-    /// The subjects of the authorities that the server names, in the form of ``Certificate/subject`` and in its order: whose certificates it
-    /// takes. Servers may name none (RFC 8446 section 4.2.4).
+    /// The subjects of the authorities whose certificates the server accepts, in its order and in the form of ``Certificate/subject``. Servers may
+    /// name none (RFC 8446 section 4.2.4).
     public let authorities: [String]
 }
 
-/// What a handler says to a ``ClientCertificateChallenge``.
+/// The decision of a handler for a ``ClientCertificateChallenge``.
 @nonexhaustive public enum ClientCertificateDisposition: Sendable, Hashable {
-    /// This one is shown.
+    /// The identity is sent to the server.
     case use(ClientIdentity)
-    /// None is shown, and the server decides what becomes of that.
+    /// No certificate is sent; the server may accept or refuse that.
     case performDefaultHandling
-    /// The task ends as ``HTTPSessionError/Code/clientCertificateRequired``.
+    /// The task fails with ``HTTPSessionError/Code/clientCertificateRequired``.
     case cancel
 }
 
-/// What handlers have chosen, by host and port, so that the attempt that follows shows it at once. An identity that its server refuses is
-/// forgotten.
+/// The identities that handlers have chosen, by host and port, so that the next attempt sends one at once.
 ///
-/// As with ``ServerTrustDecisions``, OpenSSL's question cannot wait: the first attempt is broken off, the handler asked, and the attempt
-/// made again.
+/// An identity that its server refuses is removed. As with ``ServerTrustDecisions``, OpenSSL's callback cannot wait for a handler: the first
+/// attempt is ended, the handler is asked, and the attempt is repeated.
 package final class ClientCertificateDecisions: Sendable {
     private struct Entry {
         let identity: ClientIdentity?
@@ -37,13 +36,13 @@ package final class ClientCertificateDecisions: Sendable {
     private let capacity: Int
     private let lifetime: Duration
 
-    /// At most `capacity` choices (those that expire first give way), each for `lifetime`.
+    /// Stores at most `capacity` choices for `lifetime` each; those that expire first are evicted first.
     package init(capacity: Int = 256, lifetime: Duration = .seconds(3600)) {
         self.capacity = max(1, capacity)
         self.lifetime = lifetime
     }
 
-    /// Keeps what a handler has chosen; `nil`: none.
+    /// Stores the choice of a handler; `nil` for no identity.
     package func record(_ identity: ClientIdentity?, for origin: Origin, at now: ContinuousClock.Instant) {
         entries.withLock { entries in
             entries = entries.filter { $0.value.expiry > now }
@@ -56,7 +55,7 @@ package final class ClientCertificateDecisions: Sendable {
 
     package func forget(_ origin: Origin) { entries.withLock { $0[origin] = nil } }
 
-    /// `nil`: nothing has been chosen yet, or too long ago.
+    /// The choice for an origin; `nil` if there is none or it has expired.
     package func choice(for origin: Origin, at now: ContinuousClock.Instant) -> Choice? {
         entries.withLock { entries in
             guard let entry = entries[origin], entry.expiry > now else { return nil }

@@ -1,27 +1,33 @@
 internal import Certificates
 public import FoundationEssentials
 
-/// The certificate by which this side says who it is, with its private key.
+/// A client certificate with its chain and its private key.
 ///
-/// What is printed of it, dumped or logged is the certificate's subject, never the key.
+/// Its description, its mirror and logs contain the subject of the certificate, never the key.
 public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     let key: PrivateKey
-    /// The certificate.
+    /// The certificate of the client.
     public let certificate: Certificate
-    /// The certificates that are sent behind it, its issuer first.
+    /// The certificates that are sent after it, its issuer first.
     public let chain: [Certificate]
 
-    /// A certificate with its chain (PEM or DER) and a private key (PEM, PKCS#8 or traditional, encrypted or not).
+    /// Creates an identity from data.
     ///
-    /// `invalidConfiguration` is thrown when one of them cannot be parsed, the passphrase does not open the key, or the key is not
-    /// the certificate's.
+    /// - Parameters:
+    ///   - certificate: The certificate and its chain in PEM, or the certificate in DER.
+    ///   - privateKey: The private key in PEM (PKCS#8 or traditional).
+    ///   - passphrase: The passphrase of an encrypted key; `nil` for none.
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` if one of them cannot be parsed, the passphrase does not decrypt the key, or the key
+    ///   does not belong to the certificate.
     public init(certificate: Data, privateKey: Data, passphrase: String? = nil) throws(HTTPSessionError) {
         try self.init(
             Certificate.certificates(in: certificate, named: "the client certificate"),
             Self.key(in: privateKey, passphrase, named: "the private key"), named: "the client certificate")
     }
 
-    /// The same from files. The error names the file at fault.
+    /// Creates an identity from files, whose content is as in ``init(certificate:privateKey:passphrase:)``.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file.
     public init(certificateFile: String, privateKeyFile: String, passphrase: String? = nil) throws(HTTPSessionError) {
         try self.init(
             Certificate.certificates(in: SecurityFile.contents(of: certificateFile), named: certificateFile),
@@ -29,13 +35,18 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
             named: certificateFile)
     }
 
-    /// A PKCS#12 container (`.p12`, `.pfx`). Those encrypted with RC2, as old programs write them, OpenSSL 3 opens only where its
-    /// legacy provider is installed and active.
+    /// Creates an identity from a PKCS#12 container (`.p12`, `.pfx`).
+    ///
+    /// Old programs encrypt containers with RC2. OpenSSL 3 decrypts these only if its legacy provider is installed and active.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` if the container cannot be parsed or decrypted.
     public init(pkcs12: Data, passphrase: String) throws(HTTPSessionError) {
         try self.init(pkcs12: pkcs12, passphrase: passphrase, named: "the PKCS#12 data")
     }
 
-    /// A PKCS#12 file. The error names it.
+    /// Creates an identity from a PKCS#12 file, as ``init(pkcs12:passphrase:)`` does.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file.
     public init(pkcs12File: String, passphrase: String) throws(HTTPSessionError) {
         try self.init(pkcs12: SecurityFile.contents(of: pkcs12File), passphrase: passphrase, named: pkcs12File)
     }
@@ -50,7 +61,7 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
 
     private init(_ certificates: [Certificate], _ key: PrivateKey, named name: String) throws(HTTPSessionError) {
         guard let own = certificates.first, key.belongs(to: own.x509) else {
-            throw HTTPSessionError(.invalidConfiguration, "the private key is not that of the certificate of \(name)")
+            throw HTTPSessionError(.invalidConfiguration, "the private key does not belong to the certificate of \(name)")
         }
         self.key = key
         certificate = own
@@ -61,23 +72,23 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
         do { return try PrivateKey(pem: pem, passphrase: passphrase, named: name) } catch { throw HTTPSessionError(error) }
     }
 
-    /// Gives the certificates and the key to an SSL_CTX. - Returns: whether OpenSSL takes them.
-    func isTaken(by context: OpaquePointer) -> Bool {
+    /// Sets the certificates and the key on an SSL_CTX. - Returns: whether OpenSSL accepts them.
+    func install(on context: OpaquePointer) -> Bool {
         key.use(for: certificate.x509, chain: chain.map(\.x509), on: context)
     }
 
-    /// The same certificates, and so the same key.
+    /// Whether both have the same certificates, and so the same key.
     public static func == (left: Self, right: Self) -> Bool {
         left.certificate == right.certificate && left.chain == right.chain
     }
 
-    /// By the certificate.
+    /// Hashes the certificate.
     public func hash(into hasher: inout Hasher) { hasher.combine(certificate) }
 
-    /// The certificate's subject.
+    /// The subject of the certificate.
     public var description: String { "ClientIdentity(\(certificate.subject))" }
-    /// The certificate's subject.
+    /// The subject of the certificate.
     public var debugDescription: String { description }
-    /// The certificate's subject: `dump` sees no key.
+    /// The subject of the certificate, so that `dump` does not print the key.
     public var customMirror: Mirror { Mirror(self, children: ["certificate": certificate.subject]) }
 }

@@ -2,7 +2,7 @@ internal import Certificates
 package import FoundationEssentials
 
 extension ContentDigest.Algorithm {
-    /// A hasher of it; `nil` where OpenSSL has none.
+    /// A hasher of this algorithm; `nil` if OpenSSL does not provide it.
     var hasher: DigestHasher? {
         switch self {
         case .sha256: DigestHasher(.sha256)
@@ -12,13 +12,13 @@ extension ContentDigest.Algorithm {
 }
 
 extension ContentDigest {
-    /// Of what the hasher was given; `nil` where OpenSSL fails.
+    /// Creates the digest of the bytes that the hasher has received; `nil` if OpenSSL fails.
     init?(_ algorithm: Algorithm, of hasher: DigestHasher) {
         guard let bytes = hasher.finish() else { return nil }
         self.init(algorithm, bytes)
     }
 
-    /// Of bytes in memory; `nil` where OpenSSL fails.
+    /// The SHA-256 digest of bytes in memory; `nil` if OpenSSL fails.
     package static func sha256(of data: Data) -> ContentDigest? {
         DigestHasher.sha256(of: data).flatMap { ContentDigest(.sha256, $0) }
     }

@@ -1,17 +1,19 @@
 internal import Reachability
 
-/// The host names that pins are for.
+/// A pattern of host names.
 ///
-/// `example.com` is that host alone. `*.example.com` is one label more: `a.example.com`, neither `example.com` nor
-/// `b.a.example.com`. `**.example.com` is any depth, none included. Upper and lower case are the same, a dot at the end is
-/// nothing. International names are given in their ASCII form, as they are on the wire; IPv6 addresses in any form.
+/// `example.com` matches this host only. `*.example.com` matches one more label: `a.example.com`, but neither `example.com` nor
+/// `b.a.example.com`. `**.example.com` matches `example.com` and all its subdomains. Case and a dot at the end are ignored. Write international
+/// names in their ASCII form; IPv6 addresses may have any form.
 public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     private enum Depth: Hashable { case none, one, any }
 
     private let name: String
     private let depth: Depth
 
-    /// Reads a pattern; one that is no host name, or has an asterisk elsewhere, is an `invalidConfiguration` error that names it.
+    /// Parses a pattern.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the text, if it is not a host name, or has an asterisk at another place.
     public init(_ text: String) throws(HTTPSessionError) {
         let lowered = normalizedHost(text)
         if lowered.hasPrefix("**.") {
@@ -22,13 +24,13 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
             (name, depth) = (lowered, .none)
         }
         guard Self.isHost(name, wildcard: depth != .none) else {
-            throw HTTPSessionError(.invalidConfiguration, "not a host name or a pattern of one: \(excerpt(of: text))")
+            throw HTTPSessionError(.invalidConfiguration, "not a host name or a pattern of host names: \(excerpt(of: text))")
         }
     }
 
-    /// Whether the pattern is for `host`.
+    /// Whether the pattern matches `host`.
     public func matches(_ host: String) -> Bool {
-        // An IPv6 address may carry the zone it is reached through.
+        // An IPv6 address may have a zone.
         let host = normalizedHost(String(host.prefix { $0 != "%" }))
         switch depth {
         case .none: return host == name
@@ -52,13 +54,13 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
                         (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D || $0 == 0x5F
                     }
             }
-            // *.0.0.1 would be a pattern of addresses.
+            // *.0.0.1 would match addresses.
             && !(wildcard && labels.allSatisfy { $0.utf8.allSatisfy { (0x30...0x39).contains($0) } })
     }
 
     private static func isHexDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte) }
 
-    /// The pattern as it is written, in lower case.
+    /// The text of the pattern, in lower case.
     public var description: String {
         switch depth {
         case .none: name
@@ -68,26 +70,29 @@ public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The keys that the hosts of a pattern may have.
+/// The public keys that are pinned for the hosts of a pattern.
 ///
-/// One certificate of the verified chain having one of them is enough, whichever it is: pin a key of your own leaf, or of the
-/// authority. Always name a backup, a key that is not in use yet, or the day on which the first is lost is the day on which no
-/// installed program connects again. Where several patterns are for a host, the pins of all of them count together.
+/// One certificate of the verified chain must have one of the keys: pin the key of the server's certificate or of its authority. Always pin a
+/// backup key that is not in use yet: without one, installed programs cannot connect again after the first key is lost. If several patterns match
+/// a host, the pins of all of them are accepted.
 public struct HostPins: Sendable, Hashable {
-    /// The hosts.
+    /// The pattern of the hosts.
     public let pattern: HostPattern
-    /// The keys, backups included. Never empty.
+    /// The pins of the keys, including backups; never empty.
     public let pins: Set<PublicKeyPin>
 
-    /// Pins that have been parsed. None at all is an `invalidConfiguration` error: it would refuse every connection.
+    /// Creates pins for the hosts of a pattern.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` if `pins` is empty, because this would refuse every connection.
     public init(pattern: HostPattern, pins: Set<PublicKeyPin>) throws(HTTPSessionError) {
         guard !pins.isEmpty else { throw HTTPSessionError(.invalidConfiguration, "no pin for \(pattern)") }
         self.pattern = pattern
         self.pins = pins
     }
 
-    /// Pins as texts: `HostPins("*.example.com", pins: ["sha256/…"], backupPins: ["sha256/…"])`. What does not parse is an
-    /// `invalidConfiguration` error that names the text.
+    /// Creates pins from text: `HostPins("*.example.com", pins: ["sha256/…"], backupPins: ["sha256/…"])`.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the text that cannot be parsed, or if there is no pin.
     public init(_ host: String, pins: [String], backupPins: [String] = []) throws(HTTPSessionError) {
         var parsed: Set<PublicKeyPin> = []
         for text in pins + backupPins { parsed.insert(try PublicKeyPin(text)) }
@@ -95,8 +100,9 @@ public struct HostPins: Sendable, Hashable {
     }
 }
 
-/// A host name as it is compared: in lower case, without the dot that ends an absolute name, an IPv6 address without its brackets and in
-/// the form of RFC 5952.
+/// The form of a host name in which hosts are compared: in lower case, without the dot that ends an absolute name.
+///
+/// An IPv6 address has no brackets and the form of RFC 5952.
 func normalizedHost(_ host: String) -> String {
     var text = host.lowercased().withoutBrackets[...]
     if text.hasSuffix("."), text.count > 1 { text = text.dropLast() }

@@ -2,24 +2,25 @@ internal import Certificates
 internal import EventLoop
 internal import Synchronization
 
-/// A policy that is ready to judge: its files read, its ciphers known to OpenSSL, its authorities loaded.
+/// A policy that is ready for use: its files are read, its ciphers are known to OpenSSL, its authorities are loaded.
 ///
-/// Making one reads files and takes milliseconds; hold it as long as the session. Equal policies share one object while somebody
-/// holds it, and it is told from every other by its number.
+/// Its creation reads files and takes milliseconds, so a session retains it. Equal policies share one object while it is retained, and each object
+/// has a number of its own.
 package final class PreparedPolicy: Sendable {
     package let policy: SecurityPolicy
     let parameters: TLSParameters
     let roots: TrustStore
-    /// The pinned certificates as the only authorities; only where they are (``SecurityPolicy/PinningMode/certificate``).
+    /// The pinned certificates as the only authorities; `nil` in pinning modes other than ``SecurityPolicy/PinningMode/certificate``.
     let pins: TrustStore?
-    /// Never used again in this process.
+    /// The number of this object, which is not reused in this process.
     let number: Int
 
     private static let prepared = WeakCache<SecurityPolicy, PreparedPolicy>()
     private static let lastNumber = Atomic(0)
 
-    /// The policy, prepared. Ciphers that OpenSSL does not know, or versions of TLS that exclude each other, are an
-    /// `invalidConfiguration` error.
+    /// The prepared object of a policy.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` for unknown ciphers, for an empty range of TLS versions, and for unreadable files.
     package static func of(_ policy: SecurityPolicy) throws(HTTPSessionError) -> PreparedPolicy {
         if let prepared = prepared.object(for: policy) { return prepared }
         let parameters = try parameters(of: policy)
@@ -47,7 +48,7 @@ package final class PreparedPolicy: Sendable {
         if let maximum = policy.maximumTLSVersion, maximum < policy.minimumTLSVersion {
             throw HTTPSessionError(
                 .invalidConfiguration,
-                "\(policy.minimumTLSVersion.rawValue) is the oldest version allowed, \(maximum.rawValue) the newest")
+                "minimumTLSVersion \(policy.minimumTLSVersion.rawValue) is newer than maximumTLSVersion \(maximum.rawValue)")
         }
         return TLSParameters(
             minimum: policy.minimumTLSVersion.version, maximum: policy.maximumTLSVersion?.version,

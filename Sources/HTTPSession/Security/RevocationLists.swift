@@ -1,31 +1,35 @@
 internal import Certificates
 public import FoundationEssentials
 
-/// Certificate revocation lists (RFC 5280 section 5): what authorities have taken back.
+/// Certificate revocation lists (RFC 5280 section 5).
 ///
-/// They are read once, here; a program that runs for longer than they are valid makes a new policy of newer ones. A list that has
-/// expired, and a certificate whose authority has none among them, refuse the connection: silence is no proof.
+/// Lists are read once, when this value is created. A program that runs for longer than they are valid creates a new policy with newer lists. The
+/// connection is refused if a list has expired, or if there is no list of the authority that issued a certificate.
 public struct RevocationLists: Sendable, Hashable {
-    /// Which certificates of a chain must be on no list.
+    /// The certificates of a chain that are checked.
     @nonexhaustive public enum Scope: Sendable, Hashable, Codable {
-        /// The server's own, by a list of the authority that issued it.
+        /// The server's certificate, by a list of the authority that issued it.
         case server
-        /// All of them, by a list of each authority, the root included.
+        /// All certificates of the chain, by a list of each authority, including the root.
         case completeChain
     }
 
     /// The lists in DER.
     public let derBytes: [Data]
-    /// Which certificates they are asked for. Default: the server's.
+    /// The certificates that are checked; ``Scope/server`` by default.
     public var scope: Scope
 
-    /// Lists in DER or PEM. None at all, or what does not parse, is an `invalidConfiguration` error.
+    /// Parses lists in DER or PEM.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` if the data has no list or cannot be parsed.
     public init(_ data: Data, scope: Scope = .server) throws(HTTPSessionError) {
         derBytes = try Self.lists(in: data, named: "the data")
         self.scope = scope
     }
 
-    /// Lists of files, DER or PEM. What cannot be read or parsed is an `invalidConfiguration` error that names the file.
+    /// Reads lists from files in DER or PEM.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file, if it cannot be read or parsed.
     public init(files paths: [String], scope: Scope = .server) throws(HTTPSessionError) {
         var lists: [Data] = []
         for path in paths {
@@ -34,7 +38,7 @@ public struct RevocationLists: Sendable, Hashable {
         try self.init(lists, scope: scope)
     }
 
-    /// Lists in DER or PEM.
+    /// Parses lists in DER or PEM.
     init(_ data: [Data], scope: Scope) throws(HTTPSessionError) {
         var lists: [Data] = []
         for data in data { lists += try Self.lists(in: data, named: "the data") }

@@ -3,14 +3,16 @@ internal import FoundationEssentials
 internal import Glibc
 internal import Reachability
 
-/// Reads the files that policies and identities are made of.
+/// The reader of files of policies and identities.
 enum SecurityFile {
-    /// The largest file that is read, in bytes. A system's bundle of roots has about 220,000.
+    /// The largest file that is read, in bytes. A system's bundle of root certificates has about 220,000.
     static let maximumSize = 16 * 1024 * 1024
 
-    /// The contents, or an `invalidConfiguration` error that names the file.
+    /// Reads a file.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file.
     static func contents(of path: String) throws(HTTPSessionError) -> Data {
-        // By way of a URL, which knows `~`.
+        // Through a URL, which expands `~`.
         let descriptor = open(URL(fileURLWithPath: path).path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw unreadable(path, errno) }
         defer { close(descriptor) }

@@ -1,17 +1,17 @@
 internal import FoundationEssentials
 
-// Policies are kept in configuration files. What is read there is checked as it is when it is made in a program: what does not
-// parse is a DecodingError whose underlying error is the HTTPSessionError.
+// Policies may be stored in configuration files. Decoding makes the same checks as the initializers: their HTTPSessionError becomes the
+// underlying error of a DecodingError.
 
 extension Certificate: Codable {
-    /// DER, in the coder's form of `Data`.
+    /// Decodes a certificate in DER, which the decoder represents as `Data`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let data = try container.decode(Data.self)
         self = try checked(container.codingPath) { () throws(HTTPSessionError) in try Certificate(data) }
     }
 
-    /// DER, in the coder's form of `Data`.
+    /// Encodes the certificate in DER, which the encoder represents as `Data`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(derBytes)
@@ -19,14 +19,14 @@ extension Certificate: Codable {
 }
 
 extension PublicKeyPin: Codable {
-    /// `sha256/BASE64`.
+    /// Decodes a pin of the form `sha256/BASE64`.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
         self = try checked(container.codingPath) { () throws(HTTPSessionError) in try PublicKeyPin(text) }
     }
 
-    /// `sha256/BASE64`.
+    /// Encodes the pin in the form `sha256/BASE64`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)
@@ -34,14 +34,14 @@ extension PublicKeyPin: Codable {
 }
 
 extension HostPattern: Codable {
-    /// The pattern as it is written.
+    /// Decodes the text of a pattern.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
         self = try checked(container.codingPath) { () throws(HTTPSessionError) in try HostPattern(text) }
     }
 
-    /// The pattern as it is written.
+    /// Encodes the text of the pattern.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         try container.encode(description)
@@ -51,7 +51,7 @@ extension HostPattern: Codable {
 extension HostPins: Codable {
     private enum Keys: String, CodingKey { case pattern, pins }
 
-    /// A pattern and its pins, of which there must be one.
+    /// Decodes a pattern and at least one pin.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         let pattern = try container.decode(HostPattern.self, forKey: .pattern)
@@ -59,7 +59,7 @@ extension HostPins: Codable {
         self = try checked(container.codingPath) { () throws(HTTPSessionError) in try HostPins(pattern: pattern, pins: pins) }
     }
 
-    /// A pattern and its pins, sorted.
+    /// Encodes the pattern and its pins, sorted.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(pattern, forKey: .pattern)
@@ -70,7 +70,7 @@ extension HostPins: Codable {
 extension RevocationLists: Codable {
     private enum Keys: String, CodingKey { case lists, scope }
 
-    /// The lists in DER, of which there must be one.
+    /// Decodes at least one list in DER, and the scope.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         let lists = try container.decode([Data].self, forKey: .lists)
@@ -78,7 +78,7 @@ extension RevocationLists: Codable {
         self = try checked(container.codingPath) { () throws(HTTPSessionError) in try RevocationLists(lists, scope: scope) }
     }
 
-    /// The lists in DER.
+    /// Encodes the lists in DER, and the scope.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(derBytes, forKey: .lists)

@@ -1,103 +1,107 @@
 internal import FoundationEssentials
 
-/// Whom a session believes to be the server: authorities, names, pins, revocation, and which TLS is spoken.
+/// The policy that decides whether a server's certificate is trusted: authorities, names, pins, revocation and versions of TLS.
 ///
-/// The rules are those of AFNetworking's AFSecurityPolicy, with one hole closed: where invalid certificates are allowed and keys
-/// are pinned, the key of the server's own certificate decides and no other, because a server proves possession of that one only;
-/// and the host's name is checked still, unless `validatesDomainName` is off.
+/// The rules are those of AFNetworking's AFSecurityPolicy, with one difference, which applies if invalid certificates are allowed and keys are
+/// pinned. Then only the key of the server's own certificate counts, because a server proves possession of that key only. The host name is still
+/// checked unless `validatesDomainName` is `false`.
 ///
-/// A policy is a value. Connections, TLS sessions and decisions made under one are never used under another that differs from it
-/// in any property.
+/// A policy is a value. Connections, TLS sessions and decisions made under one policy are never used under another one that differs in any
+/// property.
 public struct SecurityPolicy: Sendable, Hashable, Codable {
-    /// What beyond a valid chain is asked of a server's certificates.
+    /// The pins that a server's certificates must match.
     @nonexhaustive public enum PinningMode: String, Sendable, Hashable, Codable, CaseIterable {
-        /// Nothing: the authorities decide.
+        /// No pins: the authorities decide.
         case none
-        /// A certificate of the chain has the public key of a pinned certificate.
+        /// One certificate of the chain must have the public key of a pinned certificate.
         case publicKey = "public-key"
-        /// The chain ends at a pinned certificate and holds it.
+        /// The chain must end at a pinned certificate and contain it.
         case certificate
     }
 
-    /// Versions of TLS, older ones first.
+    /// A version of TLS.
     @nonexhaustive public enum TLSVersion: String, Sendable, Hashable, Codable, Comparable, CaseIterable {
-        /// RFC 5246.
+        /// TLS 1.2 (RFC 5246).
         case v1_2 = "TLSv1.2"
-        /// RFC 8446.
+        /// TLS 1.3 (RFC 8446).
         case v1_3 = "TLSv1.3"
 
-        /// Older before newer.
+        /// Whether the left version is older than the right one.
         public static func < (left: Self, right: Self) -> Bool { left == .v1_2 && right == .v1_3 }
     }
 
     /// The authorities at which a chain may end.
     @nonexhaustive public enum Roots: Sendable, Hashable, Codable {
-        /// Those of the machine, read once: the distribution's bundle. The environment variables `SSL_CERT_FILE`, a file, and `SSL_CERT_DIR`,
-        /// directories with hashed names (openssl-rehash(1)), replace it if one of them is set. If one names nothing that has a certificate,
-        /// making a session throws ``HTTPSessionError/Code/invalidConfiguration``.
+        /// The authorities of the system, from the distribution's bundle, read once.
+        ///
+        /// The environment variables `SSL_CERT_FILE`, a file, and `SSL_CERT_DIR`, directories with hashed names (openssl-rehash(1)), replace the
+        /// bundle if one of them is set. If one of them leads to no certificate, the initializer of the session throws
+        /// ``HTTPSessionError/Code/invalidConfiguration``.
         case system
-        /// These alone. Each is an authority even when it is no root.
+        /// The given certificates only. Each is an authority even if it is not a root.
         case given(Set<Certificate>)
-        /// Those of the machine and these.
+        /// The authorities of the system and the given certificates.
         case systemAnd(Set<Certificate>)
     }
 
-    /// What is pinned. Default: ``PinningMode/none``.
+    /// The pins that a server's certificates must match; ``PinningMode/none`` by default.
     public var pinningMode: PinningMode
-    /// The certificates that ``pinningMode`` is about.
+    /// The pinned certificates, which apply in the modes ``PinningMode/publicKey`` and ``PinningMode/certificate``; empty by default.
     public var pinnedCertificates: Set<Certificate>
-    /// Whether a chain may be invalid: expired, of an unknown authority, revoked. Default: false.
+    /// Whether a chain may be invalid: expired, of an unknown authority, or revoked; `false` by default.
     ///
-    /// With a name to check it is of use only together with pins: without any, every connection is refused.
+    /// If the host name is checked, this requires pins: without pins, every connection is refused.
     public var allowsInvalidCertificates = false
-    /// Whether the certificate must be for the host that was asked for. Default: true.
+    /// Whether the certificate must be valid for the host of the request; `true` by default.
     public var validatesDomainName = true
-    /// Pins of keys by host. They hold in every ``pinningMode``, beside it.
+    /// The pinned keys by host, which apply in every ``pinningMode`` and in addition to it; none by default.
     public var hostPins: [HostPins] = []
-    /// The authorities. Default: ``Roots/system``.
+    /// The trusted authorities; ``Roots/system`` by default.
     public var roots: Roots = .system
-    /// What authorities have revoked. Default: `nil`, nothing is asked.
+    /// The revocation lists that certificates are checked against; `nil` for no check.
     public var revocation: RevocationLists?
-    /// The oldest version of TLS. Default: 1.2; older ones cannot be had (RFC 8996).
+    /// The oldest accepted version of TLS; 1.2 by default. Older versions are not supported (RFC 8996).
     public var minimumTLSVersion: TLSVersion = .v1_2
-    /// The newest version of TLS. Default: `nil`, the newest that OpenSSL knows.
+    /// The newest accepted version of TLS; `nil` for the newest that OpenSSL supports.
     public var maximumTLSVersion: TLSVersion?
-    /// Ciphers of TLS 1.2 in OpenSSL's notation (openssl-ciphers(1)), such as `ECDHE+AESGCM`. Default: `nil`, OpenSSL's own.
+    /// The ciphers of TLS 1.2 in OpenSSL's notation (openssl-ciphers(1)), such as `ECDHE+AESGCM`; `nil` for OpenSSL's default.
     public var cipherList: String?
-    /// Cipher suites of TLS 1.3, separated by colons, such as `TLS_AES_256_GCM_SHA384`. Default: `nil`, OpenSSL's own.
+    /// The cipher suites of TLS 1.3, separated by colons, such as `TLS_AES_256_GCM_SHA384`; `nil` for OpenSSL's default.
     public var cipherSuites: String?
 
-    /// A policy that pins `pinnedCertificates` as `pinningMode` says.
+    /// Creates a policy. By default it pins nothing and trusts the authorities of the system.
     public init(pinningMode: PinningMode = .none, pinnedCertificates: Set<Certificate> = []) {
         self.pinningMode = pinningMode
         self.pinnedCertificates = pinnedCertificates
     }
 
-    /// A policy that pins every certificate of a directory (``Certificate/all(inDirectory:)``). What cannot be read or parsed is
-    /// an `invalidConfiguration` error that names the file.
+    /// Creates a policy that pins all certificates of a directory (``Certificate/all(inDirectory:)``).
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the directory or the file that cannot be read or parsed.
     public init(pinningMode: PinningMode, certificatesInDirectory path: String) throws(HTTPSessionError) {
         self.init(pinningMode: pinningMode, pinnedCertificates: try Certificate.all(inDirectory: path))
     }
 
-    /// The system's authorities and the host's name; nothing pinned.
+    /// The default policy: the authorities of the system, a check of the host name, and no pins.
     public static let `default` = SecurityPolicy()
 
-    /// Whether anything is pinned for any host.
+    /// Whether certificates or keys are pinned for any host.
     public var pinsAnything: Bool { pinningMode != .none || !hostPins.isEmpty }
 
-    /// AFNetworking's rule ("Invalid Security Policy"): who pins means a server that is asked by TLS. Host pins say themselves for whom
-    /// they are, and need no base URL.
+    /// Throws if the policy pins but the base URL is not https, as AFNetworking does ("Invalid Security Policy").
+    ///
+    /// Host pins name their hosts, and need no base URL.
     func requireSecure(_ base: URL?) throws(HTTPSessionError) {
         let origin = base.flatMap(Origin.init)
         guard origin?.scheme != "https" else { return }
         guard pinningMode == .none else {
             throw HTTPSessionError(
                 .invalidConfiguration,
-                "a policy that pins needs a base URL of https, and \(origin.map { "\($0)" } ?? "none") is given")
+                "a policy that pins certificates requires an https base URL, and \(origin.map { "\($0)" } ?? "none") is given")
         }
         if let origin, let pins = hostPins.first(where: { $0.pattern.matches(origin.host) }) {
             throw HTTPSessionError(
-                .invalidConfiguration, "keys are pinned for \(pins.pattern), and \(origin) is asked without TLS")
+                .invalidConfiguration, "keys are pinned for \(pins.pattern), but the base URL \(origin) does not use TLS")
         }
     }
 }

@@ -2,45 +2,44 @@ internal import EventLoop
 internal import FoundationEssentials
 internal import Synchronization
 
-/// A server whose certificates wait for a handler's word.
+/// The certificates of a server about which a handler decides.
 public struct ServerTrustChallenge: Sendable {
-    /// The host that was asked for, as it is compared.
+    /// The host of the request, in lower case, without a dot at its end or the brackets of an IPv6 address; `nil` if it is not known.
     public let host: String?
-    /// What the server sent, its own certificate first.
+    /// The certificates that the server sent, its own certificate first.
     public let certificates: [Certificate]
-    /// Why the session's ``SecurityPolicy`` does not believe the server; `nil` where it does.
+    /// The error of the session's ``SecurityPolicy``; `nil` if the policy trusts the server.
     public let policyError: HTTPSessionError?
 
     let key: ServerTrustDecisions.Key
 }
 
-/// What a handler says to a ``ServerTrustChallenge``.
+/// The decision of a handler for a ``ServerTrustChallenge``.
 @nonexhaustive public enum ServerTrustDisposition: Sendable, Hashable {
-    /// As the policy says.
+    /// The policy decides.
     case performDefaultHandling
-    /// The server is believed, whatever the policy says.
+    /// The server is trusted, regardless of the policy.
     case accept
-    /// It is not, whatever the policy says.
+    /// The server is refused, regardless of the policy.
     case reject
 }
 
-/// What handlers have decided, so that the attempt that follows goes through without asking: by policy, host and the chain that
-/// was shown. Another chain, another host, another policy is asked anew.
+/// The decisions of handlers, by policy, host and presented chain, so that the next attempt does not ask again.
 ///
-/// OpenSSL wants its answer at once (SSL_set_retry_verify ends in libcurl's error 35), and a handler takes its time. So the first
-/// attempt is refused, the handler asked, and the attempt repeated.
+/// OpenSSL's callback must return at once (SSL_set_retry_verify ends in libcurl's error 35), and a handler needs time. So the first attempt is
+/// refused, the handler is asked, and the attempt is repeated.
 package final class ServerTrustDecisions: Sendable {
     struct Key: Hashable, Sendable {
         let policy: Int
         let host: String?
-        /// SHA-256 over the certificates' lengths and bytes.
+        /// The SHA-256 of the certificates' lengths and bytes.
         let chain: Data
     }
 
     private struct Entry {
         let disposition: ServerTrustDisposition
-        /// At the moment of the handler's word.
-        let isBelieved: Bool
+        /// Whether the server was trusted when the handler decided.
+        let isTrusted: Bool
         let expiry: ContinuousClock.Instant
     }
     private struct Table {
@@ -48,23 +47,23 @@ package final class ServerTrustDecisions: Sendable {
         var generation = 0
     }
     private let table = Locked(Table())
-    /// Unique in this process: what one handler believes is not what another does.
+    /// The number of this object, unique in this process, because a decision of one handler does not apply to another handler.
     let number = lastNumber.add(1, ordering: .relaxed).newValue
     private static let lastNumber = Atomic(0)
     private let capacity: Int
     private let lifetime: Duration
 
-    /// At most `capacity` decisions (those that expire first give way), each for `lifetime`.
+    /// Stores at most `capacity` decisions for `lifetime` each; those that expire first are evicted first.
     package init(capacity: Int = 256, lifetime: Duration = .seconds(3600)) {
         self.capacity = max(1, capacity)
         self.lifetime = lifetime
     }
 
-    /// Keeps what a handler has said.
+    /// Stores the decision of a handler.
     package func record(
         _ disposition: ServerTrustDisposition, of challenge: ServerTrustChallenge, at now: ContinuousClock.Instant
     ) {
-        let isBelieved =
+        let isTrusted =
             switch disposition {
             case .accept: true
             case .reject: false
@@ -76,13 +75,13 @@ package final class ServerTrustDecisions: Sendable {
                 table.entries[oldest.key] = nil
             }
             let previous = table.entries.updateValue(
-                Entry(disposition: disposition, isBelieved: isBelieved, expiry: now + lifetime), forKey: challenge.key)
-            // A TLS session that was made while the server was believed must not outlive that.
-            if previous?.isBelieved == true && !isBelieved { table.generation += 1 }
+                Entry(disposition: disposition, isTrusted: isTrusted, expiry: now + lifetime), forKey: challenge.key)
+            // A TLS session that was made while the server was trusted must not be resumed afterwards.
+            if previous?.isTrusted == true && !isTrusted { table.generation += 1 }
         }
     }
 
-    /// Forgets everything: every server is asked about anew, and no TLS session of before is resumed.
+    /// Removes all decisions. The handler is asked about every server again, and no earlier TLS session is resumed.
     package func removeAll() {
         table.withLock { table in
             table.entries = [:]
@@ -90,8 +89,10 @@ package final class ServerTrustDecisions: Sendable {
         }
     }
 
-    /// `byPolicy`: whether the policy believes the server now; a certificate may have expired since a handler left it to the policy.
-    func isBelieved(_ key: Key, byPolicy: Bool, at now: ContinuousClock.Instant) -> Bool? {
+    /// Whether the server is trusted; `nil` if the handler has not decided, or its decision has expired.
+    ///
+    /// `byPolicy`: whether the policy trusts the server now. A certificate may have expired since the handler left the decision to the policy.
+    func isTrusted(_ key: Key, byPolicy: Bool, at now: ContinuousClock.Instant) -> Bool? {
         table.withLock { table in
             guard let entry = table.entries[key], entry.expiry > now else { return nil }
             return switch entry.disposition {
@@ -102,8 +103,8 @@ package final class ServerTrustDecisions: Sendable {
         }
     }
 
-    /// Grows when a server that was believed is so no longer.
+    /// A number that increases when a server is no longer trusted.
     var generation: Int { table.withLock { $0.generation } }
-    /// How many decisions are held.
+    /// The number of stored decisions.
     package var count: Int { table.withLock { $0.entries.count } }
 }

@@ -1,56 +1,56 @@
 internal import Certificates
 
-/// What is known of the certificates of one handshake when it is judged.
+/// The facts about the certificates of one handshake that decide whether the server is trusted.
 struct ChainFacts: Sendable {
-    /// As the server sent them, its own first. Never empty for a server that showed any.
+    /// The certificates that the server sent, its own first.
     var presented: [Certificate]
-    /// From the server's own to an authority of the policy, or why there is no such chain, dates and revocation included; `nil`
-    /// where the policy does not ask.
+    /// The valid chain from the server's certificate to an authority of the policy, or the error of its verification, which includes dates and
+    /// revocation; `nil` if the policy requires no valid chain.
     var verified: Result<[Certificate], ChainError>?
-    /// The same with the pinned certificates as the only authorities; `nil` where the policy does not ask.
+    /// The chain, or the error, with the pinned certificates as the only authorities; `nil` if the policy does not require one.
     var anchoredByPins: Result<[Certificate], ChainError>?
-    /// Whether the server's own certificate is for the host; `nil` where no host is known.
+    /// Whether the server's certificate is for the host; `nil` if no host is known.
     var nameMatches: Bool?
 }
 
-/// Why a server is not believed.
+/// The reason why a server is not trusted.
 enum TrustRefusal: Error, Sendable, Hashable {
-    /// Invalid certificates are allowed, a name is to be checked, and nothing is pinned.
+    /// Invalid certificates are allowed and the name is checked, but there are no pins.
     case pinsNeeded
-    /// Something is to be pinned, and nothing is.
+    /// The pinning mode requires pinned certificates, and there are none.
     case nothingPinned
-    /// The server showed no certificate.
+    /// The server presented no certificate.
     case noCertificate
-    /// No valid chain.
+    /// The chain is not valid.
     case chain(ChainError)
     /// The certificate is for other hosts.
     case name
-    /// No pinned certificate, or no pinned key, where one must be.
+    /// The chain has no pinned certificate or key.
     case pins
-    /// None of the pins of these patterns, which are for the host.
+    /// The chain has none of the keys that are pinned for these patterns of the host.
     case hostPins([HostPattern])
 }
 
-/// The decision, as a function: rows 1 to 10 are those of AFNetworking's `evaluateServerTrust:forDomain:`.
+/// The decision whether a server is trusted. Rows 1 to 10 are those of AFNetworking's `evaluateServerTrust:forDomain:`.
 ///
-/// | row | mode | invalid allowed | name checked | pins | answer |
+/// | row | mode | invalid allowed | name checked | pins | trusted |
 /// |---|---|---|---|---|---|
 /// | 1 | none | yes | yes, host known | any | no: nothing would prove the name |
-/// | 2 | key, certificate | yes | yes, host known | none | no, likewise |
-/// | 3 | none | no | | | valid chain, and name |
-/// | 4 | none | yes | no, or host unknown | | yes, nothing checked |
-/// | 5 | key, certificate | no | | | a valid chain, and name, before anything else |
-/// | 6 | certificate | | | some | the chain ends at a pin and holds it: dates and name count, whatever is allowed |
+/// | 2 | key, certificate | yes | yes, host known | none | no, for the same reason |
+/// | 3 | none | no | | | if the chain is valid and the name matches |
+/// | 4 | none | yes | no, or host unknown | | yes, without a check |
+/// | 5 | key, certificate | no | | | only if the chain is valid and the name matches; then rows 6 to 8 |
+/// | 6 | certificate | | | some | if the chain ends at a pin and contains it; dates and name always count |
 /// | 7 | certificate | | | none | no |
-/// | 8 | key | no | | some | after row 5: a certificate of the verified chain has a pinned key |
-/// | 9 | key | yes | | some | the server's own certificate has a pinned key, and the name |
+/// | 8 | key | no | | some | after row 5: if a certificate of the verified chain has a pinned key |
+/// | 9 | key | yes | | some | if the server's own certificate has a pinned key, and the name matches |
 /// | 10 | key | | | none | no |
 ///
-/// AFNetworking's row 9 takes any certificate that the server sends, and no name: whoever appends the true certificate to a chain
-/// of his own passes. Ours asks for the key whose possession the handshake proves.
+/// In row 9, AFNetworking accepts the key of any certificate that the server sends, and checks no name. An attacker who appends the true
+/// certificate to his own chain passes that check. This implementation requires the key whose possession the handshake proves.
 ///
-/// Host pins hold in every row: against the verified chain, or where an invalid one is allowed, against the server's own
-/// certificate. There they are pins in the sense of row 1.
+/// Host pins apply in every row: to the verified chain, or if an invalid one is allowed, to the server's own certificate. In row 1 they count
+/// as pins.
 enum TrustDecision {
     static func evaluate(_ policy: SecurityPolicy, host: String?, _ facts: ChainFacts) throws(TrustRefusal) {
         guard let own = facts.presented.first else { throw .noCertificate }
@@ -63,13 +63,13 @@ enum TrustDecision {
         // Rows 7 and 10.
         if policy.pinningMode != .none, policy.pinnedCertificates.isEmpty { throw .nothingPinned }
 
-        // Rows 3 and 5. Row 4 is what is left of mode none.
+        // Rows 3 and 5. Row 4 is the remaining case of mode none.
         var chain: [Certificate]?
         if !policy.allowsInvalidCertificates {
             guard let verified = facts.verified else { throw .chain(ChainError(code: 1, text: "the chain was not verified")) }
             do { chain = try verified.get() } catch { throw .chain(error) }
         }
-        // Where nothing else is checked, row 1 has refused what has a name.
+        // If nothing else is checked, row 1 has refused servers with a name.
         if policy.validatesDomainName, host != nil, facts.nameMatches != true { throw .name }
 
         switch policy.pinningMode {

@@ -1,19 +1,19 @@
 internal import Certificates
 
 extension TrustRefusal {
-    /// The error that a user sees, for `host` whose server showed `presented`.
+    /// The error for the user: the server of `host` presented the certificates `presented`.
     func error(host: String?, isProxy: Bool, presented: [Certificate]) -> HTTPSessionError {
         let server = "\(isProxy ? "the proxy " : "")\(host ?? "the server")"
         return switch self {
         case .pinsNeeded:
             HTTPSessionError(
                 .certificateUntrusted,
-                "\(server) is not believed: where invalid certificates are allowed, a host's name is proved by pins only, and the policy has none"
+                "\(server) is not trusted: if invalid certificates are allowed, only pins can prove a host's name, and the policy has none"
             )
         case .nothingPinned:
-            HTTPSessionError(.pinMismatch, "\(server) is not believed: the policy pins certificates and has none")
+            HTTPSessionError(.pinMismatch, "\(server) is not trusted: the policy requires pinned certificates and has none")
         case .noCertificate:
-            HTTPSessionError(.certificateUntrusted, "\(server) showed no certificate")
+            HTTPSessionError(.certificateUntrusted, "\(server) presented no certificate")
         case .chain(let error):
             HTTPSessionError(
                 error.httpCode, "the certificate of \(server) is not valid: \(error.text)\(error.place(in: presented))")
@@ -22,18 +22,18 @@ extension TrustRefusal {
                 .certificateUntrusted,
                 "the certificate of \(server) is for another host\(presented.first.map { ": \($0.subject)" } ?? "")")
         case .pins:
-            HTTPSessionError(.pinMismatch, "\(server) has nothing that is pinned; it showed \(Self.list(presented))")
+            HTTPSessionError(.pinMismatch, "\(server) matches no pin; it presented \(Self.list(presented))")
         case .hostPins(let patterns):
             HTTPSessionError(
                 .pinMismatch,
-                "\(server) has none of the keys pinned for \(patterns.map(\.description).joined(separator: ", ")); it showed \(Self.list(presented))"
+                "\(server) has none of the keys pinned for \(patterns.map(\.description).joined(separator: ", ")); it presented \(Self.list(presented))"
             )
         }
     }
 
-    /// The peer's pins with their subjects, to paste where pins are configured.
+    /// The pins and subjects of the peer's certificates, for a list of pins.
     private static func list(_ certificates: [Certificate]) -> String {
-        // A server may send a hundred certificates; the first ones say who it is.
+        // A server may send a hundred certificates; the first ones identify it.
         let listed = certificates.prefix(10).map { "\($0.publicKeyPin) (\($0.subject.prefix(200)))" }
         return listed.joined(separator: ", ") + (certificates.count > 10 ? " and \(certificates.count - 10) more" : "")
     }

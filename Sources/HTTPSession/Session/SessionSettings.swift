@@ -43,7 +43,7 @@ final class SessionSettings: Sendable {
         // libcurl counts all hosts behind a proxy as one; the queue does not.
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
         // Otherwise libcurl would read the environment for each request.
-        if !proxies.areNamed { network.proxy = .none }
+        if !proxies.areConfigured { network.proxy = .none }
         self.network = network
         if let url = configuration.resumeDirectory, !url.isFileURL {
             throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is not a file URL: \(excerpt(of: url.absoluteString))")
@@ -110,7 +110,7 @@ final class SessionSettings: Sendable {
     /// The endpoint that has to be reached for a request to `origin`: its proxy or the server. `nil` if it cannot be probed.
     func endpoint(for origin: Origin) -> Endpoint? {
         guard !origin.isLoopback, configuration.unixSocketPath == nil else { return nil }
-        if let proxy = proxies.address(before: origin) {
+        if let proxy = proxies.proxyURL(for: origin) {
             // A proxy on this machine can always be reached; it reports itself what it cannot reach.
             guard !rules.hasLoopbackProxy(before: origin) else { return nil }
             guard let host = proxy.host(percentEncoded: false), let port = proxy.port else { return nil }
@@ -123,7 +123,7 @@ final class SessionSettings: Sendable {
     /// The endpoint that a connection to the origin is made to, on this machine as well; `nil` for a Unix domain socket.
     func firstEndpoint(for origin: Origin) -> FirstEndpoint? {
         guard configuration.unixSocketPath == nil else { return nil }
-        if let proxy = proxies.address(before: origin) {
+        if let proxy = proxies.proxyURL(for: origin) {
             guard let host = proxy.host(percentEncoded: false), let port = proxy.port else { return nil }
             return SessionSettings.endpoint(host: host, port: port).map { FirstEndpoint(endpoint: $0, isProxy: true) }
         }
@@ -153,7 +153,7 @@ final class SessionSettings: Sendable {
 
     /// Whether requests to the origin use a proxy; those over a Unix socket do not (CURLOPT_UNIX_SOCKET_PATH(3)).
     func usesProxy(before origin: Origin, isSecure: Bool) -> Bool {
-        configuration.unixSocketPath == nil && proxies.stand(before: origin, isSecure: isSecure)
+        configuration.unixSocketPath == nil && proxies.apply(to: origin, isSecure: isSecure)
     }
 
     /// The properties of the present network, if it leads to the origin; `nil` if they are not known.
@@ -180,7 +180,7 @@ final class SessionSettings: Sendable {
 
     /// Whether each connection's own address has to be checked before use.
     func asksBeforeConnecting(for request: TransferRequest, to origin: Origin) -> Bool {
-        path != nil && !origin.isLoopback && !NetworkAllowance(request.options, configuration).isEverything
+        path != nil && !origin.isLoopback && !NetworkAllowance(request.options, configuration).allowsEverything
     }
 
     /// Whether connections to the origin are judged by the kernel's routes. They are not if the session is bound to one interface, or if the

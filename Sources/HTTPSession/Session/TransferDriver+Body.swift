@@ -15,11 +15,11 @@ extension TransferDriver {
     /// The sink of a download to `destination`; the same one for all of a task's attempts.
     private func fileSink(_ destination: DownloadDestination) -> FileSink {
         if let sink = sink as? FileSink, sink.destination == destination { return sink }
-        var keeping = PartialFile.Keeping(resumes: settings.resumes, record: job.record)
+        var keeping = PartialFile.Retention(resumes: settings.resumes, record: job.record)
         if let record = job.record {
-            keeping.path = record.part
+            keeping.path = record.partialFile
         } else if destination.partialFile != .remove {
-            keeping.path = destination.file.path + DownloadDestination.partSuffix
+            keeping.path = destination.file.path + DownloadDestination.partialFileSuffix
             keeping.continues = destination.partialFile == .keep
             // A later download finds the partial file by its path, without resume data.
             keeping.resumes = nil

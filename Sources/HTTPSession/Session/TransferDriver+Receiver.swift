@@ -107,7 +107,7 @@ extension TransferDriver: TransferReceiver {
             missingPath = .init(cause: path.cause)
         }
         return TransferFailure(
-            error, challenge: challenge, authorities: trust?.identityQuestion, isHandshakeRefusal: trust?.wasRefused == true,
+            error, challenge: challenge, authorities: trust?.requestedAuthorities, isHandshakeRefusal: trust?.wasRefused == true,
             missingPath: missingPath)
     }
 

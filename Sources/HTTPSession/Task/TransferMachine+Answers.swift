@@ -73,7 +73,7 @@ extension TransferMachine {
     /// The challenges for which a credential or a handler exists.
     mutating func answerableChallenges(_ head: ResponseHead) -> [AuthenticationChallenge] {
         guard head.statusCode == 401 || head.statusCode == 407 else { return [] }
-        let challenger = head.statusCode == 407 ? rules.session.proxies.proxy(before: origin) ?? origin : origin
+        let challenger = head.statusCode == 407 ? rules.session.proxies.httpProxy(for: origin) ?? origin : origin
         var challenges = AuthenticationChallenge.all(in: head, from: challenger)
         if head.statusCode == 401, let credential = attempt.preemptiveCredential {
             for challenge in challenges where challenge.scheme == .basic { logins.noteSent(credential, for: challenge) }

@@ -85,7 +85,7 @@ extension TransferMachine {
 
     private mutating func moveLogins(to next: TransferRequest) {
         let nextOrigin = Origin(next.url)
-        logins.move(to: nextOrigin, through: nextOrigin.flatMap { rules.session.proxies.proxy(before: $0) })
+        logins.move(to: nextOrigin, through: nextOrigin.flatMap { rules.session.proxies.httpProxy(for: $0) })
     }
 
     /// Whether the redirect's target has brought nothing twice in a row. The first URL may redirect elsewhere by now.

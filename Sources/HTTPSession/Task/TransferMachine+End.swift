@@ -69,6 +69,6 @@ extension TransferMachine {
     /// Whether the file's directory is missing or not writable. A download that wrote elsewhere first would discover that when it
     /// moves the file.
     private func hasUnusableDirectory(_ error: HTTPSessionError) -> Bool {
-        error.code == .cannotWriteFile && kind == .download && FileFailure.isOfPlace(error)
+        error.code == .cannotWriteFile && kind == .download && FileFailure.isDestinationFault(error)
     }
 }

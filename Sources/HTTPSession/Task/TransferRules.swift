@@ -27,7 +27,7 @@ final class SessionRules: Sendable {
 
     /// Whether the origin is reached through a proxy on this machine.
     func hasLoopbackProxy(before origin: Origin) -> Bool {
-        guard let host = proxies.address(before: origin)?.host(percentEncoded: false) else { return false }
+        guard let host = proxies.proxyURL(for: origin)?.host(percentEncoded: false) else { return false }
         let name = host.withoutBrackets.lowercased()
         return Origin.isLoopback(name) || IPAddress(name)?.isLoopback == true
     }

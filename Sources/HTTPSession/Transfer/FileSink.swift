@@ -41,7 +41,7 @@ final class FileSink: BodySink {
 
     /// A sink for a destination. `wake` is called on any thread when there is room after ``Intake/pause``, or when an error has occurred.
     init(
-        _ destination: DownloadDestination, keeping: PartialFile.Keeping = .nothing, worker: Worker,
+        _ destination: DownloadDestination, keeping: PartialFile.Retention = .nothing, worker: Worker,
         now: @escaping @Sendable () -> Int64 = { MonotonicClock.now() },
         report: @escaping @Sendable (String) -> Void = { _ in }, wake: @escaping @Sendable () -> Void
     ) {

@@ -74,12 +74,12 @@ struct HiddenFile: Sendable {
     /// Removes what lies under hidden names. `afterKill`: also what a process has left that was killed while it wrote a sidecar, for which
     /// the directory has to be read.
     func clean(afterKill: Bool) {
-        let part = path + DownloadDestination.partSuffix
+        let part = path + DownloadDestination.partialFileSuffix
         for path in [path, part, SidecarFile.path(of: part)] { unlink(path) }
         guard afterKill else { return }
         let place = URL(fileURLWithPath: path)
         let (directory, name) = (place.deletingLastPathComponent().path, place.lastPathComponent)
         for entry in (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        where entry.hasPrefix(".\(name)\(DownloadDestination.partSuffix)") { unlink("\(directory)/\(entry)") }
+        where entry.hasPrefix(".\(name)\(DownloadDestination.partialFileSuffix)") { unlink("\(directory)/\(entry)") }
     }
 }

@@ -47,9 +47,9 @@ import HTTPSessionFoundation
 
     @Test(
         arguments: [
-            (#"{"members":[{"name":"a","age":1},{"name":"b"}]}"#, "the body is no Team: members[1].age is missing"),
-            (#"{"members":[{"name":"a","age":"secret"}]}"#, "the body is no Team: members[0].age is no Int"),
-            (#"{"members":null}"#, "the body is no Team: members is null"), (#"{"#, "the body is no Team"),
+            (#"{"members":[{"name":"a","age":1},{"name":"b"}]}"#, "the body is not of type Team: members[1].age is missing"),
+            (#"{"members":[{"name":"a","age":"secret"}]}"#, "the body is not of type Team: members[0].age is not of type Int"),
+            (#"{"members":null}"#, "the body is not of type Team: members is null"), (#"{"#, "the body is not of type Team"),
         ])
     func `a decoding error names the coding path, and no value`(body: String, reason: String) throws {
         let response = try received(body)
@@ -67,6 +67,6 @@ import HTTPSessionFoundation
     @Test func `a relative URL without a base URL is an error that says so`() {
         let error = HTTPSessionError.thrown { () throws(HTTPSessionError) in _ = try RequestURL.resolve("users") }
         #expect(error?.code == .invalidRequest)
-        #expect(error?.reason == "the URL is relative: a relative address needs a session with a base URL")
+        #expect(error?.reason == "the URL is relative: a relative URL needs a session with a base URL")
     }
 }

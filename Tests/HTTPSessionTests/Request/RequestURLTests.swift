@@ -67,7 +67,7 @@ import Testing
         #expect(url.withoutSecrets == "https://[::1]:8443/a%20b")
         let request = TransferRequest(url: url, method: .post, headerFields: [.contentLength: "1"])
         let error = HTTPSessionError.thrown { try HTTPRequestSerializer(headerFields: [:]).serialize(request) }
-        #expect(error?.description == "invalid-request: Content-Length is the engine's to set (POST https://[::1]:8443/a%20b)")
+        #expect(error?.description == "invalid-request: Content-Length is set by the engine (POST https://[::1]:8443/a%20b)")
     }
 
     @Test func `an error thrown by a request serializer is the underlying error`() {

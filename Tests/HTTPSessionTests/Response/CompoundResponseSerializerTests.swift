@@ -23,7 +23,7 @@ import Testing
     @Test func `if no serializer succeeds, the last one's error is the underlying error`() {
         let error = HTTPSessionError.thrown { try compound().serialize(response("a", type: "text/html")) }
         #expect(error?.code == .cannotDecodeContent)
-        #expect(error?.reason == "none of 2 serializers takes the response")
+        #expect(error?.reason == "none of 2 serializers decodes the response")
         #expect((error?.underlying as? HTTPSessionError)?.reason == "unacceptable content type: text/html")
         #expect(error?.context.responseBody == Data("a".utf8))
     }

@@ -41,7 +41,7 @@ import Testing
         #expect(try DecodableResponseSerializer<Empty>().serialize(empty) == Empty())
         #expect(try DecodableResponseSerializer<Person?>().serialize(empty) == nil)
         let error = HTTPSessionError.thrown { try DecodableResponseSerializer<Person>().serialize(empty) }
-        #expect(error?.reason == "the body is empty, and Person has no value for that")
+        #expect(error?.reason == "the body is empty, and Person has no value for an empty body")
     }
 
     @Test func `an empty body with another status is an error`() {

@@ -102,12 +102,12 @@ import Testing
 
     @Test(
         arguments: [
-            ([0x22, 0xFF, 0x22], "the JSON text has bytes that are no characters, before byte 3"),
-            ([0x22, 0xC3, 0x22], "the JSON text has bytes that are no characters, before byte 3"),
-            ([0x22, 0xED, 0xA0, 0x80, 0x22], "the JSON text has bytes that are no characters, before byte 5"),
-            ([0x22, 0xC0, 0x80, 0x22], "the JSON text has bytes that are no characters, before byte 4"),
+            ([0x22, 0xFF, 0x22], "the JSON text has bytes that are not valid characters, before byte 3"),
+            ([0x22, 0xC3, 0x22], "the JSON text has bytes that are not valid characters, before byte 3"),
+            ([0x22, 0xED, 0xA0, 0x80, 0x22], "the JSON text has bytes that are not valid characters, before byte 5"),
+            ([0x22, 0xC0, 0x80, 0x22], "the JSON text has bytes that are not valid characters, before byte 4"),
             ([0x5B, 0xFF, 0x5D], "the JSON text has an unexpected character at byte 1"),
-            ([0xFE, 0xFF, 0x00], "the JSON text has bytes that are no characters"),
+            ([0xFE, 0xFF, 0x00], "the JSON text has bytes that are not valid characters"),
             ([0xEF, 0xBB, 0xBF], "the JSON text ends too early"),
             ([0x5B, 0x31, 0x2C], "the JSON text ends too early"),
         ] as [([UInt8], String)])

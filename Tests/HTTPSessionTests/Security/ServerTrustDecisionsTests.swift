@@ -17,7 +17,7 @@ import Testing
     private func answer(_ decisions: ServerTrustDecisions, _ challenge: ServerTrustChallenge, at now: ContinuousClock.Instant)
         -> Bool?
     {
-        decisions.isBelieved(challenge.key, byPolicy: true, at: now)
+        decisions.isTrusted(challenge.key, byPolicy: true, at: now)
     }
 
     @Test func `a server trust decision applies to one policy, host and chain`() {
@@ -36,9 +36,9 @@ import Testing
         decisions.record(.performDefaultHandling, of: challenge("b", fault: .init(.pinMismatch, "no")), at: start)
         decisions.record(.reject, of: challenge("c"), at: start)
         #expect(
-            ["a", "b", "c"].map { decisions.isBelieved(challenge($0).key, byPolicy: true, at: start) } == [true, true, false])
+            ["a", "b", "c"].map { decisions.isTrusted(challenge($0).key, byPolicy: true, at: start) } == [true, true, false])
         #expect(
-            ["a", "b", "c"].map { decisions.isBelieved(challenge($0).key, byPolicy: false, at: start) } == [false, false, false])
+            ["a", "b", "c"].map { decisions.isTrusted(challenge($0).key, byPolicy: false, at: start) } == [false, false, false])
     }
 
     @Test func `a server trust decision expires`() {

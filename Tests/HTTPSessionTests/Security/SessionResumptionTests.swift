@@ -69,7 +69,7 @@ import Testing
         other.cipherSuites = "TLS_AES_256_GCM_SHA384"
         let (conversation, second) = try resume(versions, trust(trustingPolicy()), trust(other))
         #expect(conversation.isComplete && !conversation.isResumed)
-        guard case .believed? = second.verdict else { return #expect(Bool(false), "no verdict") }
+        guard case .trusted? = second.verdict else { return #expect(Bool(false), "no verdict") }
     }
 
     @Test(arguments: versions) func `another host does not resume the TLS session`(_ versions: ClosedRange<Int32>) throws {

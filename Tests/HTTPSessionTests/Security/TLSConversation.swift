@@ -125,7 +125,7 @@ func connectWithError(
     let trust = ServerTrust(policy: try PreparedPolicy.of(policy), host: host)
     let conversation = try TLSConversation(TLSServer(chain, extra: extra, versions: versions), trust)
     guard !conversation.isComplete else {
-        guard case .believed? = trust.verdict else { throw MintedCertificates.Failure(message: "connected without a verdict") }
+        guard case .trusted? = trust.verdict else { throw MintedCertificates.Failure(message: "connected without a verdict") }
         return nil
     }
     guard let error = trust.error else { throw MintedCertificates.Failure(message: "refused without an error") }

@@ -121,7 +121,7 @@ import Testing
         try #require(mkfifo(pipe, 0o600) == 0)
         let error = await failure(try download(server, to: "pipe", existingFile: .replace))
         #expect(error?.code == .cannotWriteFile)
-        #expect(error?.reason == "cannot put the file at '\(pipe)': it is there, and no file")
+        #expect(error?.reason == "cannot put the file at '\(pipe)': it exists and is not a file")
         var found = stat()
         #expect(stat(pipe, &found) == 0 && found.st_mode & S_IFMT == S_IFIFO)
         #expect(server.requests.isEmpty)

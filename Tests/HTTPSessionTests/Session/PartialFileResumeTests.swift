@@ -233,7 +233,7 @@ import Testing
         await first.awaitProgress { $0.received > 0 }
         let error = await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: place()))
         #expect(error?.code == .cannotWriteFile)
-        #expect(error?.reason.hasSuffix("is being downloaded already") == true)
+        #expect(error?.reason.hasSuffix("is already being downloaded") == true)
         gate.open()
         _ = try await first.response
         try expectCompleteFile()

@@ -177,7 +177,7 @@ import Testing
         let https = try #require(Origin(request("https://a/").url))
         func proxies(_ proxy: SessionConfiguration.Proxy, _ environment: [String: String] = [:]) -> [String?] {
             let origins = ProxyOrigins(proxy, environment: environment)
-            return [origins.proxy(before: http)?.description, origins.proxy(before: https)?.description]
+            return [origins.httpProxy(for: http)?.description, origins.httpProxy(for: https)?.description]
         }
         #expect(proxies(.none, ["http_proxy": "http://p:1"]) == [nil, nil])
         #expect(proxies(.explicit("https://u:w@P.example")) == ["https://p.example", "https://p.example"])
@@ -195,7 +195,7 @@ import Testing
             _ origin: String, _ proxy: SessionConfiguration.Proxy, _ environment: [String: String] = [:]
         ) throws -> String? {
             let origins = ProxyOrigins(proxy, environment: environment)
-            return origins.address(before: try #require(Origin(request(origin).url)))?.absoluteString
+            return origins.proxyURL(for: try #require(Origin(request(origin).url)))?.absoluteString
         }
         #expect(try address("http://a/", .none, ["http_proxy": "p:1"]) == nil)
         #expect(try address("http://a/", .explicit("socks5h://p")) == "socks5h://p:1080")

@@ -170,12 +170,12 @@ import Testing
 
     @Test func `when there are too many cookies the oldest of the domain with the most are evicted`() {
         let lines = ["a\t1", "a\t2", "b\t1", "a\t3", "c\t1", "c\t2", "a\t4"].map { CookieLine($0) }
-        #expect(CookieBound.kept(lines, most: 7) == lines)
-        #expect(CookieBound.kept(lines, most: 6).map(\.text) == ["a\t2", "b\t1", "a\t3", "c\t1", "c\t2", "a\t4"])
-        #expect(CookieBound.kept(lines, most: 4).map(\.text) == ["b\t1", "c\t2", "a\t4"])
+        #expect(CookieLimit.kept(lines, most: 7) == lines)
+        #expect(CookieLimit.kept(lines, most: 6).map(\.text) == ["a\t2", "b\t1", "a\t3", "c\t1", "c\t2", "a\t4"])
+        #expect(CookieLimit.kept(lines, most: 4).map(\.text) == ["b\t1", "c\t2", "a\t4"])
         let secure = CookieLine(Array("#HttpOnly_a\tTRUE\t/\tTRUE\t0\tsid\t1".utf8))
         let plain = (0..<9).map { CookieLine(Array("a\tTRUE\t/\tFALSE\t0\tj\($0)\t1".utf8)) }
-        #expect(CookieBound.kept([secure] + plain, most: 3) == [secure] + plain.suffix(2))
+        #expect(CookieLimit.kept([secure] + plain, most: 3) == [secure] + plain.suffix(2))
     }
 
     @Test func `the number of cookies is bounded when a server sets many`() async throws {

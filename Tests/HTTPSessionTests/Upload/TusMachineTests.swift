@@ -164,7 +164,9 @@ struct TusMachineTests {
             try upload.answer(201, version, "Location: \(place)", is: .next, then: .append(offset: 0, count: 100))
             #expect(upload.machine.location?.absoluteString == url)
         }
-        for (place, reason) in [("http://host/7", "from https to http"), ("ftp://host/7", "no http"), ("mailto:a@b", "no http")] {
+        for (place, reason) in [
+            ("http://host/7", "from https to http"), ("ftp://host/7", "http or https"), ("mailto:a@b", "http or https"),
+        ] {
             var upload = UploadTranscript(.tus)
             try upload.refused(201, version, "Location: \(place)", because: reason, code: .redirectRefused)
         }

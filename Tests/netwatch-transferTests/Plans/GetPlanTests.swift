@@ -60,7 +60,7 @@ import Testing
         ("get", "get: the URL is missing; see 'netwatch get --help'"),
         ("get ftp://h/a", "URL 'ftp://h/a': scheme: 'ftp' is not supported; use http or https"),
         ("get h/a", "URL 'h/a': the scheme is missing; write http:// or https:// before it"),
-        ("get http://", "URL 'http://': the URL has no host, or one that is not written as hosts are"),
+        ("get http://", "URL 'http://': the URL has no host, or an invalid one"),
         ("get http://h/a http://i/a", "get: http://h/a and http://i/a would both be 'a'; download them one by one with -o"),
         ("get -o x http://h/a http://i/b", "-o: it names one file, but there are 2 URLs; use -d"),
         ("get -o x -d y http://h/a", "-o -d: they exclude each other"),

@@ -2,18 +2,18 @@ internal import Certificates
 internal import EventLoop
 internal import FoundationEssentials
 
-/// Judges the servers, or the proxy, of one attempt by its policy, and writes down what it finds.
-struct ServerJudge: HandshakeEvaluator {
+/// Evaluates the certificates of the servers, or of the proxy, of one attempt by its policy, and records the results.
+struct ServerTrustEvaluator: HandshakeEvaluator {
     let policy: PreparedPolicy
-    /// As it is compared (``normalizedHost(_:)``).
+    /// The host in the form of ``normalizedHost(_:)``; `nil` if no name is checked.
     let host: String?
     let isProxy: Bool
     let decisions: ServerTrustDecisions?
-    /// Whether somebody is to be asked what to show when the server wants a certificate.
+    /// Whether a handler is asked for an identity when the server requests a client certificate.
     let asksForIdentity: Bool
     let record: Locked<ServerTrust.Record>
 
-    /// SHA-256 of the policy, the host, the client's identity and the decisions: a TLS session made under others is not resumed.
+    /// The SHA-256 of the policy, the host, the client's identity and the decisions. A TLS session with another digest is not resumed.
     static func sessionContext(
         _ policy: PreparedPolicy, host: String?, identity: ClientIdentity?, decisions: ServerTrustDecisions?,
         asksForIdentity: Bool = false
@@ -24,7 +24,7 @@ struct ServerJudge: HandshakeEvaluator {
         return digest(of: text)
     }
 
-    /// SHA-256; where OpenSSL has none, what is like nothing else.
+    /// The SHA-256 of data; random bytes if OpenSSL does not provide it, so that no digest equals another.
     private static func digest(of text: Data) -> Data {
         DigestHasher.sha256(of: text) ?? Data((0..<32).map { _ in .random(in: .min ... .max) })
     }
@@ -35,7 +35,7 @@ struct ServerJudge: HandshakeEvaluator {
         do throws(TrustRefusal) { try TrustDecision.evaluate(policy.policy, host: host, facts) } catch { refusal = error }
         let verdict = verdict(refusal, facts.presented)
         record.withLock { $0.verdict = verdict }
-        if case .believed = verdict { return .trusted }
+        if case .trusted = verdict { return .trusted }
         return switch refusal {
         case .chain(let error): .refusedForChain(code: error.code)
         case .name: .refusedForName
@@ -43,7 +43,7 @@ struct ServerJudge: HandshakeEvaluator {
         }
     }
 
-    /// What ``TrustDecision`` wants to know.
+    /// The facts that ``TrustDecision`` evaluates.
     private func facts(of chain: PeerChain) -> ChainFacts {
         func certificates(_ result: Result<[X509Certificate], ChainError>) -> Result<[Certificate], ChainError> {
             result.map { $0.map(Certificate.init) }
@@ -53,8 +53,8 @@ struct ServerJudge: HandshakeEvaluator {
         if !policy.policy.allowsInvalidCertificates { facts.verified = certificates(chain.verify(against: policy.roots)) }
         if let pins = policy.pins {
             facts.anchoredByPins = certificates(chain.verify(against: pins))
-            // A chain that ends at a pinned certificate need not hold the one that signed the list. What is on a list that could be asked
-            // has been refused.
+            // A chain that ends at a pinned certificate may lack the certificate that signed the list. A certificate on an available list has been
+            // refused before.
             if case .failure(let error) = facts.anchoredByPins, error.isMissingRevocationList {
                 facts.anchoredByPins = certificates(chain.verify(against: pins, checksRevocation: false))
             }
@@ -64,12 +64,12 @@ struct ServerJudge: HandshakeEvaluator {
 
     private func verdict(_ refusal: TrustRefusal?, _ presented: [Certificate]) -> ServerTrust.Verdict {
         let error = refusal?.error(host: host, isProxy: isProxy, presented: presented)
-        guard let decisions else { return error.map { .refused($0, presented) } ?? .believed }
+        guard let decisions else { return error.map { .refused($0, presented) } ?? .trusted }
         var text = Data()
         for certificate in presented { text += Data("\(certificate.derBytes.count) ".utf8) + certificate.derBytes }
         let key = ServerTrustDecisions.Key(policy: policy.number, host: host, chain: Self.digest(of: text))
-        switch decisions.isBelieved(key, byPolicy: error == nil, at: .now) {
-        case true?: return .believed
+        switch decisions.isTrusted(key, byPolicy: error == nil, at: .now) {
+        case true?: return .trusted
         case false?:
             return .refused(
                 error ?? HTTPSessionError(.certificateUntrusted, "the session's handler refused \(host ?? "the server")"),
@@ -84,13 +84,13 @@ struct ServerJudge: HandshakeEvaluator {
         let question = asksForIdentity ? authorities() : nil
         record.withLock { record in
             record.wantsClientCertificate = true
-            record.identityQuestion = question
+            record.requestedAuthorities = question
         }
         return !asksForIdentity
     }
 
     func alertArrived(description: Int32) {
-        record.withLock { $0.alert = .init(description: description, isProxys: isProxy) }
+        record.withLock { $0.alert = .init(description: description, isFromProxy: isProxy) }
     }
 
     func alertWasSent() { record.withLock { $0.hasSentAlert = true } }
@@ -98,7 +98,7 @@ struct ServerJudge: HandshakeEvaluator {
     func sessionWasRefused() { record.withLock { $0.refusedSessions += 1 } }
 }
 
-extension ServerJudge {
+extension ServerTrustEvaluator {
     init(ofProxy proxy: ServerTrust.Proxy, record: Locked<ServerTrust.Record>) {
         self.init(
             policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, decisions: nil, asksForIdentity: false,

@@ -4,7 +4,7 @@ import Testing
 @testable import HTTPSession
 
 /// The changes of a session's cookies, and their effect on a shared store.
-@Suite struct CookieLedgerTests {
+@Suite struct CookieListTests {
     private func line(
         _ name: String, _ value: String = "v", at domain: String = "host.example", path: String = "/", isSecure: Bool = false,
         expires: Int = 0
@@ -37,10 +37,10 @@ import Testing
                 .shuffled(using: &random)
             }
             let (old, new) = (some(), some())
-            var ledger = CookieLedger(old, now: 0)
-            let hasChanged = ledger.apply(CookieChanges(from: old, to: new), now: 0)
+            var list = CookieList(old, now: 0)
+            let hasChanged = list.apply(CookieChanges(from: old, to: new), now: 0)
             #expect(hasChanged == (Set(old) != Set(new)), "seed \(seed)")
-            #expect(Set(ledger.lines) == Set(new), "seed \(seed)")
+            #expect(Set(list.lines) == Set(new), "seed \(seed)")
         }
     }
 
@@ -54,23 +54,23 @@ import Testing
     }
 
     @Test func `a cookie change increments the version, and no change does not`() {
-        var ledger = CookieLedger([line("a"), line("b")], now: 0)
-        let version = ledger.version
-        ledger.apply(CookieChanges(removed: [line("c")], set: [line("a")]), now: 0)
-        #expect(ledger.version == version)
-        ledger.apply(CookieChanges(removed: [line("b", "other")], set: [line("a", "w"), line("c")]), now: 0)
-        #expect(ledger.version != version)
-        #expect(ledger.lines == [line("a", "w"), line("c")])
+        var list = CookieList([line("a"), line("b")], now: 0)
+        let version = list.version
+        list.apply(CookieChanges(removed: [line("c")], set: [line("a")]), now: 0)
+        #expect(list.version == version)
+        list.apply(CookieChanges(removed: [line("b", "other")], set: [line("a", "w"), line("c")]), now: 0)
+        #expect(list.version != version)
+        #expect(list.lines == [line("a", "w"), line("c")])
     }
 
     @Test func `a cookie store evicts cookies above its maximum`() {
-        var ledger = CookieLedger()
+        var list = CookieList()
         for number in 0..<25 {
-            ledger.apply(CookieChanges(set: [line("\(number)"), line("x", at: "other.example")]), now: 0, most: 20)
+            list.apply(CookieChanges(set: [line("\(number)"), line("x", at: "other.example")]), now: 0, most: 20)
         }
-        #expect((15...20).contains(ledger.lines.count))
-        #expect(ledger.lines.contains(line("x", at: "other.example")) && ledger.lines.contains(line("24")))
-        #expect(!ledger.lines.contains(line("0")))
+        #expect((15...20).contains(list.lines.count))
+        #expect(list.lines.contains(line("x", at: "other.example")) && list.lines.contains(line("24")))
+        #expect(!list.lines.contains(line("0")))
     }
 
     @Test func `the expired form of a cookie line has the same key and an expired time`() {
@@ -109,22 +109,22 @@ import Testing
     // MARK: Expiry
 
     @Test func `expired cookies are evicted before others`() {
-        var ledger = CookieLedger([line("login")], now: 0)
+        var list = CookieList([line("login")], now: 0)
         for number in 0..<100 {
-            ledger.apply(CookieChanges(set: [line("short\(number)", expires: number + 2)]), now: Int64(number), most: 20)
+            list.apply(CookieChanges(set: [line("short\(number)", expires: number + 2)]), now: Int64(number), most: 20)
         }
-        #expect(ledger.lines == [line("login"), line("short98", expires: 100), line("short99", expires: 101)])
-        let version = ledger.version
-        #expect(ledger.lines(at: 100) == [line("login"), line("short99", expires: 101)])
-        #expect(ledger.lines(at: 101) == [line("login")])
+        #expect(list.lines == [line("login"), line("short98", expires: 100), line("short99", expires: 101)])
+        let version = list.version
+        #expect(list.lines(at: 100) == [line("login"), line("short99", expires: 101)])
+        #expect(list.lines(at: 101) == [line("login")])
         // After the eviction the index is correct: this change replaces the cookie with this key only.
-        ledger.apply(CookieChanges(set: [line("short99", "renewed", expires: 300)]), now: 100)
-        #expect(ledger.lines == [line("login"), line("short99", "renewed", expires: 300)])
-        ledger.apply(CookieChanges(), now: 300)
-        #expect(ledger.lines == [line("login")])
+        list.apply(CookieChanges(set: [line("short99", "renewed", expires: 300)]), now: 100)
+        #expect(list.lines == [line("login"), line("short99", "renewed", expires: 300)])
+        list.apply(CookieChanges(), now: 300)
+        #expect(list.lines == [line("login")])
         // Expiry changes no version, because sessions expire cookies themselves.
-        #expect(ledger.version == version + 1)
-        #expect(CookieLedger([line("old", expires: 7), line("a")], now: 7).lines == [line("a")])
+        #expect(list.version == version + 1)
+        #expect(CookieList([line("old", expires: 7), line("a")], now: 7).lines == [line("a")])
     }
 
     @Test func `a renewed cookie replaces the expired one in every session`() {
@@ -143,16 +143,16 @@ import Testing
 
     @Test func `over http no secure cookie is removed, changed or shadowed`() {
         let secure = line("a", "good", at: "www.host.example", path: "/in", isSecure: true)
-        let ledger = CookieLedger([secure, line("b")], now: 0)
-        #expect(ledger.allowedInClear(CookieChanges(removed: [secure]), now: 0).isEmpty)
+        let list = CookieList([secure, line("b")], now: 0)
+        #expect(list.allowedInClear(CookieChanges(removed: [secure]), now: 0).isEmpty)
         // The jar knew this cookie before it was secure.
-        #expect(ledger.allowedInClear(CookieChanges(removed: [line("a", at: "www.host.example", path: "/in")]), now: 0).isEmpty)
+        #expect(list.allowedInClear(CookieChanges(removed: [line("a", at: "www.host.example", path: "/in")]), now: 0).isEmpty)
         for bad in [
             line("a", at: "www.host.example", path: "/in"), line("a", at: "WWW.host.example", path: "/in/deep"),
             line("a", at: ".www.host.example", path: "/in/"), line("a", at: ".host.example", path: "/in"),
             line("a", at: "its.www.host.example", path: "/in"),
             CookieLine("#HttpOnly_www.host.example\tFALSE\t/in\tFALSE\t0\ta\tevil"),
-        ] { #expect(ledger.allowedInClear(CookieChanges(set: [bad]), now: 0).isEmpty, "\(bad.text)") }
+        ] { #expect(list.allowedInClear(CookieChanges(set: [bad]), now: 0).isEmpty, "\(bad.text)") }
         let good = [
             line("A", at: "www.host.example", path: "/in"), line("a", at: "www.host.example", path: "/"),
             line("a", at: "www.host.example", path: "/inner"), line("a", at: "w.host.example", path: "/in"),
@@ -161,7 +161,7 @@ import Testing
             line("a", "next", at: "www.host.example", path: "/in", isSecure: true),
         ]
         let changes = CookieChanges(removed: [line("b")], set: good)
-        #expect(ledger.allowedInClear(changes, now: 0) == changes)
+        #expect(list.allowedInClear(changes, now: 0) == changes)
     }
 
     @Test func `a cookie set over http is replaced by another session's secure cookie`() {

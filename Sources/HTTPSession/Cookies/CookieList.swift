@@ -1,6 +1,6 @@
-/// What makes one list of cookies another: removed first, then set.
+/// The difference between two lists of cookies: cookies are removed first, then set.
 struct CookieChanges: Equatable, Sendable {
-    /// As they were.
+    /// The removed cookies, with their former values.
     var removed: [CookieLine] = []
     var set: [CookieLine] = []
 
@@ -9,27 +9,29 @@ struct CookieChanges: Equatable, Sendable {
         self.set = set
     }
 
-    /// Few cookies change at a time, and those that do not keep their places: only what lies between is looked at.
+    /// Compares two lists.
+    ///
+    /// Few cookies change at a time, and unchanged ones keep their order: only the lines after a common start and before a common end are compared.
     init(from old: [CookieLine], to new: [CookieLine]) {
         let most = min(old.count, new.count)
         var start = 0
         while start < most, old[start] == new[start] { start += 1 }
-        var alike = 0
-        while alike < most - start, old[old.count - 1 - alike] == new[new.count - 1 - alike] { alike += 1 }
+        var end = 0
+        while end < most - start, old[old.count - 1 - end] == new[new.count - 1 - end] { end += 1 }
         var former: [[UInt8]: CookieLine] = [:]
-        for line in old[start..<(old.count - alike)] { former[line.key] = line }
-        for line in new[start..<(new.count - alike)] where former.removeValue(forKey: line.key) != line { set.append(line) }
-        removed = former.isEmpty ? [] : old[start..<(old.count - alike)].filter { former[$0.key] == $0 }
+        for line in old[start..<(old.count - end)] { former[line.key] = line }
+        for line in new[start..<(new.count - end)] where former.removeValue(forKey: line.key) != line { set.append(line) }
+        removed = former.isEmpty ? [] : old[start..<(old.count - end)].filter { former[$0.key] == $0 }
     }
 
     var isEmpty: Bool { removed.isEmpty && set.isEmpty }
 }
 
-/// The cookies of a store, in the order in which they first came, and how often they have changed.
-struct CookieLedger: Sendable {
+/// The cookies of a store, in the order in which they were first set, and the number of their changes.
+struct CookieList: Sendable {
     private(set) var lines: [CookieLine] = []
     private var keys: [[UInt8]] = []
-    /// In seconds since 1970; the largest number for those that do not expire.
+    /// The expiries in seconds since 1970; `Int64.max` for cookies that do not expire.
     private var expiries: [Int64] = []
     private(set) var version: UInt64 = 0
 
@@ -40,11 +42,13 @@ struct CookieLedger: Sendable {
         version = 0
     }
 
-    /// What is over is left out, and is no change: it ends in every jar without a word.
+    /// Applies changes, and evicts expired and surplus cookies.
     ///
-    /// - Returns: whether anything is other than before.
+    /// An expiry alone is no change, because each cookie jar removes expired cookies itself.
+    ///
+    /// - Returns: whether a cookie was removed or set.
     @discardableResult
-    mutating func apply(_ changes: CookieChanges, now seconds: Int64, most: Int = CookieBound.most) -> Bool {
+    mutating func apply(_ changes: CookieChanges, now seconds: Int64, most: Int = CookieLimit.most) -> Bool {
         var hasChanged = false
         for line in changes.removed {
             guard let index = keys.firstIndex(of: line.key) else { continue }
@@ -66,11 +70,11 @@ struct CookieLedger: Sendable {
             }
             hasChanged = true
         }
-        // First: they take no living one's place.
+        // Before the limit is applied, so that no expired cookie displaces a valid one.
         removeExpired(at: seconds)
         if lines.count > most {
-            // Not again for each that follows.
-            lines = CookieBound.kept(lines, most: most * 9 / 10)
+            // Down to 90 percent, so that not every following cookie repeats this.
+            lines = CookieLimit.kept(lines, most: most * 9 / 10)
             keys = lines.map(\.key)
             expiries = lines.map { $0.expiry ?? .max }
         }
@@ -78,14 +82,15 @@ struct CookieLedger: Sendable {
         return hasChanged
     }
 
-    /// Those that are not over.
+    /// The cookies that have not expired at a time in seconds since 1970.
     func lines(at seconds: Int64) -> [CookieLine] {
         guard expiries.contains(where: { $0 <= seconds }) else { return lines }
         return zip(lines, expiries).filter { $1 > seconds }.map(\.0)
     }
 
-    /// What of the changes may come from a server that anybody may have spoken for: nothing that removes a cookie of https, takes its place
-    /// or is sent instead of it. A jar of libcurl's refuses that of what it has, and gives nobody but https a cookie for https alone.
+    /// The changes that a response without TLS may make: none that removes, replaces or hides a secure cookie.
+    ///
+    /// libcurl's jar enforces the same for the cookies that it has, and takes a secure cookie from https only.
     func allowedInClear(_ changes: CookieChanges, now seconds: Int64) -> CookieChanges {
         let secure = lines(at: seconds).filter(\.isSecure)
         return CookieChanges(
@@ -98,15 +103,15 @@ struct CookieLedger: Sendable {
 
     private mutating func removeExpired(at seconds: Int64) {
         guard expiries.contains(where: { $0 <= seconds }) else { return }
-        let left = expiries.indices.filter { expiries[$0] > seconds }
-        lines = left.map { lines[$0] }
-        keys = left.map { keys[$0] }
-        expiries = left.map { expiries[$0] }
+        let valid = expiries.indices.filter { expiries[$0] > seconds }
+        lines = valid.map { lines[$0] }
+        keys = valid.map { keys[$0] }
+        expiries = valid.map { expiries[$0] }
     }
 }
 
 extension CookieLine {
-    /// What no two cookies of libcurl's jar have in common: the domain, whether those below are meant, the path and the name.
+    /// The key of a cookie in libcurl's jar: the domain, the flag for subdomains, the path and the name.
     package var key: [UInt8] {
         var key: [UInt8] = []
         key.reserveCapacity(64)
@@ -117,7 +122,7 @@ extension CookieLine {
                 if column > 5 { break }
                 continue
             }
-            // Domains are compared whatever their case.
+            // Domains are compared without regard to case.
             key.append(column == 0 && (0x41...0x5A).contains(byte) ? byte | 0x20 : byte)
         }
         return key
@@ -127,7 +132,7 @@ extension CookieLine {
 
     var domain: ArraySlice<UInt8> { columns.first ?? [] }
 
-    /// The same cookie, long expired: what takes its place and is not there.
+    /// A copy of the cookie with an expiry in the past, which removes the cookie from a jar.
     var expired: CookieLine {
         var columns = bytes.split(separator: 0x09, maxSplits: 6, omittingEmptySubsequences: false)
         guard columns.count == 7 else { return self }
@@ -135,7 +140,7 @@ extension CookieLine {
         return CookieLine([UInt8](columns.joined(separator: [0x09])))
     }
 
-    /// When it is over, in seconds since 1970; `nil` for never.
+    /// The expiry in seconds since 1970; `nil` for a cookie that does not expire.
     var expiry: Int64? {
         let columns = bytes.split(separator: 0x09, maxSplits: 5, omittingEmptySubsequences: false)
         guard columns.count == 6, let expires = Int64(String(decoding: columns[4], as: UTF8.self)), expires != 0 else {
@@ -144,10 +149,10 @@ extension CookieLine {
         return expires
     }
 
-    /// Whether it is over at a time, in seconds since 1970.
+    /// Whether the cookie has expired at a time in seconds since 1970.
     package func hasExpired(at seconds: Int64) -> Bool { expiry.map { $0 <= seconds } ?? false }
 
-    /// Whether it is sent over https alone. libcurl reads the word in any case.
+    /// Whether the cookie is sent over https only. libcurl reads `TRUE` in any case.
     var isSecure: Bool {
         var column = 0
         for byte in bytes {
@@ -157,8 +162,9 @@ extension CookieLine {
         return false
     }
 
-    /// Whether a server that gets the other one may take it for this one (RFC 6265bis section 5.7): the same name, one's domain the
-    /// other's or above it, and the other's path this one's or below it.
+    /// Whether a server could mistake `other` for this cookie (RFC 6265bis section 5.7).
+    ///
+    /// The names are the same, one domain equals the other or contains it, and the path of `other` equals this path or lies below it.
     func wouldYield(to other: CookieLine) -> Bool {
         let (own, others) = (columns, other.columns)
         guard own.count == 7, others.count == 7, own[5] == others[5] else { return false }
@@ -170,8 +176,9 @@ extension CookieLine {
             || otherPath.dropFirst(path.count).first == UInt8(ascii: "/")
     }
 
-    /// Whether a request may carry it: without control bytes, which would leave in `Cookie`, and of a host without a dot at its end, whose
-    /// domain no list of public suffixes knows.
+    /// Whether a request may send the cookie.
+    ///
+    /// Control bytes would enter the `Cookie` field. No public-suffix list has the domain of a host that ends in a dot.
     var maySend: Bool {
         guard bytes.allSatisfy({ ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }) else { return false }
         return columns.count < 7 || columns[0].last != UInt8(ascii: ".")
@@ -182,7 +189,7 @@ extension CookieLine {
             .split(separator: 0x09, maxSplits: 6, omittingEmptySubsequences: false)
     }
 
-    /// In lower case, and with a dot before it.
+    /// The domain in lower case, with a leading dot.
     private static func dotted(_ domain: ArraySlice<UInt8>) -> String {
         let text = String(decoding: domain, as: UTF8.self).lowercased()
         return text.hasPrefix(".") ? text : ".\(text)"
