@@ -4,7 +4,7 @@ import Pacing
 
 @testable import HTTPSessionJournal
 
-/// A task of a durable session: what of it outlives its process, the life that its process gives it, joined as `Keeper` joins it, and beside
+/// A task of a durable session: what of it outlives its process, the life that its process gives it, joined as `TaskCoordinator` joins it, and beside
 /// both what must be true. Every action of the machine is checked before it is done.
 struct SimulatedDurableTask {
     struct Violation: Error, CustomStringConvertible {
@@ -18,15 +18,15 @@ struct SimulatedDurableTask {
     struct Refusal: Error {}
 
     let id: Int
-    let terms: TaskLife.Terms
+    let terms: TaskLifecycle.Terms
 
     // The disk, and the server.
-    private(set) var written = TaskLife.State.waiting
+    private(set) var written = TaskLifecycle.State.waiting
     private(set) var isInJournal = true
-    private var hidden: FileMark?
+    private var hidden: FileIdentity?
     /// Its name would not outlive a power loss.
     private var isHiddenLoose = false
-    private var destination: FileMark?
+    private var destination: FileIdentity?
     /// The file there is ours, and nobody else has touched it since.
     private var isOurs = false
     private var bodyIsSame = true
@@ -37,7 +37,7 @@ struct SimulatedDurableTask {
     private var isUploaded = false
 
     // The process.
-    private var life: TaskLife?
+    private var life: TaskLifecycle?
     private(set) var isTransferring = false
     private var isStopping = false
     /// An attempt is about to be made, or is under way: of a request that is not to be made twice, that is written.
@@ -49,9 +49,9 @@ struct SimulatedDurableTask {
     private(set) var isAcknowledged = false
     private var hasAskedToCancel = false
 
-    init(id: Int, terms: TaskLife.Terms, isTaken: Bool) {
+    init(id: Int, terms: TaskLifecycle.Terms, isTaken: Bool) {
         (self.id, self.terms) = (id, terms)
-        if isTaken { destination = FileMark(inode: 1, size: 5, modified: 0) }
+        if isTaken { destination = FileIdentity(inode: 1, size: 5, modified: 0) }
     }
 
     var isOver: Bool { !isInJournal }
@@ -72,9 +72,9 @@ struct SimulatedDurableTask {
 
     mutating func reattach(_ world: inout JournalSimulation) throws {
         guard isInJournal, !isTransferring else { return }
-        if life == nil { life = TaskLife(terms, written) }
-        let around = TaskLife.Surroundings(
-            hidden: hidden, destination: destination, bodyIsSame: bodyIsSame, hasPlace: hasPlace)
+        if life == nil { life = TaskLifecycle(terms, written) }
+        let around = TaskLifecycle.DiskState(
+            hiddenFile: hidden, destination: destination, isBodyUnchanged: bodyIsSame, hasUploadLocation: hasPlace)
         try handle(.reattached(around), &world)
     }
 
@@ -101,7 +101,7 @@ struct SimulatedDurableTask {
     }
 
     /// What comes too late, or from nobody.
-    mutating func stray(_ event: TaskLife.Event, _ world: inout JournalSimulation) throws {
+    mutating func stray(_ event: TaskLifecycle.Event, _ world: inout JournalSimulation) throws {
         guard isInJournal, let before = life, case .ended = before.state else { return }
         _ = try handle(event, &world)
         guard life?.state == before.state, isInJournal else { throw violation("\(event) moved an end") }
@@ -115,7 +115,7 @@ struct SimulatedDurableTask {
         guard isDeparting else { return try depart(&world) }
         if !hasLeft, world.chance(40) {
             isDeparting = false
-            if !terms.isRepeatable { _ = try handle(.stayed, &world) }
+            if !terms.isRepeatable { _ = try handle(.requestWasNotSent, &world) }
             return
         }
         try send()
@@ -129,7 +129,7 @@ struct SimulatedDurableTask {
 
     /// What the session asks before each attempt; where the disk refuses, the transfer ends and begins again later.
     private mutating func depart(_ world: inout JournalSimulation) throws {
-        if !terms.isRepeatable, try !handle(.leaves, &world) {
+        if !terms.isRepeatable, try !handle(.requestWillBeSent, &world) {
             (isTransferring, isStopping) = (false, false)
             return
         }
@@ -144,7 +144,7 @@ struct SimulatedDurableTask {
     private mutating func finishTransfer(_ world: inout JournalSimulation) throws {
         guard terms.isDownload else {
             isUploaded = true
-            return try completed(.transferred(nil, hidden: nil), &world)
+            return try completed(.transferred(nil, hiddenFile: nil), &world)
         }
         hidden = world.newFile()
         isHiddenLoose = true
@@ -153,10 +153,10 @@ struct SimulatedDurableTask {
         if world.chance(1) { hidden = nil }
         isHiddenLoose = false
         try world.burn()
-        try completed(.transferred(nil, hidden: hidden), &world)
+        try completed(.transferred(nil, hiddenFile: hidden), &world)
     }
 
-    private mutating func completed(_ event: TaskLife.Event, _ world: inout JournalSimulation) throws {
+    private mutating func completed(_ event: TaskLifecycle.Event, _ world: inout JournalSimulation) throws {
         (isTransferring, isStopping, isDeparting) = (false, false, false)
         _ = try handle(event, &world)
     }
@@ -177,7 +177,7 @@ struct SimulatedDurableTask {
 
     /// - Returns: whether everything was done that follows.
     @discardableResult
-    private mutating func handle(_ event: TaskLife.Event, _ world: inout JournalSimulation) throws -> Bool {
+    private mutating func handle(_ event: TaskLifecycle.Event, _ world: inout JournalSimulation) throws -> Bool {
         guard var next = life else { return false }
         let actions = next.handle(event, now: world.now)
         life = next
@@ -188,12 +188,14 @@ struct SimulatedDurableTask {
             }
             return true
         } catch is Refusal {
-            life = TaskLife(terms, written)
+            life = TaskLifecycle(terms, written)
             return false
         }
     }
 
-    private mutating func perform(_ action: TaskLife.Action, _ next: TaskLife, _ world: inout JournalSimulation) throws {
+    private mutating func perform(
+        _ action: TaskLifecycle.Action, _ next: TaskLifecycle, _ world: inout JournalSimulation
+    ) throws {
         switch action {
         case .write: try write(next.state, &world)
         case .transfer: try transfer(&world)
@@ -219,7 +221,7 @@ struct SimulatedDurableTask {
         }
     }
 
-    private mutating func write(_ state: TaskLife.State, _ world: inout JournalSimulation) throws {
+    private mutating func write(_ state: TaskLifecycle.State, _ world: inout JournalSimulation) throws {
         if isKept { throw violation("\(state) behind an end") }
         switch (written, state) {
         case (.cancelling, .ended), (.waiting, _), (.arrived, _): break
@@ -272,12 +274,12 @@ struct SimulatedDurableTask {
         guard case .arrived = written else { throw violation("placed before that is written") }
         // Somebody has taken it away: then there is nothing to move.
         guard let file = hidden else {
-            _ = try handle(.notPlaced(.fileGone), &world)
+            _ = try handle(.placementFailed(.fileGone), &world)
             return
         }
         if destination != file {
             if destination != nil, terms.refusesExistingFile {
-                _ = try handle(.notPlaced(.fileExists), &world)
+                _ = try handle(.placementFailed(.fileExists), &world)
                 return
             }
             (destination, isOurs) = (file, true)
