@@ -14,8 +14,8 @@ extension DurableSession {
     ///   delivered again when the identifier is opened next. If the disk refuses the acknowledgement, the same process receives the event
     ///   again ten seconds later.
     /// - Several iterators share the events: each event goes to one of them.
-    /// - The journal keeps the events that nobody has read, and nothing is dropped. They count toward ``DurableLimits/tasks``.
-    /// - Iteration ends when the session closes, or when the iterating task is cancelled. An event that no iterator has received goes to
+    /// - The journal keeps unread events, and drops none. They count toward ``DurableLimits/tasks``.
+    /// - Iteration ends when the session closes, or when the iterating task is canceled. An event that no iterator has received goes to
     ///   the next iterator.
     ///
     /// The sequence and its iterators hold the session: it stays open while a task iterates.
@@ -37,10 +37,10 @@ extension DurableSession {
         public struct Iterator: AsyncIteratorProtocol {
             let session: DurableSession
 
-            /// Returns the next event; `nil` when the session is closed, or when the task is cancelled.
+            /// Returns the next event; `nil` when the session is closed, or when the task is canceled.
             public mutating func next() async -> DurableEvent? { await session.coordinator.nextEvent() }
 
-            /// Returns the next event to a caller on any actor; `nil` when the session is closed, or when the task is cancelled.
+            /// Returns the next event to a caller on any actor; `nil` when the session is closed, or when the task is canceled.
             public mutating func next(isolation actor: isolated (any Actor)?) async -> DurableEvent? {
                 await session.coordinator.nextEvent()
             }

@@ -30,7 +30,7 @@ public final class DurableSession: Sendable {
     /// A thread of the session's own reads and writes the files, so that the caller's executor stays free. Opening waits for the disk: it
     /// checks the database and reads every task.
     ///
-    /// If the calling task is cancelled before the tasks continue, this method releases the journal and throws
+    /// If the calling task is canceled before the tasks continue, this method releases the journal and throws
     /// ``DurableSessionError/Code/cancelled``. A later cancellation does not undo the opening.
     ///
     /// - Parameters:
@@ -45,7 +45,7 @@ public final class DurableSession: Sendable {
     ///   - credentials: the credentials that answer authentication challenges.
     ///   - reachability: the monitor that lets tasks wait for a network.
     ///   - monitors: the monitors that receive every event of the session that transfers.
-    /// - Returns: the session. It closes when ``close()`` is called, or when nobody holds it any more.
+    /// - Returns: the session. It closes when ``close()`` is called, or when its last reference is released.
     /// - Throws: ``DurableSessionError``.
     public static func open(
         identifier: String, directory: URL, configuration: SessionConfiguration = .default,

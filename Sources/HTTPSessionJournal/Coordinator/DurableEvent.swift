@@ -12,7 +12,7 @@ public struct DurableEvent: Sendable, Identifiable, CustomStringConvertible {
         case failed(HTTPSessionError)
         /// The task did not end before ``DurableTaskInfo/expires``.
         case expired
-        /// The task was cancelled.
+        /// The task was canceled.
         case cancelled
         /// The process ended while the request may have been carried out, and a second execution can do harm: for example a POST without an
         /// upload protocol. Nothing was sent again.

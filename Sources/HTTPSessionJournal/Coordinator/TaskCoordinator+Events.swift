@@ -48,12 +48,12 @@ extension TaskCoordinator {
 
     // MARK: Iterators
 
-    /// Whether a call of `next()` has been cancelled. The cancellation may come before the queue knows the call.
+    /// Whether a call of `next()` has been canceled. The cancellation may come before the queue knows the call.
     private final class Cancellation: Sendable {
         let isCancelled = Locked(false)
     }
 
-    /// The next event for an iterator; `nil` if the session is closed or the calling task is cancelled.
+    /// The next event for an iterator; `nil` if the session is closed or the calling task is canceled.
     func nextEvent() async -> DurableEvent? {
         let cancellation = Cancellation()
         return await withTaskCancellationHandler {

@@ -84,7 +84,7 @@ final class TaskCoordinator: @unchecked Sendable {
                     do throws(DurableSessionError) {
                         let opened = try OpenedJournal(identifier, in: directory) { () throws(DurableSessionError) in
                             guard isCancelled.withLock({ $0 }) else { return }
-                            throw DurableSessionError(.cancelled, "the task that opened the durable session was cancelled")
+                            throw DurableSessionError(.cancelled, "the task that opened the durable session was canceled")
                         } didRead: {
                             environment.didReadJournal()
                         }
@@ -233,7 +233,7 @@ final class TaskCoordinator: @unchecked Sendable {
         case .transfer: transfer(entry.record)
         case .stop:
             guard let transfer = entry.transfer else {
-                handle(.transferFailed(Failure(.cancelled, "the task was cancelled")), id)
+                handle(.transferFailed(Failure(.cancelled, "the task was canceled")), id)
                 return
             }
             transfer.cancel()

@@ -34,7 +34,7 @@ public struct DurableSessionError: Error, Sendable, CustomStringConvertible {
         public static let unknownTask = Code("unknown-task")
         /// The session has been closed.
         public static let closed = Code("closed")
-        /// The task that opened the session was cancelled before the opening was complete.
+        /// The task that opened the session was canceled before the opening was complete.
         public static let cancelled = Code("cancelled")
 
         /// The codes that this version knows.

@@ -147,7 +147,7 @@ struct TaskLifecycle: Hashable, Sendable {
             guard terms.isDownload else { return end(.finished(response)) }
             guard let hiddenFile else { return end(.failed(.fileGone)) }
             return arrive(hiddenFile, response)
-        // A completed upload cannot be cancelled any more, while a downloaded file can be removed.
+        // A completed upload cannot be canceled any more, while a downloaded file can be removed.
         case .cancelling: return end(terms.isDownload ? .cancelled : .finished(response))
         case .arrived, .ended: return []
         }

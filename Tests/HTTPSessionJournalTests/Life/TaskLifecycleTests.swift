@@ -123,7 +123,7 @@ struct TaskLifecycleTests {
         #expect(task.state == .ended(.failed(.fileChanged)))
     }
 
-    @Test func `a cancelled download stays cancelled, and a completed upload ends as finished`() {
+    @Test func `a canceled download stays canceled, and a completed upload ends as finished`() {
         var task = download()
         #expect(task.handle(.cancel, now: now) == [.write, .stop])
         #expect(task.handle(.cancel, now: now) == [])

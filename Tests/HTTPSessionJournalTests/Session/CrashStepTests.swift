@@ -91,7 +91,7 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).allSatisfy { !$0.hasPrefix(".") })
     }
 
-    @Test func `a session that ends before any step of a cancelled download leaves only its event`() async throws {
+    @Test func `a session that ends before any step of a canceled download leaves only its event`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         for steps in 0..<12 {
@@ -189,7 +189,7 @@ import Testing
         await session.close()
     }
 
-    @Test func `a completed upload on a full disk ends as finished although it is cancelled`() async throws {
+    @Test func `a completed upload on a full disk ends as finished although it is canceled`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(201).held(by: gate) }
         let recorder = EventRecorder()

@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `a finished download is at its destination, its handler receives one event, and no file remains`() async throws {
+    @Test func `a finished download is at its destination, its handler receives one event, no other file remains`() async throws {
         let server = try server()
         let session = try await session(recorder.handlers("one"))
         let destination = DownloadDestination(folder.url("new/file"), createsDirectories: true)

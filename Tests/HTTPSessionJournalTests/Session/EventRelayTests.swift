@@ -5,7 +5,7 @@ import Testing
 @testable import HTTPSessionJournal
 
 struct EventRelayTests {
-    @Test func `three hundred thousand events need no more stack than the first`() {
+    @Test func `the 300,000th event needs no more stack than the first`() {
         let relay = EventRelay()
         relay.handle(.sessionInvalidated)
         let count = Locked(0)

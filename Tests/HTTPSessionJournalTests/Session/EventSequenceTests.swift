@@ -52,7 +52,7 @@ import Testing
         var delivered: [String] = []
         for _ in 0..<3 { delivered.append(try #require(await iterator.next()).id) }
         #expect(Set(delivered) == made)
-        // Nothing has been acknowledged: another iteration begins with the next event all the same.
+        // The events have been delivered, although none is acknowledged: another iterator begins with the next one.
         try await download("d", first)
         let event = try #require(await first.events.first { _ in true })
         #expect(context(event) == "d" && event.task.handler == nil)
@@ -62,7 +62,7 @@ import Testing
 
         let second = try await session()
         iterator = second.events.makeAsyncIterator()
-        // In the order in which the tasks ended, which is that of the first delivery.
+        // Events come in the order in which the tasks ended, which is the order of their first delivery.
         for id in delivered {
             let event = try #require(await iterator.next())
             #expect(event.id == id && event.outcome.summary == "finished")
@@ -103,7 +103,7 @@ import Testing
         await session.close()
     }
 
-    @Test func `cancelling the iterating task ends the iteration and loses no event`() async throws {
+    @Test func `canceling the iterating task ends the iteration and loses no event`() async throws {
         let session = try await session()
         let waiting = Task { await session.events.first { _ in true } }
         while await session.coordinator.readerCount == 0 { await Task.yield() }
@@ -112,7 +112,7 @@ import Testing
         #expect(await session.coordinator.readerCount == 0)
         try await download("a", session)
         try await awaitEnds(1, session)
-        // A task that is cancelled before it asks takes no event.
+        // A task that is canceled before it calls next() receives no event.
         let cancelled = Task { () -> DurableEvent? in
             withUnsafeCurrentTask { $0?.cancel() }
             return await session.events.first { _ in true }
@@ -160,7 +160,7 @@ import Testing
                 }
             }
         }
-        // Both wait: the first two events go to one each.
+        // Both iterators wait: each receives one of the first two events.
         while await session.coordinator.readerCount < 2 { await Task.yield() }
         var made: Set<String> = []
         for number in 0..<count { made.insert(try await download("\(number)", session).id) }
@@ -235,7 +235,7 @@ import Testing
             return reader
         }
         #expect(try await startIterating().value == "a")
-        // The last owner has returned, so that the identifier becomes free.
+        // The iterator was the last owner of the session, which closes soon.
         var next: DurableSession?
         while next == nil {
             do { next = try await session() } catch { await Task.yield() }

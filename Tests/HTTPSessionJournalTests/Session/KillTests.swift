@@ -92,7 +92,7 @@ private struct Job: Codable {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix(".") } == [])
     }
 
-    @Test func `a second process fails with the number of the first until the first is killed`() async throws {
+    @Test func `a second process fails with the identifier of the first until the first is killed`() async throws {
         let first = try Program([try Programs.built("durable-client"), folder.file("state")])
         #expect(try first.nextLine() == "open")
         let second = try Program([try Programs.built("durable-client"), folder.file("state")])

@@ -35,7 +35,7 @@ import Testing
         await session.close()
     }
 
-    @Test func `a task that is cancelled before it opens a session gets an error, and no file is created`() async throws {
+    @Test func `a task that is canceled before it opens a session gets an error, and no file is created`() async throws {
         let opening = Task { () throws(DurableSessionError) in
             withUnsafeCurrentTask { $0?.cancel() }
             return try await session()
@@ -45,7 +45,7 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: folder.file("state")))
     }
 
-    @Test func `a task that is cancelled while it opens a session releases the journal and starts no task`() async throws {
+    @Test func `a task that is canceled while it opens a session releases the journal and starts no task`() async throws {
         let gate = try Gate()
         let server = try MisbehavingServer { _ in Reply(body: "x").held(by: gate) }
         let first = try await session()
