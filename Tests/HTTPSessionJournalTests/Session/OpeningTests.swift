@@ -30,9 +30,9 @@ import Testing
             hasRun.withLock { $0 = result == .success }
         }
         let opening = Task(executorPreference: executor) { [environment] in try await session(environment: environment) }
-        let session = try await opening.value
+        let opened = try await opening.value
         #expect(hasRun.withLock { $0 })
-        await session.close()
+        await opened.close()
     }
 
     @Test func `a task that is canceled before it opens a session gets an error, and no file is created`() async throws {
