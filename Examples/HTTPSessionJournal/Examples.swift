@@ -2,27 +2,67 @@ import Foundation
 import HTTPSession
 import HTTPSessionJournal
 
-/// What the README shows of durable sessions: `HTTPSessionJournalExamples DIRECTORY`.
+/// The examples of the README and of the documentation of HTTPSessionJournal: `HTTPSessionJournalExamples DIRECTORY`.
 @main struct Examples {
     static func main() async throws {
         guard let directory = CommandLine.arguments.dropFirst().first, let url = URL(string: "https://api.example.com/big.bin")
         else { return print("usage: HTTPSessionJournalExamples DIRECTORY") }
         let state = URL(fileURLWithPath: directory)
-        try await readme(state, url, state.appendingPathComponent("big.bin"))
+        try await download(state, url, state.appendingPathComponent("big.bin"))
+        try await secrets(state, url, state.appendingPathComponent("private.bin"))
+        try await handlers(state, url, state.appendingPathComponent("photo.bin"))
     }
 
-    static func readme(_ state: URL, _ url: URL, _ file: URL) async throws {
-        var handlers = DurableHandlers()
-        handlers.register("models") { event in  // again at every start, until it is acknowledged
-            print(event.task.url, event.outcome)
-            try? await event.acknowledge()
-        }
-        let session = try DurableSession(identifier: "org.example.models", directory: state, handlers: handlers)
-        let place = DownloadDestination(file, existingFile: .replace)
-        let task = try await session.download(TransferRequest(url: url), to: place, handler: "models")
+    static func download(_ state: URL, _ url: URL, _ file: URL) async throws {
+        let session = try await DurableSession.open(identifier: "org.example.models", directory: state)
+        let destination = DownloadDestination(file, existingFile: .replace)
+        let task = try await session.downloadTask(for: TransferRequest(url: url), to: destination)
 
         print("waiting for", task.id)
-        while try await !session.tasks.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
-        await session.close()
+        closeAfterLastTask(session)
+
+        for await event in session.events {  // delivers an event after every start, until it is acknowledged
+            print(event.task.url, event.outcome)
+            try await event.acknowledge()
+        }
+    }
+
+    /// Tasks with the names of their handlers.
+    static func handlers(_ state: URL, _ url: URL, _ file: URL) async throws {
+        var handlers = DurableHandlers()
+        handlers.register("photos") { event in
+            print("photo", event.task.url, event.outcome)
+            try? await event.acknowledge()
+        }
+        let session = try await DurableSession.open(identifier: "org.example.photos", directory: state, handlers: handlers)
+        let photo = DownloadDestination(file, existingFile: .replace)
+        try await session.downloadTask(for: TransferRequest(url: url), to: photo, handler: "photos")
+
+        closeAfterLastTask(session)
+        for await _ in session.events {}
+    }
+
+    /// A token that no journal contains, and a task that a program makes once.
+    static func secrets(_ state: URL, _ url: URL, _ file: URL) async throws {
+        let token = BearerAuthentication { _ in "secret" }
+        let session = try await DurableSession.open(
+            identifier: "org.example.private", directory: state, transferHandlers: TransferHandlers(interceptors: [token]))
+        let destination = DownloadDestination(file, existingFile: .replace)
+
+        let context = Data("report 7".utf8)
+        if try await !session.tasks.contains(where: { $0.context == context }) {
+            try await session.downloadTask(for: TransferRequest(url: url), to: destination, context: context)
+        }
+
+        closeAfterLastTask(session)
+        for await event in session.events { try await event.acknowledge() }
+    }
+
+    /// Ends the iteration over the session's events.
+    static func closeAfterLastTask(_ session: DurableSession) {
+        Task {
+            while try await !session.tasks.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
+            await session.close()
+        }
     }
 }

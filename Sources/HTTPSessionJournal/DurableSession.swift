@@ -2,86 +2,76 @@ public import Foundation
 public import HTTPSession
 public import Reachability
 
-/// A session whose downloads and uploads outlive its process, as those of URLSession's background sessions do on Apple's systems.
+/// A session whose downloads and uploads outlive its process, as the tasks of URLSession's background sessions do on Apple's systems.
 ///
 /// ```swift
-/// var handlers = DurableHandlers()
-/// handlers.register("photos") { event in
+/// let session = try await DurableSession.open(identifier: "org.example.models", directory: state)
+/// let destination = DownloadDestination(file, existingFile: .replace)
+/// let task = try await session.downloadTask(for: TransferRequest(url: url), to: destination)
+///
+/// for await event in session.events {
 ///     print(event.task.url, event.outcome)
-///     try? await event.acknowledge()
+///     try await event.acknowledge()
 /// }
-/// let session = try DurableSession(identifier: "org.example.photos", directory: state, handlers: handlers)
-/// try await session.download(TransferRequest(url: photo), to: DownloadDestination(file), handler: "photos")
 /// ```
 ///
-/// A task is on the disk when the method that makes it returns. It goes on whenever a process opens the same identifier, and ends once:
-/// with an event, which its handler hears at every start until it is acknowledged (``DurableEvent/acknowledge()``). Neither SIGKILL nor
-/// a power loss, whenever it comes, loses a task or an event or gives an event another identifier.
+/// A task is on the disk when the method that makes it returns. It continues in every process that opens the same identifier, until it
+/// ends once, with one event. ``events`` or a registered handler receives that event after every start, until
+/// ``DurableEvent/acknowledge()`` returns. SIGKILL and power loss, at any moment, lose no task and no event.
 ///
-/// ### Downloads
-/// The bytes lie beside the destination under hidden names (`.NAME.ID…`), with the sidecar that says which of them are valid; the journal
-/// does not. When the file is whole, the journal hears of it, the file gets its name, and the journal hears of that with the event.
-///
-/// ### Uploads
-/// One that its server's protocol lets go on (`resumably:`) goes on in another process where its server is; the journal has its place. One
-/// without is sent anew by the next process where a second execution does no harm (PUT, `Idempotency-Key`), or where nothing of it had been
-/// sent yet; another one is not sent again, and ends as ``DurableEvent/Outcome/interrupted``. A file that has changed since the task was
-/// made ends it.
-///
-/// ### Secrets
-/// Addresses, fields and small bodies are written to the journal, which only its owner can read. A request with `Authorization`,
-/// `Proxy-Authorization`, `Cookie` or a user in its address is refused, unless the caller asks for it to be written (`writesSecrets`):
-/// the session's `RequestInterceptor`s add such fields anew in every process.
-///
-/// ### When something is wrong with the journal
-/// A second session of one identifier is refused (``DurableSessionError/Code/inUse``), and so is a journal of a later version. A damaged
-/// one gets another name, ``setAside``, and a fresh one takes its place. When the disk takes nothing, what is to be written is tried again
-/// every ten seconds. The directory belongs on a file system of this machine.
+/// The article <doc:HTTPSessionJournal> describes delivery, secrets, and the errors of a journal.
 public final class DurableSession: Sendable {
-    /// As given.
+    /// The name that the session was opened with.
     public let identifier: String
-    let keeper: Keeper
+    let coordinator: TaskCoordinator
 
-    /// Opens the journal, or makes it, and lets its tasks go on. It reads and writes files meanwhile.
+    /// Opens the journal of an identifier, or creates it, and continues its tasks.
+    ///
+    /// A thread of the session's own reads and writes the files, so that the caller's executor stays free. Opening waits for the disk: it
+    /// checks the database and reads every task.
+    ///
+    /// If the calling task is canceled before the tasks continue, this method releases the journal and throws
+    /// ``DurableSessionError/Code/cancelled``. A later cancellation does not undo the opening.
     ///
     /// - Parameters:
-    ///   - identifier: 1 to 100 letters, digits, `.`, `-` and `_` of ASCII, not a dot first; the name of the session's own directory.
-    ///   - directory: where that directory is; made where it is missing, readable by its owner only.
-    ///   - configuration: of the session that transfers. Its retry policy does not hold: a task that has none of its own tries as long
-    ///     as it may (`RetryPolicy.persistent`).
-    ///   - limits: how much the journal takes.
-    ///   - handlers: hear of the ends of tasks, also those of earlier processes: registered before.
-    ///   - transferHandlers: asked about every task, as of any session; the interceptors are among them.
-    ///   - credentials: for challenges.
-    ///   - reachability: as for any session; with it, tasks wait for a network.
-    ///   - monitors: hear every event of the session that transfers.
-    /// - Throws: ``DurableSessionError``
-    public convenience init(
+    ///   - identifier: the name of the session's own directory: 1 to 100 ASCII letters, digits, `.`, `-` and `_`, without a dot first.
+    ///   - directory: the parent of that directory. Missing directories are created, readable by their owner only. It must be on a file
+    ///     system of this machine.
+    ///   - configuration: the configuration of the session that transfers. Its retry policy does not apply: a task without a policy of
+    ///     its own is retried until it expires (`RetryPolicy.persistent`).
+    ///   - limits: the limits of the journal.
+    ///   - handlers: the handlers of events, by name. Without any, ``events`` delivers every event.
+    ///   - transferHandlers: the handlers and interceptors of every transfer.
+    ///   - credentials: the credentials that answer authentication challenges.
+    ///   - reachability: the monitor that lets tasks wait for a network.
+    ///   - monitors: the monitors that receive every event of the session that transfers.
+    /// - Returns: the session. It closes when ``close()`` is called, or when its last reference is released.
+    /// - Throws: ``DurableSessionError``.
+    public static func open(
         identifier: String, directory: URL, configuration: SessionConfiguration = .default,
-        limits: DurableLimits = DurableLimits(), handlers: DurableHandlers,
+        limits: DurableLimits = DurableLimits(), handlers: DurableHandlers = DurableHandlers(),
         transferHandlers: TransferHandlers = TransferHandlers(),
         credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil, monitors: [any EventMonitor] = []
-    ) throws(DurableSessionError) {
-        try self.init(
+    ) async throws(DurableSessionError) -> DurableSession {
+        try await open(
             identifier: identifier, directory: directory, configuration: configuration, limits: limits, handlers: handlers,
             transferHandlers: transferHandlers, credentials: credentials, reachability: reachability, monitors: monitors,
-            surroundings: Keeper.Surroundings())
+            environment: TaskCoordinator.Environment())
     }
 
-    init(
+    static func open(
         identifier: String, directory: URL, configuration: SessionConfiguration, limits: DurableLimits = DurableLimits(),
-        handlers: DurableHandlers, transferHandlers: TransferHandlers = TransferHandlers(),
+        handlers: DurableHandlers = DurableHandlers(), transferHandlers: TransferHandlers = TransferHandlers(),
         credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil, monitors: [any EventMonitor] = [],
-        surroundings: Keeper.Surroundings
-    ) throws(DurableSessionError) {
-        guard DurableSession.isSound(identifier) else {
+        environment: TaskCoordinator.Environment
+    ) async throws(DurableSessionError) -> DurableSession {
+        guard DurableSession.isValid(identifier) else {
             throw DurableSessionError(
                 .invalidIdentifier, "an identifier has 1 to 100 letters, digits, '.', '-' and '_', and no dot first")
         }
-        self.identifier = identifier
-        keeper = try Keeper(
+        let coordinator = try await TaskCoordinator.open(
             identifier: identifier, directory: directory, limits: limits, handlers: handlers, logger: configuration.logger,
-            surroundings: surroundings
+            environment: environment
         ) { (monitor) throws(DurableSessionError) in
             do throws(HTTPSessionError) {
                 return try HTTPSessionManager(
@@ -91,79 +81,98 @@ public final class DurableSession: Sendable {
                 throw DurableSessionError(.invalidConfiguration, error.reason, underlying: error)
             }
         }
+        return DurableSession(identifier, coordinator)
     }
 
-    private static func isSound(_ identifier: String) -> Bool {
+    private init(_ identifier: String, _ coordinator: TaskCoordinator) {
+        (self.identifier, self.coordinator) = (identifier, coordinator)
+    }
+
+    private static func isValid(_ identifier: String) -> Bool {
         (1...100).contains(identifier.utf8.count) && identifier.first != "."
             && identifier.utf8.allSatisfy { byte in
                 (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte & 0xDF) || [0x2D, 0x2E, 0x5F].contains(byte)
             }
     }
 
-    // As `close()`, and nobody waits for it.
-    deinit { keeper.close {} }
+    // Closes without waiting for the end, which `close()` awaits.
+    deinit { coordinator.close {} }
 
-    /// Where a damaged journal has been put that was found at this start; its tasks are not known any more. `nil`: it was sound.
-    public var setAside: URL? { keeper.setAside.map { URL(fileURLWithPath: $0) } }
+    /// The new path of a damaged journal that this opening has found and replaced; its tasks are lost. `nil` if the journal was sound.
+    public var damagedJournal: URL? { coordinator.damagedJournal.map { URL(fileURLWithPath: $0) } }
 
-    /// What tasks found at this start have for a handler, and nobody has registered. They go on; their events wait for a start with such a
-    /// handler.
-    public var unknownHandlers: Set<String> { keeper.unknownHandlers }
+    /// The handler names of tasks that this opening has found, without a registered handler.
+    ///
+    /// These tasks continue. ``events`` delivers their events.
+    public var unknownHandlers: Set<String> { coordinator.unknownHandlers }
 
-    /// Downloads to a file, in this process and the next ones.
+    /// Adds a download to a file, which this process or a later one completes.
     ///
     /// - Parameters:
-    ///   - request: its body is none or data. Its resource timeout is the task's, over all processes.
-    ///   - destination: `DownloadDestination.partialFile` has no say: what is not whole is kept.
-    ///   - handler: the name of a registered handler.
-    ///   - context: the application's own, given back with the event.
-    ///   - writesSecrets: fields and addresses that hold secrets may be written to the disk.
-    /// - Returns: the task, which is on the disk.
-    /// - Throws: ``DurableSessionError``: then nothing has been written.
+    ///   - request: the request, without a body or with a body of data. Its resource timeout limits the task across all processes.
+    ///   - destination: the file, which appears when it is complete. The task always keeps its partial file, whatever the destination says
+    ///     about unfinished downloads.
+    ///   - handler: the name of the registered handler that receives the event; `nil` for ``DurableSession/events``.
+    ///   - context: bytes of the application, which the event returns; at most ``DurableLimits/contextBytes``.
+    ///   - writesSecrets: whether header fields and URLs that contain secrets may be written to the disk.
+    /// - Returns: the task as it has been written to the disk.
+    /// - Throws: ``DurableSessionError``; nothing has been written then.
     @discardableResult
-    public func download(
-        _ request: TransferRequest, to destination: DownloadDestination, handler: String, context: Data = Data(),
+    public func downloadTask(
+        for request: TransferRequest, to destination: DownloadDestination, handler: String? = nil, context: Data = Data(),
         writesSecrets: Bool = false
-    ) async throws(DurableSessionError) -> DurableTask {
-        try await keeper.add(
-            request, to: destination, resumably: nil, handler: handler, context: context, writesSecrets: writesSecrets)
+    ) async throws(DurableSessionError) -> DurableTaskInfo {
+        try await coordinator.add(
+            request, to: destination, uploadProtocol: nil, handler: handler, context: context, writesSecrets: writesSecrets)
     }
 
-    /// Uploads a request's body, in this process and the next ones. A status outside of 200 to 299 is a failure.
+    /// Adds an upload, which this process or a later one completes. A status code outside of 200 to 299 is a failure.
     ///
     /// - Parameters:
-    ///   - request: its body is a file, which has to stay as it is, or data. Its resource timeout is the task's, over all processes.
-    ///   - uploadProtocol: how it goes on where it stopped; `nil`: it does not.
-    ///   - handler: the name of a registered handler.
-    ///   - context: the application's own, given back with the event.
-    ///   - writesSecrets: fields and addresses that hold secrets may be written to the disk.
-    /// - Returns: the task, which is on the disk.
-    /// - Throws: ``DurableSessionError``: then nothing has been written.
+    ///   - request: the request. Its resource timeout limits the task across all processes.
+    ///   - body: the body, which replaces that of the request: a file, which must not change until the task ends, or data.
+    ///   - uploadProtocol: the protocol that continues the upload after an interruption; `nil` to restart it, or to end it as
+    ///     ``DurableEvent/Outcome/interrupted`` if a second execution can do harm.
+    ///   - handler: the name of the registered handler that receives the event; `nil` for ``DurableSession/events``.
+    ///   - context: bytes of the application, which the event returns; at most ``DurableLimits/contextBytes``.
+    ///   - writesSecrets: whether header fields and URLs that contain secrets may be written to the disk.
+    /// - Returns: the task as it has been written to the disk.
+    /// - Throws: ``DurableSessionError``; nothing has been written then.
     @discardableResult
-    public func upload(
-        _ request: TransferRequest, resumably uploadProtocol: UploadProtocol? = nil, handler: String, context: Data = Data(),
-        writesSecrets: Bool = false
-    ) async throws(DurableSessionError) -> DurableTask {
-        try await keeper.add(
-            request, to: nil, resumably: uploadProtocol, handler: handler, context: context, writesSecrets: writesSecrets)
+    public func uploadTask(
+        for request: TransferRequest, from body: RequestBody, resumableUsing uploadProtocol: UploadProtocol? = nil,
+        handler: String? = nil, context: Data = Data(), writesSecrets: Bool = false
+    ) async throws(DurableSessionError) -> DurableTaskInfo {
+        var request = request
+        request.body = body
+        return try await coordinator.add(
+            request, to: nil, uploadProtocol: uploadProtocol, handler: handler, context: context, writesSecrets: writesSecrets)
     }
 
-    /// All tasks whose events have not been acknowledged, the oldest first.
-    public var tasks: [DurableTask] { get async throws(DurableSessionError) { try await keeper.tasks() } }
+    /// The tasks whose events have not been acknowledged, the oldest first.
+    public var tasks: [DurableTaskInfo] { get async throws(DurableSessionError) { try await coordinator.tasks() } }
 
-    /// The events that wait for acknowledgement, also those that no handler is there for.
-    public var events: [DurableEvent] { get async throws(DurableSessionError) { try await keeper.events() } }
+    /// The events that have not been acknowledged, whether or not they have been delivered, in no particular order.
+    public var pendingEvents: [DurableEvent] {
+        get async throws(DurableSessionError) { try await coordinator.pendingEvents() }
+    }
 
-    /// Ends a task for good, also if the process is killed right after. Its event is ``DurableEvent/Outcome/cancelled``, unless it has ended
-    /// otherwise meanwhile.
-    public func cancel(_ id: DurableTask.ID) async throws(DurableSessionError) { try await keeper.cancel(id) }
+    /// Ends a task permanently, even if the process is killed immediately afterwards.
+    ///
+    /// Its event is ``DurableEvent/Outcome/cancelled``, unless the task has ended before.
+    ///
+    /// - Throws: ``DurableSessionError/Code/unknownTask`` if no such task exists; ``DurableSessionError/Code/journalFailed`` if the disk
+    ///   refuses to record the end.
+    public func cancel(_ id: DurableTaskInfo.ID) async throws(DurableSessionError) { try await coordinator.cancel(id) }
 
-    /// Says that a task's event has done its work (``DurableEvent/acknowledge()``).
-    public func acknowledge(_ id: DurableEvent.ID) async throws(DurableSessionError) { try await keeper.acknowledge(id) }
+    /// Acknowledges the event of a task, as ``DurableEvent/acknowledge()`` does.
+    public func acknowledge(_ id: DurableEvent.ID) async throws(DurableSessionError) { try await coordinator.acknowledge(id) }
 
-    /// Ends the transfers and lets go of the journal; the tasks go on when the identifier is opened again. Events that come meanwhile are
-    /// delivered then. Whatever is asked of the session afterwards is refused (``DurableSessionError/Code/closed``).
+    /// Stops the transfers, ends the iterations over ``events``, and releases the journal.
+    ///
+    /// The tasks continue when the identifier is opened again; events that have not been acknowledged are delivered then. Every later call
+    /// throws ``DurableSessionError/Code/closed``.
     public func close() async {
-        await withCheckedContinuation { continuation in keeper.close { continuation.resume() } }
+        await withCheckedContinuation { continuation in coordinator.close { continuation.resume() } }
     }
 }

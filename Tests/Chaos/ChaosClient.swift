@@ -117,10 +117,10 @@ struct ChaosClient {
             }
             acknowledged.continuation.yield()
         }
-        let session = try DurableSession(
+        let session = try await DurableSession.open(
             identifier: "chaos", directory: URL(fileURLWithPath: manifest.journal), configuration: configuration,
             handlers: handlers, reachability: monitor, monitors: [ChaosEventMonitor(log: log, isDurable: true)])
-        if let aside = session.setAside { log.write("failed journal it is damaged: \(aside.path)") }
+        if let damaged = session.damagedJournal { log.write("failed journal it is damaged: \(damaged.path)") }
         // The tasks are read before the log: events acknowledged in between are in the log.
         let known = try await session.tasks
         for task in known { log.write("known \(String(decoding: task.context, as: UTF8.self)) \(task.id)") }
@@ -146,16 +146,17 @@ struct ChaosClient {
         for download in manifest.downloads.shuffled() where download.isDurable && isNew(download.name) {
             var request = try ChaosClient.request(download.url)
             request.options.retryPolicy = ChaosClient.retryPolicy
-            let task = try await session.download(
-                request, to: DownloadDestination(URL(fileURLWithPath: download.file)), handler: "chaos",
+            let task = try await session.downloadTask(
+                for: request, to: DownloadDestination(URL(fileURLWithPath: download.file)), handler: "chaos",
                 context: Data(download.name.utf8))
             log.write("made \(download.name) \(task.id)")
         }
         for upload in manifest.uploads.shuffled() where upload.isDurable && isNew(upload.name) {
             var request = try ChaosClient.request(upload.url, file: upload.file)
             request.options.retryPolicy = ChaosClient.retryPolicy
-            let task = try await session.upload(
-                request, resumably: ChaosClient.protocolOf(upload), handler: "chaos", context: Data(upload.name.utf8))
+            let task = try await session.uploadTask(
+                for: request, from: .file(URL(fileURLWithPath: upload.file)), resumableUsing: ChaosClient.protocolOf(upload),
+                handler: "chaos", context: Data(upload.name.utf8))
             log.write("made \(upload.name) \(task.id)")
         }
     }

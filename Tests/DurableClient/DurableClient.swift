@@ -3,12 +3,15 @@ import HTTPSession
 import HTTPSessionJournal
 import HTTPTypes
 
-/// The program that is killed: `durable-client DIRECTORY MANIFEST LOG` makes the tasks of its manifest that neither the journal nor its log
-/// knows, logs every event before it acknowledges it, and ends when there is nothing left. `durable-client DIRECTORY` holds the session open
-/// until it is killed.
+/// The program that tests kill.
+///
+/// `durable-client DIRECTORY MANIFEST LOG` makes the tasks of its manifest that neither the journal nor its log contains, logs every event
+/// before it acknowledges it, and exits when no task is left. A handler receives the events of two tasks in three, the sequence of events the
+/// others. With a fourth argument, `unacknowledged`, it prints the events, acknowledges none, and runs until it is killed.
+/// `durable-client DIRECTORY` holds the session open until it is killed.
 @main
 enum DurableClient {
-    /// A JSON array of these is the manifest. The number is the task's context.
+    /// An element of the manifest, which is a JSON array. Its number is the context of the task.
     struct Job: Codable, Sendable {
         var url: URL
         var file: String
@@ -16,54 +19,68 @@ enum DurableClient {
     }
 
     static func main() async throws {
-        let words = CommandLine.arguments
-        guard words.count == 2 || words.count == 4 else { exit(64) }
-        let directory = URL(fileURLWithPath: words[1])
+        let arguments = CommandLine.arguments
+        guard [2, 4, 5].contains(arguments.count) else { exit(64) }
+        let directory = URL(fileURLWithPath: arguments[1])
         var configuration = SessionConfiguration()
         configuration.insecureHTTP = .allowed
         configuration.proxy = .none
-        guard words.count == 4 else { return try await hold(directory, configuration) }
-        let jobs = try JSONDecoder().decode([Job].self, from: Data(contentsOf: URL(fileURLWithPath: words[2])))
-        let log = try AppendedLog(words[3])
-        var handlers = DurableHandlers()
+        guard arguments.count > 2 else { return try await hold(directory, configuration) }
+        let jobs = try JSONDecoder().decode([Job].self, from: Data(contentsOf: URL(fileURLWithPath: arguments[2])))
+        let log = try AppendedLog(arguments[3])
+        let acknowledges = arguments.count == 4
         let acknowledged = AsyncStream<Void>.makeStream()
-        handlers.register("all") { event in
-            log.write("event \(String(decoding: event.task.context, as: UTF8.self)) \(event.id) \(event.outcome.line)")
+        let process: @Sendable (DurableEvent) async -> Void = { event in
+            let line = "event \(String(decoding: event.task.context, as: UTF8.self)) \(event.id) \(event.outcome.line)"
+            log.write(line)
+            guard acknowledges else {
+                print(line)
+                fflush(nil)
+                return
+            }
             do { try await event.acknowledge() } catch { log.write("failed \(error)") }
             acknowledged.continuation.yield()
         }
-        handlers.didFinishEvents = { log.write("former") }
-        log.write("life")
-        let session = try DurableSession(
+        var handlers = DurableHandlers()
+        handlers.register("handler", process)
+        handlers.didFinishEvents = { log.write("finished-earlier") }
+        log.write("start")
+        let session = try await DurableSession.open(
             identifier: "killed", directory: directory, configuration: configuration, handlers: handlers)
-        if let aside = session.setAside { log.write("aside \(aside.path)") }
+        if let damaged = session.damagedJournal { log.write("damaged \(damaged.path)") }
+        let sequence = Task { for await event in session.events { await process(event) } }
         let known = try await session.tasks.map { String(decoding: $0.context, as: UTF8.self) } + log.numbers()
         for (number, job) in jobs.enumerated() where !known.contains("\(number)") {
-            let id = try await make(job, Data("\(number)".utf8), session)
+            let id = try await make(job, number, session)
             log.write("made \(number) \(id)")
         }
         while try await !session.tasks.isEmpty {
             for await _ in acknowledged.stream { break }
         }
         await session.close()
-        log.write("over")
+        await sequence.value
+        log.write("end")
     }
 
-    private static func make(_ job: Job, _ context: Data, _ session: DurableSession) async throws -> String {
+    private static func make(_ job: Job, _ number: Int, _ session: DurableSession) async throws -> String {
         let file = URL(fileURLWithPath: job.file)
+        let context = Data("\(number)".utf8)
+        let handler = number % 3 == 0 ? nil : "handler"
         guard job.isUpload else {
-            return try await session.download(
-                TransferRequest(url: job.url), to: DownloadDestination(file), handler: "all", context: context
+            return try await session.downloadTask(
+                for: TransferRequest(url: job.url), to: DownloadDestination(file), handler: handler, context: context
             ).id
         }
-        let request = TransferRequest(url: job.url, method: .post, body: .file(file))
-        return try await session.upload(request, resumably: .tus, handler: "all", context: context).id
+        return try await session.uploadTask(
+            for: TransferRequest(url: job.url, method: .post), from: .file(file), resumableUsing: .tus, handler: handler,
+            context: context
+        ).id
     }
 
     private static func hold(_ directory: URL, _ configuration: SessionConfiguration) async throws {
         do {
-            let session = try DurableSession(
-                identifier: "killed", directory: directory, configuration: configuration, handlers: DurableHandlers())
+            let session = try await DurableSession.open(
+                identifier: "killed", directory: directory, configuration: configuration)
             print("open")
             fflush(nil)
             try await Task.sleep(for: .seconds(3600))
@@ -74,7 +91,7 @@ enum DurableClient {
     }
 }
 
-/// Lines that survive their writer.
+/// A log whose lines survive the end of their writer.
 final class AppendedLog: Sendable {
     private let path: String
     private let file: FileHandle
@@ -86,10 +103,10 @@ final class AppendedLog: Sendable {
         file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     }
 
-    /// In one write, so that no line is cut by a kill.
+    /// Appends a line in one write, so that a kill does not cut it.
     func write(_ line: String) { try? file.write(contentsOf: Data((line + "\n").utf8)) }
 
-    /// Whose events have been logged.
+    /// The numbers of the tasks whose events are in the log.
     func numbers() throws -> [String] {
         try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").filter { $0.hasPrefix("event ") }
             .compactMap { $0.split(separator: " ").dropFirst().first.map { String($0) } }

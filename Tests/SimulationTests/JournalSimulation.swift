@@ -44,7 +44,7 @@ struct JournalSimulation {
     private mutating func addTask() {
         lastID += 1
         let isDownload = chance(60)
-        let terms = TaskLife.Terms(
+        let terms = TaskLifecycle.Terms(
             isDownload: isDownload, refusesExistingFile: isDownload && chance(40), isRepeatable: chance(65),
             expires: now + Int64(random(in: 50...5_000)))
         tasks.append(SimulatedDurableTask(id: lastID, terms: terms, isTaken: isDownload && chance(10)))
@@ -88,7 +88,7 @@ struct JournalSimulation {
         tasks.removeLast()
     }
 
-    private func strayEvent() -> TaskLife.Event { lastID % 2 == 0 ? .placed : .transferred(nil, hidden: nil) }
+    private func strayEvent() -> TaskLifecycle.Event { lastID % 2 == 0 ? .placed : .transferred(nil, hiddenFile: nil) }
 
     // MARK: The process
 
@@ -138,9 +138,9 @@ struct JournalSimulation {
     mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &dice) < percent }
     mutating func random(in range: ClosedRange<Int>) -> Int { .random(in: range, using: &dice) }
 
-    mutating func newFile() -> FileMark {
+    mutating func newFile() -> FileIdentity {
         lastInode += 1
-        return FileMark(inode: lastInode, size: 5, modified: now)
+        return FileIdentity(inode: lastInode, size: 5, modified: now)
     }
 
     /// Counts an action. - Throws: ``SimulatedDurableTask/Crash``, if the process is killed before it.

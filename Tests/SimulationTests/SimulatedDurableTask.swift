@@ -4,7 +4,7 @@ import Pacing
 
 @testable import HTTPSessionJournal
 
-/// A task of a durable session: its state that outlives a process, the life that its process gives it, connected as `Keeper` does
+/// A task of a durable session: its state that outlives a process, the life that its process gives it, connected as `TaskCoordinator` does
 /// it, and the invariants. Every action of the machine is checked before it is performed.
 struct SimulatedDurableTask {
     struct Violation: Error, CustomStringConvertible {
@@ -18,15 +18,15 @@ struct SimulatedDurableTask {
     struct Refusal: Error {}
 
     let id: Int
-    let terms: TaskLife.Terms
+    let terms: TaskLifecycle.Terms
 
     // MARK: The disk and the server
-    private(set) var written = TaskLife.State.waiting
+    private(set) var written = TaskLifecycle.State.waiting
     private(set) var isInJournal = true
-    private var hidden: FileMark?
+    private var hidden: FileIdentity?
     /// True if the hidden file's name would not survive a power loss.
     private var isHiddenLoose = false
-    private var destination: FileMark?
+    private var destination: FileIdentity?
     /// True if the file at the destination is ours and unchanged since.
     private var isOurs = false
     private var bodyIsSame = true
@@ -37,7 +37,7 @@ struct SimulatedDurableTask {
     private var isUploaded = false
 
     // MARK: The process
-    private var life: TaskLife?
+    private var life: TaskLifecycle?
     private(set) var isTransferring = false
     private var isStopping = false
     /// True if an attempt is about to be made or runs. For a request that must not be repeated, that is written to the journal.
@@ -49,9 +49,9 @@ struct SimulatedDurableTask {
     private(set) var isAcknowledged = false
     private var hasAskedToCancel = false
 
-    init(id: Int, terms: TaskLife.Terms, isTaken: Bool) {
+    init(id: Int, terms: TaskLifecycle.Terms, isTaken: Bool) {
         (self.id, self.terms) = (id, terms)
-        if isTaken { destination = FileMark(inode: 1, size: 5, modified: 0) }
+        if isTaken { destination = FileIdentity(inode: 1, size: 5, modified: 0) }
     }
 
     var isOver: Bool { !isInJournal }
@@ -72,9 +72,9 @@ struct SimulatedDurableTask {
 
     mutating func reattach(_ world: inout JournalSimulation) throws {
         guard isInJournal, !isTransferring else { return }
-        if life == nil { life = TaskLife(terms, written) }
-        let around = TaskLife.Surroundings(
-            hidden: hidden, destination: destination, bodyIsSame: bodyIsSame, hasPlace: hasPlace)
+        if life == nil { life = TaskLifecycle(terms, written) }
+        let around = TaskLifecycle.DiskState(
+            hiddenFile: hidden, destination: destination, isBodyUnchanged: bodyIsSame, hasUploadLocation: hasPlace)
         try handle(.reattached(around), &world)
     }
 
@@ -101,7 +101,7 @@ struct SimulatedDurableTask {
     }
 
     /// Handles an event that comes too late or from no transfer.
-    mutating func stray(_ event: TaskLife.Event, _ world: inout JournalSimulation) throws {
+    mutating func stray(_ event: TaskLifecycle.Event, _ world: inout JournalSimulation) throws {
         guard isInJournal, let before = life, case .ended = before.state else { return }
         _ = try handle(event, &world)
         guard life?.state == before.state, isInJournal else { throw violation("\(event) moved an end") }
@@ -115,7 +115,7 @@ struct SimulatedDurableTask {
         guard isAttempting else { return try beginAttempt(&world) }
         if !mayBeSent, world.chance(40) {
             isAttempting = false
-            if !terms.isRepeatable { _ = try handle(.stayed, &world) }
+            if !terms.isRepeatable { _ = try handle(.requestWasNotSent, &world) }
             return
         }
         try send()
@@ -129,7 +129,7 @@ struct SimulatedDurableTask {
 
     /// Asks the life before each attempt, as the session does. If the disk refuses, the transfer ends and starts again later.
     private mutating func beginAttempt(_ world: inout JournalSimulation) throws {
-        if !terms.isRepeatable, try !handle(.leaves, &world) {
+        if !terms.isRepeatable, try !handle(.requestWillBeSent, &world) {
             (isTransferring, isStopping) = (false, false)
             return
         }
@@ -144,7 +144,7 @@ struct SimulatedDurableTask {
     private mutating func finishTransfer(_ world: inout JournalSimulation) throws {
         guard terms.isDownload else {
             isUploaded = true
-            return try completed(.transferred(nil, hidden: nil), &world)
+            return try completed(.transferred(nil, hiddenFile: nil), &world)
         }
         hidden = world.newFile()
         isHiddenLoose = true
@@ -153,10 +153,10 @@ struct SimulatedDurableTask {
         if world.chance(1) { hidden = nil }
         isHiddenLoose = false
         try world.burn()
-        try completed(.transferred(nil, hidden: hidden), &world)
+        try completed(.transferred(nil, hiddenFile: hidden), &world)
     }
 
-    private mutating func completed(_ event: TaskLife.Event, _ world: inout JournalSimulation) throws {
+    private mutating func completed(_ event: TaskLifecycle.Event, _ world: inout JournalSimulation) throws {
         (isTransferring, isStopping, isAttempting) = (false, false, false)
         _ = try handle(event, &world)
     }
@@ -177,7 +177,7 @@ struct SimulatedDurableTask {
 
     /// - Returns: true if all actions were performed.
     @discardableResult
-    private mutating func handle(_ event: TaskLife.Event, _ world: inout JournalSimulation) throws -> Bool {
+    private mutating func handle(_ event: TaskLifecycle.Event, _ world: inout JournalSimulation) throws -> Bool {
         guard var next = life else { return false }
         let actions = next.handle(event, now: world.now)
         life = next
@@ -188,12 +188,14 @@ struct SimulatedDurableTask {
             }
             return true
         } catch is Refusal {
-            life = TaskLife(terms, written)
+            life = TaskLifecycle(terms, written)
             return false
         }
     }
 
-    private mutating func perform(_ action: TaskLife.Action, _ next: TaskLife, _ world: inout JournalSimulation) throws {
+    private mutating func perform(
+        _ action: TaskLifecycle.Action, _ next: TaskLifecycle, _ world: inout JournalSimulation
+    ) throws {
         switch action {
         case .write: try write(next.state, &world)
         case .transfer: try transfer(&world)
@@ -219,7 +221,7 @@ struct SimulatedDurableTask {
         }
     }
 
-    private mutating func write(_ state: TaskLife.State, _ world: inout JournalSimulation) throws {
+    private mutating func write(_ state: TaskLifecycle.State, _ world: inout JournalSimulation) throws {
         if isKept { throw violation("\(state) after an end") }
         switch (written, state) {
         case (.cancelling, .ended), (.waiting, _), (.arrived, _): break
@@ -272,12 +274,12 @@ struct SimulatedDurableTask {
         guard case .arrived = written else { throw violation("placed before that was written") }
         // If another program removed the file, there is nothing to move.
         guard let file = hidden else {
-            _ = try handle(.notPlaced(.fileGone), &world)
+            _ = try handle(.placementFailed(.fileGone), &world)
             return
         }
         if destination != file {
             if destination != nil, terms.refusesExistingFile {
-                _ = try handle(.notPlaced(.fileExists), &world)
+                _ = try handle(.placementFailed(.fileExists), &world)
                 return
             }
             (destination, isOurs) = (file, true)

@@ -4,19 +4,19 @@ internal import Foundation
 internal import Glibc
 internal import HTTPSession
 
-/// The directory of one identifier, which one session at a time has for itself (flock(2)); the lock goes with its process.
+/// The exclusive lock on the directory of one identifier (flock(2)). The kernel releases it when its process ends.
 final class DirectoryLock: Sendable {
     let path: String
     private let descriptor: Locked<Int32>
 
-    /// Makes the directory where it is missing, readable by its owner only.
+    /// Creates the directory if it is missing, readable by its owner only, and locks it.
     init(_ path: String, identifier: String) throws(DurableSessionError) {
         self.path = path
         do {
             try FileManager.default.createDirectory(
                 atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
-            throw DurableSessionError(.journalFailed, "cannot make '\(path)'", underlying: error)
+            throw DurableSessionError(.journalFailed, "cannot create '\(path)'", underlying: error)
         }
         if let reason = OwnFile.objection(at: path, .directory) {
             throw DurableSessionError(.journalFailed, "'\(path)' is not used: \(reason)")
@@ -42,7 +42,7 @@ final class DirectoryLock: Sendable {
             let owner = Int32(String(decoding: text[..<count], as: UTF8.self)).map { "process \($0)" } ?? "another session"
             throw DurableSessionError(.inUse, "\(owner) has the durable session '\(identifier)' open ('\(path)')")
         }
-        // Only for the message to the next one.
+        // The error of the next process names this one.
         let text = Array("\(getpid())".utf8)
         if ftruncate(descriptor, 0) == 0 { _ = pwrite(descriptor, text, text.count, 0) }
         self.descriptor = Locked(descriptor)
@@ -54,7 +54,7 @@ final class DirectoryLock: Sendable {
             return descriptor
         }
         guard descriptor >= 0 else { return }
-        // Closing is not enough: a child that has been forked and has not come to its execve(2) has it open too.
+        // Closing is not enough: a forked child that has not yet called execve(2) has the file open too.
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }

@@ -1,17 +1,18 @@
-/// How much a durable session's journal takes, and for how long.
+/// The limits of a durable session's journal.
 public struct DurableLimits: Hashable, Sendable {
-    /// Tasks whose events have not been acknowledged.
+    /// The largest number of tasks whose events have not been acknowledged.
     public var tasks = 10_000
-    /// Bytes of ``DurableTask/context``.
+    /// The largest size of ``DurableTaskInfo/context``, in bytes.
     public var contextBytes = 4 << 10
-    /// Bytes of one task's request as it is written down, with a body of data.
+    /// The largest size of one task's request in the journal, in bytes, with a body of data.
     public var requestBytes = 64 << 10
-    /// Bytes of an upload's answer that its event has (``DurableEvent/Response/body``): a longer answer is cut off there.
-    public var answerBytes = 64 << 10
-    /// How long a task may take that says nothing of it itself (`TransferRequest.Options.resourceTimeout`), on the wall clock and over all
-    /// processes; then it ends as ``DurableEvent/Outcome/expired``. Events do not expire.
+    /// The number of bytes of an upload's response that its event keeps (``DurableEvent/Response/body``). The journal drops the remaining
+    /// bytes.
+    public var responseBodyBytes = 64 << 10
+    /// The longest duration of a task without a resource timeout (`TransferRequest.Options.resourceTimeout`), by the wall clock and across
+    /// all processes. The task then ends as ``DurableEvent/Outcome/expired``. Events do not expire.
     public var expiry = Duration.seconds(7 * 24 * 3600)
 
-    /// What most programs want.
+    /// Creates the default limits: 10,000 tasks, contexts of 4 KiB, requests and responses of 64 KiB, seven days.
     public init() {}
 }

@@ -2,7 +2,7 @@ internal import Foundation
 internal import HTTPSession
 internal import HTTPTypes
 
-/// What a task is to do, as it is written down: all that another process needs to do it.
+/// The work of a task as the journal stores it: everything that another process needs to do it. Property names are keys of the JSON.
 struct Intent: Hashable, Sendable, Codable {
     enum Kind: String, Codable {
         case download, upload
@@ -15,7 +15,7 @@ struct Intent: Hashable, Sendable, Codable {
 
     enum Body: Hashable, Codable {
         case data(Data)
-        case file(path: String, FileMark)
+        case file(path: String, FileIdentity)
     }
 
     struct Destination: Hashable, Codable {
@@ -25,7 +25,7 @@ struct Intent: Hashable, Sendable, Codable {
         var digest: ContentDigest?
     }
 
-    /// How an upload goes on where it stopped.
+    /// The protocol that continues an interrupted upload.
     enum Resuming: Hashable, Codable {
         case tus(metadata: [String: String])
         case draft
@@ -62,17 +62,17 @@ struct Intent: Hashable, Sendable, Codable {
     var destination: Destination?
     var resuming: Resuming?
 
-    /// `fileMark` looks at the file of a body.
+    /// Creates the intent of a request. `identity` returns the identity of a body's file.
     init(
-        _ request: TransferRequest, to destination: DownloadDestination?, resuming: UploadProtocol?, writesSecrets: Bool,
-        fileMark: (String) throws(DurableSessionError) -> FileMark
+        _ request: TransferRequest, to destination: DownloadDestination?, uploadProtocol: UploadProtocol?, writesSecrets: Bool,
+        identity: (String) throws(DurableSessionError) -> FileIdentity
     ) throws(DurableSessionError) {
         guard request.url.scheme == "https" || request.url.scheme == "http", request.url.host() != nil else {
-            throw DurableSessionError(.invalidTask, "the address is not absolute, or neither http nor https")
+            throw DurableSessionError(.invalidTask, "the URL is not an absolute http or https URL")
         }
         if !writesSecrets, let secret = Intent.secret(in: request) {
             throw DurableSessionError(
-                .invalidTask, "\(secret) would be written to the disk: let an interceptor add it, or ask for it (writesSecrets)")
+                .invalidTask, "\(secret) would be written to the disk: add it by an interceptor, or allow that (writesSecrets)")
         }
         kind = destination == nil ? .upload : .download
         url = request.url
@@ -82,42 +82,42 @@ struct Intent: Hashable, Sendable, Codable {
         case .none: body = nil
         case .data(let data): body = .data(data)
         case .file(let file):
-            guard file.isFileURL else { throw DurableSessionError(.invalidTask, "the body is no file URL") }
-            body = .file(path: file.path, try fileMark(file.path))
+            guard file.isFileURL else { throw DurableSessionError(.invalidTask, "the URL of the body is not a file URL") }
+            body = .file(path: file.path, try identity(file.path))
         case .multipart, .stream:
-            throw DurableSessionError(.invalidTask, "the body cannot be written down: only data and files can")
+            throw DurableSessionError(.invalidTask, "the journal stores bodies of data and files only")
         }
         if kind == .upload, body == nil { throw DurableSessionError(.invalidTask, "there is no body to upload") }
         options = Options(request.options)
         if let destination {
             guard destination.file.isFileURL, !destination.file.lastPathComponent.isEmpty else {
-                throw DurableSessionError(.invalidTask, "the destination is no file URL")
+                throw DurableSessionError(.invalidTask, "the destination is not a file URL")
             }
             self.destination = Destination(
                 file: destination.file.standardizedFileURL.path, replaces: destination.existingFile == .replace,
                 createsDirectories: destination.createsDirectories, digest: destination.expectedDigest)
         }
-        switch resuming?.kind {
+        switch uploadProtocol?.kind {
         case .tus(let metadata): self.resuming = .tus(metadata: metadata)
         case .draft: self.resuming = .draft
         case nil: self.resuming = nil
         }
     }
 
-    /// What is in the request that nobody should read on a disk.
+    /// The part of the request that must not be readable on a disk.
     private static func secret(in request: TransferRequest) -> String? {
         if let name = [.authorization, .proxyAuthorization, .cookie].first(where: { request.headerFields[$0] != nil }) {
             return "the field \(name.rawName)"
         }
-        return request.url.user() != nil || request.url.password() != nil ? "the user in the address" : nil
+        return request.url.user() != nil || request.url.password() != nil ? "the user in the URL" : nil
     }
 
-    /// The request once more.
+    /// The request that this value was made from.
     func request() throws(DurableSessionError) -> TransferRequest {
-        guard let method = HTTPRequest.Method(method) else { throw Intent.damaged("the method") }
+        guard let method = HTTPRequest.Method(method) else { throw Intent.damaged("its method") }
         var fields = HTTPFields()
         for field in self.fields {
-            guard let name = HTTPField.Name(field.name) else { throw Intent.damaged("a field's name") }
+            guard let name = HTTPField.Name(field.name) else { throw Intent.damaged("the name of a header field") }
             fields.append(HTTPField(name: name, value: field.value))
         }
         let body: RequestBody =
@@ -129,8 +129,8 @@ struct Intent: Hashable, Sendable, Codable {
         return TransferRequest(url: url, method: method, headerFields: fields, body: body, options: options.request)
     }
 
-    private static func damaged(_ what: String) -> DurableSessionError {
-        DurableSessionError(.journalFailed, "the journal has a request that none can be: \(what)")
+    private static func damaged(_ part: String) -> DurableSessionError {
+        DurableSessionError(.journalFailed, "the journal has an invalid request: \(part)")
     }
 
     var uploadProtocol: UploadProtocol? {
@@ -141,11 +141,11 @@ struct Intent: Hashable, Sendable, Codable {
         }
     }
 
-    func terms(expires: Int64, isIdempotent: Bool) -> TaskLife.Terms {
+    func terms(expires: Int64, isIdempotent: Bool) -> TaskLifecycle.Terms {
         var isRepeatable = isIdempotent
-        // An upload without a byte is left behind at the worst.
+        // A repeated creation request of tus leaves an empty upload on the server at worst.
         if case .tus = resuming { isRepeatable = true }
-        return TaskLife.Terms(
+        return TaskLifecycle.Terms(
             isDownload: kind == .download, refusesExistingFile: destination?.replaces == false, isRepeatable: isRepeatable,
             expires: expires)
     }
@@ -182,7 +182,7 @@ extension Intent.Options {
         options.allowsConstrainedAccess = allowsConstrainedAccess
         options.waitsForConnectivity = waitsForConnectivity
         options.maximumResponseSize = maximumResponseSize
-        // There is time: a task ends when it expires.
+        // Retries have no limit by default: a task ends when it expires.
         options.retryPolicy =
             retries.map {
                 RetryPolicy(

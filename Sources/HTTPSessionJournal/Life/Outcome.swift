@@ -1,24 +1,24 @@
 internal import Foundation
 internal import HTTPSession
 
-/// How a task has ended, as the journal has it.
+/// The result of a task, as the journal stores it.
 enum Outcome: Hashable, Sendable, Codable {
-    case finished(Answer?)
+    case finished(FinalResponse?)
     case failed(Failure)
     case expired
     case cancelled
     case interrupted
 }
 
-/// What the server said last.
-struct Answer: Hashable, Sendable, Codable {
+/// The final response of the server.
+struct FinalResponse: Hashable, Sendable, Codable {
     var statusCode: Int
     var url: URL
-    /// Of an upload's answer.
+    /// The first bytes of the response to an upload; empty for a download.
     var body: Data
 }
 
-/// An error as it can be written down.
+/// An error in the form in which the journal stores it.
 struct Failure: Hashable, Sendable {
     var code: HTTPSessionError.Code
     var reason: String
@@ -39,9 +39,9 @@ struct Failure: Hashable, Sendable {
         (curlCode, systemError) = (error.context.curlCode, error.context.systemError)
     }
 
-    static let fileChanged = Failure(.fileChanged, "the file is not the one that was to be uploaded")
+    static let fileChanged = Failure(.fileChanged, "the file has changed since the task was made")
     static let fileExists = Failure(.cannotWriteFile, "there is a file at the destination")
-    static let fileGone = Failure(.cannotWriteFile, "the downloaded file has been taken away")
+    static let fileGone = Failure(.cannotWriteFile, "the downloaded file has been removed by another program")
 
     var error: HTTPSessionError {
         HTTPSessionError(
@@ -80,8 +80,8 @@ extension Failure: Codable {
     }
 }
 
-/// What tells one file from another, also after a restart of the system: its device's number may change then, and is left out.
-struct FileMark: Hashable, Sendable, Codable {
+/// The identity of a file. It survives a restart of the system, which may change the number of the device: that is left out.
+struct FileIdentity: Hashable, Sendable, Codable {
     var inode: UInt64
     var size: Int64
     /// Nanoseconds since 1970.

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import GRDB
 
-/// The tasks and events of one identifier, in SQLite. Each method is one transaction, which is on the disk when it returns.
+/// The tasks and events of one identifier, in SQLite. Each method is one transaction, which is on the disk when the method returns.
 final class Journal: Sendable {
     let database: DatabaseQueue
 
@@ -14,17 +14,17 @@ final class Journal: Sendable {
         case damaged(String)
     }
 
-    /// Opens the journal, or makes it. One that is damaged is given another name, and a fresh one takes its place. The directory is the
-    /// caller's alone (``DirectoryLock``).
-    static func open(_ path: String) throws(DurableSessionError) -> (Journal, records: [TaskRecord], setAside: String?) {
+    /// Opens the journal, or creates it. A damaged journal is renamed, and a new one replaces it. The caller holds the directory's lock
+    /// (``DirectoryLock``).
+    static func open(_ path: String) throws(DurableSessionError) -> (Journal, records: [TaskRecord], damagedJournal: String?) {
         do {
             let (journal, records) = try opened(path)
             return (journal, records, nil)
         } catch OpeningError.damaged {
-            let other = try JournalFile.setAside(path)
+            let damagedJournal = try JournalFile.renameDamaged(path)
             do {
                 let (journal, records) = try opened(path)
-                return (journal, records, other)
+                return (journal, records, damagedJournal)
             } catch {
                 throw failure(error, path)
             }
@@ -39,28 +39,28 @@ final class Journal: Sendable {
         if case OpeningError.newer = error {
             return DurableSessionError(.journalIsNewer, "'\(path)' has been written by a later version of this library")
         }
-        return DurableSessionError(.journalFailed, "'\(path)': \(words(error))", underlying: error)
+        return DurableSessionError(.journalFailed, "'\(path)': \(text(of: error))", underlying: error)
     }
 
-    private static func words(_ error: any Error) -> String {
+    private static func text(of error: any Error) -> String {
         (error as? DatabaseError).map { "\($0.extendedResultCode): \($0.message ?? "")" } ?? "\(error)"
     }
 
     private static func opened(_ path: String) throws -> (Journal, [TaskRecord]) {
-        try JournalFile.make(path)
+        try JournalFile.create(path)
         do {
             let database = try DatabaseQueue(path: path, configuration: configuration)
             let migrator = JournalSchema.migrator
             try database.read { database in
                 if try migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
-                let complaint = try String.fetchOne(database, sql: "PRAGMA quick_check(1)")
-                if complaint != "ok" { throw OpeningError.damaged(complaint ?? "") }
+                let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)")
+                if damage != "ok" { throw OpeningError.damaged(damage ?? "") }
             }
             try migrator.migrate(database)
             let records = try database.read { try Row.fetchAll($0, sql: selection).map { try TaskRecord($0) } }
             return (Journal(database), records)
         } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode) {
-            // An error of SQL: the tables are not those that the migrations have made.
+            // SQLITE_ERROR here means that the tables are not those of the migrations.
             throw OpeningError.damaged(error.message ?? "")
         } catch let error as DecodingError {
             throw OpeningError.damaged("\(error)")
@@ -71,10 +71,11 @@ final class Journal: Sendable {
         var configuration = Configuration()
         configuration.label = "HTTPSessionJournal"
         configuration.prepareDatabase { database in
-            // Nobody else has it open, so that the index of the write-ahead log needs no shared memory, which a full disk turns into SIGBUS.
+            // No other process has it open, so the index of the write-ahead log needs no shared memory: on a full disk that memory
+            // raises SIGBUS.
             try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
             try database.execute(sql: "PRAGMA journal_mode = WAL")
-            // A transaction is on the disk when it returns, not only at the next checkpoint.
+            // A transaction is on the disk when it returns, not only after the next checkpoint.
             try database.execute(sql: "PRAGMA synchronous = FULL")
         }
         return configuration
@@ -93,17 +94,17 @@ final class Journal: Sendable {
             try database.execute(
                 sql: "INSERT INTO task (id, intent, handler, context, created, expires, state) VALUES (?, ?, ?, ?, ?, ?, ?)",
                 arguments: [
-                    record.id, try record.intent.encoded(), record.handler, record.context, record.created, record.expires,
+                    record.id, try record.intent.encoded(), record.handler ?? "", record.context, record.created, record.expires,
                     "waiting",
                 ])
         }
     }
 
-    /// The task's state, and its event where that is its end.
-    func write(_ state: TaskLife.State, of id: String) throws(DurableSessionError) {
+    /// Writes a task's state, and inserts its event if the state is `ended`.
+    func write(_ state: TaskLifecycle.State, of id: String) throws(DurableSessionError) {
         try write { database in
             var arrived: Data?
-            if case .arrived(let mark, let answer) = state { arrived = try Arrival(mark: mark, answer: answer).encoded() }
+            if case .arrived(let file, let response) = state { arrived = try Arrival(mark: file, answer: response).encoded() }
             try database.execute(
                 sql: "UPDATE task SET state = ?, arrived = ? WHERE id = ?", arguments: [state.name, arrived, id])
             if case .ended(let outcome) = state {
@@ -113,11 +114,14 @@ final class Journal: Sendable {
         }
     }
 
-    func write(place: URL, of id: String) throws(DurableSessionError) {
-        try write { try $0.execute(sql: "UPDATE task SET place = ? WHERE id = ?", arguments: [place.absoluteString, id]) }
+    func write(uploadLocation: URL, of id: String) throws(DurableSessionError) {
+        try write { database in
+            try database.execute(
+                sql: "UPDATE task SET place = ? WHERE id = ?", arguments: [uploadLocation.absoluteString, id])
+        }
     }
 
-    /// The task and its event.
+    /// Removes a task and its event.
     func remove(_ id: String) throws(DurableSessionError) {
         try write { try $0.execute(sql: "DELETE FROM task WHERE id = ?", arguments: [id]) }
     }
@@ -126,7 +130,7 @@ final class Journal: Sendable {
 
     private func write(_ body: (Database) throws -> Void) throws(DurableSessionError) {
         do { try database.write(body) } catch {
-            throw DurableSessionError(.journalFailed, "'\(database.path)': \(Journal.words(error))", underlying: error)
+            throw DurableSessionError(.journalFailed, "'\(database.path)': \(Journal.text(of: error))", underlying: error)
         }
     }
 }

@@ -3,15 +3,16 @@ internal import Foundation
 internal import Glibc
 internal import HTTPSession
 
-/// The journal's files: `journal.sqlite`, and beside it what SQLite has not put into it yet.
+/// The journal's files: `journal.sqlite`, and beside it SQLite's write-ahead log.
 enum JournalFile {
-    /// For its owner's eyes: addresses may be secrets. SQLite gives its other files the same mode.
-    static func make(_ path: String) throws(DurableSessionError) {
+    /// Creates the journal if it is missing, readable by its owner only, because URLs may be secrets. SQLite gives its other files the same
+    /// mode.
+    static func create(_ path: String) throws(DurableSessionError) {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw failure(path) }
         defer { close(descriptor) }
         if let reason = OwnFile.objection(to: descriptor) { throw refusal(path, reason) }
-        // SQLite replays what lies there.
+        // SQLite replays the logs that it finds.
         for suffix in ["-wal", "-shm", "-journal"] {
             if let reason = OwnFile.objection(at: path + suffix) { throw refusal(path + suffix, reason) }
         }
@@ -21,8 +22,10 @@ enum JournalFile {
         DurableSessionError(.journalFailed, "'\(path)' is not used: \(reason)")
     }
 
-    /// Gives a damaged journal another name. - Returns: that name.
-    static func setAside(_ path: String) throws(DurableSessionError) -> String {
+    /// Renames a damaged journal.
+    ///
+    /// - Returns: the new path.
+    static func renameDamaged(_ path: String) throws(DurableSessionError) -> String {
         let time = ISO8601DateFormatter()
         time.formatOptions = [.withYear, .withMonth, .withDay, .withTime, .withTimeZone]
         let stem = "\(path).damaged-\(time.string(from: Date()))"
@@ -32,7 +35,7 @@ enum JournalFile {
             number += 1
             other = "\(stem)-\(number)"
         }
-        // The log goes first: beside a fresh journal it could be taken for that one's.
+        // The log is renamed first: beside a new journal SQLite would replay it into that one.
         for suffix in ["-wal", "-shm", "-journal", ""] where rename(path + suffix, other + suffix) != 0 && errno != ENOENT {
             throw failure(path)
         }

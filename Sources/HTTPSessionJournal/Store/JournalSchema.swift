@@ -1,11 +1,11 @@
 internal import GRDB
 
-/// The tables, as versions made them one after another. What has been released is not changed any more: another version follows.
+/// The tables, as a sequence of migrations. A released migration does not change: a later one follows.
 enum JournalSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { database in
-            // `number` gives the order, and is not given twice.
+            // `number` is the order, and AUTOINCREMENT never reuses a number. An empty `handler` means none.
             try database.execute(
                 sql: """
                     CREATE TABLE task (
@@ -26,7 +26,7 @@ enum JournalSchema {
                     );
                     """)
         }
-        // Where an upload goes on.
+        // `place` is the URL at which the server continues an upload.
         migrator.registerMigration("2") { database in
             try database.execute(sql: "ALTER TABLE task ADD COLUMN place TEXT")
         }

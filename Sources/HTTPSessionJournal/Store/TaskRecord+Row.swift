@@ -1,14 +1,14 @@
 internal import Foundation
 internal import GRDB
 
-/// What stands in `task.arrived`.
+/// The JSON of the column `task.arrived`, whose keys are these names.
 struct Arrival: Codable {
-    var mark: FileMark
-    var answer: Answer?
+    var mark: FileIdentity
+    var answer: FinalResponse?
 }
 
-extension TaskLife.State {
-    /// As `task.state` has it.
+extension TaskLifecycle.State {
+    /// The value of the column `task.state`.
     var name: String {
         switch self {
         case .waiting: "waiting"
@@ -29,23 +29,25 @@ extension TaskLife.State {
             let arrival = try Arrival(decoding: try row.value("arrived"))
             self = .arrived(arrival.mark, arrival.answer)
         case "ended": self = .ended(try Outcome(decoding: try row.value("outcome")))
-        default: throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "a state '\(name)'"))
+        default: throw DecodingError.dataCorrupted(.init(codingPath: [], debugDescription: "an unknown state '\(name)'"))
         }
     }
 }
 
 extension TaskRecord {
     init(_ row: Row) throws {
+        let handler: String = try row.value("handler")
         self.init(
             id: try row.value("id"), intent: try Intent(decoding: try row.value("intent")),
-            handler: try row.value("handler"), context: try row.value("context"),
+            handler: handler.isEmpty ? nil : handler, context: try row.value("context"),
             created: try row.value("created"), expires: try row.value("expires"),
-            state: try TaskLife.State(row), place: String.fromDatabaseValue(row["place"]).flatMap { URL(string: $0) })
+            state: try TaskLifecycle.State(row),
+            uploadLocation: String.fromDatabaseValue(row["place"]).flatMap { URL(string: $0) })
     }
 }
 
 extension Row {
-    /// What GRDB's own subscripts trap on is damage here. The column has been asked for.
+    /// The value of a selected column. A value that does not decode is damage: GRDB's own subscripts would trap.
     fileprivate func value<Value: DatabaseValueConvertible>(_ column: String) throws -> Value {
         let value: DatabaseValue = self[column]
         if let value = Value.fromDatabaseValue(value) { return value }

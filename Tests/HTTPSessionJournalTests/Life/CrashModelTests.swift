@@ -5,118 +5,124 @@ import Testing
 
 @testable import HTTPSessionJournal
 
-/// A world of one task: what is on the disk survives its process, and nothing else does.
+/// A model of one task with its disk, its server and its program. Only the disk survives the end of a process.
 private struct World {
     // The disk.
-    var state = TaskLife.State.waiting
+    var state = TaskLifecycle.State.waiting
     var isKnown = true
-    var hidden: FileMark?
-    var destination: FileMark?
+    var hiddenFile: FileIdentity?
+    var destination: FileIdentity?
     var lastInode: UInt64 = 0
-    var hasPlace = false
-    /// How often the server has carried the request out, or may have.
+    var hasUploadLocation = false
+    /// How often the server may have carried out the request.
     var executions = 0
-    // What the program has heard.
+    // The events that the program has received.
     var delivered: [Outcome] = []
     var isAcknowledged = false
 
-    let terms: TaskLife.Terms
+    let terms: TaskLifecycle.Terms
     var random: SplitMix64
-    /// Whether the transfer is still under way when what else happens has happened.
+    /// Whether a cancellation precedes the end of the transfer.
     var isSlow = false
-    /// Steps until the next crash.
-    var left = 0
+    /// The number of steps until the next crash.
+    var remainingSteps = 0
 
     struct Crash: Error {}
 
-    private enum Happening {
-        case event(TaskLife.Event)
-        /// The transfer gets through.
+    private enum Step {
+        case event(TaskLifecycle.Event)
+        /// The server receives the request.
         case send
     }
 
-    init(_ terms: TaskLife.Terms, seed: UInt64) {
+    init(_ terms: TaskLifecycle.Terms, seed: UInt64) {
         self.terms = terms
         random = SplitMix64(seed: seed)
     }
 
     mutating func step() throws {
-        guard left > 0 else { throw Crash() }
-        left -= 1
+        guard remainingSteps > 0 else { throw Crash() }
+        remainingSteps -= 1
     }
 
-    /// The life of one process.
-    mutating func live(now: Int64, cancels: Bool) throws {
+    /// Runs one process.
+    mutating func runProcess(now: Int64, cancels: Bool) throws {
         guard isKnown else { return }
-        var life = TaskLife(terms, state)
-        var happenings: [Happening] = [
-            .event(.reattached(.init(hidden: hidden, destination: destination, bodyIsSame: true, hasPlace: hasPlace)))
+        var task = TaskLifecycle(terms, state)
+        var steps: [Step] = [
+            .event(
+                .reattached(
+                    .init(
+                        hiddenFile: hiddenFile, destination: destination, isBodyUnchanged: true,
+                        hasUploadLocation: hasUploadLocation)))
         ]
-        if cancels { happenings.append(.event(.cancel)) }
+        if cancels { steps.append(.event(.cancel)) }
         isSlow = cancels && Bool.random(using: &random)
-        while !happenings.isEmpty {
-            switch happenings.removeFirst() {
-            case .send: happenings.insert(.event(try send()), at: 0)
+        while !steps.isEmpty {
+            switch steps.removeFirst() {
+            case .send: steps.insert(.event(try send()), at: 0)
             case .event(let event):
-                for action in life.handle(event, now: now) {
+                for action in task.handle(event, now: now) {
                     try step()
                     if case .transfer = action {
-                        happenings.insert(contentsOf: isSlow ? [] : attempts(), at: 0)
-                    } else if let event = try perform(action, life) {
-                        happenings.insert(.event(event), at: 0)
+                        steps.insert(contentsOf: isSlow ? [] : attempts(), at: 0)
+                    } else if let event = try perform(action, task) {
+                        steps.insert(.event(event), at: 0)
                     }
                 }
             }
         }
     }
 
-    /// Some that stay here, and one that gets through.
-    private mutating func attempts() -> [Happening] {
+    /// Attempts that are not sent, and one that is.
+    private mutating func attempts() -> [Step] {
         guard !terms.isRepeatable else { return [.send] }
-        let vain = (0..<Int.random(in: 0...2, using: &random)).flatMap { _ in [TaskLife.Event.leaves, .stayed] }
-        return (vain + [.leaves]).map { .event($0) } + [.send]
+        let unsent = (0..<Int.random(in: 0...2, using: &random)).flatMap { _ in
+            [TaskLifecycle.Event.requestWillBeSent, .requestWasNotSent]
+        }
+        return (unsent + [.requestWillBeSent]).map { .event($0) } + [.send]
     }
 
-    private mutating func send() throws -> TaskLife.Event {
+    private mutating func send() throws -> TaskLifecycle.Event {
         executions += 1
         guard terms.isDownload else {
             try step()
-            if Bool.random(using: &random) { hasPlace = true }
+            if Bool.random(using: &random) { hasUploadLocation = true }
             try step()
-            return .transferred(nil, hidden: nil)
+            return .transferred(nil, hiddenFile: nil)
         }
         if Int.random(in: 0..<4, using: &random) == 0 { return .transferFailed(Failure(.connectionLost, "")) }
         lastInode += 1
-        hidden = FileMark(inode: lastInode, size: 1, modified: 0)
+        hiddenFile = FileIdentity(inode: lastInode, size: 1, modified: 0)
         try step()
-        return .transferred(nil, hidden: hidden)
+        return .transferred(nil, hiddenFile: hiddenFile)
     }
 
-    private mutating func perform(_ action: TaskLife.Action, _ life: TaskLife) throws -> TaskLife.Event? {
+    private mutating func perform(_ action: TaskLifecycle.Action, _ task: TaskLifecycle) throws -> TaskLifecycle.Event? {
         switch action {
         case .write:
-            if case .ended = state { Issue.record("a second end") }
-            state = life.state
+            if case .ended = state { Issue.record("the task ended twice") }
+            state = task.state
         case .transfer: break
         case .stop: return .transferFailed(Failure(.cancelled, ""))
         case .place:
-            guard let hidden else {
-                Issue.record("nothing to place")
+            guard let hiddenFile else {
+                Issue.record("there is no file to place")
                 return nil
             }
-            if hidden != destination {
-                if destination != nil, terms.refusesExistingFile { return .notPlaced(.fileExists) }
-                destination = hidden
-                // Between link(2) and unlink(2).
+            if hiddenFile != destination {
+                if destination != nil, terms.refusesExistingFile { return .placementFailed(.fileExists) }
+                destination = hiddenFile
+                // After link(2) and before unlink(2).
                 try step()
             }
-            self.hidden = nil
+            self.hiddenFile = nil
             try step()
             return .placed
-        case .clean: hidden = nil
+        case .clean: hiddenFile = nil
         case .deliver:
             guard case .ended(let outcome) = state else {
-                Issue.record("an event before its end is written")
+                Issue.record("an event was delivered before it was written")
                 return nil
             }
             delivered.append(outcome)
@@ -132,16 +138,16 @@ private struct World {
 
 struct CrashModelTests {
     @Test(arguments: [true, false], [true, false])
-    func `wherever its process is killed, a download ends once, and its file is there if it says so`(
+    func `a download killed at any step ends once, and its file exists if it ends as finished`(
         refuses: Bool, cancels: Bool
     ) {
         var outcomes = Set<String>()
         for seed in 0..<3_000 as Range<UInt64> {
             var world = World(
                 .init(isDownload: true, refusesExistingFile: refuses, isRepeatable: true, expires: 2_000), seed: seed)
-            if seed % 7 == 0, !refuses { world.destination = FileMark(inode: 999, size: 1, modified: 0) }
+            if seed % 7 == 0, !refuses { world.destination = FileIdentity(inode: 999, size: 1, modified: 0) }
             run(&world, cancels: cancels)
-            #expect(world.hidden == nil)
+            #expect(world.hiddenFile == nil)
             if case .finished = world.delivered.last {
                 #expect(world.destination != nil && world.destination?.inode != 999)
             }
@@ -151,32 +157,33 @@ struct CrashModelTests {
         if cancels { #expect(outcomes.contains("cancel")) }
     }
 
-    @Test(arguments: [true, false]) func `wherever its process is killed, what may do harm twice is sent once`(isDownload: Bool) {
+    @Test(arguments: [true, false])
+    func `a request that must not be repeated is sent once, although its process is killed at any step`(isDownload: Bool) {
         var sent = 0
         for seed in 0..<3_000 as Range<UInt64> {
             var world = World(.init(isDownload: isDownload, isRepeatable: false, expires: 2_000), seed: seed)
             run(&world, cancels: false)
-            #expect(world.executions <= 1 || world.hasPlace)
-            // Interrupted is what may have been sent: by its last attempt, before which it was killed at most.
+            #expect(world.executions <= 1 || world.hasUploadLocation)
+            // A task that was killed just before its only attempt also ends as interrupted.
             if world.executions > 0 { sent += 1 }
         }
         #expect(sent > 1_500)
     }
 
     private func run(_ world: inout World, cancels: Bool) {
-        var lives = 0
+        var processes = 0
         while !world.isAcknowledged {
-            lives += 1
-            // The longer it takes, the later the crash.
-            world.left = Int.random(in: 0...(4 + lives), using: &world.random)
+            processes += 1
+            // Each process may do more steps than the one before, so that one completes.
+            world.remainingSteps = Int.random(in: 0...(4 + processes), using: &world.random)
             let cancels = cancels && Int.random(in: 0..<5, using: &world.random) == 0
-            do { try world.live(now: 1_000, cancels: cancels) } catch {}
-            guard lives < 1_000 else {
-                Issue.record("it never ends")
+            do { try world.runProcess(now: 1_000, cancels: cancels) } catch {}
+            guard processes < 1_000 else {
+                Issue.record("the task never ends")
                 return
             }
         }
         #expect(!world.delivered.isEmpty)
-        #expect(Set(world.delivered).count == 1, "the event is another one at every delivery")
+        #expect(Set(world.delivered).count == 1, "deliveries of one event differ")
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPSessionJournal
 
-/// Journals, lock files and directories that somebody else has put in a durable session's place, or can write to.
+/// Journals, lock files and directories that another user has planted, or may write to.
 struct ForeignStateTests {
     private let folder: ScratchDirectory
 
@@ -38,7 +38,7 @@ struct ForeignStateTests {
     }
 
     @Test(arguments: Plant.allCases, ["journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "journal.sqlite-journal"])
-    func `a planted journal is an error with its path and stays untouched`(_ kind: Plant, _ name: String) throws {
+    func `a planted journal is refused with its path and stays unchanged`(_ kind: Plant, _ name: String) throws {
         let path = folder.file(name)
         try plant(kind, path)
         let before = try fingerprint(path)
@@ -52,7 +52,8 @@ struct ForeignStateTests {
         #expect(try Data(contentsOf: folder.url("victim")) == Data("victim".utf8))
     }
 
-    @Test(arguments: Plant.allCases) func `a planted lock file is an error and stays untouched`(_ kind: Plant) throws {
+    @Test(arguments: Plant.allCases)
+    func `a planted lock file is refused with its path and stays unchanged`(_ kind: Plant) throws {
         let path = folder.file("state/lock")
         try plant(kind, path)
         let before = try fingerprint(path)
@@ -65,9 +66,9 @@ struct ForeignStateTests {
         #expect(try Data(contentsOf: folder.url("victim")) == Data("victim".utf8))
     }
 
-    /// Also with the sticky bit: others can put files there, such as a journal.
+    /// The sticky bit does not help: other users can create a journal there.
     @Test(arguments: [0o770, 0o707, 0o1777])
-    func `a session's directory that others can write to is an error`(_ mode: Int) throws {
+    func `a session's directory that others may write to is refused`(_ mode: Int) throws {
         try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder.file("state"))
         #expect {
             _ = try DirectoryLock(folder.file("state"), identifier: "test")

@@ -20,18 +20,18 @@ struct JournalTests {
         request.options.priority = .high
         let destination = DownloadDestination(
             folder.url("file"), existingFile: .replace, expectedDigest: ContentDigest(.sha256, Data(repeating: 1, count: 32)))
-        let intent = try Intent(request, to: destination, resuming: nil, writesSecrets: false) {
-            (_) throws(DurableSessionError) in FileMark(inode: 1, size: 1, modified: 1)
+        let intent = try Intent(request, to: destination, uploadProtocol: nil, writesSecrets: false) {
+            (_) throws(DurableSessionError) in FileIdentity(inode: 1, size: 1, modified: 1)
         }
         return TaskRecord(id: id, intent: intent, handler: "h", context: Data("c".utf8), created: 1, expires: 2)
     }
 
-    private func open() throws -> (journal: Journal, records: [TaskRecord], setAside: String?) {
-        let (journal, records, setAside) = try Journal.open(path)
-        return (journal, records, setAside)
+    private func open() throws -> (journal: Journal, records: [TaskRecord], damagedJournal: String?) {
+        let (journal, records, damagedJournal) = try Journal.open(path)
+        return (journal, records, damagedJournal)
     }
 
-    @Test func `what is written is there when the journal is opened again`() throws {
+    @Test func `tasks, states and events are the same after the journal is opened again`() throws {
         let first = try open().journal
         #expect(first.synchronous == 2)
         var (one, two) = (try record("1"), try record("2"))
@@ -39,20 +39,20 @@ struct JournalTests {
         try first.insert(two)
         let failure = Failure(HTTPSessionError(.connectionLost, "why", context: .init(statusCode: 7, curlCode: 56)))
         try first.write(.ended(.failed(failure)), of: "2")
-        let mark = FileMark(inode: .max, size: 3, modified: -4)
-        let place = try #require(URL(string: "https://example.com/up/1"))
+        let file = FileIdentity(inode: .max, size: 3, modified: -4)
+        let location = try #require(URL(string: "https://example.com/up/1"))
         try first.write(
-            .arrived(mark, Answer(statusCode: 200, url: place, body: Data([1, 2]))), of: "1")
-        try first.write(place: place, of: "1")
+            .arrived(file, FinalResponse(statusCode: 200, url: location, body: Data([1, 2]))), of: "1")
+        try first.write(uploadLocation: location, of: "1")
         first.close()
         (two.state, one.state) = (
-            .ended(.failed(failure)), .arrived(mark, Answer(statusCode: 200, url: place, body: Data([1, 2])))
+            .ended(.failed(failure)), .arrived(file, FinalResponse(statusCode: 200, url: location, body: Data([1, 2])))
         )
-        one.place = place
-        // The ends first, in their order, and then what has not ended.
+        one.uploadLocation = location
+        // Ended tasks come first, in the order of their events, then the others.
         let second = try open()
         #expect(second.records == [two, one])
-        #expect(second.setAside == nil)
+        #expect(second.damagedJournal == nil)
         let request = try second.records[1].intent.request()
         #expect(request.options.retryPolicy == RetryPolicy(maximumRetries: 3, baseDelay: .milliseconds(7)))
         #expect(request.options.priority == .high && request.headerFields[.accept] == "a/b")
@@ -76,12 +76,12 @@ struct JournalTests {
             }
             try old.close()
         }
-        let (journal, records, setAside) = try open()
-        #expect(records == [record] && setAside == nil)
-        try journal.write(place: folder.url("place"), of: "a")
+        let (journal, records, damagedJournal) = try open()
+        #expect(records == [record] && damagedJournal == nil)
+        try journal.write(uploadLocation: folder.url("place"), of: "a")
     }
 
-    @Test func `a journal of a later version is refused and left as it is`() throws {
+    @Test func `a journal of a later version is refused and stays unchanged`() throws {
         try open().journal.close()
         let newer = try DatabaseQueue(path: path)
         var migrator = JournalSchema.migrator
@@ -97,7 +97,7 @@ struct JournalTests {
     }
 
     @Test(arguments: ["bytes", "head", "page", "row", "table"])
-    func `a damaged journal is set aside and named, and a fresh one begins`(_ damage: String) throws {
+    func `a damaged journal is renamed, its new path is reported, and a new journal begins`(_ damage: String) throws {
         let (first, _, _) = try open()
         for number in 0..<50 { try first.insert(try record("\(number)")) }
         first.close()
@@ -116,18 +116,18 @@ struct JournalTests {
             try queue.close()
         }
         let before = try Data(contentsOf: URL(fileURLWithPath: path))
-        let (second, records, setAside) = try open()
-        let aside = try #require(setAside)
-        #expect(aside.hasPrefix(path + ".damaged-"))
+        let (second, records, damagedJournal) = try open()
+        let damagedPath = try #require(damagedJournal)
+        #expect(damagedPath.hasPrefix(path + ".damaged-"))
         #expect(records.isEmpty)
-        #expect(try Data(contentsOf: URL(fileURLWithPath: aside)).count == before.count)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: damagedPath)).count == before.count)
         try second.insert(try record("new"))
         second.close()
         let (_, after, again) = try open()
         #expect(after.map(\.id) == ["new"] && again == nil)
     }
 
-    @Test func `only its owner can read it`() throws {
+    @Test func `only the owner can read the journal`() throws {
         let (journal, _, _) = try open()
         try journal.insert(try record())
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {

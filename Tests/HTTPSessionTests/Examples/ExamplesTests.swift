@@ -177,8 +177,11 @@ struct DocumentedExamplesTests {
         let server = try serve { _ in StubResponse(body: .pattern(300_000)) }
         let program = try run("HTTPSessionJournalExamples", folder.file("state"), environment: trusting)
         #expect(try program.nextLine { $0.hasPrefix("https://") }.contains("finished"))
+        #expect(try program.nextLine { $0.hasPrefix("photo https://") }.contains("finished"))
         #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(try Data(contentsOf: folder.url("state/big.bin")) == pattern(300_000))
-        #expect(server.requests.count == 1)
+        for name in ["big", "private", "photo"] {
+            #expect(try Data(contentsOf: folder.url("state/\(name).bin")) == pattern(300_000))
+        }
+        #expect(server.requests.map { $0["authorization"] } == [nil, "Bearer secret", nil])
     }
 }

@@ -49,7 +49,7 @@ import Testing
             #expect(response.data == Data("right".utf8))
         }
         #expect(server.requests.map(\.path).allSatisfy { $0 == "/asked" })
-        // The second request is sent twice. Afterwards each request to this server has its own connection.
+        // The second request is sent twice. ConnectionUse each request to this server has its own connection.
         #expect(server.requests.map(\.connection) == [1, 1, 2, 3, 4])
     }
 

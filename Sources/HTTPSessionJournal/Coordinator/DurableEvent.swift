@@ -1,0 +1,83 @@
+public import Foundation
+public import HTTPSession
+
+/// The end of a task. It is delivered after every start, until it is acknowledged.
+public struct DurableEvent: Sendable, Identifiable, CustomStringConvertible {
+    /// The result of a task.
+    @nonexhaustive public enum Outcome: Sendable {
+        /// The complete file is at its destination, or the server has accepted the upload. The response is `nil` if the process that
+        /// received it was killed before it could write the response down.
+        case finished(Response?)
+        /// The task failed permanently. Temporary failures have been retried as the task's retry policy says.
+        case failed(HTTPSessionError)
+        /// The task did not end before ``DurableTaskInfo/expires``.
+        case expired
+        /// The task was canceled.
+        case cancelled
+        /// The process ended while the request may have been carried out, and a second execution can do harm: for example a POST without an
+        /// upload protocol. Nothing was sent again.
+        case interrupted
+    }
+
+    /// The final response of the server.
+    public struct Response: Hashable, Sendable {
+        /// The status code (RFC 9110 section 15).
+        public let statusCode: Int
+        /// The URL that answered, after redirects.
+        public let url: URL
+        /// The first bytes of the response to an upload, at most ``DurableLimits/responseBodyBytes``; empty for a download.
+        public let body: Data
+    }
+
+    /// The identifier of the event, which is that of its task: it is the same at every delivery, and no other event has it.
+    public var id: String { task.id }
+    /// The task that has ended.
+    public let task: DurableTaskInfo
+    /// The result of the task.
+    public let outcome: Outcome
+    // Weak: handlers may keep their events, and the coordinator holds the handlers.
+    weak var coordinator: TaskCoordinator?
+
+    /// The description of the task, and the outcome.
+    public var description: String { "\(task): \(outcome)" }
+
+    /// Removes the event and its task from the journal: once this method returns, the event is never delivered again.
+    ///
+    /// Write the results of the event to the disk first. A process that is killed before this method returns receives the same event again,
+    /// under the same ``id``.
+    ///
+    /// - Throws: ``DurableSessionError/Code/unknownTask`` if the event has been acknowledged before;
+    ///   ``DurableSessionError/Code/closed`` if its session is closed: the event is delivered after the next start;
+    ///   ``DurableSessionError/Code/journalFailed`` if the disk refuses: the event is delivered again ten seconds later.
+    public func acknowledge() async throws(DurableSessionError) {
+        guard let coordinator else { throw TaskCoordinator.closed }
+        try await coordinator.acknowledge(id)
+    }
+}
+
+extension DurableEvent.Outcome {
+    init(_ outcome: Outcome) {
+        self =
+            switch outcome {
+            case .finished(let response):
+                .finished(response.map { .init(statusCode: $0.statusCode, url: $0.url, body: $0.body) })
+            case .failed(let failure): .failed(failure.error)
+            case .expired: .expired
+            case .cancelled: .cancelled
+            case .interrupted: .interrupted
+            }
+    }
+}
+
+extension DurableEvent.Outcome {
+    /// The outcome as one line of a program's log.
+    package var line: String {
+        switch self {
+        case .finished: "finished"
+        case .failed(let error): "failed \(error)"
+        case .expired: "expired"
+        case .cancelled: "cancelled"
+        case .interrupted: "interrupted"
+        }
+    }
+}

@@ -1,0 +1,57 @@
+public import Foundation
+public import HTTPSession
+
+/// A snapshot of a durable session's task, as it is at one moment.
+public struct DurableTaskInfo: Sendable, Identifiable, CustomStringConvertible {
+    /// The direction of a task.
+    @nonexhaustive public enum Kind: Hashable, Sendable {
+        /// The task downloads a response to a file.
+        case download
+        /// The task uploads the body of a request.
+        case upload
+    }
+
+    /// A random identifier, 32 hexadecimal digits, which is the same in all processes.
+    public let id: String
+    /// The direction of the task.
+    public let kind: Kind
+    /// The URL of the request, with its query.
+    public let url: URL
+    /// The destination of a download; `nil` for an upload.
+    public let file: URL?
+    /// The name of the handler that receives the event; `nil` if ``DurableSession/events`` delivers it.
+    public let handler: String?
+    /// The bytes that the application gave the task.
+    public let context: Data
+    /// The time at which the task was made.
+    public let created: Date
+    /// The time at which the task ends as ``DurableEvent/Outcome/expired``, unless it has ended before.
+    public let expires: Date
+    /// Whether the task has ended, and its event waits for acknowledgement.
+    public let hasEnded: Bool
+    /// The transfer in this process, for progress and suspension; `nil` if the task has ended or has no transfer at the moment.
+    ///
+    /// Canceling the transfer cancels the durable task, but a crash immediately afterwards may undo that. ``DurableSession/cancel(_:)`` is
+    /// permanent.
+    public let transfer: TransferTask?
+
+    /// The kind, the identifier, and the URL without user, password, query and fragment.
+    public var description: String {
+        guard var parts = URLComponents(url: url, resolvingAgainstBaseURL: true) else { return "\(kind) \(id)" }
+        (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
+        return "\(kind) \(id) \(parts.string ?? "")"
+    }
+
+    init(_ record: TaskRecord, transfer: TransferTask?) {
+        id = record.id
+        kind = record.intent.kind == .download ? .download : .upload
+        url = record.intent.url
+        file = record.intent.destination.map { URL(fileURLWithPath: $0.file) }
+        handler = record.handler
+        context = record.context
+        created = Date(timeIntervalSince1970: Double(record.created))
+        expires = Date(timeIntervalSince1970: Double(record.expires))
+        if case .ended = record.state { hasEnded = true } else { hasEnded = false }
+        self.transfer = transfer
+    }
+}
