@@ -2,7 +2,7 @@
 enum Rules {
     static let all: [@Sendable (SourceFile) -> [Finding]] = [
         importWalls, pureFolders, unfinishedWork, length, reasons, crashes, skips, names, foreignPaths, lockedClosures,
-        emptyStorage,
+        emptyStorage, Language.identifiers, Language.documentation, Language.spelling,
     ]
 
     /// Folders and files that hold values and rules only: no descriptor, no clock, no file.
