@@ -110,19 +110,30 @@ enum Language {
     /// The words of a text: separated by characters that are not letters, and by the capital letters of camel case (`HTTPSession`
     /// has `HTTP` and `Session`).
     static func words(_ text: Substring) -> [Word] {
-        text.split { !$0.isLetter }.flatMap { part in
-            var words: [Word] = []
-            var start = part.startIndex
-            for index in part.indices.dropFirst() {
-                let next = part.index(after: index)
-                let isAfterSmall = part[part.index(before: index)].isLowercase
-                let isBeforeSmall = next < part.endIndex && part[next].isLowercase
-                if part[index].isUppercase, isAfterSmall || isBeforeSmall {
-                    words.append(Word(text: part[start..<index]))
-                    start = index
+        let letters = text.utf8
+        var words: [Word] = []
+        var start: Substring.Index?
+        var (isAfterSmall, isAfterCapital) = (false, false)
+        func end(at index: Substring.Index) {
+            if let from = start { words.append(Word(text: text[from..<index])) }
+            start = nil
+        }
+        for index in letters.indices {
+            let isSmall = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(letters[index])
+            let isCapital = (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(letters[index])
+            if !isSmall && !isCapital || isCapital && isAfterSmall { end(at: index) }
+            if isSmall && isAfterCapital {
+                // The last of several capital letters begins the next word.
+                let previous = letters.index(before: index)
+                if let from = start, from < previous {
+                    end(at: previous)
+                    start = previous
                 }
             }
-            return words + [Word(text: part[start...])]
+            if isSmall || isCapital, start == nil { start = index }
+            (isAfterSmall, isAfterCapital) = (isSmall, isCapital)
         }
+        end(at: letters.endIndex)
+        return words
     }
 }

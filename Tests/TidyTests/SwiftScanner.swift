@@ -60,56 +60,59 @@ struct SwiftScanner {
         _ rest: inout Substring, _ quotes: Int, _ pounds: String, _ take: (Kind, Substring) -> Void
     ) {
         let end = String(repeating: "\"", count: quotes) + pounds
-        var text = rest.startIndex
-        func takeText(_ end: Substring.Index) {
-            if text < end { take(.string, rest[text..<end]) }
-        }
-        while text < rest.endIndex {
-            var index = text
-            while index < rest.endIndex, !rest[index...].hasPrefix(end), !rest[index...].hasPrefix("\\" + pounds) {
-                index = rest.index(after: index)
+        var (text, index) = (rest.startIndex, rest.startIndex)
+        while let mark = rest.utf8[index...].firstIndex(where: { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }) {
+            let tail = rest[mark...]
+            let isEnd = tail.hasPrefix(end)
+            guard isEnd || tail.hasPrefix("\\" + pounds) else {
+                index = rest.index(after: mark)
+                continue
             }
-            takeText(index)
-            guard index < rest.endIndex else { break }
-            if rest[index...].hasPrefix(end) {
+            if text < mark { take(.string, rest[text..<mark]) }
+            let escape = tail.dropFirst(isEnd ? end.count : pounds.count + 1)
+            if isEnd {
                 places.removeLast()
-                rest = rest[index...].dropFirst(end.count)
+                rest = escape
                 return
             }
-            let escape = rest[index...].dropFirst(pounds.count + 1)
             if escape.first == "(" {
                 places.append(.interpolation(0))
                 rest = escape.dropFirst()
                 return
             }
             text = escape.dropFirst().startIndex
+            index = text
         }
+        if text < rest.endIndex { take(.string, rest[text...]) }
         rest = ""
     }
 
     private mutating func scanCode(_ rest: inout Substring, _ take: (Kind, Substring) -> Void) {
-        let pounds = rest.prefix { $0 == "#" }.count
-        let quotes = rest.dropFirst(pounds).prefix { $0 == "\"" }.count
-        if rest.hasPrefix("//") {
+        switch rest.first {
+        case "/" where rest.hasPrefix("//"):
             take(.comment, rest)
             rest = ""
-        } else if rest.hasPrefix("/*") {
+        case "/" where rest.hasPrefix("/*"):
             places.append(.blockComment)
             rest.removeFirst(2)
-        } else if quotes > 0 {
-            let count = quotes >= 3 ? 3 : 1
-            places.append(.string(quotes: count, pounds: pounds))
+        case "\"", "#":
+            let pounds = rest.prefix { $0 == "#" }.count
+            let quotes = rest.dropFirst(pounds).prefix { $0 == "\"" }.count
+            let count = quotes >= 3 ? 3 : min(1, quotes)
+            if count > 0 { places.append(.string(quotes: count, pounds: pounds)) }
             rest.removeFirst(pounds + count)
-        } else if rest.first == "`", let end = rest.dropFirst().firstIndex(of: "`") {
-            take(.rawIdentifier, rest[rest.index(after: rest.startIndex)..<end])
-            rest = rest[rest.index(after: end)...]
-        } else if let first = rest.first, first.isLetter || first == "_" {
+        case "`":
+            let name = rest.dropFirst().prefix { $0 != "`" }
+            take(.rawIdentifier, name)
+            rest = rest[name.endIndex...].dropFirst()
+        case let first? where first.isLetter || first == "_":
             let name = rest.prefix { $0.isLetter || $0.isNumber || $0 == "_" }
             take(.code, name)
             rest = rest[name.endIndex...]
-        } else {
-            if let first = rest.first, "{}.".contains(first) { take(.code, rest.prefix(1)) }
+        case "{", "}", ".":
+            take(.code, rest.prefix(1))
             rest.removeFirst()
+        default: rest.removeFirst()
         }
     }
 }
