@@ -104,6 +104,9 @@ let package = Package(
         .executableTarget(
             name: "HTTPSessionExamples", dependencies: ["HTTPSession", "Reachability"], path: "Examples/HTTPSession"),
         .executableTarget(
+            name: "HTTPSessionTestKitExamples", dependencies: ["HTTPSession", "HTTPSessionTestKit"],
+            path: "Examples/HTTPSessionTestKit"),
+        .executableTarget(
             name: "HTTPSessionFoundationExamples", dependencies: ["HTTPSession", "HTTPSessionFoundation"],
             path: "Examples/HTTPSessionFoundation"),
         .executableTarget(

@@ -4,7 +4,7 @@ import FoundationXML
 import HTTPSession
 import HTTPSessionFoundation
 
-/// What the README shows of HTTPSessionFoundation: `HTTPSessionFoundationExamples FILE`.
+/// The examples of HTTPSessionFoundation's documentation: `HTTPSessionFoundationExamples FILE`.
 @main struct Examples {
     static func main() async throws {
         guard let file = CommandLine.arguments.dropFirst().first, let url = URL(string: "https://api.example.com/v1/users/7")
@@ -22,7 +22,7 @@ import HTTPSessionFoundation
         let document = try await session.get("feed.xml").serialized(by: XMLDocumentResponseSerializer())
         let download = session.download("models/big.bin", to: file)
         let progress = download.foundationProgress(.download)
-        let task = session.data(try TransferRequest(signedURLRequest))
+        let task = session.dataTask(for: try TransferRequest(signedURLRequest))
 
         print("document", document.rootElement()?.name as Any)
         try await download.file()
