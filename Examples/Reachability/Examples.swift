@@ -19,7 +19,7 @@ import Reachability
     static func watchPath() async throws {
         let monitor = try PathMonitor()
         for await update in monitor.updates {  // the first update is the present path
-            print(update.path.status, update.path.interface?.type.rawValue ?? "", update.path.cause?.detail ?? "")
+            print(update.path.status, update.path.cause?.detail ?? update.path.interface?.type.rawValue ?? "")
         }
     }
 
