@@ -27,12 +27,14 @@ struct Order: Codable, Sendable {
         case ("token", nil): try await authenticate()
         case ("keep", let file?): try await keepPartialFile(file)
         case ("resume", let file?): try await resumeLater(file)
+        case ("form", let file?): try await postForm(file)
         case ("upload", let file?): try await uploadResumably(file)
         case ("pins", nil): try await pinKeys()
+        case ("identity", let file?): try await showIdentity(file)
         case ("roots", let file?): try await trustOwnRoots(file)
         default:
             print("usage: HTTPSessionExamples callbacks|value|errors|events|stream|server|token|pins")
-            print("       HTTPSessionExamples readme|keep|resume|upload|roots FILE")
+            print("       HTTPSessionExamples readme|form|keep|resume|upload|identity|roots FILE")
         }
     }
 
@@ -70,7 +72,7 @@ struct Order: Codable, Sendable {
         do {
             let user: User = try await session.get("users/7").decode()
             print(user.name)
-        } catch let error as HTTPSessionError {
+        } catch {
             switch error.code {
             case .notConnected: print("no network:", error.cause as Any)
             case .unacceptableStatus: print("status", error.context.statusCode as Any)
@@ -143,10 +145,18 @@ struct Order: Codable, Sendable {
         let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", configuration: configuration)
         do {
             try await session.download("models/big.bin", to: file).file()
-        } catch let error as HTTPSessionError {
+        } catch {
             guard let resumeData = error.resumeData else { throw error }
             try await session.downloadTask(withResumeData: resumeData, to: DownloadDestination(file)).file()
         }
+    }
+
+    static func postForm(_ film: URL) async throws {
+        let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
+        var form = MultipartForm()
+        try form.appendPart(fileURL: film, name: "film")
+        let answer = try await session.post("films", parameters: ["title": "Tea"], form: form).json()
+        print(answer as Any)
     }
 
     static func uploadResumably(_ film: URL) async throws {
@@ -163,6 +173,13 @@ struct Order: Codable, Sendable {
                 "*.example.com", pins: ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="],
                 backupPins: ["sha256/BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBA="])
         ]
+        let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", configuration: configuration)
+        print(try await session.get("users/7").string())
+    }
+
+    static func showIdentity(_ file: URL) async throws {
+        var configuration = SessionConfiguration()
+        configuration.clientIdentity = try ClientIdentity(pkcs12File: file.path, passphrase: "secret")
         let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", configuration: configuration)
         print(try await session.get("users/7").string())
     }
