@@ -2,49 +2,24 @@ import Foundation
 import HTTPSession
 import HTTPSessionJournal
 
-/// The examples of durable sessions: `HTTPSessionJournalExamples DIRECTORY` ends when the journal has no task any more.
+/// What the README shows of durable sessions: `HTTPSessionJournalExamples DIRECTORY`.
 @main struct Examples {
     static func main() async throws {
-        let arguments = Array(CommandLine.arguments.dropFirst())
-        guard let directory = arguments.first, let url = URL(string: "https://api.example.com/big.bin")
-        else { return print("usage: HTTPSessionJournalExamples DIRECTORY [handlers]") }
+        guard let directory = CommandLine.arguments.dropFirst().first, let url = URL(string: "https://api.example.com/big.bin")
+        else { return print("usage: HTTPSessionJournalExamples DIRECTORY") }
         let state = URL(fileURLWithPath: directory)
-        let file = state.appendingPathComponent("big.bin")
-        if arguments.dropFirst().first == "handlers" {
-            try await handle(state, url, file)
-        } else {
-            try await readme(state, url, file)
-        }
+        try await readme(state, url, state.appendingPathComponent("big.bin"))
     }
 
     static func readme(_ state: URL, _ url: URL, _ file: URL) async throws {
-        let session = try await DurableSession.open(identifier: "org.example.models", directory: state)
-        let destination = DownloadDestination(file, existingFile: .replace)
-        let task = try await session.downloadTask(for: TransferRequest(url: url), to: destination)
-
-        print("waiting for", task.id)
-        let closing = Task {
-            while try await !session.tasks.isEmpty { try await Task.sleep(for: .milliseconds(50)) }
-            await session.close()
-        }
-
-        for await event in session.events {  // delivered at every start, until it is acknowledged
-            print(event.task.url, event.outcome)
-            try await event.acknowledge()
-        }
-
-        try await closing.value
-    }
-
-    static func handle(_ state: URL, _ url: URL, _ file: URL) async throws {
         var handlers = DurableHandlers()
-        handlers.register("models") { event in  // delivered at every start, until it is acknowledged
+        handlers.register("models") { event in  // again at every start, until it is acknowledged
             print(event.task.url, event.outcome)
             try? await event.acknowledge()
         }
-        let session = try await DurableSession.open(identifier: "org.example.models", directory: state, handlers: handlers)
-        let destination = DownloadDestination(file, existingFile: .replace)
-        let task = try await session.downloadTask(for: TransferRequest(url: url), to: destination, handler: "models")
+        let session = try DurableSession(identifier: "org.example.models", directory: state, handlers: handlers)
+        let place = DownloadDestination(file, existingFile: .replace)
+        let task = try await session.download(TransferRequest(url: url), to: place, handler: "models")
 
         print("waiting for", task.id)
         while try await !session.tasks.isEmpty { try await Task.sleep(for: .milliseconds(50)) }

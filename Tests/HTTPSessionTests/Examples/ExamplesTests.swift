@@ -54,10 +54,6 @@ struct DocumentedExamplesTests {
     }
 
     private func run(_ words: String..., environment: [String: String?] = [:]) throws -> Program {
-        try run(words, environment: environment)
-    }
-
-    private func run(_ words: [String], environment: [String: String?]) throws -> Program {
         let hosts = folder.file("hosts")
         try Data("127.0.0.1 localhost api.example.com\n".utf8).write(to: URL(fileURLWithPath: hosts))
         let command = [try Programs.built(words[0])] + words.dropFirst()
@@ -149,8 +145,9 @@ struct DocumentedExamplesTests {
         #expect(try program.wait() == 0)
     }
 
-    @Test func `a server that a test makes answers 503 first`() throws {
+    @Test func `a request is retried after the 503 of a scripted transport and of a server`() throws {
         let program = try run("HTTPSessionTestKitExamples")
+        #expect(try program.nextLine { $0.hasPrefix("Ada") }.contains("2"))
         #expect(try program.nextLine { $0.hasPrefix("Ada") }.contains("2"))
         #expect(try program.wait() == 0, "\(program.ending)")
     }
@@ -172,10 +169,9 @@ struct DocumentedExamplesTests {
         #expect(server.requests.count == 3)
     }
 
-    @Test(arguments: [[], ["handlers"]])
-    func `a durable session delivers the event of a download to its sequence or to a handler`(_ words: [String]) throws {
+    @Test func `a download of a durable session`() throws {
         let server = try serve { _ in Reply(body: .pattern(300_000)) }
-        let program = try run(["HTTPSessionJournalExamples", folder.file("state")] + words, environment: trusting)
+        let program = try run("HTTPSessionJournalExamples", folder.file("state"), environment: trusting)
         #expect(try program.nextLine { $0.hasPrefix("https://") }.contains("finished"))
         #expect(try program.wait() == 0, "\(program.ending)")
         #expect(try Data(contentsOf: folder.url("state/big.bin")) == pattern(300_000))
