@@ -41,7 +41,9 @@ struct Fault: Sendable {
         Fault(name: "the cable is pulled after 40 %, and put back after 15 s", event: .cable),
         Fault(name: "the uplink is lost after 40 %; after 5 s there is another", event: .uplink),
         Fault(name: "reset after 40 %; then the server supports no ranges", event: .reset, server: .knowsNoRanges),
-        Fault(name: "reset; then the partial content begins elsewhere, as its Content-Range says", event: .reset, server: .sendsAnotherPart),
+        Fault(
+            name: "reset; then the partial content begins elsewhere, as its Content-Range says", event: .reset,
+            server: .sendsAnotherPart),
         Fault(name: "reset; the file changes, its size does not", event: .reset, changesTo: FaultyFile.size),
         Fault(name: "the same, without ETag and date", event: .reset, changesTo: FaultyFile.size, isNameless: true),
         Fault(name: "reset; the file changes, and is longer", event: .reset, changesTo: 1_300_000),
