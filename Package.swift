@@ -104,9 +104,6 @@ let package = Package(
         .executableTarget(
             name: "HTTPSessionExamples", dependencies: ["HTTPSession", "Reachability"], path: "Examples/HTTPSession"),
         .executableTarget(
-            name: "HTTPSessionTestKitExamples", dependencies: ["HTTPSession", "HTTPSessionTestKit"],
-            path: "Examples/HTTPSessionTestKit"),
-        .executableTarget(
             name: "HTTPSessionFoundationExamples", dependencies: ["HTTPSession", "HTTPSessionFoundation"],
             path: "Examples/HTTPSessionFoundation"),
         .executableTarget(

@@ -145,13 +145,6 @@ struct DocumentedExamplesTests {
         #expect(try program.wait() == 0)
     }
 
-    @Test func `a request is retried after the 503 of a scripted transport and of a server`() throws {
-        let program = try run("HTTPSessionTestKitExamples")
-        #expect(try program.nextLine { $0.hasPrefix("Ada") }.contains("2"))
-        #expect(try program.nextLine { $0.hasPrefix("Ada") }.contains("2"))
-        #expect(try program.wait() == 0, "\(program.ending)")
-    }
-
     @Test func `a document, a progress and a URLRequest`() throws {
         let server = try serve { request in
             switch request.path {
