@@ -1,6 +1,6 @@
 /// The order of the folders of each target, from the top: a file names types of its own folder and of those further down.
 ///
-/// It is written once, in docs/architecture.md, as lines `TARGET: FOLDER FOLDER …`; `.` is the target's root.
+/// The order is read from docs/architecture.md, from lines `TARGET: FOLDER FOLDER …`; `.` is the target's root.
 struct FolderOrder {
     static let document = "docs/architecture.md"
     private static let title = "## Folders, from the top"
@@ -17,7 +17,7 @@ struct FolderOrder {
         }
     }
 
-    /// Names that lead upwards, and folders without a place in the order.
+    /// Uses of types of a folder further up, and folders without a place in the order.
     func findings(_ files: [SourceFile]) -> [Finding] {
         let places = files.compactMap(Place.init)
         return Dictionary(grouping: places, by: \.target).sorted { $0.key < $1.key }.flatMap { target, places in

@@ -30,7 +30,7 @@ import Testing
         }
         """
 
-    /// What a later version adds: a file, a text of it, and the text in its place.
+    /// The additions of a later version: a file, a text of it, and the text that replaces it.
     private static let additions = [
         ("Status/InterfaceType.swift", "    case other\n", "    case other\n    case satellite\n"),
         ("Status/ServerStatus.swift", "    case unreachable(Cause)\n", "    case unreachable(Cause)\n    case inMaintenance\n"),

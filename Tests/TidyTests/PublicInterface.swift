@@ -42,7 +42,7 @@ struct PublicInterface {
     /// Every copyable type has them.
     private static let implied: Set<Substring> = ["Copyable", "Escapable", "SendableMetatype", "BitwiseCopyable"]
 
-    /// What is read of a symbol graph (swift-docc-symbolkit's format).
+    /// The parts of a symbol graph that are read (swift-docc-symbolkit's format).
     private struct Graph: Decodable {
         struct Symbol: Decodable {
             struct Identifier: Decodable { var precise: String }

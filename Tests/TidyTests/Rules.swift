@@ -1,4 +1,4 @@
-/// The rules of the house that neither the compiler nor swift-format checks. Each takes a file and returns what breaks the rule.
+/// The rules of the repository that neither the compiler nor swift-format checks. Each takes a file and returns its findings.
 enum Rules {
     static let all: [@Sendable (SourceFile) -> [Finding]] = [
         importWalls, pureFolders, unfinishedWork, length, reasons, crashes, skips, names, foreignPaths, lockedClosures,
@@ -22,7 +22,7 @@ enum Rules {
         "GRDB": "Sources/HTTPSessionJournal/Store",
     ]
 
-    /// The exceptions: the edges that stand in a pure folder.
+    /// The exceptions: edges in a pure folder.
     static let edges: Set<String> = [
         "Sources/Reachability/Interfaces/InterfaceEvidenceReader.swift", "Sources/Reachability/Interfaces/SysfsInterfaces.swift",
     ]
@@ -31,7 +31,7 @@ enum Rules {
         file.isIn(pure) && !edges.contains(file.path)
     }
 
-    /// One folder talks to each C library; only HTTPSessionFoundation and the journal load Foundation; pure folders see no C.
+    /// One folder imports each C library; only HTTPSessionFoundation and the journal load Foundation; pure folders import no C.
     static func importWalls(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return file.imports.compactMap { line, module in
@@ -43,16 +43,16 @@ enum Rules {
             if isPure(file) && ["CCurl", "CIdn2", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module) {
                 return finding("pure code imports no \(module)")
             }
-            // What a monitor has in memory loads neither, by way of another module.
+            // A monitor must not load libcurl by way of another module.
             let sessions = ["Sources/netwatch-transfer", "Sources/HTTPSessionJournal", "Sources/HTTPSessionFoundation"]
             if module == "HTTPSession" && !file.isIn(sessions) {
                 return finding(
                     "HTTPSession brings libcurl: only netwatch-transfer, the journal and HTTPSessionFoundation import it")
             }
-            // Whoever wants no session that outlives its process carries no database.
+            // A program without durable sessions carries no database.
             if module == "HTTPSessionJournal" { return finding("HTTPSessionJournal brings SQLite: nothing here imports it") }
             if module == "HTTPSessionFoundation" { return finding("HTTPSessionFoundation brings ICU: nothing here imports it") }
-            // Property lists, XML and Progress are Foundation's alone; GRDB loads it in any case.
+            // Only Foundation has property lists, XML and Progress; GRDB loads it in any case.
             let foundation = ["Sources/HTTPSessionFoundation", "Sources/HTTPSessionJournal"]
             if module.hasPrefix("Foundation") && module != "FoundationEssentials" && !file.isIn(foundation) {
                 return finding("FoundationEssentials is enough: \(module) is not to be loaded")
@@ -61,7 +61,7 @@ enum Rules {
         }
     }
 
-    /// Pure code is given the time, random draws and what files say.
+    /// Pure code receives the time, random draws and the contents of files as arguments.
     static func pureFolders(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, isPure(file) else { return [] }
         let impure = [
@@ -73,7 +73,7 @@ enum Rules {
         }
     }
 
-    /// Unfinished work is named by its issue: `#12` on the same line.
+    /// Unfinished work has the number of its issue, `#12`, on the same line.
     static func unfinishedWork(_ file: SourceFile) -> [Finding] {
         // Put together, so that this file does not find itself.
         let marks = ["TO" + "DO", "FIX" + "ME", "XX" + "X"]
@@ -93,8 +93,8 @@ enum Rules {
         return [Finding(path: file.path, line: 401, what: "\(count) lines: divide it, or list it with the reason")]
     }
 
-    /// What switches a check of the compiler off carries its reason, in a comment on the same line or just above; one for several lines
-    /// that follow each other with the same switch.
+    /// Code that switches a check of the compiler off has a comment with the reason, on the same line or just above. One comment is enough
+    /// for consecutive lines with the same switch.
     static func reasons(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return zip(1..., file.lines).compactMap { number, line in
@@ -105,31 +105,31 @@ enum Rules {
         }
     }
 
-    /// Nothing from outside ends the process; our own bugs do, by `preconditionFailure` with the state in the message.
+    /// No input ends the process; only bugs of the library do, by `preconditionFailure` with the state in the message.
     static func crashes(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, file.isIn(["Sources"]) else { return [] }
         return file.findings { code($0).contains("fatalError(") ? "fatalError: throw, count, or preconditionFailure" : nil }
     }
 
-    /// What a machine lacks skips a test, but in continuous integration fails it: one file decides, for all tests alike.
+    /// A missing capability of the machine skips a test, and fails it in continuous integration. One file decides this for all tests.
     static func skips(_ file: SourceFile) -> [Finding] {
         let isDecider = file.path == "Tests/NetworkLab/Availability.swift" || file.isIn(["Tests/TidyTests"])
         guard file.isSwift, file.isIn(["Tests"]), !isDecider else { return [] }
         return file.findings { line in
             [".enabled(if:", ".disabled("].contains { code(line).contains($0) }
-                ? "a trait of NetworkLab decides what is skipped" : nil
+                ? "a trait of NetworkLab decides which tests are skipped" : nil
         }
     }
 
-    /// A name says what is inside.
+    /// The name of a file or folder describes its contents.
     static func names(_ file: SourceFile) -> [Finding] {
         let empty: Set<Substring> = ["Utils", "Util", "Utilities", "Helpers", "Helper", "Common", "Misc"]
         let parts = file.path.split { $0 == "/" || $0 == "." || $0 == "+" }
         guard let found = parts.first(where: empty.contains) else { return [] }
-        return [Finding(path: file.path, line: 1, what: "\(found) names nothing: say what is inside")]
+        return [Finding(path: file.path, line: 1, what: "\(found) names nothing: name the contents")]
     }
 
-    /// Paths of the machine on which somebody happened to write the file.
+    /// No file contains paths of the machine on which it was written.
     static func foreignPaths(_ file: SourceFile) -> [Finding] {
         let roots = ["work", "root", "opt/swift"]
         return file.findings { line in
@@ -142,8 +142,8 @@ enum Rules {
         }
     }
 
-    /// A closure that is the generic value of a lock itself is wrapped once more at each access, until a call through all of the wrappers
-    /// overflows the stack: it belongs into a struct.
+    /// No lock has a closure as its generic value. Swift wraps such a closure once more at each access, until a call through all wrappers
+    /// overflows the stack. A struct around the closure prevents that.
     static func lockedClosures(_ file: SourceFile) -> [Finding] {
         guard file.isSwift else { return [] }
         return file.findings { line in
@@ -151,9 +151,9 @@ enum Rules {
         }
     }
 
-    /// The standard library writes the count of an array of capacity 0 into the storage that all empty arrays share (Swift 6.3), which
-    /// ThreadSanitizer reports as a race: a test for a count above 0 stands within the three lines before the array, or a comment says
-    /// why the capacity is `above 0`.
+    /// An array of uninitialized capacity is never empty: one of the three lines before it tests for a count above 0, or a comment says why
+    /// the capacity is `above 0`. The standard library writes the count of an empty array into the storage that all empty arrays share
+    /// (Swift 6.3), and ThreadSanitizer reports that as a race.
     static func emptyStorage(_ file: SourceFile) -> [Finding] {
         guard file.isSwift, !file.isIn(["Tests/TidyTests"]) else { return [] }
         return file.lines.indices.compactMap { index in
@@ -165,7 +165,7 @@ enum Rules {
         }
     }
 
-    /// The line without its comment. A `//` in a string ends it too: then a rule sees less, never more.
+    /// The line without its comment. A `//` in a string ends the line too: a rule then misses code, and reports none by mistake.
     private static func code(_ line: Substring) -> Substring {
         line.firstRange(of: "//").map { line[..<$0.lowerBound] } ?? line
     }

@@ -17,7 +17,7 @@ struct SourceFile {
         folders.contains { path.hasPrefix($0 + "/") }
     }
 
-    /// One finding a line that `complaint` has something to say about.
+    /// A finding for each line for which `complaint` returns a text.
     func findings(_ complaint: (Substring) -> String?) -> [Finding] {
         zip(1..., lines).compactMap { number, line in
             complaint(line).map { Finding(path: path, line: number, what: $0) }
@@ -62,7 +62,7 @@ func repositoryFiles() throws -> [SourceFile] {
     }
     return paths.sorted().compactMap { path in
         guard kinds.contains((path as NSString).pathExtension) else { return nil }
-        // Folders and what is no text fall out here.
+        // Folders and binary files cannot be read as text.
         guard let text = try? String(contentsOf: root.appendingPathComponent(path), encoding: .utf8) else { return nil }
         return SourceFile(path, text)
     }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 struct TidyTests {
-    @Test("the repository keeps the rules of the house")
+    @Test("the repository keeps its rules")
     func repository() throws {
         let files = try repositoryFiles()
         try #require(files.contains { $0.path == "Package.swift" } && files.contains { $0.path.hasPrefix("Sources/") })
@@ -132,13 +132,13 @@ struct RuleTests {
         #expect(Rules.reasons(SourceFile("Sources/EventLoop/A.swift", "// Both return at once.\n\(two)")).isEmpty)
     }
 
-    @Test("nothing crashes on purpose but our own bugs")
+    @Test("fatalError is found, and preconditionFailure is not")
     func crashes() {
         #expect(Rules.crashes(SourceFile("Sources/Pacing/A.swift", "default: fatalError(\"no\")")).count == 1)
         #expect(Rules.crashes(SourceFile("Sources/Pacing/A.swift", "default: preconditionFailure(\"\\(state)\")")).isEmpty)
     }
 
-    @Test("what skips a test is decided in one place")
+    @Test("a condition that skips a test is found outside of NetworkLab")
     func skips() {
         for line in ["@Suite(.enabled(if: isRoot)) struct A {}", "@Test(.disabled(if: true, \"no\")) func a()", ".disabled()"] {
             #expect(Rules.skips(SourceFile("Tests/KernelTests/A.swift", line)).count == 1)
@@ -147,14 +147,14 @@ struct RuleTests {
         #expect(Rules.skips(SourceFile("Tests/KernelTests/A.swift", "@Suite(.requiresNamespaces) struct A {}")).isEmpty)
     }
 
-    @Test("a file's name says what is inside")
+    @Test("a file name without a meaning is found")
     func names() {
         #expect(Rules.names(SourceFile("Sources/Reachability/Helpers/Parse.swift", "")).count == 1)
         #expect(Rules.names(SourceFile("Sources/Reachability/String+Utils.swift", "")).count == 1)
         #expect(Rules.names(SourceFile("Sources/Reachability/Route.swift", "")).isEmpty)
     }
 
-    @Test("swift-format asks for the documentation of what is public")
+    @Test("swift-format reports public declarations without documentation")
     func documentation() throws {
         let format = Process()
         format.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -172,13 +172,13 @@ struct RuleTests {
         #expect(format.terminationStatus != 0)
     }
 
-    @Test("paths belong to no one's machine")
+    @Test("a path of one machine is found")
     func paths() {
         let file = SourceFile("docs/a.md", "see /wor" + "k/facts.md\nsee net/work/facts, .build/work/a\nin \"/roo" + "t/.cache\"")
         #expect(Rules.foreignPaths(file).map(\.line) == [1, 3])
     }
 
-    @Test("a closure is no lock's value")
+    @Test("a closure as the value of a lock is found")
     func lockedClosures() {
         let (lock, closure) = ("Locked<", "(@Sendable () -> Void)?>")
         let file = SourceFile("Sources/A/B.swift", "a = \(lock)\(closure)(nil)\nb = \(lock)Int>(0)\n// \(lock)\(closure)")
