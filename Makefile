@@ -13,7 +13,7 @@ test:
 setup:
 	@scripts/setup test
 
-# The gate without the long tests: style, rules of the house, warnings.
+# The gate without the long tests: style, rules of the repository, warnings.
 check:
 	@scripts/setup test
 	@scripts/check
