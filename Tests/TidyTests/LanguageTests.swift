@@ -58,7 +58,9 @@ struct LanguageTests {
             ("Sources/A/B.swift", "// its behavior, four hours of ours, promised, otherwise, precise, colorless"),
             ("Sources/A/B.swift", "if Task.isCancelled { throw HTTPSessionError(.cancelled) }"),
             ("Sources/A/B.swift", "/// See `isCancelled` and ``HTTPSessionError/cancelled``: `cancelled`."),
-            ("Sources/A/B.swift", "let code = \"cancelled\""), ("docs/a.md", "{\"code\": \"cancelled\"}, and URLError.cancelled"),
+            ("Sources/A/B.swift", "let code = \"cancelled\""), ("Tests/A/B.swift", "#expect(text == \"abandon, end cancelled\")"),
+            ("Tests/A/B.swift", "@Test func `a task fails as cancelled`() {}"),
+            ("docs/a.md", "{\"code\": \"cancelled\"}, and URLError.cancelled"),
             ("docs/a.md", "A task is canceled; cancellation; called, installed, spelled, revised, exercise, noise."),
         ])
     func americanSpelling(_ path: String, _ line: String) {
