@@ -86,7 +86,9 @@ enum Language {
     /// code that follows a verb (`fails as cancelled`, and `end cancelled` in transcripts).
     private static func isCode(_ word: Substring, in text: Substring) -> Bool {
         if !text.contains(where: \.isWhitespace) { return true }
-        if let former = text[..<word.startIndex].split(separator: " ").last, ["as", "end", "failed"].contains(former) { return true }
+        if let former = text[..<word.startIndex].split(separator: " ").last, ["as", "end", "failed"].contains(former) {
+            return true
+        }
         let before = text[..<word.startIndex].last
         let after = text[word.endIndex...].first
         let marks = "\"'`_."
