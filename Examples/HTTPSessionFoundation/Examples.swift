@@ -4,7 +4,7 @@ import FoundationXML
 import HTTPSession
 import HTTPSessionFoundation
 
-/// What the README shows of HTTPSessionFoundation: `HTTPSessionFoundationExamples FILE`.
+/// The examples of HTTPSessionFoundation's documentation: `HTTPSessionFoundationExamples FILE`.
 @main struct Examples {
     static func main() async throws {
         guard let file = CommandLine.arguments.dropFirst().first, let url = URL(string: "https://api.example.com/v1/users/7")

@@ -1,22 +1,25 @@
 import Foundation
 import Reachability
 
+/// The examples of Reachability's documentation.
 @main struct Examples {
     static func main() async throws {
         switch CommandLine.arguments.dropFirst().first {
         case "path": try await watchPath()
         case "causes": try await watchCauses()
+        case "present": try await printPresentPath()
+        case "wifi": try await watchWiFi()
         case "server": try await watchServer()
         case "group": try await watchGroup()
         case "callbacks": try await watchWithCallbacks()
-        default: print("usage: ReachabilityExamples path|causes|server|group|callbacks")
+        default: print("usage: ReachabilityExamples path|causes|present|wifi|server|group|callbacks")
         }
     }
 
     static func watchPath() async throws {
-        let monitor = try PathMonitor()  // no daemon, no privilege
-        for await update in monitor.updates {  // the first element is the present, isInitial == true
-            print(update.path.status, update.path.interface?.type as Any, update.reasons)
+        let monitor = try PathMonitor()
+        for await update in monitor.updates {  // the first update is the present path
+            print(update.path.status, update.path.cause?.detail ?? update.path.interface?.type.rawValue ?? "")
         }
     }
 
@@ -27,12 +30,29 @@ import Reachability
         }
     }
 
+    static func printPresentPath() async throws {
+        let monitor = try PathMonitor()
+        if let path = await monitor.firstPath() {
+            print(path.status, "IPv4:", path.supportsIPv4, "IPv6:", path.supportsIPv6, "DNS:", path.supportsDNS)
+            for interface in path.interfaces { print(interface.name, interface.type, interface.level, interface.addresses) }
+        }
+    }
+
+    static func watchWiFi() async throws {
+        let monitor = try PathMonitor(requiredInterfaceType: .wifi)
+        let token = monitor.onChange(on: .main) { update in
+            print(update.path.status == .satisfied, update.path.isExpensive)
+        }
+        try await Task.sleep(for: .seconds(3600))
+        token.cancel()
+    }
+
     static func watchServer() async throws {
         let monitor = try PathMonitor()
         let server = try ServerMonitor("api.example.com:443", on: monitor)
         for await update in server.updates {
             switch update.status {
-            case .up(let route), .degraded(let route, _): print("up via", route.interface?.type as Any, route.roundTrip)
+            case .up(let route), .degraded(let route, _): print("up via", route.interface?.name ?? "", route.roundTrip)
             case .down(let cause), .unreachable(let cause): print(cause)
             default: break  // .unknown
             }
@@ -50,7 +70,7 @@ import Reachability
         let observer = NotificationCenter.default.addObserver(of: monitor, for: .pathDidChange) { message in
             print("posted", message.update.path.status)
         }
-        let token = monitor.onChange { update in print(update.path.status) }  // callback style; ends with the token
+        let token = monitor.onChange { update in print(update.path.status) }  // until the token is released
         try await Task.sleep(for: .seconds(3600))
         withExtendedLifetime((token, observer)) {}
     }

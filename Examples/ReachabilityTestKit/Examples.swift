@@ -11,12 +11,25 @@ struct NetworkModel {
     }
 }
 
+/// The examples of ReachabilityTestKit's documentation.
 @main struct Examples {
-    static func main() {
+    static func main() async throws {
+        showPath()
+        try await showServer()
+    }
+
+    static func showPath() {
         let network = ScriptedNetwork(.satisfied(over: .wifi()))
         let model = NetworkModel(monitor: network.monitor)
         print(model.text)
         network.publish(.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")))
         print(model.text)
+    }
+
+    static func showServer() async throws {
+        let network = ScriptedNetwork(.satisfied(over: .wired()))
+        let server = try ServerMonitor("api.example.com:443", on: network.monitor)
+        try network.publish(.down(Cause(.tcp, .refused, detail: "the server refuses connections")), of: "api.example.com:443")
+        print(server.current?.status.cause?.code.rawValue ?? "up")
     }
 }

@@ -2,7 +2,7 @@
 enum Rules {
     static let all: [@Sendable (SourceFile) -> [Finding]] = [
         importWalls, pureFolders, unfinishedWork, length, reasons, crashes, skips, names, foreignPaths, lockedClosures,
-        emptyStorage,
+        emptyStorage, Language.identifiers, Language.documentation, Language.spelling,
     ]
 
     /// Folders and files that contain only values and rules: no descriptor, no clock, no file.
@@ -123,7 +123,7 @@ enum Rules {
         guard file.isSwift, file.isIn(["Tests"]), !isDecider else { return [] }
         return file.findings { line in
             [".enabled(if:", ".disabled("].contains { code(line).contains($0) }
-                ? "a trait of NetworkLab decides what is skipped" : nil
+                ? "a trait of NetworkLab decides which tests are skipped" : nil
         }
     }
 
@@ -132,7 +132,7 @@ enum Rules {
         let empty: Set<Substring> = ["Utils", "Util", "Utilities", "Helpers", "Helper", "Common", "Misc"]
         let parts = file.path.split { $0 == "/" || $0 == "." || $0 == "+" }
         guard let found = parts.first(where: empty.contains) else { return [] }
-        return [Finding(path: file.path, line: 1, what: "\(found) names nothing: say what is inside")]
+        return [Finding(path: file.path, line: 1, what: "\(found) names nothing: name the contents")]
     }
 
     /// No file contains a path of the machine on which it was written.

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 struct TidyTests {
-    @Test("the repository keeps the rules of the house")
+    @Test("the repository keeps its rules")
     func repository() throws {
         let files = try repositoryFiles()
         try #require(files.contains { $0.path == "Package.swift" } && files.contains { $0.path.hasPrefix("Sources/") })
@@ -30,15 +30,24 @@ struct NamedTestsTests {
             """
             | capability | shown by, or why |
             |---|---|
-            | one | `it works` and `identifier` |
-            | two | `it does not exist` · `by display name` |
+            | one | `it works` and `itWorks` |
+            | two | `it does not exist` · `by display name` · `by the next line` · `absent` |
 
             | another | table |
             | three | `not a test` |
             """)
-        let tests = SourceFile("Tests/A/B.swift", "@Test func `it works`() {}\n@Test(\"by display name\") func c() {}")
+        let tests = SourceFile(
+            "Tests/A/B.swift",
+            """
+            @Test func `it works`() {}
+            @Test("by display name") func c() {}
+            @Test(
+                "by the next line", arguments: [1])
+            func itWorks(_ number: Int) {}
+            """)
         let findings = NamedTests.findings(document, in: [tests])
-        #expect(findings == [Finding(path: NamedTests.document, line: 4, what: "there is no test `it does not exist`")])
+        #expect(findings.map(\.line) == [4, 4])
+        #expect(findings.map(\.what) == ["there is no test `it does not exist`", "there is no test `absent`"])
     }
 }
 
