@@ -119,6 +119,9 @@ let package = Package(
             name: "HTTPSessionFoundationExamples", dependencies: ["HTTPSession", "HTTPSessionFoundation"],
             path: "Examples/HTTPSessionFoundation"),
         .executableTarget(
+            name: "HTTPSessionCompatibilityExamples", dependencies: ["HTTPSession", "HTTPSessionCompatibility"],
+            path: "Examples/HTTPSessionCompatibility"),
+        .executableTarget(
             name: "HTTPSessionJournalExamples", dependencies: ["HTTPSession", "HTTPSessionJournal"],
             path: "Examples/HTTPSessionJournal"),
 

@@ -44,7 +44,7 @@ package final class Broadcast<Value: Coalescing>: Sendable {
         /// Whether a value is available.
         package var hasValue: Bool { slot.hasValue }
 
-        /// Waits for the next value; `nil` if the broadcast has finished or the task is cancelled. One task at a time may wait:
+        /// Waits for the next value; `nil` if the broadcast has finished or the task is canceled. One task at a time may wait:
         /// a second one replaces the first, which receives `nil`.
         package func next() async -> Value? { await slot.next() }
 

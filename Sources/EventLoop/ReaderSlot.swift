@@ -47,7 +47,7 @@ package final class ReaderSlot<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits for the next value; `nil` if the slot has finished or the task is cancelled. One task at a time may wait: a second
+    /// Waits for the next value; `nil` if the slot has finished or the task is canceled. One task at a time may wait: a second
     /// one replaces the first, which receives `nil`.
     package func next() async -> Value? {
         await withTaskCancellationHandler {

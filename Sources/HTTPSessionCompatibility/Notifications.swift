@@ -32,7 +32,7 @@ extension TransferTask {
         public typealias Subject = TransferTask
         /// The response, or the error. Every status is a response here.
         public let result: Result<TransferResponse, HTTPSessionError>
-        /// What each callback received, in the order in which the callbacks were added; empty if there were none.
+        /// The results that the callbacks received, in the order in which the callbacks were added; empty if there were none.
         public let callbackResults: [CallbackResult]
 
         /// The value that the first callback received: AFNetworking's serialized response. `nil` if there was no callback, or it received an error.
@@ -45,7 +45,7 @@ extension TransferTask {
         }
     }
 
-    /// What a callback received at a task's end.
+    /// The result that a callback received at a task's end.
     public struct CallbackResult: Sendable {
         /// The serializer of the value.
         public let serializer: any ResponseSerializer

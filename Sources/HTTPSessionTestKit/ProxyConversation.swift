@@ -148,9 +148,9 @@ struct ProxyConversation {
                 return record("", 0, .unauthorized)
             }
         }
-        let wish = try reader.take(4)
+        let command = try reader.take(4)
         let host: String
-        switch wish[3] {
+        switch command[3] {
         case 1: host = try reader.take(4).map(String.init).joined(separator: ".")
         case 3: host = String(decoding: try reader.take(Int(reader.take(1)[0])), as: UTF8.self)
         case 4:
@@ -162,7 +162,7 @@ struct ProxyConversation {
         }
         let portBytes = try reader.take(2)
         let port = UInt16(portBytes[0]) << 8 | UInt16(portBytes[1])
-        guard wish[1] == 1 else { return try answerSOCKS(7) }
+        guard command[1] == 1 else { return try answerSOCKS(7) }
         guard let address = loopback(host) else {
             record(host, port, .foreignHost)
             return try answerSOCKS(2)
@@ -187,17 +187,17 @@ struct ProxyConversation {
     /// SOCKS 4 and its extension 4a, where an address of 0.0.0.x, x not 0, stands for a name behind the user's
     /// (https://www.openssh.com/txt/socks4.protocol, https://www.openssh.com/txt/socks4a.protocol).
     private func serveSOCKS4(_ reader: RequestReader) throws {
-        let wish = try reader.take(8)
-        let port = UInt16(wish[2]) << 8 | UInt16(wish[3])
+        let command = try reader.take(8)
+        let port = UInt16(command[2]) << 8 | UInt16(command[3])
         let user = try word(reader)
-        let isName = wish[4...6].allSatisfy { $0 == 0 } && wish[7] != 0
-        let host = try isName ? word(reader) : wish[4...7].map(String.init).joined(separator: ".")
+        let isName = command[4...6].allSatisfy { $0 == 0 } && command[7] != 0
+        let host = try isName ? word(reader) : command[4...7].map(String.init).joined(separator: ".")
         func answer(_ code: UInt8, _ outcome: ProxyServer.Passage.Outcome) throws {
             record(ProxyServer.Passage(kind: .socks4, host: host, port: port, request: nil, outcome: outcome))
             try client.write([0, code, 0, 0, 0, 0, 0, 0])
         }
         // 90 grants the request, 91 refuses it, 93 says that the user is another.
-        guard wish[1] == 1 else { return try client.write([0, 91, 0, 0, 0, 0, 0, 0]) }
+        guard command[1] == 1 else { return try client.write([0, 91, 0, 0, 0, 0, 0, 0]) }
         if let credentials, credentials.user != user { return try answer(93, .unauthorized) }
         guard let address = loopback(host) else { return try answer(91, .foreignHost) }
         guard let server = dial(address, port) else { return try answer(91, .unreachable) }

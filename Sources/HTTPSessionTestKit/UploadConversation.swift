@@ -150,7 +150,7 @@ struct UploadConversation {
     }
 
     private func reply(_ request: Request, _ reply: StubResponse) -> StubResponse {
-        if case .answer(let wish) = request.fault { return wish }
+        if case .answer(let response) = request.fault { return response }
         return dialect == .tus ? reply.field("Tus-Resumable", "1.0.0") : reply
     }
 

@@ -27,7 +27,7 @@ final class FlappingUplinks: Sendable {
     /// The counts so far.
     var past: Counts { counts.withLock { $0 } }
 
-    /// Lets the links flap until the task is cancelled, and leaves both links up.
+    /// Lets the links flap until the task is canceled, and leaves both links up.
     func flap(seed: UInt64, from pauses: ClosedRange<Int>) async {
         var random = SplitMix64(seed: seed)
         var used = "one"

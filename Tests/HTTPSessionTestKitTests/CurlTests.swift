@@ -26,7 +26,7 @@ struct CurlTests {
     ]
 
     @Test(arguments: cases)
-    func `curl meets a misbehaviour`(_ reply: StubResponse, _ code: Int32) throws {
+    func `curl meets a misbehavior`(_ reply: StubResponse, _ code: Int32) throws {
         let server = try TestServer { _ in reply }
         let result = try Curl().run(["--location", "--max-redirs", "5", "--compressed", server.url().absoluteString])
         #expect(result.code == code)

@@ -6,11 +6,11 @@ import Testing
 @Suite(.timeLimit(.minutes(20)))
 struct DeliveryTests {
     @Test func `the delivery of each response is reported once, with the bytes that the other side's kernel has`() async throws {
-        let told = Locked<[String]>([])
+        let reported = Locked<[String]>([])
         let bytes = Locked<[TestServer.Delivery]>([])
         var options = TestServer.Options()
         options.onDelivery = { request, delivery in
-            told.withLock { $0.append(request.path) }
+            reported.withLock { $0.append(request.path) }
             bytes.withLock { $0.append(delivery) }
         }
         let server = try TestServer(options: options) { request in
@@ -27,7 +27,7 @@ struct DeliveryTests {
             try client.get("/endless")
             // More than a kernel takes for a client that reads nothing.
             try await server.awaitSeen { $0.sentBodyBytes > 400_000 }
-            #expect(told.withLock { $0 } == ["/whole"])
+            #expect(reported.withLock { $0 } == ["/whole"])
         }
         try await server.awaitOpenConnections(0)
         do {
@@ -36,7 +36,7 @@ struct DeliveryTests {
             #expect(client.readToEnd().end == .closed)
         }
         try await server.awaitOpenConnections(0)
-        #expect(told.withLock { $0 } == ["/whole", "/endless", "/cut"])
+        #expect(reported.withLock { $0 } == ["/whole", "/endless", "/cut"])
         let deliveries = bytes.withLock { $0 }
         #expect(deliveries.map(\.sentBytes).reduce(0, +) == server.seen.sentBodyBytes)
         #expect(deliveries[0] == .init(sentBytes: 1_000, transmittedBytes: 1_000, acknowledgedBytes: 1_000))

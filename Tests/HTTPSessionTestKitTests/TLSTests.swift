@@ -82,8 +82,8 @@ struct TLSTests {
     @Test func `a client certificate is recorded, or required`() async throws {
         let mine = try SelfSignedCertificate(names: ["client"])
         var tls = identity.serverTLS
-        func serve(_ wish: ServerTLS.ClientCertificates) throws -> TestServer {
-            tls.clientCertificates = wish
+        func serve(_ mode: ServerTLS.ClientCertificates) throws -> TestServer {
+            tls.clientCertificates = mode
             tls.maximumVersion = .v1_2
             return try TestServer(tls: tls) { _ in StubResponse(body: "x") }
         }

@@ -40,7 +40,7 @@ struct UploadServerTests {
     }
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
-    func `a server that is started anew has what the former one had on the disk`(_ dialect: UploadServer.Dialect) throws {
+    func `a restarted server has the uploads that the former one stored on the disk`(_ dialect: UploadServer.Dialect) throws {
         var options = UploadServer.Options()
         options.directory = folder.path
         let fields =

@@ -19,7 +19,7 @@ public struct SessionConfiguration: Sendable {
     /// The largest number of connections of the session, and of transfers under way, from 1 to 10,000; 256 by default.
     public var maximumConnections = 256
     /// The largest number of name lookups at a time, from 1 to 64; 8 by default. A lookup occupies a thread until the resolver answers or fails,
-    /// even if its task is cancelled.
+    /// even if its task is canceled.
     public var maximumConcurrentLookups = 8
     /// The proxy for this session's requests; that of the environment by default.
     public var proxy = Proxy.environment
@@ -89,7 +89,7 @@ public struct SessionConfiguration: Sendable {
     public var waitsForConnectivity = true
     /// The directory for the state behind resume data, made when necessary, readable by its owner only; `nil` for no resume data.
     ///
-    /// With a directory, a download that fails or is cancelled leaves a hidden partial file beside its destination, and resume data in its error
+    /// With a directory, a download that fails or is canceled leaves a hidden partial file beside its destination, and resume data in its error
     /// (``HTTPSessionError/resumeData``). This requires bytes received under a strong validator or a digest, and a destination that does not keep
     /// the partial file itself (``DownloadDestination/partialFile-swift.property``). At most 1,000 partial files are kept, for seven days.
     public var resumeDirectory: URL?

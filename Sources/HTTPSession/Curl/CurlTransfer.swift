@@ -303,7 +303,8 @@ final class CurlTransfer {
         // Without a prepared evaluation of the certificate, or with the environment's proxy for http, the attempt has to be repeated.
         facts.wasUpgraded = isUpgraded && (trust == nil || requests == 0)
         // The connect timeout does not count for a held task either.
-        facts.wasSuspendedBeforeSending = wasSuspendedBeforeSending || (pauses.isSuspended && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
+        facts.wasSuspendedBeforeSending =
+            wasSuspendedBeforeSending || (pauses.isSuspended && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         receiver.transferFinished(failure(code), facts: facts)
     }
 

@@ -1,7 +1,7 @@
 /// The decisions of a program while a task runs, as those of URLSession's delegates.
 ///
 /// Handlers run off the session's thread, one at a time for each task, and have ``SessionConfiguration/handlerTimeout`` to answer. If the transfer
-/// ends in the meantime, the handler's Swift task is cancelled and its answer is ignored. For a handler that is `nil` the documented default applies.
+/// ends in the meantime, the handler's Swift task is canceled and its answer is ignored. For a handler that is `nil` the documented default applies.
 public struct TransferHandlers: Sendable {
     /// The decision about a response, made when its head has arrived.
     @nonexhaustive public enum ResponseDisposition: Hashable, Sendable {
@@ -28,7 +28,7 @@ public struct TransferHandlers: Sendable {
         /// This credential is sent. If this task has sent it to the same protection space by the same scheme before, and it was refused, it is not
         /// sent again: the 401 or 407 is the response.
         case useCredential(Credential)
-        /// The same as without a handler.
+        /// The session proceeds as without a handler.
         case performDefaultHandling
         /// The task fails with ``HTTPSessionError/Code/authenticationFailed``.
         case cancel

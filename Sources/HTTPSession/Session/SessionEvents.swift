@@ -28,10 +28,10 @@ public struct SessionEvents: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         let subscription: EventSubscription
 
-        /// The next event; `nil` when the session has ended, or the waiting Swift task is cancelled.
+        /// The next event; `nil` when the session has ended, or the waiting Swift task is canceled.
         public mutating func next() async -> SessionEvent? { await subscription.buffer.next() }
 
-        /// The next event, delivered on the given actor; `nil` when the session has ended, or the waiting Swift task is cancelled.
+        /// The next event, delivered on the given actor; `nil` when the session has ended, or the waiting Swift task is canceled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> SessionEvent? {
             await subscription.buffer.next()
         }

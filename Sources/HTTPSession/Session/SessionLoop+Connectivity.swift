@@ -101,7 +101,9 @@ extension SessionLoop {
         let hasNoRoute = addresses.contains { attempt in
             attempt.chosen.map { routeTracker.isUnreachable(.from([$0]), to: attempt.remote) } ?? false
         }
-        if addresses.isEmpty ? routeTracker.hasLostAllRoutes : hasNoRoute { scheduleJudgment(at: now + RouteTracker.toleratedOutage) }
+        if addresses.isEmpty ? routeTracker.hasLostAllRoutes : hasNoRoute {
+            scheduleJudgment(at: now + RouteTracker.toleratedOutage)
+        }
     }
 
     // MARK: The kernel's routes
@@ -141,7 +143,9 @@ extension SessionLoop {
             return true
         }
         let connection = RouteTracker.Connection(local: near, remote: far)
-        guard routeTracker.health(of: connection, by: route(to: far, expecting: [near]), now: now) == .healthy else { return false }
+        guard routeTracker.health(of: connection, by: route(to: far, expecting: [near]), now: now) == .healthy else {
+            return false
+        }
         if followers.count >= 1_000 { followers = [] }
         followers.insert(ends)
         return true

@@ -4,7 +4,7 @@ extension TransferTask {
     /// The body of a stream task, in chunks as they arrive.
     ///
     /// Iterators of one task share its chunks. If the last iterator is released before the end of the body, as by `break` in a loop, the task is
-    /// cancelled. A stream task without any reference is cancelled within about a second. Other kinds of tasks throw
+    /// canceled. A stream task without any reference is canceled within about a second. Other kinds of tasks throw
     /// ``HTTPSessionError/Code/misuse``.
     public var chunks: Chunks { Chunks(task: self) }
 
@@ -23,7 +23,7 @@ extension TransferTask {
         public struct Iterator: AsyncIteratorProtocol {
             let reader: ChunkReader
 
-            /// The next chunk; `nil` at the end. If the reading Swift task is cancelled, the transfer is cancelled.
+            /// The next chunk; `nil` at the end. If the reading Swift task is canceled, the transfer is canceled.
             public mutating func next() async throws(HTTPSessionError) -> Data? {
                 try await next(isolation: nil)
             }

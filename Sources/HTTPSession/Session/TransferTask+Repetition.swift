@@ -35,14 +35,14 @@ extension TransferTask {
         let attempt = FailedAttempt(request: request, response: response.head, error: error, retryCount: count)
         var next = request
         switch await handlers.retryDecision(after: attempt, within: core.settings.taskLimits.handlerTimeout) {
-        case nil where Task.isCancelled: throw HTTPSessionError(.cancelled, "the task was cancelled", context: context)
+        case nil where Task.isCancelled: throw HTTPSessionError(.cancelled, "the task was canceled", context: context)
         case nil:
             throw HTTPSessionError(.handlerTimedOut, "an interceptor did not answer in time", context: context, underlying: error)
         case .proceed: throw error
         case .fail(let reason): throw HTTPSessionError.interceptorFailure(reason)
         case .retry(let delay):
             do { try await core.settings.transport.sleep(for: max(.zero, delay)) } catch {
-                throw HTTPSessionError(.cancelled, "the task was cancelled", context: context)
+                throw HTTPSessionError(.cancelled, "the task was canceled", context: context)
             }
         case .retryWith(let request):
             next = request

@@ -152,13 +152,13 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         }
         repetition?.cancel()
         if job != nil {
-            fail(HTTPSessionError(.cancelled, "the task was cancelled before it started", context: context))
+            fail(HTTPSessionError(.cancelled, "the task was canceled before it started", context: context))
         } else {
             core.post(.cancel(id))
         }
     }
 
-    /// Stores the task that repeats the request, which is cancelled with this one; `nil` when it has finished.
+    /// Stores the task that repeats the request, which is canceled with this one; `nil` when it has finished.
     func become(repeatedBy repetition: TransferTask?) {
         let (isCancelled, former) = shared.withLock { shared in
             defer { shared.repetition = repetition }
@@ -192,7 +192,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// The response, when the task has finished. Every status is a response here; ``data()`` and the other methods validate it.
     ///
-    /// If the waiting Swift task is cancelled, this throws ``HTTPSessionError/Code/cancelled``, and the transfer is cancelled, unless others wait
+    /// If the waiting Swift task is canceled, this throws ``HTTPSessionError/Code/cancelled``, and the transfer is canceled, unless others wait
     /// for it too.
     public var response: TransferResponse {
         get async throws(HTTPSessionError) {

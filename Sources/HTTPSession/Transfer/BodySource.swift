@@ -139,7 +139,7 @@ final class ChunkFeed: Sendable {
 
     /// Adds a chunk. Called by the producer.
     ///
-    /// - Returns: Whether the producer may continue now. If not, `wantsMore` is called when there is room, and when the feed is cancelled.
+    /// - Returns: Whether the producer may continue now. If not, `wantsMore` is called when there is room, and when the feed is canceled.
     func put(_ chunk: [UInt8]) -> Bool {
         let (mayContinue, wakes) = state.withLock { state -> (Bool, Bool) in
             guard !state.isCancelled else { return (false, false) }
@@ -165,7 +165,7 @@ final class ChunkFeed: Sendable {
 
     var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-    /// Sets the closure that is called once when the feed is cancelled; at once if it is already.
+    /// Sets the closure that is called once when the feed is canceled; at once if it is already.
     func onCancel(_ body: @escaping @Sendable () -> Void) {
         let isCancelled = state.withLock { state in
             if !state.isCancelled { state.onCancel = body }

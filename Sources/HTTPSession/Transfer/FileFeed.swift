@@ -126,7 +126,7 @@ enum StreamFeed {
                         ?? HTTPSessionError(.cannotReadFile, "the body's stream failed", underlying: error))
             }
         }
-        // The stream may wait forever, so its task is cancelled with the feed. The cancellation handlers are the user's, and must not run on the
+        // The stream may wait forever, so its task is canceled with the feed. The cancellation handlers are the user's, and must not run on the
         // session's thread.
         feed.onCancel { HomeThread.run { DispatchQueue.global().async { reading.cancel() } } }
         return feed

@@ -118,7 +118,7 @@ private enum FormFile {
         } catch {
             throw HTTPSessionError(.cannotReadFile, "a part's stream failed", underlying: error)
         }
-        guard !Task.isCancelled else { throw HTTPSessionError(.cancelled, "cancelled while the form was written") }
+        guard !Task.isCancelled else { throw HTTPSessionError(.cancelled, "canceled while the form was written") }
         guard length == nil || length == written else {
             throw HTTPSessionError(.fileChanged, "a part's stream provided \(written) bytes instead of \(length ?? 0)")
         }
@@ -149,7 +149,7 @@ private enum FormFile {
     private static func onQueue<Value: Sendable>(
         _ work: @escaping @Sendable () throws -> Value
     ) async throws(HTTPSessionError) -> Value {
-        guard !Task.isCancelled else { throw HTTPSessionError(.cancelled, "cancelled while the form was written") }
+        guard !Task.isCancelled else { throw HTTPSessionError(.cancelled, "canceled while the form was written") }
         let result = await withCheckedContinuation { continuation in
             queue.async { continuation.resume(returning: Result(catching: work)) }
         }

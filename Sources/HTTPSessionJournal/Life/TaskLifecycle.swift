@@ -8,7 +8,7 @@ internal import HTTPSession
 ///            ▼                                                          │
 ///  waiting ──┬── transferred (download) ───────────────────────▶ arrived(file) ── placed, or placement failed ─┐
 ///    ▲  │    ├── transferred (upload), failed, expired, its file has changed ────────────────────────────────┐ │
-///    │  │    └── cancel ─▶ cancelling ── its transfer has ended ───────────────────────────────────────────┐ │ │
+///    │  │    └── cancel ─▶ canceling ─── its transfer has ended ───────────────────────────────────────────┐ │ │
 ///   not will              ▲                                                                                ▼ ▼ ▼
 ///  sent be sent           │                                                                          ended(outcome) ─▶ acknowledged
 ///    │  ▼                 │                                                                                ▲

@@ -122,8 +122,10 @@ struct DocumentedExamplesTests {
             switch (request.method, request.path) {
             case ("GET", "/v1/users/7"): StubResponse(body: #"{"name": "Ada"}"#).field("Content-Type", "application/json")
             case ("GET", "/v1/models/big.bin"): StubResponse(body: .pattern(300_000))
-            case ("POST", "/v1/orders"): StubResponse(body: #"{"id": 1, "item": "tea"}"#).field("Content-Type", "application/json")
-            case ("POST", "/v1/events"): StubResponse(body: #"{"heard": "\#(request.text)"}"#).field("Content-Type", "application/json")
+            case ("POST", "/v1/orders"):
+                StubResponse(body: #"{"id": 1, "item": "tea"}"#).field("Content-Type", "application/json")
+            case ("POST", "/v1/events"):
+                StubResponse(body: #"{"heard": "\#(request.text)"}"#).field("Content-Type", "application/json")
             default: StubResponse(404)
             }
         }

@@ -160,7 +160,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `Foundation notifications of a session's invalidation and tasks are posted if postsNotifications is set`(
+    func `Foundation notifications of a session's invalidation and tasks are posted if the session has a NotificationMonitor`(
         _ isWanted: Bool
     ) async throws {
         let server = try TestServer { _ in .never }

@@ -66,7 +66,7 @@ import Testing
         #expect(await names(session.events) == [])
     }
 
-    @Test func `cancelling the reading task ends its iteration`() async throws {
+    @Test func `canceling the reading task ends its iteration`() async throws {
         let session = try localSession()
         let events = session.events
         let reader = Task { await names(events) }
