@@ -250,6 +250,8 @@ extension HTTPSessionManager {
 }
 
 extension HTTPSessionManager {
+    /// The events of this session from now on. Every access makes a sequence of its own; see ``SessionEvents``.
+    public var events: SessionEvents { SessionEvents(core.outbox) }
     /// The cookies of this session; `nil` if its configuration keeps none (``SessionConfiguration/CookieStorage/none``).
     public var cookieStore: CookieStore? { core.settings.network.cookieStore }
 }

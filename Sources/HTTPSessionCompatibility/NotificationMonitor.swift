@@ -44,7 +44,8 @@ public struct NotificationMonitor: EventMonitor, SessionObserver {
         NotificationCenter.default.post(TransferTask.DidComplete(result: result, callbackResults: results), subject: task)
     }
 
-    package func sessionDidInvalidate(_ session: HTTPSessionManager) {
+    package func sessionDidInvalidate(_ session: any AnyObject & Sendable) {
+        guard let session = session as? HTTPSessionManager else { return }
         NotificationCenter.default.post(HTTPSessionManager.DidInvalidate(), subject: session)
     }
 }

@@ -21,7 +21,7 @@ struct NamespaceTests {
             #expect($0.interfaces.isEmpty && $0.detail.contains("has been removed"))
         }
         try witness.expectEnd(exitCode: 1)
-        #expect(witness.program.program.standardError.contains("'\(name)': it is gone"))
+        #expect(witness.program.program.standardError.contains("'\(name)': it no longer exists"))
     }
 
     @Test func `a namespace watched through a symbolic link ends when its name or the link is deleted`() throws {
@@ -38,7 +38,7 @@ struct NamespaceTests {
             if removesLink { #expect(unlink(middle) == 0) } else { try network.host.deleteName() }
             try witness.expect("unsatisfied link/no-interface", reasons: "interface-changed")
             try witness.expectEnd(exitCode: 1)
-            #expect(witness.program.program.standardError.contains("'\(link)': it is gone"))
+            #expect(witness.program.program.standardError.contains("'\(link)': it no longer exists"))
         }
     }
 

@@ -28,7 +28,7 @@ import Testing
     @Test(
         "an SSL_CERT_FILE without a certificate is an error, without fallback to the system's authorities",
         arguments: [
-            ("missing.pem", "cannot read 'missing.pem': No such file or directory"), ("", "it is set and empty"),
+            ("missing.pem", "cannot read 'missing.pem': No such file or directory"), ("", "it is set but empty"),
             ("empty.pem", "'empty.pem' has no certificate"), ("text.pem", "'text.pem' has no certificate"),
             ("folder", "cannot read 'folder': Is a directory"), ("loop", "cannot read 'loop': Too many levels of symbolic links"),
         ])
@@ -47,7 +47,7 @@ import Testing
     @Test(
         "an SSL_CERT_DIR without a hashed certificate is an error",
         arguments: [
-            ("missing", "cannot read 'missing': No such file or directory"), ("", "it is set and empty"),
+            ("missing", "cannot read 'missing': No such file or directory"), ("", "it is set but empty"),
             ("unhashed", "'unhashed' has no certificate under the name of its hash"),
             ("hashed:missing", "cannot read 'missing': No such file or directory"),
         ])

@@ -140,7 +140,7 @@ final class SessionCore: Sendable {
 
     func deliver(_ body: @escaping @Sendable () -> Void) { outbox.deliver(body) }
 
-    func close(cancelsTasks: Bool, session: HTTPSessionManager) async {
+    func close(cancelsTasks: Bool, session: any AnyObject & Sendable) async {
         guard !isPermanent.load(ordering: .relaxed) else { return }
         await withCheckedContinuation { continuation in
             outbox.onInvalidation { continuation.resume() }
@@ -149,7 +149,7 @@ final class SessionCore: Sendable {
     }
 
     /// Ends the session; observers receive `session` when it has ended.
-    func invalidate(cancelsTasks: Bool, session: HTTPSessionManager) {
+    func invalidate(cancelsTasks: Bool, session: any AnyObject & Sendable) {
         guard !isPermanent.load(ordering: .relaxed) else { return }
         // Only once: after the session's end nothing would release the manager again.
         if !isInvalidated.exchange(true, ordering: .sequentiallyConsistent) { outbox.beginInvalidation(session) }

@@ -38,11 +38,6 @@ public struct SessionEvents: AsyncSequence, Sendable {
     }
 }
 
-extension HTTPSessionManager {
-    /// The events of this session from now on. Every access makes a sequence of its own; see ``SessionEvents``.
-    public var events: SessionEvents { SessionEvents(core.outbox) }
-}
-
 /// A place among the receivers of a session's events, until its last reference is released.
 final class EventSubscription: Sendable {
     let buffer: EventBuffer

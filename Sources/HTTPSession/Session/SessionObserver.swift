@@ -4,8 +4,8 @@ package protocol SessionObserver: EventMonitor {
     func taskDidComplete(
         _ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>, _ serializations: [TransferTask.Serialization]
     )
-    /// A session that was invalidated has ended.
-    func sessionDidInvalidate(_ session: HTTPSessionManager)
+    /// A session that was invalidated has ended. `session` is its `HTTPSessionManager`.
+    func sessionDidInvalidate(_ session: any AnyObject & Sendable)
 }
 
 extension TransferTask {

@@ -28,7 +28,7 @@ final class SessionOutbox: Sendable {
 
     private struct Invalidation: Sendable {
         /// The session that observers receive when it has ended.
-        var session: HTTPSessionManager?
+        var session: (any AnyObject & Sendable)?
         /// Called after the observers.
         var closers: [@Sendable () -> Void] = []
         var isAnnounced = false
@@ -174,7 +174,7 @@ final class SessionOutbox: Sendable {
     }
 
     /// Begins the invalidation: observers receive `session` when it has ended.
-    func beginInvalidation(_ session: HTTPSessionManager) { invalidation.withLock { $0.session = session } }
+    func beginInvalidation(_ session: any AnyObject & Sendable) { invalidation.withLock { $0.session = session } }
 
     /// Calls `body` on the delivery queue when the session has ended and all receivers are notified; at once if that has happened before.
     func onInvalidation(_ body: @escaping @Sendable () -> Void) {

@@ -61,7 +61,7 @@ final class FileFeed: @unchecked Sendable {
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
 
-    /// Reads the next `count` bytes. `count` is at least 1.
+    /// Reads the next `count` bytes; `count` is above 0.
     private func read(_ count: Int) throws(HTTPSessionError) -> [UInt8] {
         var number: Int32 = 0
         let chunk = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
