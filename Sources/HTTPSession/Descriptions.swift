@@ -27,7 +27,7 @@ extension TransferRequest: CustomStringConvertible, CustomDebugStringConvertible
     public var description: String { "\(method) \(url.withoutSecrets)" }
     /// The method and the URL without user, password, query and fragment.
     public var debugDescription: String { description }
-    /// The method, the URL, the options, and the names of the fields without their values. The body is left out.
+    /// The method, the URL, the options, and the names of the fields without their values and the body.
     public var customMirror: Mirror {
         Mirror(
             self,

@@ -1,4 +1,5 @@
-/// The tasks of HTTPSessionJournal, which records them before they start. Otherwise they are like all tasks of a session.
+/// The tasks of HTTPSessionJournal, which records them before they start. In all else they equal other tasks of a
+/// session.
 extension HTTPSessionManager {
     /// The purpose of a durable task: the use of its request and response.
     package enum Purpose: Sendable {
@@ -8,7 +9,8 @@ extension HTTPSessionManager {
         case resumableUpload(UploadProtocol, location: UploadLocation)
     }
 
-    /// A task that is not started. `sendApproval` is asked before each of its requests is sent.
+    /// Makes a task that is not started. The session calls `sendApproval` before it sends each request of the
+    /// task.
     package func task(_ request: TransferRequest, for purpose: Purpose, sendApproval: SendApproval?) -> TransferTask {
         let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
         var specification = TaskSpecification(

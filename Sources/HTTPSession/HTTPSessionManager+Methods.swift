@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// A task for each method of HTTP.
+/// Methods that make a task, one or more for each HTTP method.
 ///
 /// A path is relative to ``baseURL`` (RFC 3986 section 5); an absolute URL is accepted as well. The request serializer decides where parameters
 /// go. Header fields given here replace those of the serializer. If a request cannot be made, the task fails before it starts.
@@ -96,7 +96,8 @@ extension HTTPSessionManager {
         }
     }
 
-    /// Downloads a resource to a file that must not exist; ``downloadTask(for:to:handlers:startsImmediately:)`` takes other rules.
+    /// Downloads a resource to a file that must not exist. ``downloadTask(for:to:handlers:startsImmediately:)`` accepts other rules for
+    /// existing files.
     public func download(_ path: String, to file: URL, headerFields: HTTPFields = [:]) -> TransferTask {
         let place = DownloadDestination(file)
         do throws(HTTPSessionError) {
@@ -115,7 +116,7 @@ extension HTTPSessionManager {
         }
     }
 
-    /// The request that the methods above send, for callers who change it first.
+    /// Returns the request that the methods above send, so that a caller can change it first.
     ///
     /// - Throws: ``HTTPSessionError/Code/invalidRequest`` or ``HTTPSessionError/Code/cannotEncodeRequest``.
     public func request(

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// Tasks for complete requests, as `URLSession` makes them.
+/// Methods that make a task for a complete request, like those of `URLSession`.
 extension HTTPSessionManager {
     /// Makes a task whose response is kept in memory.
     ///
@@ -39,8 +39,8 @@ extension HTTPSessionManager {
 
     /// Makes a task that sends the request's body in as many requests as necessary.
     ///
-    /// After a lost connection, a restart of the server or a response that permits another attempt (``RetryPolicy``), the task asks the server
-    /// how many bytes it has, and sends the remaining bytes.
+    /// A task continues after a lost connection, a restart of the server or a response that permits another attempt (``RetryPolicy``). It asks
+    /// the server how many bytes it has, and sends the remaining bytes.
     ///
     /// ```swift
     /// let request = TransferRequest(url: files, method: .post, body: .file(film))
@@ -51,8 +51,8 @@ extension HTTPSessionManager {
     /// A status outside of 200 to 299 fails the task with ``HTTPSessionError/Code/unacceptableStatus``. The body must have a known length and
     /// the same bytes whenever it is read: if a file changes, the task fails with ``HTTPSessionError/Code/fileChanged``.
     ///
-    /// A redirect must be permitted to lead to the upload's URL. Credentials for the origin of the request are not sent to another origin. A
-    /// canceled upload stays on its server until the server removes it.
+    /// The rules for redirects also apply to the upload's URL. Credentials for the origin of the request are not sent to another origin. A
+    /// canceled upload remains on its server until the server removes it.
     ///
     /// - Parameters:
     ///   - request: The request that creates the upload, with the body to send.
@@ -70,8 +70,8 @@ extension HTTPSessionManager {
         return make(specification)
     }
 
-    /// Makes a task that sends a body in as many requests as necessary, as ``uploadTask(for:resumableUsing:handlers:startsImmediately:)``
-    /// with `body` in the place of the request's.
+    /// Makes a task that sends `body` in as many requests as necessary. It replaces the body of the request; see
+    /// ``uploadTask(for:resumableUsing:handlers:startsImmediately:)``.
     public func uploadTask(
         for request: TransferRequest, from body: RequestBody, resumableUsing uploadProtocol: UploadProtocol,
         handlers: TransferHandlers? = nil, startsImmediately: Bool = true
@@ -104,11 +104,11 @@ extension HTTPSessionManager {
 
     /// Makes a task that continues a download which failed or was canceled, from its ``HTTPSessionError/resumeData``.
     ///
-    /// This works in the same process, or in a later one with the same ``SessionConfiguration/resumeDirectory``. Resume data is valid until the
-    /// file is complete. The destination may differ from the first one.
+    /// The task may be made in the same process, or in a later one with the same ``SessionConfiguration/resumeDirectory``. Resume data is valid
+    /// until the file is complete. The destination may differ from the first one.
     ///
-    /// If the bytes cannot be used again, the complete file is requested. If nothing is known of them and `request` is `nil`, the task fails with
-    /// ``HTTPSessionError/Code/cannotResume``.
+    /// If the stored bytes cannot be used, the task requests the complete file. If the session does not know the resume data and `request` is
+    /// `nil`, the task fails with ``HTTPSessionError/Code/cannotResume``.
     ///
     /// - Parameters:
     ///   - resumeData: The data from the error.
@@ -191,8 +191,8 @@ extension HTTPSessionManager {
         return task
     }
 
-    /// The store of a handler's decisions, or `nil` if there is no such handler: a handler of the session decides for all its tasks, a task's
-    /// own handler for that task.
+    /// Returns the store of a handler's decisions; `nil` if there is no such handler. A handler of the session decides for all its tasks, a
+    /// task's own handler for that task alone.
     private func memory<Memory>(
         of session: Memory, or own: @autoclosure () -> Memory, _ handlers: TransferHandlers?, isThere: (TransferHandlers) -> Bool
     ) -> Memory? {
@@ -200,7 +200,7 @@ extension HTTPSessionManager {
         return handlers == nil ? session : own()
     }
 
-    /// A task that fails before it starts, because its request cannot be made.
+    /// Returns a task that fails before it starts, because its request cannot be made.
     func failedTask(
         _ kind: TransferTask.Kind, _ destination: BodyDestination, _ error: HTTPSessionError, _ handlers: TransferHandlers? = nil
     ) -> TransferTask {
@@ -215,13 +215,13 @@ extension HTTPSessionManager {
 
     /// All tasks that have started and have not finished, in the order in which they were made.
     public var tasks: [TransferTask] { get async { await core.tasks().sorted { $0.id < $1.id } } }
-    /// The tasks of ``tasks`` that keep their response in memory and send no body.
+    /// Those ``tasks`` that keep their response in memory and send no body.
     public var dataTasks: [TransferTask] { get async { await tasks.filter { $0.kind == .data } } }
-    /// The tasks of ``tasks`` that send a body.
+    /// Those ``tasks`` that send a body.
     public var uploadTasks: [TransferTask] { get async { await tasks.filter { $0.kind == .upload } } }
-    /// The tasks of ``tasks`` that write their response to a file.
+    /// Those ``tasks`` that write their response to a file.
     public var downloadTasks: [TransferTask] { get async { await tasks.filter { $0.kind == .download } } }
-    /// The tasks of ``tasks`` whose response is read in chunks.
+    /// Those ``tasks`` whose response is read in chunks.
     public var streamTasks: [TransferTask] { get async { await tasks.filter { $0.kind == .stream } } }
 
     // MARK: The session's end
@@ -229,7 +229,7 @@ extension HTTPSessionManager {
     /// Ends the session when its last task has finished. Tasks that are made later fail with ``HTTPSessionError/Code/sessionInvalidated``.
     ///
     /// Tasks that were not started fail as well. The last event of the session is ``SessionEvent/sessionInvalidated``. The ``shared`` session
-    /// ignores this.
+    /// ignores this call.
     public func finishTasksAndInvalidate() { core.invalidate(cancelsTasks: false, session: self) }
 
     /// Ends the session and cancels its tasks. Tasks that are made later fail with ``HTTPSessionError/Code/sessionInvalidated``.
@@ -237,11 +237,12 @@ extension HTTPSessionManager {
     /// The last event of the session is ``SessionEvent/sessionInvalidated``. The ``shared`` session ignores this.
     public func invalidateAndCancel() { core.invalidate(cancelsTasks: true, session: self) }
 
-    /// Ends the session and waits until its tasks and connections have ended, its files (cookies, Strict-Transport-Security) are written and
-    /// its last event is delivered. The ``shared`` session ignores this and the call returns at once.
+    /// Ends the session and waits until its tasks and connections have ended, its files are written and its last event is delivered. The files
+    /// are those of cookies and of Strict-Transport-Security. For the ``shared`` session, the call has no effect and returns at once.
     ///
     /// A session without references ends with its last task. The thread that releases the last reference waits until the connections are closed
-    /// and the files are written: milliseconds, or longer on a slow disk. Call this method first on a thread that must not wait.
+    /// and the files are written: milliseconds, or longer on a slow disk. If that thread must not wait, call this method before you release the
+    /// last reference.
     ///
     /// - Parameter cancelingTasks: Whether tasks are canceled. If `false`, the call waits for them.
     public func close(cancelingTasks: Bool = true) async {
@@ -250,7 +251,7 @@ extension HTTPSessionManager {
 }
 
 extension HTTPSessionManager {
-    /// The events of this session from now on. Every access makes a sequence of its own; see ``SessionEvents``.
+    /// The events of this session from now on. Every access returns a new sequence; see ``SessionEvents``.
     public var events: SessionEvents { SessionEvents(core.outbox) }
     /// The cookies of this session; `nil` if its configuration keeps none (``SessionConfiguration/CookieStorage/none``).
     public var cookieStore: CookieStore? { core.settings.network.cookieStore }

@@ -12,9 +12,10 @@ public import Reachability
 /// let user = try await session.get("users/7").decode(as: User.self)
 /// ```
 ///
-/// A task starts when it is made, unless its method has another argument, and runs without a reference to the session or to the task. A session
-/// has a thread of its own, which never runs code of the user: handlers, callbacks and monitors run elsewhere. A session ends when it is invalidated
-/// (``invalidateAndCancel()``, ``finishTasksAndInvalidate()``), or with its last task after its last reference is released (``close(cancelingTasks:)``).
+/// A task starts when it is made, unless `startsImmediately` is `false`. It runs even if the program keeps no reference to the session or to the
+/// task. A session has a thread of its own, which never runs user code: handlers, callbacks and monitors run elsewhere. A session ends when it is
+/// invalidated (``invalidateAndCancel()``, ``finishTasksAndInvalidate()``), when it is closed (``close(cancelingTasks:)``), or with its last task
+/// after its last reference is released.
 public final class HTTPSessionManager: Sendable {
     /// The URL that paths are relative to (RFC 3986 section 5), as if its path ended in a slash; `nil` if all URLs are absolute.
     public let baseURL: URL?
@@ -34,7 +35,7 @@ public final class HTTPSessionManager: Sendable {
 
     /// The shared session, with ``SessionConfiguration/default``. It is made at the first access and cannot be invalidated.
     ///
-    /// - Throws: What the system refuses: descriptors or a thread. The next access tries again.
+    /// - Throws: An error if the system refuses descriptors or a thread. The next access tries to make the session again.
     public static var shared: HTTPSessionManager {
         get throws(HTTPSessionError) {
             try sharedManager.withLock { (shared) throws(HTTPSessionError) in
@@ -61,12 +62,13 @@ public final class HTTPSessionManager: Sendable {
     ///     only in programs that have a main loop (`dispatchMain()`, `RunLoop.main.run()`).
     ///   - completionGroup: The group that every callback enters, and leaves when it has run.
     ///   - credentials: The store of credentials. Several sessions may share it.
-    ///   - reachability: The monitor of the network's state. Without one, the session does not know cellular or expensive networks, tasks do not
-    ///     wait for a network, and a lookup without a network fails with ``HTTPSessionError/Code/cannotFindHost`` instead of
+    ///   - reachability: The monitor of the network path. Without one, the session does not recognize cellular or expensive networks, and tasks do
+    ///     not wait for a network. A lookup without a network then fails with ``HTTPSessionError/Code/cannotFindHost`` instead of
     ///     ``HTTPSessionError/Code/notConnected``.
     ///   - monitors: The monitors that receive every event, in this order.
-    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, whose reason names the property, or what the system refuses. A policy that pins
-    ///   requires a base URL of https, as in AFNetworking: without TLS no certificate is verified (``SecurityPolicy/PinningMode``).
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, whose reason names the property, or an error if the system refuses descriptors or
+    ///   a thread. A policy with a pinning mode requires an https base URL, as in AFNetworking: without TLS no certificate is verified
+    ///   (``SecurityPolicy/PinningMode``).
     public convenience init(
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
@@ -105,6 +107,6 @@ public final class HTTPSessionManager: Sendable {
         self.completionQueue = completionQueue ?? core.outbox.queue
     }
 
-    /// The largest number of connections: that of the configuration, or less if the process may not open as many descriptors.
+    /// The largest number of connections: the number in the configuration, or less if the process may not open enough descriptors.
     package var connectionLimit: Int { core.settings.queueLimits.total }
 }

@@ -18,7 +18,7 @@ extension DurableSession {
     /// - Iteration ends when the session closes, or when the iterating task is canceled. An event that no iterator has received goes to
     ///   the next iterator.
     ///
-    /// The sequence and its iterators hold the session: it stays open while a task iterates.
+    /// The sequence and its iterators retain the session, so it stays open while a task iterates.
     public var events: Events { Events(session: self) }
 
     /// The asynchronous sequence of the events that no registered handler receives.

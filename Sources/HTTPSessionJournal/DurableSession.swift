@@ -17,7 +17,7 @@ public import Reachability
 ///
 /// A task is on the disk when the method that makes it returns. It continues in every process that opens the same identifier, until it
 /// ends once, with one event. ``events`` or a registered handler receives that event after every start, until
-/// ``DurableEvent/acknowledge()`` returns. SIGKILL and power loss, at any moment, lose no task and no event.
+/// ``DurableEvent/acknowledge()`` returns. SIGKILL or a power loss at any moment loses no task and no event.
 ///
 /// The article <doc:HTTPSessionJournal> describes delivery, secrets, and the errors of a journal.
 public final class DurableSession: Sendable {
@@ -27,8 +27,8 @@ public final class DurableSession: Sendable {
 
     /// Opens the journal of an identifier, or creates it, and continues its tasks.
     ///
-    /// A thread of the session's own reads and writes the files, so that the caller's executor stays free. Opening waits for the disk: it
-    /// checks the database and reads every task.
+    /// The session's own thread reads and writes the files, so the caller's executor is not blocked. Opening waits for the disk: it checks
+    /// the database and reads every task.
     ///
     /// If the calling task is canceled before the tasks continue, this method releases the journal and throws
     /// ``DurableSessionError/Code/cancelled``. A later cancellation does not undo the opening.
@@ -98,10 +98,11 @@ public final class DurableSession: Sendable {
     // Closes without waiting for the end, which `close()` awaits.
     deinit { coordinator.close {} }
 
-    /// The new path of a damaged journal that this opening has found and replaced; its tasks are lost. `nil` if the journal was sound.
+    /// The new path of a damaged journal that this opening has found and replaced, and whose tasks are lost; `nil` if the journal was not
+    /// damaged.
     public var damagedJournal: URL? { coordinator.damagedJournal.map { URL(fileURLWithPath: $0) } }
 
-    /// The handler names of tasks that this opening has found, without a registered handler.
+    /// The handler names of tasks in the opened journal for which no handler is registered.
     ///
     /// These tasks continue. ``events`` delivers their events.
     public var unknownHandlers: Set<String> { coordinator.unknownHandlers }
@@ -110,8 +111,8 @@ public final class DurableSession: Sendable {
     ///
     /// - Parameters:
     ///   - request: the request, without a body or with a body of data. Its resource timeout limits the task across all processes.
-    ///   - destination: the file, which appears when it is complete. The task always keeps its partial file, whatever the destination says
-    ///     about unfinished downloads.
+    ///   - destination: the file, which appears when it is complete. The task always keeps its partial file, even if the destination does
+    ///     not request that.
     ///   - handler: the name of the registered handler that receives the event; `nil` for ``DurableSession/events``.
     ///   - context: bytes of the application, which the event returns; at most ``DurableLimits/contextBytes``.
     ///   - writesSecrets: whether header fields and URLs that contain secrets may be written to the disk.
@@ -162,7 +163,7 @@ public final class DurableSession: Sendable {
     /// Its event is ``DurableEvent/Outcome/cancelled``, unless the task has ended before.
     ///
     /// - Throws: ``DurableSessionError/Code/unknownTask`` if no such task exists; ``DurableSessionError/Code/journalFailed`` if the disk
-    ///   refuses to record the end.
+    ///   refuses the write.
     public func cancel(_ id: DurableTaskInfo.ID) async throws(DurableSessionError) { try await coordinator.cancel(id) }
 
     /// Acknowledges the event of a task, as ``DurableEvent/acknowledge()`` does.

@@ -4,8 +4,8 @@ import HTTPSession
 
 /// The time of a scripted transport, and the Swift tasks that wait for it.
 ///
-/// The session's thread moves the time (``step(_:until:due:)``) when it has nothing else to do. It moves from deadline to deadline: the deadline
-/// of one task may set another one.
+/// The session's thread moves the time (``step(_:until:due:)``) when it has no other work. It moves the time from deadline to deadline, because
+/// the work at one deadline may set another deadline.
 final class ScriptedClock: Sendable {
     /// The next action of the session's thread.
     enum Step {
@@ -32,14 +32,15 @@ final class ScriptedClock: Sendable {
 
     private struct State: Sendable {
         var now = ScriptedClock.start
-        /// How far the test lets time pass.
+        /// The latest time that the test allows.
         var limit = ScriptedClock.start
         var waiters: [Waiter] = []
         var sleepers: [Int: Sleeper] = [:]
         var nextSleeper = 0
-        /// The session's thread; `nil`: there is none.
+        /// The session's thread; `nil` if no session is attached.
         var waker: Waker?
-        /// Whether a Swift task has begun to wait since the session last looked for work. The commands that it sent before come first.
+        /// Whether a Swift task has begun to wait since the session last looked for work. The session first handles the commands that this task
+        /// has sent before.
         var hasNewWaiter = false
 
         /// Removes the sleepers whose deadline has passed.
@@ -50,7 +51,7 @@ final class ScriptedClock: Sendable {
         }
     }
 
-    /// Any moment that is far from 0, so that a difference of times is not taken for a time.
+    /// A start time far from 0, so that a test notices if a difference of times is used as a time.
     private static let start: Int64 = 1_000_000_000_000
 
     private let passesTime: Bool
@@ -68,7 +69,7 @@ final class ScriptedClock: Sendable {
 
     // MARK: The session's thread
 
-    /// Attaches a session. - Returns: `false` if there is another one.
+    /// Attaches a session. - Returns: `false` if another session is attached.
     func attach(_ waker: Waker) -> Bool {
         state.withLock { state in
             guard state.waker == nil else { return false }
@@ -77,7 +78,7 @@ final class ScriptedClock: Sendable {
         }
     }
 
-    /// The session has ended: every wait ends.
+    /// Detaches the session, which has ended, and ends every wait.
     func detach() {
         let (waiters, sleepers) = state.withLock { state in
             state.waker = nil
@@ -95,9 +96,9 @@ final class ScriptedClock: Sendable {
     ///
     /// - Parameters:
     ///   - idleness: the waits of the session.
-    ///   - deadline: a moment at which the session looks again in any case.
+    ///   - deadline: the time at which the session looks for work in any case.
     ///   - due: the earliest delay of a response.
-    /// - Returns: what the session's thread does next.
+    /// - Returns: the next action of the session's thread.
     func step(_ idleness: SessionIdleness, until deadline: Int64, due: Int64) -> Step {
         let (step, sleepers, waiters) = state.withLock { state in
             if state.hasNewWaiter {

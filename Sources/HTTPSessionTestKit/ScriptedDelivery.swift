@@ -6,9 +6,9 @@ struct ScriptedDelivery {
         case wait(StubResponse.Wait)
         case interim(ResponseHead)
         case head(ResponseHead)
-        /// The next piece of the body; it comes again until ``ScriptedDelivery/took(_:)``.
+        /// The next piece of the body; it is returned again until ``ScriptedDelivery/took(_:)`` is called.
         case bytes([UInt8])
-        /// The end; the error of a response that is missing or incomplete.
+        /// The end of the response, with the error of a missing or incomplete response.
         case end(HTTPSessionError?)
     }
 
@@ -25,11 +25,11 @@ struct ScriptedDelivery {
     /// The bytes of the present segment that have been delivered.
     private var offset: Int64 = 0
     private var bodySent: Int64 = 0
-    /// The end of the body, which the segments may exceed.
+    /// The position at which the body ends; the segments may exceed it.
     private var bodyEnd = Int64.max
     private var pieceBytes = 1
     private var waitsBeforePiece: [StubResponse.Wait] = []
-    /// The number of these waits that have passed before the present piece.
+    /// The number of these waits that have ended before the present piece.
     private var passedWaits = 0
     private var bytesPerSecond: Int?
     private var bodyStart: Int64?
@@ -60,7 +60,7 @@ struct ScriptedDelivery {
         }
     }
 
-    /// Adds a response whose body has its head too.
+    /// Adds a response whose body includes its head.
     private mutating func addRaw(_ response: StubResponse, method: String, isSecure: Bool) {
         var bytes: [UInt8] = []
         for segment in response.body.segments {
@@ -92,7 +92,7 @@ struct ScriptedDelivery {
         parts.append(.end(response.bodyError(promised: promised, isSecure: isSecure)))
     }
 
-    /// The gate at which the response waits; `nil`: it waits at none.
+    /// The gate at which the response waits; `nil` for none.
     var gate: Gate? {
         guard index < parts.count else { return nil }
         switch parts[index] {
@@ -105,7 +105,7 @@ struct ScriptedDelivery {
         }
     }
 
-    /// The next step. A delay, and a wait that has ended, are not returned again.
+    /// Returns the next step. A delay, and a wait that has ended, are not returned again.
     mutating func next(now: Int64) -> Next {
         while index < parts.count {
             switch parts[index] {
@@ -128,7 +128,7 @@ struct ScriptedDelivery {
         return .end(nil)
     }
 
-    /// Passes a wait. - Returns: the wait, if it has not ended.
+    /// Takes the next wait. - Returns: the wait, if it has not ended.
     private mutating func pass(_ wait: StubResponse.Wait) -> StubResponse.Wait? {
         switch wait {
         case .delay:
@@ -164,7 +164,7 @@ struct ScriptedDelivery {
         return .bytes(segment.bytes(at: offset, count: Int(count)))
     }
 
-    /// The receiver has taken the piece.
+    /// Records that the receiver has taken the piece.
     mutating func took(_ count: Int) {
         offset += Int64(count)
         bodySent += Int64(count)
@@ -181,7 +181,7 @@ extension StubResponse {
         }
     }
 
-    /// The number of bytes of the body after which the connection ends; `nil`: it does not end within the body.
+    /// The number of bytes of the body after which the connection ends; `nil` if it does not end within the body.
     fileprivate var cutPosition: Int64? {
         if case .brokenChunks = framing { return body.count / 2 }
         guard let cut, case .body(let position) = cut.point else { return nil }

@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPSession
 import Reachability
 
-/// The engine of a scripted session: transfers that a ``ScriptedTransport`` answers, on an event loop that watches nothing but its waker.
+/// The engine of a scripted session. A ``ScriptedTransport`` answers its transfers, and its event loop watches only its waker.
 final class ScriptedEngine: TransferEngine {
     /// The number of steps of each transfer in a turn. Commands to the session come between turns.
     private static let roundsPerTurn = 64

@@ -1,7 +1,8 @@
 import EventLoop
 import HTTPSession
 
-/// One attempt of a scripted session. It reads the request's body, takes the response from the script, and delivers that piece by piece.
+/// One attempt of a scripted session. It reads the request's body, takes the response from the script, and delivers the response piece
+/// by piece.
 final class ScriptedTransfer: Transfer {
     private enum Phase {
         /// The request has no connection yet.
@@ -24,7 +25,7 @@ final class ScriptedTransfer: Transfer {
     private var request: ReceivedRequest
     private var response: StubResponse?
     private var delivery = ScriptedDelivery()
-    /// When the present delay ends.
+    /// The time at which the present delay ends.
     private var resumesAt: Int64?
     private var connectedAt: Int64?
     private var firstByteAt: Int64?
@@ -86,10 +87,10 @@ final class ScriptedTransfer: Transfer {
 
     // MARK: Called by the engine
 
-    /// The end of the present delay; `nil`: there is none.
+    /// The end of the present delay; `nil` for no delay.
     var deadline: Int64? { isHeld || isReceiverFull || phase == .ended ? nil : resumesAt }
 
-    /// Takes the next step. - Returns: whether there was one.
+    /// Takes the next step. - Returns: `false` if no step was left.
     func step(now: Int64, isUnreachable: Bool) -> Bool {
         guard !isHeld else { return false }
         let isUnreachable = isUnreachable && plan.watchesRoute
@@ -174,7 +175,7 @@ final class ScriptedTransfer: Transfer {
         }
     }
 
-    /// The response to the complete request; `nil`: the attempt has ended.
+    /// The response to the complete request; `nil` if the attempt has ended.
     private func complete() -> StubResponse? {
         switch engine.transport.takeAnswer(to: request, url: plan.url, isComplete: true) {
         case .response(let response):
@@ -237,6 +238,6 @@ final class ScriptedTransfer: Transfer {
 }
 
 extension TransferPlan.BodyFraming {
-    /// Whether no body follows the head.
+    /// Whether the response has no body.
     var isEmpty: Bool { self == .none || self == .length(0) }
 }

@@ -3,7 +3,7 @@ public import FoundationEssentials
 package import HTTPSession
 package import Reachability
 
-/// A transport without a socket: it answers the requests of a session from a script, in time that the test controls.
+/// A transport without a socket. It answers the requests of a session from a script, and the test controls its time.
 ///
 /// ```swift
 /// let transport = ScriptedTransport()
@@ -14,28 +14,28 @@ package import Reachability
 /// ```
 ///
 /// The session above the transport is the real one: queue, retries, redirects, resumed downloads, digests, handlers, interceptors, progress,
-/// timeouts and validation work as they do over a network. The transport replaces libcurl, so a scripted session does not do what libcurl
-/// does: it neither decompresses bodies nor asks for compressed ones, takes no cookie from a response and sends none, does not judge
-/// certificates, does not turn http into https (Strict-Transport-Security), uses no proxy, obeys no rate limit (`maximumReceiveRate`,
-/// `lowSpeedLimit`), and answers challenges by Basic and Bearer only. Every exchange is HTTP/1.1 on a connection of its own.
+/// timeouts and validation work as they do over a network. The transport replaces libcurl, so a scripted session lacks the features of
+/// libcurl. It neither decompresses bodies nor requests compressed ones. It stores no cookies of responses and sends none. It does not
+/// verify certificates, does not upgrade http to https (Strict-Transport-Security), and uses no proxy. It applies no rate limit
+/// (`maximumReceiveRate`, `lowSpeedLimit`), and answers challenges by Basic and Bearer only. Every exchange is HTTP/1.1 on a connection of
+/// its own.
 ///
-/// If the session has a path monitor whose path is unsatisfied, connections fail as they do without a route, and those in use end.
-/// Give the session the monitor of a `ScriptedNetwork` (ReachabilityTestKit). Tasks that wait for connectivity continue when its path is
-/// satisfied again; no server is probed.
+/// Give the session the monitor of a `ScriptedNetwork` (ReachabilityTestKit). If its path is unsatisfied, new connections fail as without a
+/// route, and connections in use end. Tasks that wait for connectivity continue when the path is satisfied again; no server is probed.
 ///
 /// A transport carries one session at a time.
 public final class ScriptedTransport: Sendable {
-    /// How the transport's time passes.
+    /// The rule by which the transport's time passes.
     public enum Time: Hashable, Sendable {
-        /// Time passes to the next deadline when every task of the session waits for a deadline or a server's delay, so that nothing waits
-        /// in real time. Time stands while a file is read or written. A task that waits for a handler, a reader, a ``Gate``, a network or
-        /// `TransferTask.resume()` takes no part: its own deadlines do not make time pass.
+        /// Time passes to the next deadline when every task of the session waits for a deadline or a server's delay. No task waits in real
+        /// time. Time stops while a file is read or written. If a task waits for a handler, a reader, a ``Gate``, a network or
+        /// `TransferTask.resume()`, its own deadlines do not make time pass.
         case automatic
-        /// Time passes by ``ScriptedTransport/advance(by:)`` alone.
+        /// Time passes only by calls of ``ScriptedTransport/advance(by:)``.
         case manual
     }
 
-    /// The bytes that ``ReceivedRequest/body`` keeps of each request: 1 MiB.
+    /// The largest number of bytes that ``ReceivedRequest/body`` keeps of a request: 1 MiB.
     public static let recordedBodyBytes = 1 << 20
 
     private let script: Locked<Script>
@@ -45,10 +45,10 @@ public final class ScriptedTransport: Sendable {
     /// A transport.
     ///
     /// - Parameters:
-    ///   - time: how time passes.
+    ///   - time: the rule by which time passes.
     ///   - date: the date at the beginning of the transport's time, for metrics and for fields such as `Retry-After`.
     ///   - respond: the response to each request that no ``stub(_:method:with:)`` answers. It is called on the session's thread when the
-    ///     body of the request has been read, and must not wait. `nil`: such a request fails, see ``unmatchedRequests``.
+    ///     body of the request has been read, and must not wait. If it is `nil`, such a request fails; see ``unmatchedRequests``.
     public init(
         time: Time = .automatic, startingAt date: Date = Date(), respond: (@Sendable (ReceivedRequest) -> StubResponse)? = nil
     ) {
@@ -64,9 +64,9 @@ public final class ScriptedTransport: Sendable {
     /// If several stubs match a request, the one that was made last answers.
     ///
     /// - Parameters:
-    ///   - path: the path of the URL, with the query or without. Without one, any query matches. An absolute URL matches one host only.
-    ///   - method: the method; `nil`: any.
-    ///   - responses: the responses; none: the request fails as one that no stub matches.
+    ///   - path: the path of the URL, with or without a query. Without a query, any query matches. An absolute URL matches one host only.
+    ///   - method: the method; `nil` for any method.
+    ///   - responses: the responses. If there are none, the request fails like one that no stub matches.
     public func stub(_ path: String, method: String? = nil, with responses: StubResponse...) {
         add(Stub(matcher: .path(path, method: method), responses: responses))
     }
@@ -88,18 +88,18 @@ public final class ScriptedTransport: Sendable {
 
     // MARK: Time
 
-    /// How much time has passed for the session.
+    /// The time that has passed for the session.
     public var elapsedTime: Duration { .nanoseconds(clock.elapsed) }
 
-    /// The date for the session: the one that the transport started at, and ``elapsedTime``.
+    /// The date for the session: the transport's start date plus ``elapsedTime``.
     public var currentDate: Date { clock.date }
 
-    /// Lets time pass, deadline by deadline, and returns when the session has done what was due.
+    /// Lets time pass, deadline by deadline, and returns when the session has finished all due work.
     ///
-    /// Time stands while a file is read or written. It does not wait for handlers of the user's: call ``waitUntilIdle()`` before.
+    /// Time stops while a file is read or written. The method does not wait for user-supplied handlers: call ``waitUntilIdle()`` before.
     public func advance(by duration: Duration) async { await clock.advance(by: duration) }
 
-    /// Returns when the session has nothing to do but to wait: for a deadline, a network, a reader, a gate, or `TransferTask.resume()`.
+    /// Returns when the session only waits for a deadline, a network, a reader, a gate, or `TransferTask.resume()`.
     public func waitUntilIdle() async { await clock.waitUntilIdle() }
 }
 
@@ -119,7 +119,7 @@ extension ScriptedTransport: SessionTransport {
 // MARK: The script
 
 extension ScriptedTransport {
-    /// The answer of the script to a request.
+    /// The script's answer to a request.
     enum Answer {
         case response(StubResponse)
         /// The answer depends on the body of the request.
@@ -167,7 +167,7 @@ extension ScriptedTransport {
     /// Records a request whose body has been read.
     func record(_ request: ReceivedRequest) { script.withLock { $0.requests.append(request) } }
 
-    /// Takes the response to a request. Closures are called outside of the lock: they may ask for ``requests``.
+    /// Takes the response to a request. Closures are called outside of the lock, because they may read ``requests``.
     func takeAnswer(to request: ReceivedRequest, url: String, isComplete: Bool) -> Answer {
         let stubs = script.withLock { $0.stubs }
         for index in stubs.indices.reversed() where !stubs[index].responses.isEmpty {

@@ -13,15 +13,15 @@ public struct SessionConfiguration: Sendable {
     public var httpVersion = HTTPVersion.automatic
     /// The largest number of connections to one host, from 1 to 1,000; 6 by default.
     ///
-    /// Over HTTP/2, requests share a connection. Each stream task has a connection of its own, and leaves one for all other requests if the host
-    /// supports HTTP/2.
+    /// Over HTTP/2, requests share a connection. Each stream task has a connection of its own. If the host supports HTTP/2, stream tasks do not use
+    /// the last connection, which all other requests share.
     public var maximumConnectionsPerHost = 6
-    /// The largest number of connections of the session, and of transfers under way, from 1 to 10,000; 256 by default.
+    /// The largest number of connections and of running transfers of the session, from 1 to 10,000; 256 by default.
     public var maximumConnections = 256
     /// The largest number of name lookups at a time, from 1 to 64; 8 by default. A lookup occupies a thread until the resolver answers or fails,
     /// even if its task is canceled.
     public var maximumConcurrentLookups = 8
-    /// The proxy for this session's requests; that of the environment by default.
+    /// The proxy for this session's requests; the proxy of the environment by default.
     public var proxy = Proxy.environment
     /// The address families that the session uses; both by default.
     public var addressFamily = AddressFamily.any
@@ -31,12 +31,12 @@ public struct SessionConfiguration: Sendable {
     public var interface: String?
     /// The path of a Unix domain socket for all connections (unix(7)); `nil` for none. A connection carries one request.
     public var unixSocketPath: String?
-    /// Addresses of names, which are then not looked up; none by default.
+    /// Addresses of names that the session then does not look up; none by default.
     public var hostOverrides: [HostOverride] = []
     /// The network namespace of the session's thread and of all its connections; `nil` for the namespace of the process.
     ///
-    /// The C library resolves names inside of it, with the `resolv.conf` and `hosts` files that this process sees: `/etc/netns/NAME` applies only
-    /// to programs that `ip netns exec` starts.
+    /// The C library resolves names inside this namespace, with the `resolv.conf` and `hosts` files that this process sees. `/etc/netns/NAME`
+    /// applies only to programs that `ip netns exec` starts.
     public var networkNamespace: NetworkNamespace?
 
     // MARK: Security
@@ -50,13 +50,13 @@ public struct SessionConfiguration: Sendable {
 
     // MARK: Limits
 
-    /// The limit of name resolution, TCP and TLS together in one attempt, from 1 ms to 10 years; 30 s by default.
+    /// The limit of one attempt's time for name resolution, TCP and TLS together, from 1 ms to 10 years; 30 s by default.
     public var connectTimeout = Duration.seconds(30)
     /// The longest time in which an attempt sends and receives nothing, from 1 ms to 10 years; 60 s by default.
     public var requestTimeout = Duration.seconds(60)
     /// The limit of a task's total time, with all waits, from 1 ms to 10 years; 7 days by default.
     public var resourceTimeout = Duration.seconds(7 * 24 * 3600)
-    /// The limit of one handler's answer (redirect, challenge, response, server trust), from 1 ms to 10 years; 60 s by default. If the handler is
+    /// The limit of one handler's time (redirect, challenge, response, server trust), from 1 ms to 10 years; 60 s by default. If the handler is
     /// slower, the task fails with ``HTTPSessionError/Code/handlerTimedOut``.
     public var handlerTimeout = Duration.seconds(60)
     /// The rate below which an attempt fails (`CURLOPT_LOW_SPEED_LIMIT`); `nil` for no such limit.
@@ -73,7 +73,8 @@ public struct SessionConfiguration: Sendable {
     ///
     /// A body that exceeds it fails with ``HTTPSessionError/Code/responseTooLarge``. The maximum of zlib is about 1,030.
     public var maximumDecompressionRatio = 250
-    /// The largest number of redirects of one task, from 0 to 1,000; 20 by default. The session counts them (not `CURLOPT_MAXREDIRS`).
+    /// The largest number of redirects of one task, from 0 to 1,000; 20 by default. The session counts them itself and does not use
+    /// `CURLOPT_MAXREDIRS`.
     public var maximumRedirects = 20
 
     // MARK: Requests
@@ -82,12 +83,12 @@ public struct SessionConfiguration: Sendable {
     public var retryPolicy = RetryPolicy.default
     /// Whether a task waits for a network that leads to its server; `true` by default.
     ///
-    /// This needs a `PathMonitor` (`reachability:`). If the network is lost, or the task may not use it, the task waits for another network until
-    /// its resource timeout. If this is `false`, the task fails with ``HTTPSessionError/Code/notConnected`` after its retries, and at once with
-    /// ``HTTPSessionError/Code/networkNotAllowed``. A session probes at most 64 unreachable servers at a time; for tasks of other servers only the
-    /// ``retryPolicy`` applies.
+    /// Waiting needs a `PathMonitor` (`reachability:`). If the network is lost, or the task may not use it, the task waits for another network
+    /// until its resource timeout. If the value is `false`, a task without a network fails with ``HTTPSessionError/Code/notConnected`` after its
+    /// retries. A task that may not use the network fails at once with ``HTTPSessionError/Code/networkNotAllowed``. A session probes at most 64
+    /// unreachable servers at a time; for tasks of other servers only the ``retryPolicy`` applies.
     public var waitsForConnectivity = true
-    /// The directory for the state behind resume data, made when necessary, readable by its owner only; `nil` for no resume data.
+    /// The directory for the state of resume data; `nil` for no resume data. The session creates it if necessary, readable by its owner only.
     ///
     /// With a directory, a download that fails or is canceled leaves a hidden partial file beside its destination, and resume data in its error
     /// (``HTTPSessionError/resumeData``). This requires bytes received under a strong validator or a digest, and a destination that does not keep
@@ -95,7 +96,7 @@ public struct SessionConfiguration: Sendable {
     public var resumeDirectory: URL?
     /// The header fields of every request that does not have a field of the same name.
     ///
-    /// `Proxy-Authorization` is refused, because a tunnel would send it to the server. The user and password of a proxy belong into ``proxy``, into
+    /// `Proxy-Authorization` is refused, because a tunnel would send it to the server. Put the user and password of a proxy into ``proxy``, into
     /// the credential store, or into the answer of a challenge handler.
     public var additionalHeaderFields: HTTPFields = [:]
     /// Whether responses may be compressed (gzip, deflate, br and zstd, as libcurl supports them); `true` by default. Downloads to files request no
@@ -107,26 +108,27 @@ public struct SessionConfiguration: Sendable {
     public var cookies = CookieStorage.ephemeral
     /// The file of Strict-Transport-Security (RFC 6797), in an existing directory; `nil` for memory only.
     ///
-    /// It is written when the session ends. Requests without cookies (``TransferRequest/Options/handlesCookies``) have a memory of their own,
-    /// without this file.
+    /// The session writes the file when it ends. Requests without cookies (``TransferRequest/Options/handlesCookies``) use a separate list in
+    /// memory, which is not written to this file.
     public var hstsFile: URL?
     /// Whether http URLs are upgraded to https if their server has requested that by Strict-Transport-Security; `true` by default. If
-    /// ``insecureHTTP`` does not allow http for the host, the URL is refused before.
+    /// ``insecureHTTP`` does not allow http for the host, the session refuses the URL instead.
     public var enforcesHSTS = true
-    /// Whether requests may use a cellular interface; `true` by default. Without a `PathMonitor` the type is not known and this has no effect.
+    /// Whether requests may use a cellular interface; `true` by default. Without a `PathMonitor` the type is not known, and the value has no
+    /// effect.
     public var allowsCellularAccess = true
     /// Whether requests may use an interface that is expensive (`NetworkPath.isExpensive`); `true` by default.
     public var allowsExpensiveAccess = true
     /// Whether requests may use an interface that is constrained (`NetworkPath.isConstrained`); `true` by default.
     public var allowsConstrainedAccess = true
-    /// The logger of the session: faults of the session as warnings, the life of tasks at `debug`. It receives no secrets.
+    /// The logger of the session. It receives faults of the session as warnings and the states of tasks at `debug`, and no secrets.
     public var logger = Logger(label: "HTTPSession")
     /// The name in logs and of threads, of at most 15 bytes.
     public var name = "http-session"
 
     /// The default configuration: https only, cookies in memory, the certificate authorities of the system.
     public static let `default` = SessionConfiguration()
-    /// A configuration that stores nothing beyond the session, as URLSession's. It equals ``default``, which stores nothing either.
+    /// A configuration that stores nothing beyond the session, like that of URLSession. It equals ``default``, which stores nothing either.
     public static let ephemeral = SessionConfiguration()
 
     /// Creates the ``default`` configuration.
@@ -134,7 +136,7 @@ public struct SessionConfiguration: Sendable {
 }
 
 extension SessionConfiguration {
-    /// The hosts that may be contacted without TLS, as exceptions of App Transport Security are.
+    /// The hosts that may be contacted without TLS, like the exceptions of App Transport Security.
     public struct InsecureHTTP: Hashable, Sendable {
         private let allowsEveryHost: Bool
         private let allowedHosts: [HostPattern]
@@ -158,8 +160,8 @@ extension SessionConfiguration {
         case automatic
         /// HTTP/1.1.
         case http1
-        /// HTTP/2 over TLS, and without TLS by prior knowledge (RFC 9113 section 3.3), where libcurl before 8.0 needs a connection for each
-        /// request. Streams use HTTP/1.1 all the same.
+        /// HTTP/2 over TLS, and without TLS by prior knowledge (RFC 9113 section 3.3). Without TLS, libcurl before 8.0 needs a connection for each
+        /// request. Streams use HTTP/1.1 in any case.
         case http2
     }
 
@@ -171,7 +173,8 @@ extension SessionConfiguration {
         case none
         /// The proxy of this URL, with user and password if necessary. `except` are the hosts that need no proxy (`CURLOPT_NOPROXY`).
         ///
-        /// The scheme is `http://`, `https://`, `socks4://`, `socks5://`, or `socks4a://` or `socks5h://`, whose proxies resolve the names.
+        /// The scheme is `http://`, `https://`, `socks4://`, `socks5://`, `socks4a://` or `socks5h://`. Proxies of the last two schemes resolve the
+        /// names.
         case explicit(String, except: [String] = [])
     }
 
@@ -187,7 +190,7 @@ extension SessionConfiguration {
 
     /// The addresses of a name (`CURLOPT_RESOLVE`).
     public struct HostOverride: Hashable, Sendable {
-        /// The name, as URLs have it: letters, digits, hyphens, dots and underscores. A wildcard is not accepted.
+        /// The host name as in a URL: letters, digits, hyphens, dots and underscores. A wildcard is not accepted.
         public var host: String
         /// The port of the requests, from 1 to 65535.
         public var port: Int
@@ -228,7 +231,7 @@ extension SessionConfiguration {
         /// The file is read when the session starts, and written within a second of a change and when the session ends. Sessions that run at the
         /// same time need different files, or a shared ``CookieStore``.
         case file(URL)
-        /// A store that other sessions may use as well: each sends the cookies that another one has received.
+        /// A store that other sessions may use as well. Each session sends the cookies that other sessions have received.
         case shared(CookieStore)
     }
 }

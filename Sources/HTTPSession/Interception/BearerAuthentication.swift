@@ -4,8 +4,8 @@ internal import HTTPTypes
 
 /// An interceptor that adds a bearer token (RFC 6750) to every request, and fetches another one when it expires.
 ///
-/// A token is replaced if the server refuses it with 401, or shortly before its ``BearerToken/expiry``. It is fetched once, however many requests
-/// wait for it.
+/// A token is replaced if the server refuses it with 401, or shortly before its ``BearerToken/expiry``. If several requests wait for a token, it
+/// is fetched once.
 ///
 /// ```swift
 /// let tokens = BearerAuthentication(renewal: TokenRenewal(ahead: .seconds(30))) { _ in
@@ -94,7 +94,7 @@ public final class BearerAuthentication: RequestInterceptor {
         case refuse
     }
 
-    /// The current token, or the one that is being fetched. A token equal to `refused` is not used again.
+    /// Returns the current token, or waits for the one that is being fetched. A token equal to `refused` is not used again.
     private func currentToken(insteadOf refused: String?) async throws -> BearerToken {
         let step = state.withLock { state -> Step in
             let usable = state.life.usable(insteadOf: refused, at: Date())

@@ -13,7 +13,7 @@ extension TransferHandlers {
         return .proceed
     }
 
-    /// The decision; `nil` if it takes longer than `limit` nanoseconds, or if the caller's task is canceled meanwhile.
+    /// Returns the decision; `nil` if it takes longer than `limit` nanoseconds, or if the caller's task is canceled meanwhile.
     ///
     /// In these cases the interceptor's task is canceled. An interceptor that ignores the cancellation does not delay the caller.
     func retryDecision(after attempt: FailedAttempt, within limit: Int64) async -> InterceptorDecision? {

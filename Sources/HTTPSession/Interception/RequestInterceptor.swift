@@ -1,23 +1,24 @@
-/// An interceptor adapts requests before they are sent, and decides what follows after a failure: for tokens that expire and URLs that are signed.
+/// An interceptor adapts requests before they are sent, and decides whether to retry after a failure. Uses are tokens that expire and URLs that are
+/// signed.
 ///
-/// It runs off the session's thread, one call at a time for each task, within ``SessionConfiguration/handlerTimeout``. The order of several
-/// interceptors is that of ``TransferHandlers/interceptors``. The idea is Alamofire's.
+/// It never runs on the session's thread, runs one call at a time for each task, and must return within ``SessionConfiguration/handlerTimeout``.
+/// Several interceptors are called in the order of ``TransferHandlers/interceptors``. The protocol follows Alamofire's `RequestInterceptor`.
 public protocol RequestInterceptor: Sendable {
-    /// Returns the request to send. It is called before every attempt at the origin that the task was made for, with the request of the task.
+    /// Returns the request to send. The session calls this method, with the request of the task, before every attempt at the task's first origin.
     ///
-    /// Redirects to other origins are not passed to it, so that added credentials stay with the origin. It may change header fields, options and
-    /// the URL within its origin; the body remains that of the task.
+    /// Redirects to other origins are not passed to it, so that added credentials are not sent to other origins. It may change header fields,
+    /// options and the URL within its origin. It cannot change the body.
     ///
     /// An error that it throws becomes ``HTTPSessionError/Code/interceptorFailed``, unless it is an ``HTTPSessionError``. ``retry(after:)`` decides
     /// whether the request is adapted again; otherwise the task fails with that error.
     func adapt(_ request: TransferRequest) async throws -> TransferRequest
 
-    /// Decides what follows after an attempt that failed or received a status of 400 or above, and that the retry policy does not repeat.
+    /// Decides about an attempt that failed or received a status of 400 or above, if the retry policy does not retry it.
     ///
-    /// It is also called if a response does not pass its validation or its serializer (``TransferTask/data()``,
+    /// The session also calls this method if validation or the serializer refuses a response (``TransferTask/data()``,
     /// ``TransferTask/serialized(by:)``, ``TransferTask/respond(with:on:group:progress:success:failure:)``). A retry is then a new task of the same
-    /// session with the same request, and the value is made of its response. The first task keeps its own response; canceling it cancels the new
-    /// one. Downloads, streams, resumable uploads and tasks of durable sessions are not repeated for that reason.
+    /// session with the same request, and the serializer uses its response. The first task keeps its own response; canceling it cancels the new
+    /// one. In this case, downloads, streams, resumable uploads and tasks of durable sessions are not retried.
     ///
     /// It is called at most ten times for each task.
     func retry(after attempt: FailedAttempt) async -> InterceptorDecision
@@ -34,9 +35,9 @@ extension RequestInterceptor {
 public struct FailedAttempt: Sendable {
     /// The request as it was sent.
     public let request: TransferRequest
-    /// The head of the response that has a status of 400 or above, or that was not accepted; `nil` if no response came.
+    /// The head of the response that has a status of 400 or above, or that was not accepted; `nil` if no response arrived.
     public let response: ResponseHead?
-    /// The error that ended the attempt, or that validation or the serializer threw; `nil` for a response of 400 or above.
+    /// The error that ended the attempt, or that validation or the serializer threw; `nil` for a response with a status of 400 or above.
     public let error: HTTPSessionError?
     /// The number of retries that interceptors have requested for the task.
     public let retryCount: Int
@@ -48,9 +49,9 @@ public struct FailedAttempt: Sendable {
     case proceed
     /// The request is adapted and sent again after this time.
     case retry(after: Duration = .zero)
-    /// This request is sent instead, with the task's own body. A download keeps its bytes if the new response can be joined with them.
+    /// This request is sent instead, with the task's own body. A download continues from its bytes if the new response can be joined with them.
     case retryWith(TransferRequest)
-    /// The task fails with this error, and no later interceptor is called. An error that is no ``HTTPSessionError`` becomes the underlying error of
-    /// ``HTTPSessionError/Code/interceptorFailed``.
+    /// The task fails with this error, and no later interceptor is called. An error of another type than ``HTTPSessionError`` becomes the
+    /// underlying error of ``HTTPSessionError/Code/interceptorFailed``.
     case fail(any Error)
 }

@@ -1,7 +1,8 @@
-/// The decisions of a program while a task runs, as those of URLSession's delegates.
+/// The handlers that decide while a task runs, like the methods of URLSession's delegates.
 ///
-/// Handlers run off the session's thread, one at a time for each task, and have ``SessionConfiguration/handlerTimeout`` to answer. If the transfer
-/// ends in the meantime, the handler's Swift task is canceled and its answer is ignored. For a handler that is `nil` the documented default applies.
+/// Handlers never run on the session's thread. They run one at a time for each task, and must return within ``SessionConfiguration/handlerTimeout``.
+/// If the transfer ends in the meantime, the handler's Swift task is canceled and its answer is ignored. If a handler is `nil`, the documented
+/// default applies.
 public struct TransferHandlers: Sendable {
     /// The decision about a response, made when its head has arrived.
     @nonexhaustive public enum ResponseDisposition: Hashable, Sendable {
@@ -25,10 +26,10 @@ public struct TransferHandlers: Sendable {
 
     /// The decision about a challenge.
     @nonexhaustive public enum ChallengeDisposition: Sendable {
-        /// This credential is sent. If this task has sent it to the same protection space by the same scheme before, and it was refused, it is not
-        /// sent again: the 401 or 407 is the response.
+        /// This credential is sent. It is not sent again if the same protection space has refused it for this task and scheme: the 401 or 407 is
+        /// then the response.
         case useCredential(Credential)
-        /// The session proceeds as without a handler.
+        /// The session acts as if there were no handler.
         case performDefaultHandling
         /// The task fails with ``HTTPSessionError/Code/authenticationFailed``.
         case cancel
@@ -44,7 +45,7 @@ public struct TransferHandlers: Sendable {
         public let proposed: TransferRequest
     }
 
-    /// The handler of a response whose head has arrived, before its body; by default the body is received.
+    /// The handler that is called when the head of a response has arrived, before its body; by default the body is received.
     public var response: (@Sendable (ResponseHead) async -> ResponseDisposition)?
     /// The handler of redirects; by default they are followed.
     public var redirect: (@Sendable (Redirect) async -> RedirectDisposition)?
@@ -54,28 +55,29 @@ public struct TransferHandlers: Sendable {
 
     /// The handler of every server's certificates, with the decision of the session's policy; by default that decision applies.
     ///
-    /// The connection is closed while the handler decides, and made again after the answer. The answer is stored for one hour for the same policy,
-    /// host and certificates. An answer of the session's handler applies to all tasks without handlers of their own. An answer of a task's own
-    /// handler, and connections that it allows, are for that task alone.
+    /// The session closes the connection while the handler decides, and makes it again after the answer. The answer is stored for one hour for the
+    /// same policy, host and certificates. An answer of the session's handler applies to all tasks without handlers of their own. An answer of a
+    /// task's own handler applies to that task alone, as do the connections that it allows.
     public var serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)?
 
     /// The handler that chooses a client certificate if ``SessionConfiguration/clientIdentity`` is `nil`; by default none is sent.
     ///
-    /// The handler is called when the server's own certificate is trusted, before any is sent. The handshake is aborted while the handler decides,
-    /// and made again after the answer. The answer is stored for one hour for the host and port, or until the server refuses the certificate. An
-    /// answer of the session's handler applies to all tasks without handlers of their own, an answer of a task's own handler to that task alone.
+    /// The handler is called after the server's own certificate was trusted and before a client certificate is sent. The session aborts the
+    /// handshake while the handler decides, and repeats it after the answer. The answer is stored for one hour for the host and port, or until the
+    /// server refuses the certificate. An answer of the session's handler applies to all tasks without handlers of their own. An answer of a task's
+    /// own handler applies to that task alone.
     public var clientCertificate: (@Sendable (ClientCertificateChallenge) async -> ClientCertificateDisposition)?
 
-    /// The interceptors of every request and every failure, in this order. Each adapts what the one before it has made, and the first that decides
-    /// anything but ``InterceptorDecision/proceed`` determines what follows a failure.
+    /// The interceptors of every request and every failure, in this order. Each adapts the result of the one before it. After a failure, the first
+    /// decision other than ``InterceptorDecision/proceed`` counts.
     public var interceptors: [any RequestInterceptor]
 
-    /// Called on the session's delivery queue when a download or an upload continues after `offset` bytes of `total`, which is `nil` if it is not
-    /// known. It corresponds to URLSession's `didResumeAtOffset:expectedTotalBytes:`, and is also called when a task continues after an outage. It
-    /// is not called if no bytes could be used again.
+    /// The handler that is called on the session's delivery queue when a download or an upload continues after `offset` bytes. `total` is `nil` if
+    /// it is not known. The handler corresponds to URLSession's `didResumeAtOffset:expectedTotalBytes:`, and is also called when a task continues
+    /// after an outage. It is not called if no bytes could be used again.
     public var didResume: (@Sendable (_ offset: Int64, _ total: Int64?) -> Void)?
 
-    /// Creates handlers. For those that are `nil`, the documented default applies.
+    /// Creates handlers. If one is `nil`, its documented default applies.
     public init(
         response: (@Sendable (ResponseHead) async -> ResponseDisposition)? = nil,
         redirect: (@Sendable (Redirect) async -> RedirectDisposition)? = nil,

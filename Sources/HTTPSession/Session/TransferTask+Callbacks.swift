@@ -4,16 +4,16 @@ public import Dispatch
 extension TransferTask {
     /// Calls `success` or `failure` once, when the task has finished and its response is validated and serialized.
     ///
-    /// The serializer never runs on `queue`. If a task that was not started is released, no callback runs and `group` is left. A callback that holds
-    /// its task keeps the task, and its session, until it has finished.
+    /// The serializer never runs on `queue`. If a task that was not started is released, no callback runs, and the task leaves `group`. If a
+    /// callback retains its task, the task and its session exist until the task has finished.
     ///
     /// - Parameters:
     ///   - serializer: The serializer, with its own validation.
     ///   - queue: The queue of the callbacks.
     ///   - group: The group that is entered now, and left when the last callback has run.
-    ///   - progress: Called at most every 50 ms, and with the last progress before the end.
-    ///   - success: Called with the task and the value.
-    ///   - failure: Called with the task and the error of the task or of the serializer.
+    ///   - progress: The closure that is called at most every 50 ms, and with the last progress before the end.
+    ///   - success: The closure that is called with the task and the value.
+    ///   - failure: The closure that is called with the task and the error of the task or of the serializer.
     /// - Returns: The task.
     @discardableResult
     public func respond<Serializer: ResponseSerializer>(

@@ -3,9 +3,9 @@ public import FoundationEssentials
 extension TransferTask {
     /// The body of a stream task, in chunks as they arrive.
     ///
-    /// Iterators of one task share its chunks. If the last iterator is released before the end of the body, as by `break` in a loop, the task is
-    /// canceled. A stream task without any reference is canceled within about a second. Other kinds of tasks throw
-    /// ``HTTPSessionError/Code/misuse``.
+    /// Iterators of one task share its chunks. If the last iterator is released before the end of the body, for example by `break` in a loop,
+    /// the task is canceled. If a program releases its last reference to a stream task, the task is canceled within about a second. Other kinds
+    /// of tasks throw ``HTTPSessionError/Code/misuse``.
     public var chunks: Chunks { Chunks(task: self) }
 
     /// The chunks of a body, of at least one byte each.
@@ -16,7 +16,7 @@ extension TransferTask {
         public typealias Failure = HTTPSessionError
         let task: TransferTask
 
-        /// Creates an iterator, which continues after the chunks that others have read.
+        /// Creates an iterator, which continues after the chunks that other iterators have read.
         public func makeAsyncIterator() -> Iterator { Iterator(reader: ChunkReader(task)) }
 
         /// An iterator of a stream's chunks. Its copies count as one iterator.

@@ -1,11 +1,11 @@
 internal import FoundationEssentials
 internal import Pacing
 
-/// Responses that their validation or serializer refuses: interceptors may have the request sent once more.
+/// Responses that validation or a serializer refuses. Interceptors may request another attempt.
 extension TransferTask {
-    /// The serializer's value of the response, or of a later one that interceptors have requested.
+    /// Returns the serializer's value of the response, or of a later response that interceptors have requested.
     ///
-    /// Throws the last error of the serializer, the error of an interceptor, or that of a repetition that failed.
+    /// Throws the last error of the serializer, the error of an interceptor, or the error of a repeated task that failed.
     func serialized<Serializer: ResponseSerializer>(
         _ response: TransferResponse, by serializer: Serializer
     ) async throws(HTTPSessionError) -> sending Serializer.Value {
@@ -22,7 +22,8 @@ extension TransferTask {
         }
     }
 
-    /// The task that interceptors ask for instead of this one, whose response was not accepted. Throws `error` if they ask for none.
+    /// Returns the task that repeats the request, because this task's response was not accepted. Throws `error` if no interceptor
+    /// requests a retry.
     private func repetition(
         after error: HTTPSessionError, _ response: TransferResponse
     ) async throws(HTTPSessionError) -> TransferTask {
@@ -52,7 +53,7 @@ extension TransferTask {
         return repeated(next, interceptions: count + 1)
     }
 
-    /// A new task of the same session, with this task's handlers.
+    /// Returns a new task of the same session, with this task's handlers.
     private func repeated(_ next: TransferRequest, interceptions: Int) -> TransferTask {
         let limit = next.options.maximumResponseSize ?? core.settings.configuration.maximumResponseSize
         let specification = TaskSpecification(
@@ -67,7 +68,7 @@ extension TransferTask {
     }
 }
 
-/// The body as it is.
+/// The serializer that returns the body unchanged.
 struct BodySerializer: ResponseSerializer {
     let validation: ResponseValidation
 

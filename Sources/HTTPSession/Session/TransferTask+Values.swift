@@ -12,7 +12,7 @@ extension TransferTask {
         return try await serialized(by: BodySerializer(validation: validation))
     }
 
-    /// The body as text, in the charset of `Content-Type`, or UTF-8 if there is none.
+    /// The body as text, in the charset of `Content-Type`, or in UTF-8 if the field has no charset.
     public func string() async throws(HTTPSessionError) -> String {
         try await serialized(by: StringResponseSerializer(validation: validation))
     }
@@ -24,7 +24,7 @@ extension TransferTask {
         return try await serialized(by: serializer)
     }
 
-    /// The body, decoded.
+    /// Decodes the body.
     ///
     /// ```swift
     /// let user = try await session.get("users/7").decode(as: User.self)
@@ -34,7 +34,7 @@ extension TransferTask {
     ///   - type: The type of the value; may be omitted if the context determines it.
     ///   - decoder: The decoder; a `JSONDecoder` by default.
     /// - Returns: The value.
-    /// - Throws: The task's error, ``HTTPSessionError/Code/unacceptableStatus`` and the like from the validation, or
+    /// - Throws: The task's error, an error of the validation such as ``HTTPSessionError/Code/unacceptableStatus``, or
     ///   ``HTTPSessionError/Code/cannotDecodeContent``.
     public func decode<Value: Decodable & SendableMetatype>(
         as type: Value.Type = Value.self, decoder: any DataDecoder = JSONDecoder()
@@ -42,14 +42,14 @@ extension TransferTask {
         try await serialized(by: DecodableResponseSerializer<Value>(decoder: decoder, validation: validation))
     }
 
-    /// The value that the serializer makes of the response, after the serializer's own validation.
+    /// Returns the value that the serializer makes of the response, after the serializer's own validation.
     public func serialized<Serializer: ResponseSerializer>(
         by serializer: Serializer
     ) async throws(HTTPSessionError) -> sending Serializer.Value {
         try await serialized(response, by: serializer)
     }
 
-    /// The file of a download task, when it is complete.
+    /// Returns the file of a download task when it is complete.
     ///
     /// - Throws: The task's error, or ``HTTPSessionError/Code/misuse`` for a task of another kind.
     @discardableResult

@@ -11,8 +11,8 @@ internal import HTTPTypes
 /// try await download.file()
 /// ```
 ///
-/// A task runs in its session without a reference to it. Its result is awaited by ``response``, ``data()``, ``decode(as:decoder:)``, ``file()`` and
-/// the like, any number of times.
+/// A task runs even if the program keeps no reference to it. ``response``, ``data()``, ``decode(as:decoder:)``, ``file()`` and similar methods await
+/// its result, any number of times.
 public final class TransferTask: Sendable, Identifiable, CustomStringConvertible {
     /// The kind of task: whether its response is kept in memory, written to a file, or streamed.
     @nonexhaustive public enum Kind: String, Hashable, Sendable {
@@ -44,7 +44,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// The task's number, unique in this process.
     public let id: UInt64
-    /// The request that the task was made for; redirects and interceptors do not change it.
+    /// The request of the task as it was made; redirects and interceptors do not change it.
     public let request: TransferRequest
     let core: SessionCore
     let handlers: TransferHandlers
@@ -66,7 +66,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         /// The task that repeats the request because the response was not accepted.
         var repetition: TransferTask?
         var result: Result<TransferResponse, HTTPSessionError>?
-        /// The metrics of a task that failed; a response has its own.
+        /// The metrics of a task that failed; a response has its own metrics.
         var metrics: TransferMetrics?
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
@@ -123,7 +123,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     // MARK: Control
 
-    /// Starts the task, or resumes it after ``suspend()``. A task that runs or has finished is not changed.
+    /// Starts the task, or resumes it after ``suspend()``. The method has no effect on a task that runs or has finished.
     ///
     /// A task that is never started fails when its session ends (``HTTPSessionError/Code/sessionInvalidated``).
     public func resume() {
@@ -138,9 +138,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// Suspends the task until ``resume()``.
     ///
-    /// A transfer under way pauses: its connection stays open, and libcurl may keep up to 32 MB of an HTTP/2 stream in memory. The head of a response
-    /// to a request that was sent may still arrive. A request that was not sent remains unsent, and is queued again by ``resume()``. The timeouts
-    /// are paused, except the resource timeout. The wait before a retry continues and is not shortened.
+    /// A running transfer pauses: its connection stays open, and libcurl may keep up to 32 MB of an HTTP/2 stream in memory. If the request was sent,
+    /// the head of the response may still arrive. If the request was not sent, it remains unsent, and ``resume()`` queues it again. The timeouts are
+    /// paused, except the resource timeout. A wait before a retry continues and is not shortened.
     public func suspend() { core.post(.suspend(id)) }
 
     /// Cancels the task: it fails with ``HTTPSessionError/Code/cancelled``, unless it has finished.
@@ -190,10 +190,10 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         waiter?.continuation.resume()
     }
 
-    /// The response, when the task has finished. Every status is a response here; ``data()`` and the other methods validate it.
+    /// The response when the task has finished. It may have any status; ``data()`` and the other methods validate the status.
     ///
-    /// If the waiting Swift task is canceled, this throws ``HTTPSessionError/Code/cancelled``, and the transfer is canceled, unless others wait
-    /// for it too.
+    /// If the awaiting Swift task is canceled, the property throws ``HTTPSessionError/Code/cancelled``. The transfer is canceled unless other Swift
+    /// tasks await it.
     public var response: TransferResponse {
         get async throws(HTTPSessionError) {
             let number = shared.withLock { shared in
@@ -216,7 +216,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         }
     }
 
-    /// The progress of the task: first the present one, then the latest after every change, at most every 50 ms. The stream ends with the task.
+    /// The progress of the task: first the present progress, then the latest one after each change, at most every 50 ms. The stream ends with the
+    /// task.
     public var progress: AsyncStream<TransferProgress> {
         let subscription = broadcast.subscribe()
         return AsyncStream { await subscription.next() }
@@ -242,7 +243,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         let call: @Sendable (TransferTask, Result<TransferResponse, HTTPSessionError>, EndCallbacks) -> Void
     }
 
-    /// Calls back with the result on the session's delivery queue, at once if the task has finished.
+    /// Calls the closure with the result on the session's delivery queue, at once if the task has finished.
     func onCompletion(_ completion: Completion) {
         let result = shared.withLock { shared in
             if shared.result == nil { shared.completions.append(completion) }
@@ -261,7 +262,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     var context: HTTPSessionError.Context { .init(of: request) }
 
-    /// Fails before the task starts.
+    /// Fails the task before it starts.
     func fail(_ error: HTTPSessionError) {
         var error = error
         error.context.url = error.context.url ?? context.url
@@ -295,16 +296,16 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         if let broadcast { core.outbox.wake { broadcast.publish(progress) } }
     }
 
-    /// Calls back with the progress on the session's delivery queue, at most every 50 ms, and with the last one before the task finishes. If the
-    /// queue is late, only the latest progress waits.
+    /// Calls the closure with the progress on the session's delivery queue, at most every 50 ms, and with the last progress before the task finishes.
+    /// If the queue is slow, only the latest progress is pending.
     package func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
         let hasBegun = currentProgress != TransferProgress()
         let watcher = broadcast.call(includingLatest: hasBegun, body) { [core] in core.deliver($0) }
         shared.withLock { $0.watchers.append(watcher) }
     }
 
-    /// The callbacks of a task that has finished, called and released off the session's thread: what the user's closures hold may use the task or its
-    /// session when it is released.
+    /// The callbacks of a task that has finished. They are called and released outside of the session's thread, because the objects that a user's
+    /// closure retains may use the task or its session when they are released.
     struct Ending: Sendable {
         let result: Result<TransferResponse, HTTPSessionError>
         fileprivate(set) var progress = TransferProgress()
