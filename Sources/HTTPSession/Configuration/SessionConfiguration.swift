@@ -13,8 +13,8 @@ public struct SessionConfiguration: Sendable {
     public var httpVersion = HTTPVersion.automatic
     /// The largest number of connections to one host, from 1 to 1,000; 6 by default.
     ///
-    /// Over HTTP/2, requests share a connection. Each stream task has a connection of its own. If the host supports HTTP/2, stream tasks do not use
-    /// the last connection, which all other requests share.
+    /// Over HTTP/2, requests share a connection. Each stream task has a connection of its own. If the host supports HTTP/2, one connection remains
+    /// for all other requests.
     public var maximumConnectionsPerHost = 6
     /// The largest number of connections and of running transfers of the session, from 1 to 10,000; 256 by default.
     public var maximumConnections = 256
