@@ -10,20 +10,20 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
     public var value: String
     /// The host that set the cookie, or the domain that the cookie is for, in lower case and without a leading dot.
     public let domain: String
-    /// The path that a URL must begin with; begins with a slash.
+    /// The path with which the path of a URL must begin. It begins with a slash.
     public let path: String
     /// Whether the cookie is also sent to subdomains of ``domain``.
     public var includesSubdomains: Bool
     /// The time of expiry; `nil` for a session cookie, which a cookie file stores nevertheless.
     public var expires: Date?
-    /// Whether the cookie is sent over TLS, and to loopback addresses, only.
+    /// Whether the cookie is sent only over TLS and to loopback addresses.
     public var isSecure: Bool
     /// Whether scripts of a page cannot read the cookie. A session has no scripts and only stores this.
     public var isHTTPOnly: Bool
 
     /// Creates a cookie. By default it is a session cookie of one host.
     ///
-    /// Nothing is checked here: ``CookieStore/setCookie(_:)`` throws for a cookie that no server could set.
+    /// The initializer does not check the values: ``CookieStore/setCookie(_:)`` throws for a cookie that no server could set.
     public init(
         name: String, value: String, domain: String, path: String = "/", includesSubdomains: Bool = false, expires: Date? = nil,
         isSecure: Bool = false, isHTTPOnly: Bool = false

@@ -3,7 +3,7 @@ public import FoundationEssentials
 public import Logging
 internal import Synchronization
 
-/// The cookies of one session or of several, as `HTTPCookieStorage` keeps them for URLSession.
+/// A store of the cookies of one or several sessions, like `HTTPCookieStorage` of URLSession.
 ///
 /// Each session has a store (``HTTPSessionManager/cookieStore``). A program that wants several sessions to share their cookies makes a store and
 /// names it in their configurations:
@@ -19,8 +19,8 @@ internal import Synchronization
 /// sessions and Strict-Transport-Security are not shared.
 ///
 /// A store has at most 3,000 cookies. If there are more, expired cookies are evicted first, then the oldest cookies of the domains that have the
-/// most. A response that did not come over https cannot change, remove or hide a cookie that is for https alone, whichever session received it
-/// (RFC 6265bis section 5.7).
+/// most. A response over http cannot change, remove or hide a cookie that is for https alone. This also applies to cookies of other sessions (RFC
+/// 6265bis section 5.7).
 public final class CookieStore: Sendable, Hashable {
     private let list: Locked<CookieList>
     private let writer: CookieWriter?

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// The file of a download, and the rules for an existing file and for a partial file.
 ///
-/// The bytes are written to a hidden temporary file in the same directory, which is synced and then renamed. The destination never has an
+/// The bytes are written to a hidden partial file in the same directory. When it is complete, it is synced and renamed. The destination never has an
 /// incomplete file, not even after a power loss.
 public struct DownloadDestination: Hashable, Sendable {
     /// The rule for a file that exists at the destination.
@@ -24,19 +24,19 @@ public struct DownloadDestination: Hashable, Sendable {
     public var partialFile: PartialFilePolicy
     /// The digest that the complete file must have; `nil` for none.
     ///
-    /// It is checked before the file gets its name; another digest is ``HTTPSessionError/Code/digestMismatch``. If this is `nil`, the server's
-    /// digest (`Repr-Digest`, RFC 9530) is checked if there is one and the body is not decoded.
+    /// The digest is checked before the file gets its name; another digest is ``HTTPSessionError/Code/digestMismatch``. If the value is `nil`, the
+    /// server's digest (`Repr-Digest`, RFC 9530) is checked if there is one and the body is not decoded.
     public var expectedDigest: ContentDigest?
 
     /// The rule for the partial file of a download that fails, or whose process is killed.
     @nonexhaustive public enum PartialFilePolicy: Hashable, Sendable {
-        /// The partial file is removed. If the process is killed, the hidden file stays.
+        /// The partial file is removed. If the process is killed, it stays under its hidden name.
         case remove
         /// The partial file stays beside the destination as `NAME.netwatch-part`, with a sidecar `NAME.netwatch-part.json` that says which of
         /// its bytes are valid.
         ///
-        /// A later download to the same destination continues it, if it is of the same URL, or of another URL with the same
-        /// ``DownloadDestination/expectedDigest``. One task at a time has the partial file; another one fails with
+        /// A later download to the same destination continues the partial file if it has the same URL, or another URL with the same
+        /// ``DownloadDestination/expectedDigest``. One task at a time uses the partial file; another task fails with
         /// ``HTTPSessionError/Code/cannotWriteFile``.
         case keep
         /// The partial file stays as with `keep`, but an existing one is not continued: it is emptied when the first byte arrives.

@@ -9,7 +9,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
         /// Whether a proxy sends the challenge.
         public let isProxy: Bool
 
-        /// A protection space, to store a credential in a ``CredentialStore`` in advance.
+        /// Creates a protection space, for example to store a credential in a ``CredentialStore`` in advance.
         public init(origin: Origin, realm: String, isProxy: Bool = false) {
             self.origin = origin
             self.realm = realm

@@ -3,7 +3,7 @@
 @nonexhaustive public enum AuthenticationScheme: String, Hashable, Sendable, CaseIterable {
     case basic, digest, bearer, ntlm, negotiate
 
-    /// The scheme with the given token, in upper or lower case; `nil` if it is unknown.
+    /// Creates the scheme with the given token, in upper or lower case; `nil` if the token is unknown.
     public init?(token: some StringProtocol) {
         self.init(rawValue: token.lowercased())
     }

@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// The digest of a complete file. It proves more than any validator: that the bytes are the expected ones.
+/// The digest of a complete file. Unlike a validator, it proves that the bytes are the expected ones.
 public struct ContentDigest: Hashable, Sendable, Codable, CustomStringConvertible {
-    /// A hash function of RFC 9530 that counts as secure.
+    /// A hash function that RFC 9530 lists as secure.
     @nonexhaustive public enum Algorithm: String, Hashable, Sendable, Codable, CaseIterable {
         case sha256 = "sha-256"
         case sha512 = "sha-512"
@@ -18,17 +18,18 @@ public struct ContentDigest: Hashable, Sendable, Codable, CustomStringConvertibl
 
     /// The hash function.
     public let algorithm: Algorithm
-    /// The digest's bytes: ``Algorithm/length`` of them.
+    /// The bytes of the digest; their number is ``Algorithm/length``.
     public let bytes: Data
 
-    /// A digest; `nil` if its length does not match the algorithm.
+    /// Creates a digest; `nil` if its length does not match the algorithm.
     public init?(_ algorithm: Algorithm, _ bytes: Data) {
         guard bytes.count == algorithm.length else { return nil }
         self.algorithm = algorithm
         self.bytes = bytes
     }
 
-    /// A SHA-256 digest of 64 hexadecimal digits, as `sha256sum` prints it; `nil` for any other text.
+    /// Creates a SHA-256 digest from 64 hexadecimal digits, as `sha256sum` prints it; `nil` for any
+    /// other text.
     public init?(sha256 hexadecimal: String) {
         let digits = hexadecimal.utf8.compactMap { Character(UnicodeScalar($0)).hexDigitValue }
         guard digits.count == 64, hexadecimal.utf8.count == 64 else { return nil }

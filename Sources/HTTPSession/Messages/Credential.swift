@@ -4,7 +4,7 @@ internal import EventLoop
 public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The lifetime of a credential.
     @nonexhaustive public enum Persistence: Hashable, Sendable {
-        /// The credential serves one task.
+        /// The credential is used for one task.
         case none
         /// The credential is stored in the session's ``CredentialStore`` for further tasks, once a server has accepted it.
         case forSession
@@ -19,7 +19,7 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDeb
     /// The lifetime of the credential.
     public let persistence: Persistence
 
-    /// A credential for Basic, Digest, NTLM and Negotiate.
+    /// Creates a credential for Basic, Digest, NTLM and Negotiate.
     public init(user: String, password: String, persistence: Persistence = .forSession) {
         self.user = user
         secret = password
@@ -27,7 +27,7 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDeb
         self.persistence = persistence
     }
 
-    /// A credential for Bearer.
+    /// Creates a credential for Bearer.
     public init(token: String, persistence: Persistence = .forSession) {
         user = ""
         secret = token
@@ -46,11 +46,11 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDeb
     package var schemes: AuthenticationScheme.Set { isToken ? [.bearer] : [.basic, .digest, .ntlm, .negotiate] }
 }
 
-/// A store of credentials by protection space, in memory, which sessions may share.
+/// A store in memory of credentials by protection space. Sessions may share it.
 public final class CredentialStore: Sendable {
     private let credentials = Locked<[AuthenticationChallenge.ProtectionSpace: Credential]>([:])
 
-    /// An empty store.
+    /// Creates an empty store.
     public init() {}
 
     /// The credential for a protection space.

@@ -5,7 +5,7 @@ extension HTTPSessionError.Code {
 
     /// The task was canceled.
     public static let cancelled = HTTPSessionError.Code("cancelled")
-    /// The request cannot be sent as it is: its URL, method, fields or options.
+    /// The request has an invalid URL, method, field or option.
     public static let invalidRequest = HTTPSessionError.Code("invalid-request")
     /// The session's configuration cannot be used; the reason names the invalid part.
     public static let invalidConfiguration = HTTPSessionError.Code("invalid-configuration")

@@ -3,15 +3,15 @@ public import Reachability
 
 /// The error of a session, a task or a transfer.
 ///
-/// `code` is for programs, `reason` for people, ``metricLabel`` for counters. The error contains no secrets: credentials, query
-/// strings and field values are left out (``HTTPSessionError/Context``).
+/// The `code` is for programs, the `reason` for people, and ``metricLabel`` for counters. The error contains no secrets: credentials, query strings
+/// and field values are left out (``HTTPSessionError/Context``).
 public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
     /// The kind of an error, from a bounded set. Later versions may add codes.
     public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable {
         /// The code's name in logs, records and metrics, such as `timed-out` or `pin-mismatch`.
         public let rawValue: String
 
-        /// A code with the given name; unknown names are allowed.
+        /// Creates a code with the given name. Unknown names are allowed.
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The codes of this version.
@@ -39,10 +39,10 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         public var curlCode: Int32?
         /// The errno(3) of the failed system call.
         public var systemError: Int32?
-        /// The body of an unacceptable response, at most 64 KiB of it.
+        /// The first 64 KiB of the body of an unacceptable response.
         public var responseBody: Data?
 
-        /// A context with the given fields.
+        /// Creates a context with the given fields.
         public init(
             url: String? = nil, method: String? = nil, statusCode: Int? = nil, curlCode: Int32? = nil,
             systemError: Int32? = nil, responseBody: Data? = nil
@@ -58,7 +58,7 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
 
     /// The kind of the error.
     public var code: Code { details.value.code }
-    /// One line for people, without a full stop.
+    /// The reason: one line for people, without a full stop.
     public var reason: String { details.value.reason }
     /// The request and the response to which the error belongs.
     public var context: Context {
@@ -71,7 +71,7 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         get { details.value.resumeData }
         set { details.value.resumeData = newValue }
     }
-    /// The underlying error: a handler's, a serializer's, or the content-type error beside a status error.
+    /// The underlying error: that of a handler or a serializer, or the content-type error of a response whose status is also wrong.
     public var underlying: (any Error)? { details.value.underlying }
     /// The missing link or route to the server, if the session's path monitor has found it.
     public package(set) var cause: Cause? {
@@ -91,7 +91,7 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         var cause: Cause?
     }
 
-    /// An error with a reason: one line, without a full stop and without secrets.
+    /// Creates an error with a reason of one line, without a full stop and without secrets.
     public init(_ code: Code, _ reason: String, context: Context = Context(), underlying: (any Error)? = nil) {
         details = CopyOnWrite(Details(code: code, reason: reason, context: context, underlying: underlying))
     }

@@ -1,12 +1,11 @@
-/// `type/subtype` and its parameters (RFC 9110 section 8.3.1).
+/// A media type: `type/subtype` and its parameters (RFC 9110 section 8.3.1).
 public struct MediaType: Hashable, Sendable, CustomStringConvertible {
-    /// `type/subtype` in lower case, without parameters.
+    /// The `type/subtype` in lower case, without parameters.
     public let essence: String
-    /// By name in lower case; of a repeated name the first counts.
+    /// The parameters by name in lower case. If a name is repeated, its first parameter counts.
     public let parameters: [String: String]
 
-    /// Reads the value of a `Content-Type`. `nil` where no `type/subtype` stands at its beginning; parameters that cannot be read are
-    /// passed over.
+    /// Parses the value of a `Content-Type`; `nil` if the value does not begin with `type/subtype`. Invalid parameters are ignored.
     public init?(_ text: String) {
         let end = text.firstIndex(of: ";") ?? text.endIndex
         let essence = text[..<end].trimmingSpaces().lowercased()
@@ -16,7 +15,7 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
         parameters = Self.parameters(text[end...])
     }
 
-    /// As a field's value.
+    /// The media type as a field value.
     public var description: String {
         parameters.sorted { $0.key < $1.key }.reduce(essence) { text, parameter in
             let needsQuotes = !Substring(parameter.value).isToken
@@ -25,7 +24,7 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether this is one of what `range` stands for: `type/subtype`, `type/*` or `*/*`, whatever the parameters.
+    /// Returns whether the media type matches `range`: `type/subtype`, `type/*` or `*/*`. Parameters are ignored.
     public func matches(_ range: String) -> Bool {
         let range = range.prefix { $0 != ";" }.trimmingSpaces().lowercased()
         if range == "*/*" || range == essence { return true }
@@ -56,7 +55,7 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
         return parameters
     }
 
-    /// A quoted string without its quotes and escapes; one that does not end runs to the end.
+    /// Returns a quoted string without its quotes and escapes. If the closing quote is missing, the string ends with the text.
     private static func quoted(_ rest: inout Substring) -> String {
         var value = ""
         rest = rest.dropFirst()

@@ -9,7 +9,7 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
     /// The port; the scheme's default port if the URL has none.
     public let port: Int
 
-    /// The origin of a URL; `nil` if it is neither http nor https, or has no host.
+    /// Creates the origin of a URL; `nil` if the URL is neither http nor https, or has no host.
     public init?(_ url: URL) {
         let url = url.withASCIIHost
         guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https",

@@ -1,8 +1,8 @@
 internal import Glibc
 public import HTTPTypes
 
-/// The status line and the fields of a response. They are kept as received and parsed on access: most fields of most responses
-/// are never read.
+/// The status line and the fields of a response. They are stored as received and parsed on access, because most fields of most
+/// responses are never read.
 public struct ResponseHead: Hashable, Sendable {
     /// The status code (RFC 9110 section 15).
     public let statusCode: Int
@@ -16,7 +16,7 @@ public struct ResponseHead: Hashable, Sendable {
         self.bytes = bytes
     }
 
-    /// A head with these values, as a test or another transport makes it.
+    /// Creates a head with these values, for a test or another transport.
     ///
     /// - Parameter response: The status, the reason phrase and the header fields. A status outside of 100 to 999 becomes 500.
     public init(_ response: HTTPResponse) {

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
-/// The metrics of a task, in the terms of `URLSessionTaskMetrics`. A value that libcurl does not report is `nil`, never an
-/// estimate.
+/// The metrics of a task, with the property names of `URLSessionTaskMetrics`. If libcurl does not report a value, it is `nil`,
+/// never an estimate.
 public struct TransferMetrics: Hashable, Sendable {
     /// The interval from the task's first start to its end.
     public internal(set) var taskInterval = DateInterval(start: .distantPast, duration: 0)
@@ -27,9 +27,9 @@ public struct TransferMetrics: Hashable, Sendable {
     static let maximumTransactions = 1_000
 }
 
-/// The metrics of one request and its response. The fields of `URLSessionTaskTransactionMetrics` are present except `isMultipath`
-/// and `domainResolutionProtocol` (libcurl does not report them), the fetch type (always the network), and the copies of request
-/// and response.
+/// The metrics of one request and its response. It has the properties of `URLSessionTaskTransactionMetrics` with a few
+/// exceptions. libcurl does not report `isMultipath` and `domainResolutionProtocol`, the fetch type is always the network, and
+/// there are no copies of request and response.
 public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The request's method.
     public let method: String
@@ -104,7 +104,7 @@ public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, C
     /// Whether the transaction used a proxy of any kind, by the configuration or by the environment at the creation of the
     /// session.
     public var isProxyConnection: Bool { facts.usedProxy }
-    /// Whether the network was cellular at the start of the transaction: the session's path monitor says so of the default route.
+    /// Whether the network was cellular at the start of the transaction, by the session's path monitor and its default route.
     /// `nil` without a monitor, without a network, and for servers on this machine.
     public var isCellular: Bool? { network?.isCellular }
     /// Whether the network was expensive by Reachability's definition; `nil` in the same cases as ``isCellular``.

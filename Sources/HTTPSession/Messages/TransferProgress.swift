@@ -11,7 +11,7 @@ public struct TransferProgress: Hashable, Sendable {
     /// The length of the request's body; `nil` if it is not known.
     public var expectedToSend: Int64?
 
-    /// Creates a progress; without arguments that of a task that has not started.
+    /// Creates a progress. Without arguments, it is the progress of a task that has not started.
     public init(received: Int64 = 0, expectedToReceive: Int64? = nil, sent: Int64 = 0, expectedToSend: Int64? = nil) {
         self.received = received
         self.expectedToReceive = expectedToReceive

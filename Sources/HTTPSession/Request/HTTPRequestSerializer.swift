@@ -17,7 +17,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
     @nonexhaustive public enum QueryStringSerialization: Sendable {
         /// The serialization of ``Parameters/queryString()``.
         case percentEscaped
-        /// The serialization of the closure, which also escapes. If it throws, the request fails.
+        /// The serialization of the closure, which must also percent-escape. If it throws, the request fails.
         case custom(@Sendable (TransferRequest, Parameters) throws -> String)
     }
 
@@ -58,8 +58,8 @@ public struct HTTPRequestSerializer: RequestSerializer {
     /// The serializer of forms, which is this serializer.
     public var formSerializer: HTTPRequestSerializer { self }
 
-    /// Writes parameters into the query or into a form. A request with a method that has a body, and without one, gets an empty form if there are no
-    /// parameters.
+    /// Writes parameters into the query or into a form. If there are no parameters, the method has a body and the request has none, the request gets
+    /// an empty form.
     public func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest {
         var request = applyingDefaults(to: request)
         let query = try parameters.map { try queryString($0, for: request) }

@@ -1,7 +1,8 @@
 public import FoundationEssentials
 import HTTPTypes
 
-/// A serializer that writes parameters as a JSON body (RFC 8259); for methods without a body into the query, as ``HTTPRequestSerializer``.
+/// A serializer that writes parameters as a JSON body (RFC 8259). For methods without a body, it writes them into the query, like
+/// ``HTTPRequestSerializer``.
 public struct JSONRequestSerializer: RequestSerializer {
     /// The serializer of header fields, options and queries.
     public var base: HTTPRequestSerializer

@@ -4,8 +4,8 @@ public import HTTPTypes
 /// A multipart form (RFC 7578), sent without being assembled in memory.
 ///
 /// Every part can be sent again after a redirect or a challenge: data and files are read again, a stream is made again. The length is known before
-/// the first byte, unless a stream has no length. Names are escaped as by browsers (HTML standard, multipart/form-data encoding algorithm), so
-/// that no name can end its header field.
+/// the first byte, unless a stream has no length. Names are escaped as in browsers (HTML standard, multipart/form-data encoding algorithm), so that
+/// no name can end its header field.
 public struct MultipartForm: Sendable {
     /// The boundary between the parts. It is random, so that no part contains it.
     public let boundary: String
@@ -14,7 +14,7 @@ public struct MultipartForm: Sendable {
 
     private var parts: [MultipartPart] = []
 
-    /// A rate, as packets with a delay after each.
+    /// A rate: packets with a delay after each packet.
     public struct Throttle: Hashable, Sendable {
         /// The largest number of bytes at once, at least 1.
         public var packetSize: Int

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// The body of a request. It can be sent again after a redirect, a challenge or a failure.
 ///
-/// A response may arrive before the body is sent, and is then the task's response: over HTTP/2 the remaining body is not sent (RFC 9113 section
+/// If a response arrives before the body is sent, it is the task's response. Over HTTP/2 the remaining body is then not sent (RFC 9113 section
 /// 8.1). ``TransactionMetrics/countOfRequestBodyBytesSent`` is the number of bytes that were sent.
 @nonexhaustive public enum RequestBody: Sendable {
     /// No body.

@@ -6,8 +6,9 @@ extension HTTPFields {
     ///
     /// swift-http-types alone would replace invalid characters by spaces.
     ///
-    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a name that is no token, for a value with CR, LF, NUL or another control character
-    ///   (RFC 9110 section 5.5) or with a space at an end, and for more than 1,000 fields. The error names the field, never the value.
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` if a name is not a token, or if there are more than 1,000 fields. The same error is for
+    ///   a value with CR, LF, NUL or another control character (RFC 9110 section 5.5), or with a space at an end. The error names the field, never
+    ///   the value.
     public init(checking fields: [String: String]) throws(HTTPSessionError) {
         self.init()
         guard fields.count <= 1000 else {
@@ -38,7 +39,7 @@ extension HTTPFields {
 public enum RequestFields {
     /// The value of `Accept-Language` for languages in the order of preference (RFC 9110 section 12.5.4); `nil` for none.
     ///
-    /// The first language has no weight, the next five have `q=0.9` down to `q=0.5`, and further ones are left out. Texts that are no language
+    /// The first language has no weight, the next five have `q=0.9` down to `q=0.5`, and further ones are left out. Texts that are not language
     /// ranges are left out too.
     public static func acceptLanguage(preferring languages: [String]) -> String? {
         let ranges = languages.filter { language in

@@ -186,8 +186,8 @@ extension TransferRequest {
     ///
     /// The URL may be relative to `base`, whose path is a directory with or without a `/` at its end.
     ///
-    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for control characters and backslashes, for text that cannot be parsed, and for a URL
-    ///   without a host, with a port above 65535, or of another scheme than `http` and `https`.
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for text that cannot be parsed or has control characters or backslashes. The same error
+    ///   is for a URL without a host, with a port above 65535, or with another scheme than `http` and `https`.
     public init(
         urlString: String, relativeTo base: URL? = nil, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:],
         body: RequestBody = .none, options: Options = Options()

@@ -3,7 +3,7 @@ public import HTTPTypes
 
 /// A request: method, URL, header fields, body and options.
 ///
-/// For options that are `nil`, those of the session's ``SessionConfiguration`` apply. Changes do not affect tasks that were made before.
+/// If an option is `nil`, the value of the session's ``SessionConfiguration`` applies. Changes do not affect tasks that were made before.
 public struct TransferRequest: Sendable {
     /// The URL, with the scheme `http` or `https`.
     ///
@@ -47,8 +47,8 @@ public struct TransferRequest: Sendable {
         var options: Options
     }
 
-    /// Options of one request; those that are `nil` are taken from the session. Timeouts are from 1 ms to 10 years, sizes not negative: other values
-    /// fail the task with ``HTTPSessionError/Code/invalidRequest``.
+    /// The options of one request. If an option is `nil`, the value of the session applies. Timeouts are from 1 ms to 10 years, and sizes are not
+    /// negative. Other values fail the task with ``HTTPSessionError/Code/invalidRequest``.
     public struct Options: Hashable, Sendable {
         /// The longest time in which an attempt sends and receives nothing (`URLSessionConfiguration.timeoutIntervalForRequest`).
         public var requestTimeout: Duration?
@@ -81,11 +81,11 @@ public struct TransferRequest: Sendable {
 
     /// A priority in the queue of a session (RFC 9218 calls it urgency). It is not sent to the server.
     @nonexhaustive public enum Priority: Int, Hashable, Sendable, Comparable, CaseIterable {
-        /// After all other tasks.
+        /// The task starts after all other tasks.
         case low = 0
         /// The priority of most tasks.
         case `default` = 1
-        /// Before all other tasks.
+        /// The task starts before all other tasks.
         case high = 2
 
         /// Compares by urgency.

@@ -14,7 +14,7 @@ public struct UploadProtocol: Hashable, Sendable {
     /// Base64.
     public static func tus(metadata: [String: String]) -> UploadProtocol { UploadProtocol(kind: .tus(metadata: metadata)) }
 
-    /// The IETF's draft (draft-ietf-httpbis-resumable-upload, interoperability version 8). The request is an ordinary one: a server without support
-    /// handles it as such, and a server with support resumes after the bytes that it has.
+    /// The IETF's draft (draft-ietf-httpbis-resumable-upload, interoperability version 8). A server without support handles the request as an
+    /// ordinary one. With a server that supports the draft, the upload continues after the bytes that the server has.
     public static let draft = UploadProtocol(kind: .draft)
 }

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// The checks of a response before it is decoded: of its status, of its content type, and of the caller's own.
+/// The checks of a response before it is decoded: its status, its content type, and checks of the caller.
 public struct ResponseValidation: Sendable {
     /// The accepted status codes; `nil` for all.
     public var acceptableStatusCodes: Set<Int>?

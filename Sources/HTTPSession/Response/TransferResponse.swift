@@ -3,7 +3,7 @@ public import HTTPTypes
 
 /// A complete response: its head, its body in memory or in a file, and the metrics of its task.
 ///
-/// Response serializers decode it. Tests of serializers make one of values:
+/// Response serializers decode it. Tests of serializers create a response from values:
 ///
 /// ```swift
 /// let response = TransferResponse(head: ResponseHead(HTTPResponse(status: .ok)), url: url, data: Data("[]".utf8))
@@ -45,7 +45,7 @@ public struct TransferResponse: Sendable {
         }
     }
 
-    /// Creates a response of values, for tests.
+    /// Creates a response from values, for tests.
     ///
     /// - Parameters:
     ///   - head: The status and header fields.

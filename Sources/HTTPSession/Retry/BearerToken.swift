@@ -29,8 +29,8 @@ public struct TokenRenewal: Hashable, Sendable {
     public var ahead: Duration
     /// The largest number of tokens that are fetched within ``period``; 5 by default.
     ///
-    /// One more is an error (``HTTPSessionError/Code/authenticationFailed``). Without a limit, a server that refuses every new token would cause
-    /// endless requests to the server that issues them.
+    /// A further fetch is an error (``HTTPSessionError/Code/authenticationFailed``). Without a limit, a server that refuses every new token would
+    /// cause endless requests to the server that issues them.
     public var maximumCount: Int
     /// The time in which fetches are counted; 30 s by default.
     public var period: Duration

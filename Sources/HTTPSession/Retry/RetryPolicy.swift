@@ -1,21 +1,21 @@
 /// The policy that decides when, and how often, a task is retried automatically.
 ///
 /// Only requests that may safely be repeated are retried. These are the idempotent methods of RFC 9110 section 9.2.2, requests
-/// with an `Idempotency-Key` field, and requests of which nothing was sent. Uploads are retried if the server reports how much it
-/// has received (``UploadProtocol``).
+/// with an `Idempotency-Key` field, and requests of which nothing was sent. Uploads are also retried if the server reports how
+/// many bytes it has received (``UploadProtocol``).
 ///
-/// The delay before each retry is drawn between zero and a limit that doubles each time (full jitter). A `Retry-After` field of
-/// the server overrides it. All retries of a session to one host share a budget, which limits the load on a failing server.
+/// The delay before each retry is random, between zero and a limit that doubles each time (full jitter). A `Retry-After` field
+/// of the server overrides it. All retries of a session to one host share a budget, which limits the load on a failing server.
 ///
 /// A POST that an HTTP/2 server refused unprocessed (REFUSED_STREAM, RFC 9113 section 8.7) is not retried. libcurl does not
 /// distinguish it from a POST whose connection died, which the server may have executed.
 public struct RetryPolicy: Hashable, Sendable {
-    /// The most consecutive retries; `nil`: as many as the resource timeout allows. The count restarts after a download has
-    /// received bytes, or more of an upload has arrived. Default: 4.
+    /// The largest number of consecutive retries; `nil` for as many as the resource timeout allows. The count restarts after a
+    /// download has received bytes, or more of an upload has arrived. Default: 4.
     public var maximumRetries: Int?
     /// The limit of the delay before the first retry. It doubles with each further retry. Default: 500 ms.
     public var baseDelay: Duration
-    /// The upper limit of the delay, whatever the number of the retry. A `Retry-After` may exceed it. Default: 60 s.
+    /// The upper limit of the delay for any retry. A `Retry-After` may exceed it. Default: 60 s.
     public var maximumDelay: Duration
     /// The longest `Retry-After` that is respected. A response that asks for more is the task's result. Default: one hour.
     public var maximumRetryAfter: Duration
@@ -24,13 +24,13 @@ public struct RetryPolicy: Hashable, Sendable {
 
     /// Four retries, within about 7 s if the server does not ask for more.
     public static let `default` = RetryPolicy()
-    /// No retries. Only a reused connection that died before a response is replaced. An attempt without a network sends nothing
-    /// and does not count: ``SessionConfiguration/waitsForConnectivity`` decides about it.
+    /// No retries. Only a reused connection that was lost before a response is replaced. An attempt without a network sends
+    /// nothing and does not count; ``SessionConfiguration/waitsForConnectivity`` determines whether the task then waits.
     public static let never = RetryPolicy(maximumRetries: 0)
     /// As many retries as the resource timeout allows.
     public static let persistent = RetryPolicy(maximumRetries: nil)
 
-    /// A policy with the given numbers. A number or delay below zero counts as zero.
+    /// Creates a policy with the given numbers. A number or delay below zero counts as zero.
     public init(
         maximumRetries: Int? = 4, baseDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(60),
         maximumRetryAfter: Duration = .seconds(3_600), statusCodes: Set<Int> = [408, 429, 500, 502, 503, 504]

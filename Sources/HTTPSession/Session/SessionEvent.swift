@@ -14,7 +14,7 @@
     case receivedResponse(TransferTask, ResponseHead)
     /// A redirect is followed.
     case redirected(TransferTask, ResponseHead)
-    /// A server or a proxy requests credentials: the URL or the credential store has them, or the handler is asked.
+    /// A server or a proxy requests credentials. They come from the URL, the credential store or the handler.
     ///
     /// There is no event for challenges that libcurl answers itself: further rounds of a scheme, and a proxy whose URL has user and password.
     case challenged(TransferTask, AuthenticationChallenge)
@@ -26,7 +26,7 @@
     case becameDownload(TransferTask, DownloadDestination)
     /// An attempt failed with this error, and another one follows.
     case willRetry(TransferTask, HTTPSessionError)
-    /// The task waits for a network that leads to its server. The error has the reason.
+    /// The task waits for a network that leads to its server. The error describes what is missing.
     case waitingForConnectivity(TransferTask, HTTPSessionError)
     /// A download continues after its first `offset` bytes of `total`, which is `nil` if it is not known.
     case downloadContinued(TransferTask, offset: Int64, total: Int64?)
@@ -34,9 +34,9 @@
     case uploadContinued(TransferTask, offset: Int64, total: Int64)
     /// A request and its response, or its failure, ended.
     case transactionFinished(TransferTask, TransactionMetrics)
-    /// A download has its name at its destination.
+    /// The file of a download was moved to its destination.
     case fileMoved(TransferTask, DownloadDestination)
-    /// A download cannot be put at its destination; the task fails with this error.
+    /// The file of a download cannot be moved to its destination; the task fails with this error.
     case fileMoveFailed(TransferTask, HTTPSessionError)
     /// A task finished.
     case taskCompleted(TransferTask, Result<TransferResponse, HTTPSessionError>)
@@ -52,7 +52,7 @@ public protocol EventMonitor: Sendable {
     ///
     /// A slow monitor delays later events and the callbacks of the delivery queue. It does not delay transfers, nor the code that awaits a task.
     ///
-    /// Events are neither dropped nor reordered: those that wait are kept in memory without a limit, about ten for each task, and the last with the
+    /// Events are neither dropped nor reordered. Pending events are kept in memory without a limit, about ten for each task; the last one has the
     /// task's response. A monitor that may block for long should use a queue of its own with a limit, or ``HTTPSessionManager/events``.
     func handle(_ event: SessionEvent)
 }

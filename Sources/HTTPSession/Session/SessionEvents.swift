@@ -9,9 +9,9 @@ internal import EventLoop
 /// }
 /// ```
 ///
-/// A sequence receives events from the moment when it is made. Its iterators share the events. At most 1,000 events wait for a reader: if there
-/// are more, the oldest are dropped, and ``SessionEvent/eventsDropped(count:)`` takes their place. The sequence ends with the session. An event
-/// that waits keeps its task, and the task its session.
+/// A sequence receives the events that occur after it is made. Its iterators share the events. At most 1,000 events wait for a reader. If there
+/// are more, the oldest are dropped, and ``SessionEvent/eventsDropped(count:)`` replaces them. The sequence ends with the session. A pending
+/// event retains its task, and the task retains its session.
 public struct SessionEvents: AsyncSequence, Sendable {
     /// An event of the session.
     public typealias Element = SessionEvent

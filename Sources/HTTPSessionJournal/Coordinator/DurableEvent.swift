@@ -6,16 +6,16 @@ public struct DurableEvent: Sendable, Identifiable, CustomStringConvertible {
     /// The result of a task.
     @nonexhaustive public enum Outcome: Sendable {
         /// The complete file is at its destination, or the server has accepted the upload. The response is `nil` if the process that
-        /// received it was killed before it could write the response down.
+        /// received it was killed before it could record the response.
         case finished(Response?)
-        /// The task failed permanently. Temporary failures have been retried as the task's retry policy says.
+        /// The task failed permanently. Temporary failures were retried by the task's retry policy.
         case failed(HTTPSessionError)
         /// The task did not end before ``DurableTaskInfo/expires``.
         case expired
         /// The task was canceled.
         case cancelled
-        /// The process ended while the request may have been carried out, and a second execution can do harm: for example a POST without an
-        /// upload protocol. Nothing was sent again.
+        /// The process ended, the server may have executed the request, and a second execution can do harm. An example is a POST without an
+        /// upload protocol. The request was not sent again.
         case interrupted
     }
 
@@ -29,7 +29,7 @@ public struct DurableEvent: Sendable, Identifiable, CustomStringConvertible {
         public let body: Data
     }
 
-    /// The identifier of the event, which is that of its task: it is the same at every delivery, and no other event has it.
+    /// The identifier of the event, which is the identifier of its task. It is the same at every delivery, and no other event has it.
     public var id: String { task.id }
     /// The task that has ended.
     public let task: DurableTaskInfo

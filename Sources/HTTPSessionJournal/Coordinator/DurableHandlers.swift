@@ -15,7 +15,7 @@ public struct DurableHandlers: Sendable {
     public typealias Handler = @Sendable (DurableEvent) async -> Void
 
     private var handlers: [String: Handler] = [:]
-    /// The closure that is called once after the opening, when the handlers have returned from every event of earlier processes.
+    /// The closure that is called once after the session has opened, when the handlers have returned from every event of earlier processes.
     ///
     /// It is also called if there was no such event. It does not wait for the readers of ``DurableSession/events``. URLSession's counterpart
     /// is `urlSessionDidFinishEvents(forBackgroundURLSession:)`.

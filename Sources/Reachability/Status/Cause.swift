@@ -1,4 +1,5 @@
-/// The reason why a path or a server is not reachable: the lowest layer that fails, the failure in that layer, and the evidence.
+/// The cause of an unsatisfied path or an unreachable server: the lowest layer that fails, the failure in that layer, and the
+/// evidence.
 public struct Cause: Hashable, Sendable {
     /// A layer of the network, ordered from this machine outwards. Later versions may add layers.
     public struct Layer: RawRepresentable, Hashable, Sendable, CaseIterable {

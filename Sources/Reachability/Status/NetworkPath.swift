@@ -1,5 +1,5 @@
-/// The state of this machine's network connectivity at one moment: the interface that the kernel chooses for each family, and the
-/// cause if no interface is usable.
+/// The state of this machine's network connectivity at one moment. It has the interface that the kernel chooses for each family,
+/// and the cause if no interface is usable.
 ///
 /// A satisfied path means that a connection attempt can be made over an interface. It does not mean that a server answers; see
 /// ``ServerMonitor`` for that.
