@@ -75,7 +75,7 @@ package struct EventLoop: ~Copyable {
         _ = netwatch_epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
     }
 
-    /// Waits until a descriptor is ready, the waker is woken, or `CLOCK_MONOTONIC` reaches `deadline` (`nil`: no deadline).
+    /// Waits until a descriptor is ready, the waker is woken, or `CLOCK_MONOTONIC` reaches `deadline` (`nil` for no deadline).
     /// The deadline is rounded up to whole milliseconds, so that the wait never ends too early.
     ///
     /// - Returns: The ready descriptors; empty after a wake-up, a deadline or a signal.

@@ -20,7 +20,7 @@ public final class Gate: Sendable {
         var wakers: [Waker] = []
     }
 
-    /// A closed gate.
+    /// Creates a closed gate.
     ///
     /// - Throws: ``TestServerError`` if the process has no descriptor left.
     public init() throws {
@@ -36,7 +36,7 @@ public final class Gate: Sendable {
         for waker in wakers { waker.wake() }
     }
 
-    /// Whether it has been opened.
+    /// Whether the gate has been opened.
     public var isOpen: Bool { state.withLock { $0.isOpen } }
 
     /// Wakes a loop when the gate is opened.

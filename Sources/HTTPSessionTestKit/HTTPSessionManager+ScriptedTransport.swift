@@ -6,12 +6,12 @@ extension HTTPSessionManager {
     /// Makes a session on a scripted transport: no socket is opened and no name is resolved.
     ///
     /// - Parameters:
-    ///   - baseURL: the URL that paths are relative to; `nil`: they are absolute.
+    ///   - baseURL: the URL that paths are relative to; `nil` if all URLs are absolute.
     ///   - configuration: how the session behaves; ``ScriptedTransport`` lists what has no effect.
     ///   - handlers: the handlers of tasks that bring none of their own.
     ///   - requestSerializer: makes requests of parameters.
     ///   - validation: the checks of a response before a value is made of it; by default status 200 to 299.
-    ///   - completionQueue: the queue of callbacks; `nil`: a queue of the session's own.
+    ///   - completionQueue: the queue of callbacks; `nil` for a queue of the session's own.
     ///   - completionGroup: entered by every callback until it has run.
     ///   - credentials: the store of credentials.
     ///   - reachability: the path monitor, such as that of a `ScriptedNetwork`.

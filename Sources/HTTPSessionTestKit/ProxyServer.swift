@@ -23,9 +23,9 @@ public final class ProxyServer: Sendable {
 
     /// An authentication scheme.
     public enum Scheme: Hashable, Sendable, CaseIterable {
-        /// RFC 7617.
+        /// Basic (RFC 7617).
         case basic
-        /// RFC 7616, with MD5 and `qop=auth`; a nonce never expires.
+        /// Digest (RFC 7616), with MD5 and `qop=auth`; a nonce never expires.
         case digest
     }
 
@@ -90,10 +90,10 @@ public final class ProxyServer: Sendable {
     ///
     /// - Parameters:
     ///   - address: the loopback address to listen at.
-    ///   - tls: how the connection to the proxy itself is encrypted; `nil` for plain text.
+    ///   - tls: the TLS settings of the connection to the proxy itself; `nil` for plain text.
     ///   - credentials: the credentials that clients have to present: over HTTP by their scheme, over SOCKS5 by RFC 1929. SOCKS4 has the
     ///     name alone.
-    ///   - names: hosts and the loopback addresses that they stand for; `localhost` and loopback addresses need no entry.
+    ///   - names: hosts and the loopback addresses to which they resolve; `localhost` and loopback addresses need no entry.
     /// - Throws: ``TestServerError``.
     public init(
         at address: ListeningAddress = .loopback, tls: ServerTLS? = nil, credentials: Credentials? = nil,
@@ -140,7 +140,7 @@ public final class ProxyServer: Sendable {
     /// The requests to pass, in their order.
     public var passages: [Passage] { log.state.passages }
 
-    /// Waits until this number of requests to pass has come.
+    /// Waits until this number of requests to pass has arrived.
     ///
     /// - Returns: the requests so far.
     /// - Throws: ``TestServerError`` if they do not come in time.

@@ -32,7 +32,7 @@ struct ResponseWriter {
         self.sent = sent
     }
 
-    /// Sends the response and returns how the connection ends after it; `nil`: it is kept.
+    /// Sends the response and returns how the connection ends after it; `nil` if the connection is kept.
     mutating func send() throws -> StubResponse.Ending? {
         for wait in reply.waitsBeforeHead { try channel.wait(wait) }
         do {

@@ -1,7 +1,7 @@
 import EventLoop
 import Glibc
 
-/// A name server that receives every question and answers none, for tests of lookups that take long.
+/// A name server that receives every query and answers none, for tests of slow lookups.
 ///
 /// A client uses it if its `/etc/resolv.conf` names it. A test arranges that in a mount namespace of its own, and takes port 53 in a network
 /// namespace of its own.
@@ -53,16 +53,16 @@ public final class SilentResolver: Sendable {
 
     deinit { stop() }
 
-    /// Stops the server. The kernel refuses questions from now on.
+    /// Stops the server. The kernel refuses queries from now on.
     public func stop() {
         stopped.wake()
         thread.join()
     }
 
-    /// The names in the questions, in their order, with repetitions; the first 4,096.
+    /// The names in the first 4,096 queries, in their order, with repetitions.
     public var names: [String] { log.state }
 
-    /// Waits until this number of questions has come.
+    /// Waits until this number of queries has arrived.
     ///
     /// - Throws: ``TestServerError`` if they do not come in time.
     @discardableResult

@@ -1,4 +1,4 @@
-/// The body of a reply: bytes, and waits between them. Large bodies are made while they are sent.
+/// The body of a response: bytes, and waits between them. Large bodies are made while they are sent.
 public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
     /// A part of a body.
     public enum Segment: Sendable {
@@ -55,7 +55,7 @@ public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStrin
     /// Zero bytes.
     public static func zeros(_ count: Int64) -> StubBody { StubBody([.repeating(0, count: count)]) }
 
-    /// Bytes from which their position can be told: ``patternByte(at:)`` of 0 and the `count - 1` positions after it.
+    /// Bytes whose values identify their positions: ``patternByte(at:)`` of 0 and the `count - 1` positions after it.
     public static func pattern(_ count: Int64) -> StubBody { StubBody([.pattern(from: 0, count: count)]) }
 
     /// Texts with the same wait between them.

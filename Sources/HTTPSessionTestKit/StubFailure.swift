@@ -14,7 +14,7 @@ public struct StubFailure: Sendable {
     /// Whether the connect timeout passes before the failure.
     var waits = false
 
-    /// Any other error, which the attempt ends with as it is.
+    /// Any other error, which ends the attempt unchanged.
     public static func error(_ error: HTTPSessionError) -> StubFailure { StubFailure(error: error) }
 
     /// The name of the server has no address: `HTTPSessionError.Code.cannotFindHost`.
@@ -36,7 +36,7 @@ public struct StubFailure: Sendable {
     /// The server's certificate has expired: `HTTPSessionError.Code.certificateExpired`.
     public static let certificateExpired = StubFailure(
         .certificateExpired, "the certificate of the server is not valid: certificate has expired")
-    /// No trusted authority vouches for the server's certificate: `HTTPSessionError.Code.certificateHasUnknownRoot`.
+    /// No trusted authority has signed the server's certificate: `HTTPSessionError.Code.certificateHasUnknownRoot`.
     public static let certificateHasUnknownRoot = StubFailure(
         .certificateHasUnknownRoot, "the certificate of the server is not valid: self-signed certificate")
     /// The server's certificate is for another host: `HTTPSessionError.Code.certificateUntrusted`.
@@ -59,12 +59,12 @@ public struct StubFailure: Sendable {
     }
 }
 
-/// The errors of responses that are broken, as `CurlFailure` words them.
+/// The errors of invalid responses, with the reasons of `CurlFailure`.
 extension StubFailure {
     /// The greatest length of a head that a session reads, in bytes.
     static let maximumHeadBytes = 256 << 10
 
-    /// The error of a connection attempt while the session's path is unsatisfied, as a session explains it over libcurl.
+    /// The error of a connection attempt while the session's path is unsatisfied, as a session over libcurl reports it.
     static func noPath(_ monitor: PathMonitor?) -> HTTPSessionError {
         let cause = monitor?.currentPath?.cause
         var error = HTTPSessionError(

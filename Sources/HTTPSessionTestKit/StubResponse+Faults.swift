@@ -89,7 +89,7 @@ extension StubResponse {
         return reply
     }
 
-    /// A response that never comes: the request is read, and the connection stays open.
+    /// A response that never arrives: the request is read, and the connection stays open.
     public static let never = raw(StubBody([.wait(.forever)]))
 
     /// Bytes that need not be HTTP, and the end of the connection: `SSH-2.0-…`, HTTP/0.9, half a head.

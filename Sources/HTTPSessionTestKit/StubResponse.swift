@@ -1,4 +1,4 @@
-/// A response of a ``TestServer`` or a ``ScriptedTransport``, with its faults. A value, which can be used for many requests.
+/// A response of a ``TestServer`` or a ``ScriptedTransport``, with its faults. It is a value that can be used for many requests.
 ///
 /// ```swift
 /// StubResponse(404, body: "no such user")
@@ -111,7 +111,7 @@ public struct StubResponse: Sendable {
     public var waitsBeforePiece: [Wait] = []
     /// The greatest size of a piece in which the body is written, and chunked, in bytes.
     public var pieceBytes = 16384
-    /// The rate of the body, in bytes per second; `nil`: without a limit.
+    /// The rate of the body, in bytes per second; `nil` for no limit.
     public var bytesPerSecond: Int?
     /// The number of further field lines `X-Flood-N`, and the length of their values. They are made while they are sent.
     public var flood: (count: Int, valueBytes: Int)?
@@ -121,7 +121,7 @@ public struct StubResponse: Sendable {
     public var connectionUse: ConnectionUse = .keepAlive
     /// Whether only the body is sent, without status line and fields.
     public var isRaw = false
-    /// Why there is no response (``failing(_:)``).
+    /// The failure that replaces the response (``failing(_:)``).
     var failure: StubFailure?
     /// The entity tag of a body that is served in ranges (``servingRanges(entityTag:)``).
     var rangeTag: String?

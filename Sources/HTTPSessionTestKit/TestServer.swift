@@ -23,7 +23,7 @@ public final class TestServer: Sendable {
         /// The bytes that are kept of each body.
         public var recordedBodyBytes = 1 << 20
         /// The receive buffer of the connections (SO_RCVBUF), in bytes: how much of an upload the kernel takes while the server does not read.
-        /// `nil`: the kernel's default.
+        /// The value is `nil` for the kernel's default.
         public var receiveBuffer: Int?
         /// The file of the network namespace to listen in; `nil` for the namespace of the caller. The closures that answer then run inside the
         /// namespace, and must not start work on queues or tasks: Dispatch would create its threads there.
@@ -32,15 +32,15 @@ public final class TestServer: Sendable {
         public var arrival: @Sendable (_ connection: Int) -> Arrival = { _ in .serve }
         /// Decides about a request whose head has been read, and whose body has not.
         public var onHead: @Sendable (ReceivedRequest) -> HeadDecision = { _ in .readBody() }
-        /// Receives the delivery of each response, once, when the next request of its connection has come or the connection has ended. Replies that
-        /// either side has cut are reported too.
+        /// Receives the delivery of each response, once, when the next request of its connection has arrived or the connection has ended. Responses
+        /// that either side has cut are reported too.
         public var onDelivery: @Sendable (ReceivedRequest, Delivery) -> Void = { _, _ in }
 
         /// The settings of a server whose faults are those of its responses.
         public init() {}
     }
 
-    /// How much of a response's body has been delivered, as the server sees it. The number of bytes that have arrived lies between the last two
+    /// The delivery of a response's body as the server sees it. The number of bytes that have arrived lies between the last two
     /// numbers. With TLS these are a little too small, because what is missing is counted in records.
     public struct Delivery: Hashable, Sendable {
         /// The bytes of the body that the kernel has taken.

@@ -27,14 +27,14 @@ public final class UploadServer: Sendable {
         public var namespace: String?
         /// The value of `Upload-Limit`, for the draft's protocol.
         public var limit: String?
-        /// The interoperability version that the draft's 104 responses name; `nil`: none is sent.
+        /// The interoperability version that the draft's 104 responses name; `nil` to send none.
         public var interopVersion: Int? = 8
         /// The text before `/uploads/1` in `Location`, such as `http://127.0.0.1:PORT`.
         public var locationPrefix = ""
-        /// An existing directory for the uploads: a later server with the same directory continues them. `nil`: they are in memory and end with
-        /// their server.
+        /// An existing directory for the uploads: a later server with the same directory continues them. If it is `nil`, uploads are in memory and
+        /// end with their server.
         public var directory: String?
-        /// The rate at which bodies are read, in bytes per second; `nil`: without a limit.
+        /// The rate at which bodies are read, in bytes per second; `nil` for no limit.
         public var bytesPerSecond: Int?
 
         /// The settings of a server without faults.
@@ -72,7 +72,7 @@ public final class UploadServer: Sendable {
 
     /// The state of an upload.
     public struct Upload: Hashable, Sendable {
-        /// The length that the creating request declared; `nil`: none.
+        /// The length that the creating request declared; `nil` for none.
         public let length: Int64?
         var contents = Contents.memory([])
         /// Whether the client has declared the upload complete.
@@ -108,7 +108,7 @@ public final class UploadServer: Sendable {
     /// - Parameters:
     ///   - dialect: the protocol.
     ///   - options: the other settings.
-    ///   - fault: the fault of each request, called on the connection's thread when the head has been read; `nil`: no fault.
+    ///   - fault: the fault of each request, called on the connection's thread when the head has been read; `nil` for no fault.
     /// - Throws: ``TestServerError``.
     public init(_ dialect: Dialect, options: Options = Options(), fault: @escaping @Sendable (Turn) -> Fault? = { _ in nil })
         throws

@@ -30,7 +30,7 @@ extension CurlTransfer {
         if directions.contains(.sending) { mask |= CURLPAUSE_SEND }
         let code = curl_easy_pause(handle.raw, mask)
         guard code != CURLE_BAD_FUNCTION_ARGUMENT else {
-            // Without a connection there is nothing to pause. A held request is not sent later either (mayRequest).
+            // Without a connection there is nothing to pause. A suspended request is not sent later either (mayRequest).
             pauses.connectionRemoved()
             return refusal == nil
         }

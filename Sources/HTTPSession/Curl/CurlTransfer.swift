@@ -51,7 +51,7 @@ final class CurlTransfer {
     var isListedToSettle = false
     /// Whether the server has responded with a status of 300 or above, and so needs no more of the body.
     private var needsNoMoreBody = false
-    /// Whether the request was not sent because the task was held.
+    /// Whether the request was not sent because the task was suspended.
     private var wasSuspendedBeforeSending = false
     /// Whether the request was not sent because the connection must not be reused.
     private var hasUnfitConnection = false
@@ -302,7 +302,7 @@ final class CurlTransfer {
         facts.hadSurplus = surplus != nil
         // Without a prepared evaluation of the certificate, or with the environment's proxy for http, the attempt has to be repeated.
         facts.wasUpgraded = isUpgraded && (trust == nil || requests == 0)
-        // The connect timeout does not count for a held task either.
+        // The connect timeout does not count for a suspended task either.
         facts.wasSuspendedBeforeSending =
             wasSuspendedBeforeSending || (pauses.isSuspended && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
         receiver.transferFinished(failure(code), facts: facts)

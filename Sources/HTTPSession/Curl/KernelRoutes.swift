@@ -9,7 +9,7 @@ enum KernelRoutes {
     /// are other routes.
     private static let maximumLookups = 64
 
-    /// The route to an address and port. `interface` is the interface to which connections are bound; `nil`: the routes decide.
+    /// The route to an address and port. `interface` is the interface to which connections are bound; `nil` for the kernel's choice.
     static func route(
         to address: UnsafePointer<sockaddr>, _ length: socklen_t, over interface: String? = nil
     ) -> RouteTracker.Route {
@@ -33,7 +33,7 @@ enum KernelRoutes {
     ///
     /// - Parameters:
     ///   - address: The remote address.
-    ///   - interface: The interface to which connections are bound; `nil`: the routes decide.
+    ///   - interface: The interface to which connections are bound; `nil` for the kernel's choice.
     ///   - expected: The local addresses of present connections to it. The kernel is asked again until all of them are among the results.
     /// - Returns: The route with the local addresses of all results; unknown if an expected one is not among several.
     static func route(

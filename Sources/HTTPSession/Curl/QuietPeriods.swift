@@ -20,7 +20,7 @@ struct QuietPeriods: Sendable {
         current.append((QuietPeriods.authority(of: url), now + QuietPeriods.duration))
     }
 
-    /// The time at which a request may be sent; `nil`: at once.
+    /// The time at which a request may be sent; `nil` if it may be sent at once.
     mutating func end(for url: String, now: Int64) -> Int64? {
         guard !current.isEmpty else { return nil }
         current.removeAll { $0.end <= now }

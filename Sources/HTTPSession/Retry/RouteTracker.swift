@@ -72,7 +72,7 @@ package struct RouteTracker: Sendable {
     private var lostDefaultRoutes: [IPAddress.Family: Takeover] = [:]
     private var selectedInterfaces: [IPAddress.Family: UInt32] = [:]
     private var takeovers: [IPAddress.Family: Takeover] = [:]
-    /// Whether the machine has lost its default routes, or lacks them only for want of a link. `false` if it never had a default route.
+    /// Whether the machine has lost its default routes, or lacks them only because a link is missing. `false` if it never had a default route.
     private(set) var hasLostAllRoutes = false
 
     init(isBound: Bool = false) { self.isBound = isBound }

@@ -12,7 +12,7 @@ final class SessionLoop {
     let engine: any TransferEngine
     /// The transport, which provides the clock and has made the engine.
     let transport: any SessionTransport
-    /// The network interface of all connections; `nil`: the kernel's routes decide.
+    /// The network interface of all connections; `nil` for the kernel's choice.
     let interface: String?
     let settings: SessionSettings
     let outbox: SessionOutbox
@@ -214,7 +214,7 @@ final class SessionLoop {
 
     func recordSuccess(of origin: Origin) { retryBudgets[origin]?.succeeded() }
 
-    /// The time that a retry has to wait before it asks again, in nanoseconds; `nil`: it may begin, and is counted. The wait is random, so that not
+    /// The time in nanoseconds that a retry has to wait before it asks again; `nil` if it may begin, and is counted. The wait is random, so that not
     /// all retries come at once. It ends on a full step of the clock, so that retries at about the same time share a turn.
     func retryWait(for origin: Origin) -> Int64? {
         guard retryBudgets[origin]?.take(now: now) == false, let wait = retryBudgets[origin]?.wait(now: now) else { return nil }

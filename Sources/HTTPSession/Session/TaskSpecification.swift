@@ -4,16 +4,16 @@ struct TaskSpecification: Sendable {
     var request: TransferRequest
     var kind: TransferTask.Kind
     var destination: BodyDestination
-    /// The statuses whose bodies go to a file or a reader; others fail the task. `nil`: all.
+    /// The statuses whose bodies go to a file or a reader; others fail the task. It is `nil` for all statuses.
     var acceptableStatusCodes: ClosedRange<Int>?
-    /// The task's own handlers; `nil`: the session's handlers.
+    /// The task's own handlers; `nil` for the session's handlers.
     var handlers: TransferHandlers?
     var startsImmediately = true
     /// The reason for which the request cannot be made; the task fails with it.
     var failure: HTTPSessionError?
-    /// The resume data's record from which the download continues; `nil`: it continues from a partial file at its destination, if there is one.
+    /// The resume data's record from which the download continues; `nil` to continue from a partial file at its destination, if there is one.
     var record: ResumeDirectory.Record?
-    /// The protocol of a resumable upload; `nil`: the body is sent by one request.
+    /// The protocol of a resumable upload; `nil` if one request sends the body.
     var uploadProtocol: UploadProtocol?
     /// The location of an upload that another process may have begun.
     var uploadLocation: UploadLocation?

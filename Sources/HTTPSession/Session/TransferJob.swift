@@ -10,11 +10,11 @@ final class TransferJob: Sendable {
     let destination: BodyDestination
     let limits: TaskMachine.Limits
     let retryPolicy: RetryPolicy
-    /// The resume data's record from which the download continues; `nil`: it continues from a partial file at its destination, if there is one.
+    /// The resume data's record from which the download continues; `nil` to continue from a partial file at its destination, if there is one.
     let record: ResumeDirectory.Record?
-    /// The statuses whose bodies go to a file or a reader; others fail the task. `nil`: all.
+    /// The statuses whose bodies go to a file or a reader; others fail the task. It is `nil` for all statuses.
     let acceptableStatusCodes: ClosedRange<Int>?
-    /// The resumable upload; `nil`: the body is sent by one request.
+    /// The resumable upload; `nil` if one request sends the body.
     let upload: UploadJob?
     let sendApproval: SendApproval?
     /// The number of times that interceptors have repeated the request before this task.

@@ -117,14 +117,14 @@ struct Attempt {
         return Data()
     }
 
-    /// Notes that the response concerns the bytes already present. `isPartialContent`: it brings more of them.
+    /// Records that the response concerns the bytes already present. `isPartialContent`: it brings more of them.
     mutating func continueDownload(from firstResponse: TransferMachine.FirstResponse?, isPartialContent: Bool) {
         self.isPartialContent = isPartialContent
         firstResponseHead = firstResponse?.head
         destination = firstResponse?.destination
     }
 
-    /// Notes that the engine receives the request.
+    /// Records that the engine receives the request.
     mutating func begin(
         at date: Date, over network: TransactionMetrics.Network?, with credential: Credential?, expectsHTTPS: Bool
     ) {
@@ -135,7 +135,7 @@ struct Attempt {
         phase = .lookingUp
     }
 
-    /// Notes that the lookup of the name has ended.
+    /// Records that the lookup of the name has ended.
     mutating func lookupEnded() {
         if phase == .lookingUp { phase = .connecting }
     }

@@ -104,7 +104,7 @@ package struct PauseMachine: Hashable, Sendable {
         refuseBytes()
     }
 
-    /// Notes that libcurl stores the bytes and sets its bit.
+    /// Records that libcurl stores the bytes and sets its bit.
     private mutating func refuseBytes() {
         applied.insert(.receiving)
         (hasRefusedBytes, hasDelayedBytes) = (true, true)

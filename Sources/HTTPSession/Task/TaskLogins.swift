@@ -30,7 +30,7 @@ struct TaskLogins {
         if space.isProxy { proxy = nil } else { server = nil }
     }
 
-    /// Notes that the request carried the credential preemptively, so that this challenge is its refusal.
+    /// Records that the request carried the credential preemptively, so that this challenge is its refusal.
     mutating func noteSent(_ credential: Credential, for challenge: AuthenticationChallenge) {
         if inUse[challenge.protectionSpace] == nil { inUse[challenge.protectionSpace] = (credential, challenge.scheme) }
     }

@@ -53,7 +53,7 @@ extension TransferMachine {
         case .undecided, .streamed: return .taken
         case .buffered(var data):
             guard data.count + bytes.count <= Attempt.maximumBufferedLength else {
-                // The rest of this response is not needed; the transaction that follows it is.
+                // The remaining bytes of this response are not needed; the transaction after it is.
                 attempt.isBodyRejected = true
                 return .abort(HTTPSessionError(.transferFailed, "the body of an intermediate response is too long"))
             }

@@ -74,7 +74,7 @@ extension TransferMachine {
 
     // MARK: The response
 
-    /// Begins a complete representation: notes by what it can be continued later.
+    /// Begins a complete representation, and records the validator or digest by which it can be continued later.
     mutating func noteCompleteRepresentation(_ head: ResponseHead, to destination: DownloadDestination) {
         resumption =
             isContinuable

@@ -21,7 +21,7 @@ internal import Reachability
 ///
 /// The type is not copyable: the copies made by getters of a copyable value took 9,000 instructions a request.
 struct TransferMachine: ~Copyable {
-    /// The response that brought the first bytes of the download (`nil`: an earlier task received it), and their destination.
+    /// The response that brought the first bytes of the download (`nil` if an earlier task received it), and their destination.
     /// Partial content that follows has neither.
     struct FirstResponse {
         var head: ResponseHead?

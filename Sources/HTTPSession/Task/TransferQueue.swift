@@ -200,7 +200,7 @@ package struct TransferQueue: Sendable {
         for index in lines.indices where lines[index].host.needsLookup { lines[index].resolvedUntil = .min }
     }
 
-    /// Notes whether the host's latest response came over HTTP/2; if so, its requests share a connection.
+    /// Records whether the host's latest response came over HTTP/2; if so, its requests share a connection.
     package mutating func setMultiplexed(_ host: Host, _ isMultiplexed: Bool = true) {
         guard !host.isExclusive, let index = indices[host] else { return }
         lines[index].isMultiplexed = isMultiplexed
@@ -208,7 +208,7 @@ package struct TransferQueue: Sendable {
         if isMultiplexed { lines[index].hasHTTP2Connection = true }
     }
 
-    /// Notes that a connection to the host speaks HTTP/2.
+    /// Records that a connection to the host speaks HTTP/2.
     package mutating func noteHTTP2(_ host: Host) {
         if let index = indices[host] { lines[index].hasHTTP2Connection = true }
     }

@@ -58,7 +58,7 @@ struct TransferRules {
     let request: TransferRequest
     let kind: Kind
     let destination: BodyDestination
-    /// The status codes whose responses go to a file or a reader; any other code ends the task. `nil`: all are acceptable.
+    /// The status codes whose responses go to a file or a reader; any other code ends the task. It is `nil` if all are acceptable.
     let acceptableStatusCodes: ClosedRange<Int>?
     let handlers: Handlers
     let limits: TaskMachine.Limits

@@ -7,7 +7,7 @@ protocol BodySink: AnyObject {
     /// Begins a body, and discards the bytes of an earlier attempt. `expected` is its length in bytes, if known.
     func begin(expected: Int64?)
     func take(_ bytes: UnsafeRawBufferPointer) -> Intake
-    /// The time at which buffered bytes have to be flushed (``MonotonicClock``); `nil`: none are buffered.
+    /// The time at which buffered bytes have to be flushed (``MonotonicClock``); `nil` if none are buffered.
     var flushesAt: Int64? { get }
     /// Passes on the buffered bytes.
     func flush()

@@ -79,7 +79,7 @@ extension BodySegment {
 private actor StreamPart {
     private var chunks: AsyncThrowingStream<Data, any Error>.Iterator
     private var skipped: Int64
-    /// The bytes that remain of the range; `nil`: all up to the end of the stream.
+    /// The bytes that remain of the range; `nil` for all bytes up to the end of the stream.
     private var left: Int64?
 
     private init(_ stream: AsyncThrowingStream<Data, any Error>, skipping count: Int64, length: Int64?) {

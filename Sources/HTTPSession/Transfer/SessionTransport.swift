@@ -84,7 +84,7 @@ package protocol Transfer: AnyObject {
     var isUpgraded: Bool { get }
     /// Whether other transfers may share the connection; `nil` if that is not known yet.
     var usesHTTP2: Bool? { get }
-    /// The addresses of the connection in use; `nil`: there is no connection between two addresses.
+    /// The addresses of the connection in use; `nil` if no connection between two addresses exists.
     var ends: (local: String, remote: String)? { get }
     /// The addresses that it connects to.
     var connectAttempts: [RouteTracker.ConnectAttempt] { get }

@@ -39,9 +39,9 @@ package struct TransferPlan: Hashable, Sendable {
     package var connectTimeoutMilliseconds: Int64 = 60_000
     /// Whether a new connection and a new lookup are required.
     package var needsFreshConnection = false
-    /// The longest idle time of a reused connection, in seconds; 0 permits no reuse; `nil`: the engine's default.
+    /// The longest idle time of a reused connection, in seconds; 0 permits no reuse; `nil` for the engine's default.
     package var maximumIdleSeconds: Int?
-    /// The greatest age of a lookup, in seconds; `nil`: the engine's default (CURLOPT_DNS_CACHE_TIMEOUT, 60).
+    /// The greatest age of a lookup, in seconds; `nil` for the engine's default (CURLOPT_DNS_CACHE_TIMEOUT, 60).
     package var maximumLookupSeconds: Int?
     /// Whether the receiver is asked before a connection is made or used (``TransferReceiver/transferRefusal(from:)``).
     package var asksBeforeConnecting = false
@@ -61,7 +61,7 @@ package struct TransferPlan: Hashable, Sendable {
     /// whenever a piece of 64 KiB or more is freed (malloc.c: FASTBIN_CONSOLIDATION_THRESHOLD).
     package var bufferSize = 60 << 10
 
-    /// The maximum rate at which the body is sent, in bytes per second; `nil`: the session's rate.
+    /// The maximum rate at which the body is sent, in bytes per second; `nil` for the session's rate.
     package var maximumSendRate: Int64?
     /// The maximum number of bytes of the body that are provided at once.
     package var packetSize = Int.max

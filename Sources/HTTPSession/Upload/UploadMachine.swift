@@ -178,7 +178,7 @@ struct UploadMachine: Hashable, Sendable {
         return newOffset > former ? appendRemaining() : resynchronize()
     }
 
-    /// Notes the server's offset, if it has advanced.
+    /// Records the server's offset, if it has advanced.
     mutating func noteProgress(_ newOffset: Int64) {
         guard newOffset > highestOffset, newOffset <= min(sent, length) else { return }
         (highestOffset, hasProgressed, resynchronizations) = (newOffset, true, 0)

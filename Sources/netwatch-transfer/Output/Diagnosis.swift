@@ -34,7 +34,7 @@ enum Diagnosis: Hashable {
     case answers
     case fails(Cause)
 
-    /// `nil`: the probe has no result yet.
+    /// The value is `nil` if the probe has no result yet.
     init?(_ update: ServerUpdate) {
         switch update.state {
         case .unknown: return nil

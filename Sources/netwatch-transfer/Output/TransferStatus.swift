@@ -94,7 +94,7 @@ struct TransferStatus: Hashable {
     private(set) var stage = AttemptStage.unresolved
     /// The latest result of a probe, while there is no response.
     private(set) var diagnosis: Diagnosis?
-    /// The proxy (HOST:PORT) that the transfer connects to; `nil`: it connects to the server.
+    /// The proxy (HOST:PORT) that the transfer connects to; `nil` if it connects to the server.
     var proxy: String?
     /// Whether a TLS handshake follows the connection.
     var usesTLS = false

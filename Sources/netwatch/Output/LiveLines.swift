@@ -11,7 +11,7 @@ struct LiveLines {
     private let targetWidth: Int
     private let isVerbose: Bool
     private var path: NetworkPath?
-    /// The columns of the terminal. The last one stays empty, as in the lines of `get`. `nil`: lines are not truncated.
+    /// The columns of the terminal. The last one stays empty, as in the lines of `get`. It is `nil` if lines are not truncated.
     var columns: Int?
 
     /// The maximum number of interfaces listed under a record; the others are counted.

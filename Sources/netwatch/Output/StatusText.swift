@@ -8,7 +8,7 @@ struct StatusText {
     var style: TextStyle
     /// Whether the evidence for each interface's type is written.
     var showsEvidence = false
-    /// The columns of the terminal; `nil`: lines are not truncated.
+    /// The columns of the terminal; `nil` if lines are not truncated.
     var columns: Int?
 
     var lines: [String] {
