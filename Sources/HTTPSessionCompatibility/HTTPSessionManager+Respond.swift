@@ -1,7 +1,7 @@
 public import HTTPSession
 
 extension HTTPSessionManager {
-    /// Calls back with the task's response as JSON, as the `success:` and `failure:` blocks of AFNetworking's methods do.
+    /// Calls `success` with the task's response as JSON, or `failure`, like AFNetworking's methods.
     ///
     /// ```swift
     /// session.respond(to: session.uploadTask(for: request, from: .file(film)), success: { task, json in … }, failure: { task, error in … })
@@ -10,8 +10,8 @@ extension HTTPSessionManager {
     /// - Parameters:
     ///   - task: The task.
     ///   - progress: Called at most every 50 ms, and with the last progress before the end.
-    ///   - success: Called with the JSON of a response that passes the session's validation; `nil` for an empty body.
-    ///   - failure: Called with the error of the task, the validation or the JSON.
+    ///   - success: The closure that is called with the JSON of a response that passes the session's validation; `nil` for an empty body.
+    ///   - failure: The closure that is called with the error of the task, the validation or the JSON.
     /// - Returns: The task.
     @discardableResult
     public func respond(
@@ -22,14 +22,14 @@ extension HTTPSessionManager {
         callBack(for: task, progress: progress, success: success, failure: failure)
     }
 
-    /// Calls back with the value that a serializer makes of the task's response, on the session's completion queue.
+    /// Calls `success` with the value that a serializer makes of the task's response, or `failure`, on the session's completion queue.
     ///
     /// - Parameters:
     ///   - task: The task.
     ///   - serializer: The serializer, with its own validation.
     ///   - progress: Called at most every 50 ms, and with the last progress before the end.
-    ///   - success: Called with the value.
-    ///   - failure: Called with the error of the task or of the serializer.
+    ///   - success: The closure that is called with the value.
+    ///   - failure: The closure that is called with the error of the task or of the serializer.
     /// - Returns: The task.
     @discardableResult
     public func respond<Serializer: ResponseSerializer>(

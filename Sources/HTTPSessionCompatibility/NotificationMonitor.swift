@@ -17,8 +17,9 @@ public import HTTPSession
 /// | `AFURLSessionDownloadTaskDidFailToMoveFileNotification` | ``HTTPSession/TransferTask/DidFailToMoveFile`` |
 /// | `AFURLSessionDidInvalidateNotification` | ``HTTPSession/HTTPSessionManager/DidInvalidate`` |
 ///
-/// Notifications of a task are posted in the order of its events. ``HTTPSession/TransferTask/DidComplete`` comes after the callbacks of the task. A
-/// session that ends because its last reference is released posts no ``HTTPSession/HTTPSessionManager/DidInvalidate``.
+/// The monitor posts the notifications of a task in the order of its events, but Foundation may deliver them in another order.
+/// ``HTTPSession/TransferTask/DidComplete`` is posted after the callbacks of the task. A session that ends because its last reference is released
+/// posts no ``HTTPSession/HTTPSessionManager/DidInvalidate``.
 public struct NotificationMonitor: EventMonitor, SessionObserver {
     /// Creates a monitor. One monitor may serve several sessions.
     public init() {}

@@ -19,18 +19,18 @@ extension TransferTask {
     public struct IsWaitingForConnectivity: NotificationCenter.AsyncMessage {
         /// The task.
         public typealias Subject = TransferTask
-        /// The reason.
+        /// The error that describes the failure or the missing network.
         public let error: HTTPSessionError
     }
 
     /// Posted when a task has finished, after its callbacks; AFNetworking's `AFNetworkingTaskDidCompleteNotification`.
     ///
     /// ``result`` has the response's data, the file and the error of the task; ``TransferTask/metrics`` has the metrics. Each callback serializes
-    /// the response for itself: ``callbackResults`` has what they received. What `await` receives is serialized later and is in no message.
+    /// the response for itself; ``callbackResults`` has the results. Values that code awaits are serialized later and are in no message.
     public struct DidComplete: NotificationCenter.AsyncMessage {
         /// The task.
         public typealias Subject = TransferTask
-        /// The response, or the error. Every status is a response here.
+        /// The response with any status, or the error.
         public let result: Result<TransferResponse, HTTPSessionError>
         /// The results that the callbacks received, in the order in which the callbacks were added; empty if there were none.
         public let callbackResults: [CallbackResult]
@@ -53,7 +53,8 @@ extension TransferTask {
         public let result: Result<any Sendable, HTTPSessionError>
     }
 
-    /// Posted when a download has its name at its destination; AFNetworking's `AFURLSessionDownloadTaskDidMoveFileSuccessfullyNotification`.
+    /// Posted when the file of a download was moved to its destination; AFNetworking's
+    /// `AFURLSessionDownloadTaskDidMoveFileSuccessfullyNotification`.
     public struct DidMoveFile: NotificationCenter.AsyncMessage {
         /// The task.
         public typealias Subject = TransferTask
@@ -61,12 +62,12 @@ extension TransferTask {
         public let file: URL
     }
 
-    /// Posted when a download cannot be put at its destination; AFNetworking's
+    /// Posted when the file of a download cannot be moved to its destination; AFNetworking's
     /// `AFURLSessionDownloadTaskDidFailToMoveFileNotification`. The task fails with the same error.
     public struct DidFailToMoveFile: NotificationCenter.AsyncMessage {
         /// The task.
         public typealias Subject = TransferTask
-        /// The reason.
+        /// The error that describes the failure or the missing network.
         public let error: HTTPSessionError
     }
 }

@@ -10,8 +10,8 @@ extension TransferRequest {
     /// `httpShouldHandleCookies` are copied if they differ from their defaults. `Content-Length` is omitted, because the
     /// session counts the body. Responses are not cached: `cachePolicy` has no effect.
     ///
-    /// - Throws: `HTTPSessionError.Code.invalidRequest` for a request without a URL, with a method or fields that HTTP does not
-    ///   allow, or with an `httpBodyStream`: a stream cannot be sent twice (`RequestBody`).
+    /// - Throws: `HTTPSessionError.Code.invalidRequest` for a request without a URL, or with a method or fields that HTTP does
+    ///   not allow. An `httpBodyStream` throws it too, because a stream cannot be sent twice (`RequestBody`).
     public init(_ request: URLRequest) throws(HTTPSessionError) {
         guard let url = request.url else { throw HTTPSessionError(.invalidRequest, "the URLRequest has no URL") }
         guard let method = HTTPRequest.Method(request.httpMethod ?? "GET") else {

@@ -3,9 +3,10 @@ public import HTTPSession
 
 /// A serializer that returns an `XMLParser` for an XML body. The parser has not started yet.
 ///
-/// The body is screened first, because FoundationXML on Linux (Swift 6.3) ends the process for some texts. A body with an internal DTD
-/// subset, a processing instruction without data, a malformed token, an unknown encoding, more than 256 levels of elements, 1,000 attributes
-/// of one element or 10,000,000 bytes throws `HTTPSessionError.Code.cannotDecodeContent`. The parser receives the text in UTF-8.
+/// The body is screened first, because FoundationXML on Linux (Swift 6.3) ends the process for some texts. These bodies throw
+/// `HTTPSessionError.Code.cannotDecodeContent`: an internal DTD subset, a processing instruction without data, a malformed token or an
+/// unknown encoding. So do bodies with more than 256 levels of elements, 1,000 attributes of one element or 10,000,000 bytes. The parser
+/// receives the text in UTF-8.
 ///
 /// The parser itself reports other errors (mismatched tags, unknown entities). Check its `parserError` after `parse()`: on
 /// Linux `parse()` returns `true` for some texts that are not XML. External entities are not read unless the parser is
