@@ -10,16 +10,16 @@ public import HTTPSession
 ///
 /// | AFNetworking | here |
 /// |---|---|
-/// | `AFNetworkingTaskDidResumeNotification` | ``HTTPSession/TransferTask/DidResume`` |
-/// | `AFNetworkingTaskDidSuspendNotification` | ``HTTPSession/TransferTask/DidSuspend`` |
-/// | `AFNetworkingTaskDidCompleteNotification` | ``HTTPSession/TransferTask/DidComplete`` |
-/// | `AFURLSessionDownloadTaskDidMoveFileSuccessfullyNotification` | ``HTTPSession/TransferTask/DidMoveFile`` |
-/// | `AFURLSessionDownloadTaskDidFailToMoveFileNotification` | ``HTTPSession/TransferTask/DidFailToMoveFile`` |
-/// | `AFURLSessionDidInvalidateNotification` | ``HTTPSession/HTTPSessionManager/DidInvalidate`` |
+/// | `AFNetworkingTaskDidResumeNotification` | `TransferTask.DidResume` |
+/// | `AFNetworkingTaskDidSuspendNotification` | `TransferTask.DidSuspend` |
+/// | `AFNetworkingTaskDidCompleteNotification` | `TransferTask.DidComplete` |
+/// | `AFURLSessionDownloadTaskDidMoveFileSuccessfullyNotification` | `TransferTask.DidMoveFile` |
+/// | `AFURLSessionDownloadTaskDidFailToMoveFileNotification` | `TransferTask.DidFailToMoveFile` |
+/// | `AFURLSessionDidInvalidateNotification` | `HTTPSessionManager.DidInvalidate` |
 ///
 /// The monitor posts the notifications of a task in the order of its events, but Foundation may deliver them in another order.
-/// ``HTTPSession/TransferTask/DidComplete`` is posted after the callbacks of the task. A session that ends because its last reference is released
-/// posts no ``HTTPSession/HTTPSessionManager/DidInvalidate``.
+/// `TransferTask.DidComplete` is posted after the callbacks of the task. A session that ends because its last reference is released
+/// posts no `HTTPSessionManager.DidInvalidate`.
 public struct NotificationMonitor: EventMonitor, SessionObserver {
     /// Creates a monitor. One monitor may serve several sessions.
     public init() {}
