@@ -43,12 +43,13 @@ import Testing
     }
 
     @Test func `output on a terminal is aligned and colored`() throws {
+        // Without `--for`: a loaded machine may need longer than any short time for the first line.
         let program = try netwatch(
-            "watch", "--for", "100ms", environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": nil], output: .terminal)
+            "watch", environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": nil], output: .terminal)
         #expect(try program.nextLine()?.contains("netwatch 0.1.0 · this machine") == true)
         #expect(try program.nextLine()?.contains("\u{1b}[") == true)
-        let plain = try netwatch("watch", "--for", "100ms", environment: ["TERM": "xterm", "NO_COLOR": "1"], output: .terminal)
-        #expect(try plain.remainingLines().contains { $0.contains("\u{1b}") } == false)
+        let plain = try netwatch("watch", environment: ["TERM": "xterm", "NO_COLOR": "1"], output: .terminal)
+        for _ in 0..<2 { #expect(try plain.nextLine()?.contains("\u{1b}") == false) }
     }
 
     @Test func `a replay writes the identical stream`() throws {

@@ -2,7 +2,7 @@ import Console
 import Glibc
 import Reachability
 
-/// The program for transfers, which replaces this one by exec. It loads libcurl and Foundation, 41 MB; a monitor stays below 25
+/// The program for transfers, which replaces this one by exec. It loads libcurl and OpenSSL; a monitor stays below 25
 /// MB.
 enum TransferProgram {
     static let name = "netwatch-transfer"
