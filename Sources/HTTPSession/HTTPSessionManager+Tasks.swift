@@ -102,6 +102,13 @@ extension HTTPSessionManager {
                 acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsImmediately: startsImmediately))
     }
 
+    /// Makes a task that writes the response's body to a file that does not exist yet. A ``DownloadDestination`` has other rules.
+    public func downloadTask(
+        for request: TransferRequest, to file: URL, handlers: TransferHandlers? = nil, startsImmediately: Bool = true
+    ) -> TransferTask {
+        downloadTask(for: request, to: DownloadDestination(file), handlers: handlers, startsImmediately: startsImmediately)
+    }
+
     /// Makes a task that continues a download which failed or was canceled, from its ``HTTPSessionError/resumeData``.
     ///
     /// The task may be made in the same process, or in a later one with the same ``SessionConfiguration/resumeDirectory``. Resume data is valid

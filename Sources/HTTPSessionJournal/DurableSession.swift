@@ -69,6 +69,9 @@ public final class DurableSession: Sendable {
             throw DurableSessionError(
                 .invalidIdentifier, "an identifier has 1 to 100 letters, digits, '.', '-' and '_', and no dot first")
         }
+        guard directory.isFileURL else {
+            throw DurableSessionError(.invalidConfiguration, "the directory is not a file URL")
+        }
         let coordinator = try await TaskCoordinator.open(
             identifier: identifier, directory: directory, limits: limits, handlers: handlers, logger: configuration.logger,
             environment: environment

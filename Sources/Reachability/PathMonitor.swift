@@ -176,3 +176,27 @@ where Self == NotificationCenter.BaseMessageIdentifier<PathMonitor.PathDidChange
     /// The identifier of ``PathMonitor/PathDidChange``.
     public static var pathDidChange: Self { .init() }
 }
+
+/// A monitor is a sequence of its paths, as `NWPathMonitor` is: `for await path in monitor`. ``PathMonitor/updates`` has the reasons as well.
+extension PathMonitor: AsyncSequence {
+    /// A path.
+    public typealias Element = NetworkPath
+    /// The sequence never fails.
+    public typealias Failure = Never
+
+    /// Creates a subscription, which begins with the present path.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(updates: updates.makeAsyncIterator()) }
+
+    /// An iterator of the paths of a monitor.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        var updates: PathUpdates.Iterator
+
+        /// The next path; `nil` when the monitor has ended, or the waiting Swift task is canceled.
+        public mutating func next() async -> NetworkPath? { await updates.next()?.path }
+
+        /// The next path, delivered on the given actor; `nil` when the monitor has ended, or the waiting Swift task is canceled.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> NetworkPath? {
+            await updates.next(isolation: actor)?.path
+        }
+    }
+}

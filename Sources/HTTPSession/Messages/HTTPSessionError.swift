@@ -7,9 +7,12 @@ public import Reachability
 /// and field values are left out (``HTTPSessionError/Context``).
 public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
     /// The kind of an error, from a bounded set. Later versions may add codes.
-    public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable {
+    public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable, CustomStringConvertible {
         /// The code's name in logs, records and metrics, such as `timed-out` or `pin-mismatch`.
         public let rawValue: String
+
+        /// The code's name in logs, records and metrics.
+        public var description: String { rawValue }
 
         /// Creates a code with the given name. Unknown names are allowed.
         public init(rawValue: String) { self.rawValue = rawValue }

@@ -56,8 +56,8 @@ final class EventBuffer: Sendable {
     static let limit = 1_000
 
     private struct State: Sendable {
-        /// A ring once it is full: `start` is the oldest.
-        var events: [SessionEvent] = []
+        /// `nil` once it is taken, so that its task is released. A ring once it is full: `start` is the oldest.
+        var events: [SessionEvent?] = []
         var start = 0
         var droppedCount = 0
         var waiters: [Waiter] = []
@@ -71,6 +71,7 @@ final class EventBuffer: Sendable {
             }
             guard start < events.count else { return nil }
             defer {
+                events[start] = nil
                 start += 1
                 if start == events.count {
                     events.removeAll(keepingCapacity: true)
@@ -85,6 +86,7 @@ final class EventBuffer: Sendable {
             var dropped: SessionEvent?
             if events.count - start >= limit {
                 dropped = events[start]
+                events[start] = nil
                 start += 1
                 droppedCount += 1
             }

@@ -70,6 +70,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var metrics: TransferMetrics?
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
+        /// The number of Swift tasks that await the result, also of those whose wait has not begun. It is not counted down at the end.
+        var awaiterCount = 0
         var completions: [Completion] = []
         var progress = TransferProgress()
         /// Made for the first reader of the progress.
@@ -180,11 +182,16 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// The number of Swift tasks that await the result.
     package var awaiterCount: Int { shared.withLock { $0.waiters.count } }
 
-    /// Ends one wait, and cancels the task if there is no other. A wait that has not begun yet checks `Task.isCancelled` itself.
+    /// Ends one wait, and cancels the task if nothing else waits for it: no Swift task, no callback, no reader of its chunks.
     private func endWait(_ number: UInt64) {
+        let isRead = chunkBuffer?.hasReaders == true
         let (waiter, isOnly) = shared.withLock { shared -> (Waiter?, Bool) in
-            guard let index = shared.waiters.firstIndex(where: { $0.number == number }) else { return (nil, false) }
-            return shared.waiters.count == 1 ? (nil, true) : (shared.waiters.remove(at: index), false)
+            guard shared.result == nil else { return (nil, false) }
+            shared.awaiterCount -= 1
+            let isOnly = shared.awaiterCount == 0 && shared.completions.isEmpty && !isRead
+            guard let index = shared.waiters.firstIndex(where: { $0.number == number }) else { return (nil, isOnly) }
+            // The end of the task resumes the last one.
+            return isOnly ? (nil, true) : (shared.waiters.remove(at: index), false)
         }
         if isOnly { cancel() }
         waiter?.continuation.resume()
@@ -193,25 +200,28 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// The response when the task has finished. It may have any status; ``data()`` and the other methods validate the status.
     ///
     /// If the awaiting Swift task is canceled, the property throws ``HTTPSessionError/Code/cancelled``. The transfer is canceled unless other Swift
-    /// tasks await it.
+    /// tasks await it, callbacks wait for it, or its chunks are read.
     public var response: TransferResponse {
         get async throws(HTTPSessionError) {
+            // Counted before the wait begins, so that a concurrent cancellation of another one finds it.
             let number = shared.withLock { shared in
                 shared.nextWaiter += 1
+                shared.awaiterCount += 1
                 return shared.nextWaiter
             }
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
-                    let isFinished = shared.withLock { shared in
-                        if shared.result == nil { shared.waiters.append(Waiter(number: number, continuation: continuation)) }
-                        return shared.result != nil
+                    let waits = shared.withLock { shared in
+                        guard shared.result == nil, !Task.isCancelled else { return false }
+                        shared.waiters.append(Waiter(number: number, continuation: continuation))
+                        return true
                     }
-                    if isFinished { continuation.resume() } else if Task.isCancelled { endWait(number) }
+                    if !waits { continuation.resume() }
                 }
             } onCancel: {
                 endWait(number)
             }
-            guard let result else { throw HTTPSessionError(.cancelled, "the task ended without a result", context: context) }
+            guard let result else { throw HTTPSessionError(.cancelled, "the wait for the task was canceled", context: context) }
             return try result.get()
         }
     }

@@ -50,6 +50,9 @@ final class ChunkBuffer: Sendable {
     /// The number of readers that wait for bytes.
     var waitingReaders: Int { state.withLock { $0.waiting.count } }
 
+    /// Whether an iterator exists.
+    var hasReaders: Bool { state.withLock { $0.readers > 0 } }
+
     func addReader() { state.withLock { $0.readers += 1 } }
 
     /// Removes a reader.

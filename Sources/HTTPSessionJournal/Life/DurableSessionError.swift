@@ -5,9 +5,12 @@ public import Foundation
 /// Programs use ``code``, people read ``reason``, and metrics count by ``metricLabel``. None of them contains a secret.
 public struct DurableSessionError: Error, Sendable, CustomStringConvertible {
     /// The kind of an error, from a bounded set. Later versions may add codes.
-    public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable {
+    public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable, CustomStringConvertible {
         /// The name in logs and metrics, such as `in-use` or `closed`.
         public let rawValue: String
+
+        /// The code's name in logs and metrics.
+        public var description: String { rawValue }
 
         /// Creates a code from its name. Unknown names are allowed.
         public init(rawValue: String) { self.rawValue = rawValue }

@@ -2,9 +2,12 @@
 /// evidence.
 public struct Cause: Hashable, Sendable {
     /// A layer of the network, ordered from this machine outwards. Later versions may add layers.
-    public struct Layer: RawRepresentable, Hashable, Sendable, CaseIterable {
+    public struct Layer: RawRepresentable, Hashable, Sendable, CaseIterable, CustomStringConvertible {
         /// The layer's name in records: `link`, `route`, ….
         public let rawValue: String
+
+        /// The layer's name in records.
+        public var description: String { rawValue }
 
         /// Creates a layer from its name in records. Unknown names are allowed.
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -43,9 +46,12 @@ public struct Cause: Hashable, Sendable {
     }
 
     /// The failure within a layer. Later versions may add codes.
-    public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable {
+    public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable, CustomStringConvertible {
         /// The code's name in records: `no-carrier`, `refused`, ….
         public let rawValue: String
+
+        /// The code's name in records.
+        public var description: String { rawValue }
 
         /// Creates a code from its name in records. Unknown names are allowed.
         public init(rawValue: String) { self.rawValue = rawValue }

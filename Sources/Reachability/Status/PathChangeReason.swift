@@ -1,11 +1,14 @@
 /// The reason why a path update was published. Later versions may add reasons.
-public struct PathChangeReason: RawRepresentable, Hashable, Sendable, CaseIterable {
+public struct PathChangeReason: RawRepresentable, Hashable, Sendable, CaseIterable, CustomStringConvertible {
     /// The reason's name in records: `interface-changed`, `resumed`, ….
     public let rawValue: String
 
     /// The index in ``allCases``; `unknown` for a name that is not in the list.
     package let number: UInt32
     private static let unknown: UInt32 = 255
+
+    /// The reason's name in records.
+    public var description: String { rawValue }
 
     /// Creates a reason from its name in records. Unknown names are allowed.
     public init(rawValue: String) {

@@ -6,6 +6,13 @@ import Pacing
 import Testing
 
 @Suite struct JSONResponseSerializerTests {
+    @Test func `a JSON value is encoded as the JSON that it is, and decoded to itself`() throws {
+        let value = try JSONValue(parsing: Data(#"{"a":[1,2.5,"x",null,true],"b":{}}"#.utf8))
+        let text = try JSONEncoder().encode(value)
+        #expect(try JSONValue(parsing: text) == value)
+        #expect(try JSONDecoder().decode(JSONValue.self, from: text) == value)
+    }
+
     let serializer = JSONResponseSerializer()
     let json = "application/json"
 

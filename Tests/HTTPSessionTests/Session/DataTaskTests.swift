@@ -69,6 +69,45 @@ import Testing
         #expect(await session.tasks.isEmpty)
     }
 
+    @Test func `canceling seven of eight awaiters at once leaves the task to the eighth`() async throws {
+        let server = try TestServer { _ in StubResponse(body: "x") }
+        let session = try localSession()
+        for _ in 0..<100 {
+            let gate = try Gate()
+            let held = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
+            let task = session.dataTask(for: TransferRequest(url: held.url()))
+            let awaiters = (0..<8).map { _ in Task { try await task.response.statusCode } }
+            while task.awaiterCount < 8 { await Task.yield() }
+            await withTaskGroup(of: Void.self) { group in
+                for awaiter in awaiters.dropLast() { group.addTask { awaiter.cancel() } }
+            }
+            gate.open()
+            #expect(try await awaiters.last?.value == 200)
+        }
+        _ = server
+    }
+
+    @Test func `canceling the only awaiter leaves the task to a callback`() async throws {
+        let gate = try Gate()
+        let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
+        let session = try localSession()
+        let (results, result) = AsyncStream.makeStream(of: String.self)
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
+        task.respond(
+            with: StringResponseSerializer(), on: session.completionQueue, success: { _, text in result.yield(text) },
+            failure: { _, error in result.yield(error.code.rawValue) })
+        let awaiter = Task { try await task.response }
+        while task.awaiterCount < 1 { await Task.yield() }
+        awaiter.cancel()
+        let error = await #expect(throws: HTTPSessionError.self) { try await awaiter.value }
+        #expect(error?.code == .cancelled)
+        gate.open()
+        for await text in results {
+            #expect(text == "x")
+            break
+        }
+    }
+
     @Test func `canceling one of several awaiters leaves the task to the others`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }

@@ -112,4 +112,21 @@ import Testing
         network.publish(.satisfied(over: .wifi("last")))
         #expect(network.monitor.current?.path.interface?.name == "last")
     }
+
+    @Test func `a monitor is a sequence of its paths, as NWPathMonitor is`() async {
+        let network = ScriptedNetwork(.satisfied(over: .wifi()))
+        for await path in network.monitor {
+            #expect(path.status == .satisfied)
+            break
+        }
+    }
+
+    @Test func `paths, updates and codes print as a person would write them`() throws {
+        let network = ScriptedNetwork(.satisfied(over: .wifi()))
+        #expect("\(try #require(network.monitor.currentPath))" == "satisfied (wlan0, wifi)")
+        network.publish(.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")))
+        #expect(
+            "\(try #require(network.monitor.current))".hasPrefix("unsatisfied (link: interface wlan0 has no carrier) ["))
+        #expect("\(Cause.Code.noCarrier) \(Cause.Layer.link) \(PathChangeReason.resumed)" == "no-carrier link resumed")
+    }
 }

@@ -1,0 +1,2 @@
+// Requests, destinations and errors are in the signatures of this library: its users need no import of their own.
+@_exported public import HTTPSession
