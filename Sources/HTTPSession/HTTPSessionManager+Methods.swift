@@ -96,7 +96,7 @@ extension HTTPSessionManager {
         }
     }
 
-    /// Downloads a resource to a file that must not exist. ``downloadTask(for:to:handlers:startsImmediately:)`` accepts other rules for
+    /// Downloads a resource to a file that must not exist. ``downloadTask(for:to:handlers:startsImmediately:)-(_,DownloadDestination,_,_)`` accepts other rules for
     /// existing files.
     public func download(_ path: String, to file: URL, headerFields: HTTPFields = [:]) -> TransferTask {
         let place = DownloadDestination(file)
