@@ -71,7 +71,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
         /// The number of Swift tasks that await the result, also of those whose wait has not begun. It is not counted down at the end.
-        var awaiterCount = 0
+        var openWaits = 0
         var completions: [Completion] = []
         var progress = TransferProgress()
         /// Made for the first reader of the progress.
@@ -187,8 +187,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         let isRead = chunkBuffer?.hasReaders == true
         let (waiter, isOnly) = shared.withLock { shared -> (Waiter?, Bool) in
             guard shared.result == nil else { return (nil, false) }
-            shared.awaiterCount -= 1
-            let isOnly = shared.awaiterCount == 0 && shared.completions.isEmpty && !isRead
+            shared.openWaits -= 1
+            let isOnly = shared.openWaits == 0 && shared.completions.isEmpty && !isRead
             guard let index = shared.waiters.firstIndex(where: { $0.number == number }) else { return (nil, isOnly) }
             // The end of the task resumes the last one.
             return isOnly ? (nil, true) : (shared.waiters.remove(at: index), false)
@@ -206,7 +206,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             // Counted before the wait begins, so that a concurrent cancellation of another one finds it.
             let number = shared.withLock { shared in
                 shared.nextWaiter += 1
-                shared.awaiterCount += 1
+                shared.openWaits += 1
                 return shared.nextWaiter
             }
             await withTaskCancellationHandler {
