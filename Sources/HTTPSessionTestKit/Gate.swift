@@ -27,7 +27,7 @@ public final class Gate: Sendable {
         do { waker = try Waker() } catch { throw TestServerError(error) }
     }
 
-    /// Releases every response that waits at the gate, now and later.
+    /// Opens the gate. Every response that waits for it continues, and later ones do not wait.
     public func open() {
         let wakers = state.withLock { state in
             defer { state = State(isOpen: true) }

@@ -209,7 +209,7 @@ struct ScriptedTimeTests {
         #expect(error?.code == .cancelled && transport.elapsedTime == .zero)
     }
 
-    @Test func `sessions that end release those who wait for time`() async throws {
+    @Test func `time passes at once after the session has ended`() async throws {
         let transport = ScriptedTransport(time: .manual)
         transport.stub("/", with: .never)
         let session = try session(transport)

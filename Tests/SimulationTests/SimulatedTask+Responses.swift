@@ -7,7 +7,7 @@ import Reachability
 
 /// Delivers the simulated server's responses to the task's machine.
 extension SimulatedTask {
-    func take(_ delivery: SimulatedTransport.Delivery, _ world: inout TransferSimulation) throws {
+    func take(_ delivery: SimulatedTransport.Delivery, _ world: inout TaskSimulation) throws {
         if let head = delivery.head { try judgePending(head, &world) }
         if delivery.isRefused {
             machine.receiverBecameFull()
@@ -16,7 +16,7 @@ extension SimulatedTask {
         }
     }
 
-    func takeHead(_ world: inout TransferSimulation) throws {
+    func takeHead(_ world: inout TaskSimulation) throws {
         guard let answer = world.answer(to: transfer?.lines ?? []) else { throw violation("no answer") }
         guard !world.chance(20) else {
             transfer?.unjudged = answer
@@ -26,13 +26,13 @@ extension SimulatedTask {
         try judge(answer, &world)
     }
 
-    func judgePending(_ head: ResponseHead, _ world: inout TransferSimulation) throws {
+    func judgePending(_ head: ResponseHead, _ world: inout TaskSimulation) throws {
         guard let answer = transfer?.unjudged, answer.head == head else { throw violation("a head of another attempt") }
         transfer?.unjudged = nil
         try judge(answer, &world)
     }
 
-    func judge(_ answer: SimulatedServer.Answer, _ world: inout TransferSimulation) throws {
+    func judge(_ answer: SimulatedServer.Answer, _ world: inout TaskSimulation) throws {
         transfer?.answer = answer
         let intake = machine.receivedHead(answer.head, at: Date(timeIntervalSince1970: 1e9), now: world.now)
         retriesBeforeOutage = nil
@@ -40,7 +40,7 @@ extension SimulatedTask {
         if case .abort(let error) = intake { try end(TransferFailure(error), &world) }
     }
 
-    func take(_ count: Int64, _ world: inout TransferSimulation) throws {
+    func take(_ count: Int64, _ world: inout TaskSimulation) throws {
         // The head may have ended the attempt.
         guard let present = transfer else { return }
         guard let answer = present.answer else { throw violation("a body without its head") }
@@ -63,7 +63,7 @@ extension SimulatedTask {
         }
     }
 
-    func finishAnswer(_ world: inout TransferSimulation) throws {
+    func finishAnswer(_ world: inout TaskSimulation) throws {
         if let head = transfer?.transport.takePendingHead() {
             try judgePending(head, &world)
             guard transfer != nil else { return }
@@ -72,11 +72,11 @@ extension SimulatedTask {
         try end(nil, &world)
     }
 
-    func fail(_ code: HTTPSessionError.Code, isDead: Bool = false, _ world: inout TransferSimulation) throws {
+    func fail(_ code: HTTPSessionError.Code, isDead: Bool = false, _ world: inout TaskSimulation) throws {
         try end(TransferFailure(HTTPSessionError(code, "simulated")), isDead: isDead, &world)
     }
 
-    func end(_ failure: TransferFailure?, isDead: Bool = false, _ world: inout TransferSimulation) throws {
+    func end(_ failure: TransferFailure?, isDead: Bool = false, _ world: inout TaskSimulation) throws {
         transfer = nil
         var facts = TransferFacts()
         facts.wasResent = isDead

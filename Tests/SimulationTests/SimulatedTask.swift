@@ -5,7 +5,7 @@ import Reachability
 
 @testable import HTTPSession
 
-/// A download as a session runs it: the real ``TransferMachine``, whose effects are performed in a simulated world, and the
+/// A download as a session runs it: the real ``TaskMachine``, whose effects are performed in a simulated world, and the
 /// invariants of the download.
 final class SimulatedTask {
     struct Violation: Error, CustomStringConvertible {
@@ -33,9 +33,9 @@ final class SimulatedTask {
 
     let id: UInt64
     let policy: RetryPolicy
-    let limits: TaskMachine.Limits
+    let limits: TaskStateMachine.Limits
     private let isIdempotent: Bool
-    var machine: TransferMachine
+    var machine: TaskMachine
     var transfer: Transfer?
     private var question: Int?
     private var isPerforming = false
@@ -61,24 +61,24 @@ final class SimulatedTask {
     private var queueChanges: [QueueChange] = []
 
     init(
-        id: UInt64, policy: RetryPolicy, isIdempotent: Bool, asksHandler: Bool, url: URL, limits: TaskMachine.Limits,
+        id: UInt64, policy: RetryPolicy, isIdempotent: Bool, asksHandler: Bool, url: URL, limits: TaskStateMachine.Limits,
         seed: UInt64, now: Int64
     ) {
         (self.id, self.policy, self.isIdempotent, self.limits) = (id, policy, isIdempotent, limits)
         var configuration = SessionConfiguration.default
         configuration.waitsForConnectivity = true
-        let rules = TransferRules(
+        let rules = TaskRules(
             session: SessionRules(configuration, proxies: ProxyOrigins(.none, environment: [:])),
             request: TransferRequest(url: url, method: isIdempotent ? .get : .post), kind: .download,
             destination: .file(DownloadDestination(URL(fileURLWithPath: "/file"))),
             acceptableStatusCodes: TaskSpecification.successes, handlers: asksHandler ? .response : [], limits: limits,
             retryPolicy: policy, hasResumeData: false)
-        machine = TransferMachine(rules, origin: Origin(url) ?? .unknown, seed: seed, now: now)
+        machine = TaskMachine(rules, origin: Origin(url) ?? .unknown, seed: seed, now: now)
     }
 
     var isUnderWay: Bool { transfer != nil }
     var deadline: Int64? { machine.deadline }
-    var state: TaskMachine.State { machine.taskMachine.state }
+    var state: TaskStateMachine.State { machine.stateMachine.state }
     var received: Int64 { machine.progress.received }
 
     func violation(_ text: String) -> Violation { Violation(description: "task \(id), \(state): \(text)") }
@@ -90,7 +90,7 @@ final class SimulatedTask {
 
     // MARK: Events
 
-    func handle(_ event: TransferMachine.Event, _ world: inout TransferSimulation) throws {
+    func handle(_ event: TaskMachine.Event, _ world: inout TaskSimulation) throws {
         switch event {
         case .resume: startedAt = startedAt ?? world.now
         case .networkRestored where machine.connectivityWait == nil: retriesBeforeOutage = nil
@@ -100,8 +100,8 @@ final class SimulatedTask {
         try perform(&world)
     }
 
-    /// Performs one effect after another, including those that follow from them, as `TransferDriver` does.
-    func perform(_ world: inout TransferSimulation) throws {
+    /// Performs one effect after another, including those that follow from them, as `TaskDriver` does.
+    func perform(_ world: inout TaskSimulation) throws {
         guard !isPerforming else { return }
         isPerforming = true
         var index = 0
@@ -113,7 +113,7 @@ final class SimulatedTask {
         isPerforming = false
     }
 
-    private func perform(_ effect: TransferMachine.Effect, _ world: inout TransferSimulation) throws {
+    private func perform(_ effect: TaskMachine.Effect, _ world: inout TaskSimulation) throws {
         if isFinished { throw violation("\(effect) after the end") }
         switch effect {
         case .enqueue, .enqueueFirst:
@@ -148,7 +148,7 @@ final class SimulatedTask {
         case .resumeReceiving: try transfer?.transport.emptyReceiver()
         case .publishBackoff: try backOff(&world)
         case .withdrawQuestion: question = nil
-        case .leaveGate: retriesBeforeOutage = nil
+        case .leaveOutage: retriesBeforeOutage = nil
         case .refundRetry: world.noteSuccess()
         case .requestRetry:
             let wait = try world.retryWait()
@@ -171,10 +171,10 @@ final class SimulatedTask {
         }
     }
 
-    private func perform(_ command: TransferMachine.Command, _ world: inout TransferSimulation) throws {
+    private func perform(_ command: TaskMachine.Command, _ world: inout TaskSimulation) throws {
         switch command {
         case .askHandler(let number, _): question = number
-        case .askGate: try askGate(&world)
+        case .explainFailure: try explainFailure(&world)
         case .report(let news): try hear(news, &world)
         case .discardBody(let error):
             machine.delivered(.failure(error), during: DateInterval(), now: world.now)
@@ -188,7 +188,7 @@ final class SimulatedTask {
         }
     }
 
-    private func hear(_ news: TransferMachine.Report, _ world: inout TransferSimulation) throws {
+    private func hear(_ news: TaskMachine.Report, _ world: inout TaskSimulation) throws {
         switch news {
         case .willRetry(let error): try checkRetry(error, &world)
         case .waitingForConnectivity:
@@ -207,7 +207,7 @@ final class SimulatedTask {
 
     // MARK: Attempts
 
-    private func start(_ world: inout TransferSimulation) throws {
+    private func start(_ world: inout TaskSimulation) throws {
         begun += 1
         if transfer != nil || !hasSlot { throw violation("started without a connection slot, or twice") }
         if state != .running { throw violation("started while not running") }
@@ -220,14 +220,14 @@ final class SimulatedTask {
         transfer = Transfer(lines: lines)
     }
 
-    func admitted(_ world: inout TransferSimulation) throws {
+    func admitted(_ world: inout TaskSimulation) throws {
         if !isQueued { throw violation("admitted without being queued") }
         (isQueued, hasSlot) = (false, true)
         try handle(.admitted, &world)
     }
 
     /// Lets time pass. The machine's deadline may have come.
-    func timePassed(_ world: inout TransferSimulation) throws {
+    func timePassed(_ world: inout TaskSimulation) throws {
         try handle(.deadlineReached, &world)
         if let due = machine.deadline, due <= world.now { throw violation("still due, \(world.now - due) late") }
         if let startedAt, !isFinished, world.now >= startedAt + limits.resourceTimeout {
@@ -235,19 +235,19 @@ final class SimulatedTask {
         }
     }
 
-    /// Answers the connectivity gate: the probe knows the cause or does not know it yet.
-    private func askGate(_ world: inout TransferSimulation) throws {
+    /// Answers for the outage tracker: the probe knows the cause or does not know it yet.
+    private func explainFailure(_ world: inout TaskSimulation) throws {
         if machine.hasProgressed { retriesInARow = 0 }
         guard !world.isNetworkUp, world.chance(50) else {
             if retriesBeforeOutage == nil { retriesBeforeOutage = retriesInARow }
-            return try handle(.gateAnswered(.unknown), &world)
+            return try handle(.failureExplained(.unknown), &world)
         }
-        try handle(.gateAnswered(.missing(TransferSimulation.cause)), &world)
+        try handle(.failureExplained(.missing(TaskSimulation.cause)), &world)
     }
 
     // MARK: Retries
 
-    private func checkRetry(_ error: HTTPSessionError, _ world: inout TransferSimulation) throws {
+    private func checkRetry(_ error: HTTPSessionError, _ world: inout TaskSimulation) throws {
         if !isIdempotent, machine.attempt.isConnected { throw violation("a request that may have been executed is retried") }
         if machine.hasProgressed { retriesInARow = 0 }
         // A dead connection is replaced at once, and does not count as a retry.
@@ -263,7 +263,7 @@ final class SimulatedTask {
     }
 
     /// Checks the end of a delay when the task's owner sees it.
-    private func backOff(_ world: inout TransferSimulation) throws {
+    private func backOff(_ world: inout TaskSimulation) throws {
         guard let until = machine.backoffDeadline else { return }
         notBefore = until
         guard let longestWait else { return }
@@ -277,25 +277,25 @@ final class SimulatedTask {
     /// Makes the receiver refuse further bytes.
     func fillReceiver() { transfer?.transport.fillReceiver() }
 
-    func emptyReceiver(_ world: inout TransferSimulation) throws {
+    func emptyReceiver(_ world: inout TaskSimulation) throws {
         try handle(.receiverReady, &world)
         try transfer?.transport.emptyReceiver()
     }
 
     /// Sets libcurl's pause bits, which the loop does at one place of its turn.
-    func settle(_ world: inout TransferSimulation) throws {
+    func settle(_ world: inout TaskSimulation) throws {
         if let delivery = try transfer?.transport.settle() { try take(delivery, &world) }
     }
 
     /// Lets the response handler allow the response, if it was asked.
-    func answer(_ world: inout TransferSimulation) throws {
+    func answer(_ world: inout TaskSimulation) throws {
         guard let question else { return }
         self.question = nil
         try handle(.handlerAnswered(question: question, .response(.allow)), &world)
     }
 
     /// Checks that a running task whose receiver has room makes progress after a turn of the loop.
-    func checkMotion(_ world: inout TransferSimulation) throws {
+    func checkMotion(_ world: inout TaskSimulation) throws {
         try handle(.resume, &world)
         try answer(&world)
         try emptyReceiver(&world)
@@ -306,7 +306,7 @@ final class SimulatedTask {
     }
 
     /// Lets the next event happen to the transfer.
-    func advance(_ world: inout TransferSimulation) throws {
+    func advance(_ world: inout TaskSimulation) throws {
         if question != nil, world.chance(30) { return try answer(&world) }
         guard let present = transfer else { return }
         if present.transport.isListedToSettle, world.chance(60) { return try settle(&world) }

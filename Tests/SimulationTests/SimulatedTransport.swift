@@ -95,7 +95,7 @@ struct SimulatedTransport {
         try check()
     }
 
-    /// Checks that a paused transfer has a reason to be paused, or is about to be released.
+    /// Checks that a paused transfer has a reason to be paused, or is about to be resumed.
     private func check() throws {
         if bits != pauses.applied { throw Violation(description: "libcurl has \(bits), the machine assumes \(pauses.applied)") }
         if pauses.hasRefusedBytes != (keptBytes > 0) {

@@ -8,7 +8,7 @@ import HTTPSessionTestKit
 final class FileSource: Sendable {
     struct Behavior: Sendable {
         var tag = "\"1\""
-        /// The number of bytes of the file after which a response stops until ``FileSource/release()``.
+        /// The number of bytes of the file after which a response stops until ``FileSource/openGate()``.
         var stopsAt: Int64?
         var bytesPerSecond: Int?
         /// The number of requests that are answered with 503.
@@ -56,7 +56,7 @@ final class FileSource: Sendable {
     func change(_ change: (inout Behavior) -> Void) { behavior.withLock { change(&$0) } }
 
     /// Lets stopped responses continue.
-    func release() { gate.open() }
+    func openGate() { gate.open() }
 
     var url: String { server.origin + "/big.bin" }
     var content: Data { Data(StubBody.patternBytes(from: 0, count: Int(size))) }

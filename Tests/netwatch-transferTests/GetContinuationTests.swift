@@ -118,7 +118,7 @@ import Testing
         while state(of: program.processID) != "T" { await Task.yield() }
         try program.signal(SIGCONT)
         source.change { $0.stopsAt = nil }
-        source.release()
+        source.openGate()
         _ = try program.nextLine { $0.contains(" big.bin  976.5 KiB in ") }
         #expect(try program.wait() == 0, "\(program.ending)")
         #expect(folder.content("big.bin") == source.content)

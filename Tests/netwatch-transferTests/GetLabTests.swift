@@ -45,7 +45,7 @@ import Testing
         _ = try program.nextLine(within: .seconds(60)) { $0.contains("big.bin: continued at ") }
         #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")
         #expect(file == source.content)
-        source.release()
+        source.openGate()
     }
 
     /// README's example: the same command before and after the carrier is lost and the process is killed. Standard error is a
@@ -79,7 +79,7 @@ import Testing
         // Each request continues after the previous one.
         let starts = source.server.requests.map { Int64($0["range"]?.filter(\.isNumber) ?? "") ?? 0 }
         #expect(starts.count == 3 && starts[0] == 0 && starts[1] > 0 && starts[2] >= starts[1], "\(starts)")
-        source.release()
+        source.openGate()
     }
 
     @Test func `records name the layer of the missing network`() async throws {
@@ -99,7 +99,7 @@ import Testing
         #expect(lines.last?.state == "finished")
         #expect((lines.last?.resumed_from ?? 0) > 0)
         #expect(file == source.content)
-        source.release()
+        source.openGate()
     }
 
     @Test func `a timeout names the missing network layer`() throws {

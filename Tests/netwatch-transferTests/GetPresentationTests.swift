@@ -20,7 +20,7 @@ import Testing
         let narrow = try program.nextLine { $0.contains("big.bin") && !$0.contains("[=") }
         #expect(narrow.contains("\u{1b}[K"))
         source.change { $0.stopsAt = nil }
-        source.release()
+        source.openGate()
         _ = try program.nextLine { $0.contains("✓ big.bin  3.8 MiB in ") }
         #expect(try program.wait() == 0, "\(program.ending)")
     }

@@ -34,7 +34,7 @@ final class FaultyFile: Sendable {
     var sentShare: Double { Double(sentBytes) / Double(fault.changesTo ?? FaultyFile.size) }
     var sentBytes: Int64 { server.seen.sentBodyBytes }
 
-    /// Releases the responses that wait for the network.
+    /// Opens the gate for the responses that wait for the network.
     func openGate() { gate.open() }
 
     /// True if the content is that of one of the file's versions.

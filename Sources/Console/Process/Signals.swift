@@ -42,13 +42,13 @@ package struct Signals {
 
     /// Unblocks the ending signals: from now on they end the program at once, even if its main thread is busy, and kill the
     /// process group of ``killAtEnd(processGroup:)``.
-    package func release() {
+    package func unblock() {
         var set = Self.endings
         for number in [SIGINT, SIGTERM, SIGHUP] where sigismember(&set, number) == 1 { netwatch_end_at_signal(number) }
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 
-    /// Sets the process group that is killed when a signal ends the program after ``release()``; `nil` for none.
+    /// Sets the process group that is killed when a signal ends the program after ``unblock()``; `nil` for none.
     package static func killAtEnd(processGroup: Int32?) { netwatch_kill_at_end(processGroup ?? 0) }
 
     /// Returns whether the signal asks the program to end.

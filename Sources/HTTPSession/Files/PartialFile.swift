@@ -8,7 +8,7 @@ internal import Glibc
 final class PartialFile: @unchecked Sendable {
     /// The rule for the bytes of a download that does not complete.
     struct Retention: Hashable, Sendable {
-        /// The path of the partial file; `nil` for a random hidden name beside the destination.
+        /// The path of the partial file; `nil` for a temporary file, which has a random name beside the destination.
         var path: String?
         /// Whether an existing partial file is continued.
         var continues = true
@@ -39,7 +39,7 @@ final class PartialFile: @unchecked Sendable {
     /// Whether a body has started, which replaces the bytes of an earlier download.
     private var hasBegun = false
 
-    /// Whether other users may write to the file at the fixed path, so that the bytes are written to a hidden file.
+    /// Whether other users may write to the file at the fixed path, so that the bytes are written to a temporary file.
     private var isRefused = false
     /// Whether this process has created the inode. Another process may have an open descriptor of any other inode.
     private var isOwn = false
@@ -134,7 +134,7 @@ final class PartialFile: @unchecked Sendable {
             isRefused = true
             report(reason)
         }
-        (descriptor, path) = try PartialFile.createHidden(beside: target)
+        (descriptor, path) = try PartialFile.createTemporary(beside: target)
         isOwn = true
         if keeping.resumes != nil { flock(descriptor, LOCK_EX | LOCK_NB) }
     }
@@ -150,8 +150,8 @@ final class PartialFile: @unchecked Sendable {
         return nil
     }
 
-    /// Creates a file under a random name beside another one.
-    private static func createHidden(beside target: URL) throws(HTTPSessionError) -> (Int32, path: String) {
+    /// Creates a temporary file: a file with a random name beside another one.
+    private static func createTemporary(beside target: URL) throws(HTTPSessionError) -> (Int32, path: String) {
         // A name of at most 255 bytes (NAME_MAX), however long the destination's is.
         let stem = String(decoding: target.lastPathComponent.utf8.prefix(200), as: UTF8.self)
         let name = ".\(stem).\(String(UInt64.random(in: 0 ... .max), radix: 36)).part"
@@ -163,7 +163,7 @@ final class PartialFile: @unchecked Sendable {
 
     /// Replaces the inode of an earlier process by one that this process has created, with its first `length` bytes synced.
     private func renew(keeping length: Int64) throws(HTTPSessionError) {
-        let (fresh, temporary) = try PartialFile.createHidden(beside: URL(fileURLWithPath: path))
+        let (fresh, temporary) = try PartialFile.createTemporary(beside: URL(fileURLWithPath: path))
         var number: Int32 = 0
         if flock(fresh, LOCK_EX | LOCK_NB) != 0 { number = errno }
         var buffer = [UInt8](repeating: 0, count: length > 0 ? 256 << 10 : 0)
@@ -275,7 +275,7 @@ final class PartialFile: @unchecked Sendable {
         return sidecar.flatMap { keeping.resumes?.keep(kept, start: $0.start, under: keeping.record) }
     }
 
-    /// Ends a transfer whose task was deallocated. A hidden file is removed, because nobody could receive its resume data.
+    /// Ends a transfer whose task was deallocated. A temporary file is removed, because no task could continue it.
     func abandon() { discard(isWorthless: !isNamed) }
 
     /// Removes the sidecar and the record, and closes the file.

@@ -1,13 +1,13 @@
 internal import Reachability
 
 /// The monitors of servers that tasks failed to reach. Each server is probed on the session's path monitor, which probes again when a path
-/// changes. ``ReachabilityGate`` decides which tasks wait.
+/// changes. ``OutageTracker`` decides which tasks wait.
 final class ServerWatches {
     private let path: PathMonitor
     private let settings: ProbeSettings
     private let isProbing: Bool
     private let report: @Sendable (Origin, _ watch: UInt64, ServerUpdate) -> Void
-    private var gate = ReachabilityGate()
+    private var outages = OutageTracker()
     private var monitors: [Origin: (monitor: ServerMonitor, token: CallbackToken)] = [:]
 
     /// `report` is called on a thread of the monitor; its values are to be passed to ``changed(_:watch:_:draw:)`` on the session's thread.
@@ -21,50 +21,50 @@ final class ServerWatches {
         self.report = report
     }
 
-    /// An attempt of a task has failed. `endpoint` is the server or proxy that it connects to. See ``ReachabilityGate`` for this method and those
+    /// An attempt of a task has failed. `endpoint` is the server or proxy that it connects to. See ``OutageTracker`` for this method and those
     /// below.
     func failed(_ id: UInt64, at origin: Origin, endpoint: Endpoint, hasNoRoute: Bool, loss: Cause?) -> Cause? {
-        if !gate.isWatched(origin), gate.hasRoom(for: origin) { watch(origin, endpoint) }
-        return gate.failed(id, at: origin, hasNoRoute: hasNoRoute, loss: loss, path: path.currentPath)
+        if !outages.isWatched(origin), outages.hasRoom(for: origin) { watch(origin, endpoint) }
+        return outages.failed(id, at: origin, hasNoRoute: hasNoRoute, loss: loss, path: path.currentPath)
     }
 
-    func join(_ id: UInt64, at origin: Origin) -> Cause? { gate.join(id, at: origin) }
+    func join(_ id: UInt64, at origin: Origin) -> Cause? { outages.join(id, at: origin) }
 
-    func hasRoom(for origin: Origin) -> Bool { gate.hasRoom(for: origin) }
+    func hasRoom(for origin: Origin) -> Bool { outages.hasRoom(for: origin) }
 
-    func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [ReachabilityGate.Decision] {
-        gate.answered(id, at: origin, draw: draw)
+    func answered(_ id: UInt64, at origin: Origin, draw: (Int64) -> Int64) -> [OutageTracker.Decision] {
+        outages.answered(id, at: origin, draw: draw)
     }
 
     func forget(_ id: UInt64, at origin: Origin) {
-        gate.forget(id, at: origin)
+        outages.forget(id, at: origin)
         endWatch(of: origin)
     }
 
     func changed(
         _ origin: Origin, watch number: UInt64, _ update: ServerUpdate, draw: (Int64) -> Int64
-    ) -> [ReachabilityGate.Decision] {
-        let orders = gate.changed(origin, watch: number, update, path: path.currentPath, draw: draw)
+    ) -> [OutageTracker.Decision] {
+        let orders = outages.changed(origin, watch: number, update, path: path.currentPath, draw: draw)
         endWatch(of: origin)
         return orders
     }
 
-    func pathRestored(draw: (Int64) -> Int64) -> [ReachabilityGate.Decision] {
-        gate.pathRestored(isProbed: isProbing, draw: draw)
+    func pathRestored(draw: (Int64) -> Int64) -> [OutageTracker.Decision] {
+        outages.pathRestored(isProbed: isProbing, draw: draw)
     }
 
     private func watch(_ origin: Origin, _ endpoint: Endpoint) {
         guard isProbing else {
-            _ = gate.watch(origin)
+            _ = outages.watch(origin)
             return
         }
         guard let monitor = try? ServerMonitor(endpoint, settings: settings, on: path) else { return }
-        let number = gate.watch(origin)
+        let number = outages.watch(origin)
         monitors[origin] = (monitor, monitor.onChange { [report] in report(origin, number, $0) })
     }
 
-    /// Ends the monitor, unless the gate still watches the server.
+    /// Ends the monitor, unless the tracker still watches the server.
     private func endWatch(of origin: Origin) {
-        if !gate.isWatched(origin) { monitors[origin] = nil }
+        if !outages.isWatched(origin) { monitors[origin] = nil }
     }
 }

@@ -2,7 +2,7 @@ internal import Reachability
 
 /// A command of another thread to a session's thread.
 enum SessionCommand: Sendable {
-    case add(TransferTask, TransferJob)
+    case add(TransferTask, TaskJob)
     case resume(UInt64)
     case suspend(UInt64)
     case cancel(UInt64)

@@ -74,7 +74,7 @@ final class SessionCore: Sendable {
     @discardableResult
     func post(_ command: SessionCommand) -> Bool { mailbox.post(command) }
 
-    func add(_ task: TransferTask, _ job: TransferJob) {
+    func add(_ task: TransferTask, _ job: TaskJob) {
         guard !isInvalidated.load(ordering: .acquiring) else { return completeUnstarted(task, SessionCore.invalidated(task)) }
         if !mailbox.post(.add(task, job)) { completeUnstarted(task, SessionCore.invalidated(task)) }
     }

@@ -5,30 +5,30 @@ internal import Reachability
 /// The session's reactions to the path monitor.
 extension SessionLoop {
     func serverChanged(_ origin: Origin, watch: UInt64, _ update: ServerUpdate) {
-        guard let gate else { return }
-        obey(gate.changed(origin, watch: watch, update, draw: SessionLoop.draw))
+        guard let serverWatches else { return }
+        obey(serverWatches.changed(origin, watch: watch, update, draw: SessionLoop.draw))
     }
 
     /// A task has received a response.
     func answered(_ id: UInt64, at origin: Origin) {
-        guard let gate else { return }
-        obey(gate.answered(id, at: origin, draw: SessionLoop.draw))
+        guard let serverWatches else { return }
+        obey(serverWatches.answered(id, at: origin, draw: SessionLoop.draw))
     }
 
     private static func draw(below limit: Int64) -> Int64 { .random(in: 0..<max(1, limit)) }
 
-    private func obey(_ decisions: [ReachabilityGate.Decision]) {
+    private func obey(_ decisions: [OutageTracker.Decision]) {
         for decision in decisions {
             switch decision {
             case .wait(let id, let cause): run(id)?.send(.networkLost(cause))
-            case .release(let id, let delay): run(id)?.send(.networkRestored(delay: delay))
+            case .proceed(let id, let delay): run(id)?.send(.networkRestored(delay: delay))
             }
         }
     }
 
     func pathChanged(_ path: NetworkPath) {
         for run in allRuns { run.send(.networkChanged) }
-        if path.status == .satisfied, let gate { obey(gate.pathRestored(draw: SessionLoop.draw)) }
+        if path.status == .satisfied, let serverWatches { obey(serverWatches.pathRestored(draw: SessionLoop.draw)) }
     }
 
     /// The shortest time between two readings of the routes, in nanoseconds: on a machine that runs a routing protocol they may change many times
@@ -59,8 +59,8 @@ extension SessionLoop {
     func judgeConnections() {
         nextJudgment = nil
         updateRoutes()
-        var connections: [(TransferDriver, RouteTracker.Connection)] = []
-        var attempts: [(TransferDriver, RouteTracker.Attempt)] = []
+        var connections: [(TaskDriver, RouteTracker.Connection)] = []
+        var attempts: [(TaskDriver, RouteTracker.Attempt)] = []
         var used: [IPAddress: Set<IPAddress>] = [:]
         for run in allRuns {
             if let connection = run.connection {
@@ -80,7 +80,7 @@ extension SessionLoop {
         }
     }
 
-    private func apply(_ health: RouteTracker.Health, to run: TransferDriver) {
+    private func apply(_ health: RouteTracker.Health, to run: TaskDriver) {
         switch health {
         case .healthy: break
         case .unreachable(let until): scheduleJudgment(at: until)

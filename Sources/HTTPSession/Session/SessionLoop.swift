@@ -20,10 +20,10 @@ final class SessionLoop {
     let cookieShare: CookieShare?
     // Unchecked, as below: every mutation of these returns before a call that could reenter the loop. The checks of exclusive access at run
     // time took 4,600 instructions per request.
-    @exclusivity(unchecked) var queue: TransferQueue
+    @exclusivity(unchecked) var queue: TaskQueue
     private let mailbox: Mailbox<SessionCommand>
     // Unchecked: as above.
-    @exclusivity(unchecked) private var runs: [UInt64: TransferDriver] = [:]
+    @exclusivity(unchecked) private var runs: [UInt64: TaskDriver] = [:]
     /// Objects that this turn no longer needs. They may reference objects of the user, so they are released on the delivery queue.
     private var released: [any Sendable] = []
     /// Hosts whose http URLs HSTS has turned into https.
@@ -35,7 +35,7 @@ final class SessionLoop {
     private(set) var now: Int64
     /// The seed of the tasks' random numbers.
     let seed = UInt64.random(in: 0 ... .max)
-    let gate: ServerWatches?
+    let serverWatches: ServerWatches?
     private let pathToken: CallbackToken?
     let notices = KernelNotices()
     var routeTracker: RouteTracker
@@ -64,9 +64,9 @@ final class SessionLoop {
         self.settings = settings
         self.mailbox = mailbox
         self.outbox = outbox
-        queue = TransferQueue(limits: settings.queueLimits)
+        queue = TaskQueue(limits: settings.queueLimits)
         routeTracker = RouteTracker(isBound: settings.network.interface != nil)
-        gate = settings.path.map { path in
+        serverWatches = settings.path.map { path in
             ServerWatches(path, settings: settings.probes, isProbing: settings.transport.probesServers) {
                 mailbox.post(.serverChanged($0, watch: $1, $2))
             }
@@ -97,7 +97,7 @@ final class SessionLoop {
     }
 
     /// Fails a task that was added after the session's invalidation.
-    private func refuse(_ task: TransferTask, _ job: TransferJob) {
+    private func refuse(_ task: TransferTask, _ job: TaskJob) {
         let error = SessionCore.invalidated(task)
         task.chunkBuffer?.finish(error)
         outbox.complete(task, .failure(error))
@@ -133,7 +133,7 @@ final class SessionLoop {
         switch command {
         case .add(let task, let job):
             guard !isInvalidating else { return refuse(task, job) }
-            let run = TransferDriver(task, job, loop: self)
+            let run = TaskDriver(task, job, loop: self)
             runs[task.id] = run
             run.send(.resume)
         case .resume(let id): runs[id]?.send(.resume)
@@ -204,7 +204,7 @@ final class SessionLoop {
 
     /// The lookup of a host's name has timed out. Only one task at a time resolves a name; the others that wait for it have waited as long.
     /// Without this, the last of ten tasks would wait for ten timeouts.
-    func nameIsUnanswered(_ host: TransferQueue.Host) {
+    func nameIsUnanswered(_ host: TaskQueue.Host) {
         for id in queue.waiting(for: host) { runs[id]?.send(.sharedLookupStalled) }
     }
 
@@ -222,8 +222,8 @@ final class SessionLoop {
         return RetryStep.stepped(until: until) - now
     }
 
-    var allRuns: [TransferDriver] { Array(runs.values) }
-    func run(_ id: UInt64) -> TransferDriver? { runs[id] }
+    var allRuns: [TaskDriver] { Array(runs.values) }
+    func run(_ id: UInt64) -> TaskDriver? { runs[id] }
     /// Removes a task that has ended and is in the outbox. The user's objects of its run are released on the delivery queue.
     func forget(_ id: UInt64) {
         if let run = runs.removeValue(forKey: id) { release(run.userObjects) }

@@ -1,6 +1,6 @@
 extension SessionOutbox {
     /// Announces a report of a task's machine as an event.
-    func announce(_ report: TransferMachine.Report, of task: TransferTask) {
+    func announce(_ report: TaskMachine.Report, of task: TransferTask) {
         switch report {
         case .redirected(let head): announce(.redirected(task, head))
         case .challenged(let challenge): announce(.challenged(task, challenge))
@@ -20,7 +20,7 @@ extension SessionOutbox {
 }
 
 extension TransferTask.State {
-    init(_ visibleState: TransferMachine.VisibleState) {
+    init(_ visibleState: TaskMachine.VisibleState) {
         self =
             switch visibleState {
             case .suspended: .suspended

@@ -9,9 +9,9 @@ package import Reachability
 final class SessionSettings: Sendable {
     let configuration: SessionConfiguration
     let network: NetworkOptions
-    let queueLimits: TransferQueue.Limits
+    let queueLimits: TaskQueue.Limits
     /// The limits of tasks whose requests set none.
-    let taskLimits: TaskMachine.Limits
+    let taskLimits: TaskStateMachine.Limits
     let workers: [Worker]
     let rules: SessionRules
     let path: PathMonitor?
@@ -64,10 +64,10 @@ final class SessionSettings: Sendable {
             }
         }
         resumes = configuration.resumeDirectory.map { ResumeDirectory(url: $0) }
-        queueLimits = TransferQueue.Limits(
+        queueLimits = TaskQueue.Limits(
             total: connections, perHost: min(configuration.maximumConnectionsPerHost, connections),
             lookups: min(configuration.maximumConcurrentLookups, connections))
-        taskLimits = TaskMachine.Limits(
+        taskLimits = TaskStateMachine.Limits(
             requestTimeout: configuration.requestTimeout.saturatingNanoseconds,
             resourceTimeout: configuration.resourceTimeout.saturatingNanoseconds,
             handlerTimeout: configuration.handlerTimeout.saturatingNanoseconds)
@@ -100,11 +100,11 @@ final class SessionSettings: Sendable {
 
     func worker(for id: UInt64) -> Worker { workers[Int(id % UInt64(workers.count))] }
 
-    func host(of origin: Origin) -> TransferQueue.Host {
+    func host(of origin: Origin) -> TaskQueue.Host {
         let isKnown =
             origin.isAddress || configuration.unixSocketPath != nil
             || configuration.hostOverrides.contains { $0.host.lowercased() == origin.host && $0.port == origin.port }
-        return TransferQueue.Host(scheme: origin.scheme, name: origin.host, port: origin.port, needsLookup: !isKnown)
+        return TaskQueue.Host(scheme: origin.scheme, name: origin.host, port: origin.port, needsLookup: !isKnown)
     }
 
     /// The endpoint that has to be reached for a request to `origin`: its proxy or the server. `nil` if it cannot be probed.

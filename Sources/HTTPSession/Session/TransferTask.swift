@@ -61,7 +61,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var state = State.suspended
         /// On the monotonic clock.
         var backsOffUntil: Int64?
-        var job: TransferJob?
+        var job: TaskJob?
         var isCancelled = false
         /// The task that repeats the request because the response was not accepted.
         var repetition: TransferTask?
@@ -84,7 +84,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     let chunkBuffer: ChunkBuffer?
 
     init(
-        _ specification: TaskSpecification, handlers: TransferHandlers, job: TransferJob, core: SessionCore,
+        _ specification: TaskSpecification, handlers: TransferHandlers, job: TaskJob, core: SessionCore,
         validation: ResponseValidation, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions?
     ) {
         id = specification.id

@@ -75,7 +75,7 @@ struct Attempt {
     var isBodyRejected = false
     /// The error that cut off the body of a redirect or challenge. It matters only if that response becomes the result.
     var failure: HTTPSessionError?
-    /// A failure about which the gate is asked.
+    /// A failure that an outage may explain.
     var pendingFailure: (error: HTTPSessionError, failure: RetryMachine.Failure)?
     /// How an upload proceeds, and why its request is to be stopped.
     var uploadVerdict: UploadMachine.Verdict?
@@ -118,7 +118,7 @@ struct Attempt {
     }
 
     /// Records that the response concerns the bytes already present. `isPartialContent`: it brings more of them.
-    mutating func continueDownload(from firstResponse: TransferMachine.FirstResponse?, isPartialContent: Bool) {
+    mutating func continueDownload(from firstResponse: TaskMachine.FirstResponse?, isPartialContent: Bool) {
         self.isPartialContent = isPartialContent
         firstResponseHead = firstResponse?.head
         destination = firstResponse?.destination

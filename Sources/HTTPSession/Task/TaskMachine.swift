@@ -1,263 +1,302 @@
+internal import EventLoop
+internal import FoundationEssentials
+internal import HTTPTypes
 internal import Pacing
+internal import Reachability
 
-/// The state of a task, driven by events that return actions. Times are nanoseconds on a monotonic clock that includes system suspend.
+/// Decides what a task does next. It takes events and returns effects; it has no other access to its surroundings.
 ///
-/// ```
-///              resume            admitted             ended
-///  suspended ─────────▶ waiting ──────────▶ running ─────────▶ finished
-///   ▲     ▲ ▲              │ ▲               │   │ attemptEnded    ▲
-///   │     │ └───suspend────┘ └──deadline──┐  │   ▼                 │ cancel, deadlineReached: from every state
-///   │     └─────────suspend───────────────┴─ backing off           │
-///   └───────────────suspend──────────────────┘ (the transfer is suspended, and keeps its slot)
-/// ```
+/// | question | file |
+/// |---|---|
+/// | How does the task proceed after a response? | `TaskMachine+Response.swift` |
+/// | Which bytes of a download are present, and which are requested? | `TaskMachine+Continuation.swift` |
+/// | How does the task proceed after a failure? | `TaskMachine+Failure.swift` |
+/// | When does a task wait for the network? | `TaskMachine+Connectivity.swift` |
+/// | What do handlers and interceptors decide? | `TaskMachine+Answers.swift`, `TaskMachine+Interception.swift` |
+/// | How does a resumable upload continue? | `TaskMachine+Upload.swift` |
+/// | When do attempts begin, and how does the task end? | `TaskMachine+Attempts.swift`, `TaskMachine+End.swift` |
 ///
-/// A task that waits for connectivity resembles one that backs off, but without a deadline. A task that is suspended while it
-/// backs off continues to back off after its resumption, until the same moment.
-package struct TaskMachine: Sendable {
-    /// The state of a task.
-    package enum State: Hashable, Sendable {
-        /// The task has not started, or was suspended without a transfer.
-        case suspended
-        /// The task was suspended together with its transfer.
-        case suspendedWithTransfer
-        /// The task waits in the session's queue for a slot.
-        case waiting
-        case running
-        /// The task waits until the given moment before another attempt.
-        case backingOff(until: Int64)
-        /// The task waits until the network is restored.
-        case waitingForConnectivity
-        case finished
+/// The effects of an event stay in ``effects`` until the driver has performed them. Times are nanoseconds on a monotonic clock
+/// that includes suspend.
+///
+/// The type is not copyable: the copies made by getters of a copyable value took 9,000 instructions a request.
+struct TaskMachine: ~Copyable {
+    /// The response that brought the first bytes of the download (`nil` if an earlier task received it), and their destination.
+    /// Partial content that follows has neither.
+    struct FirstResponse {
+        var head: ResponseHead?
+        var destination: BodyDestination
     }
 
-    package enum Event: Sendable {
-        case resume
-        case suspend
-        /// The queue has a slot for the task.
-        case admitted
-        /// A byte was sent or received.
-        case activity
-        /// The response's reader or file accepts no more bytes for now. The request timeout does not run meanwhile.
-        case receiverFull
-        /// The reader or file accepts bytes again.
-        case receiverReady
-        /// A handler was asked, or has answered. The handler timeout runs meanwhile instead of the request timeout.
-        case handlerAsked
-        case handlerAnswered
-        /// The attempt has ended, and the task with it.
-        case ended
-        /// The attempt has ended; another may begin after `delay` nanoseconds.
-        case attemptEnded(delay: Int64)
-        /// The attempt that was due is postponed by `delay` nanoseconds.
-        case postponed(delay: Int64)
-        /// The attempt has ended; another may begin when the network is restored.
-        case attemptEndedOffline
-        /// The network is missing: the task waits for it instead of backing off.
-        case networkLost
-        /// The network is restored: another attempt may begin after `delay` nanoseconds.
-        case networkRestored(delay: Int64)
-        case cancel
-        /// A deadline may have passed; see ``TaskMachine/deadline``.
-        case deadlineReached
+    /// A wait for connectivity.
+    struct ConnectivityWait {
+        let since: Int64
+        /// Whether the task waits for a network that the request may use.
+        var isForAllowedNetwork = false
+        /// The next time to check for an allowed network. Routes change without a change of the path.
+        var nextCheckAt: Int64?
     }
 
-    package enum Action: Hashable, Sendable {
-        case enqueue
-        case dequeue
-        /// Begins an attempt. The first one is 1.
-        case begin(attempt: Int)
-        case suspendTransfer
-        case resumeTransfer
-        /// Ends the current attempt.
-        case abortAttempt
-        /// Fails the attempt: the request timeout has passed without a byte. ``Event/ended`` or ``Event/attemptEnded(delay:)``
-        /// follows.
-        case failAttemptByTimeout
-        /// Frees the task's slot in the queue.
-        case releaseQueueSlot
-        case finish(Reason)
-        case reportResumed
-        case reportSuspended
+    /// The state of an earlier download's partial file.
+    enum PartialFileState {
+        case unknown
+        case opening
+        case open
     }
 
-    package enum Reason: Hashable, Sendable {
-        /// The result of the last attempt ends the task.
-        case ended
-        case cancelled
-        case resourceTimedOut
-        case handlerTimedOut
+    let rules: TaskRules
+    /// The time of the current event.
+    var now: Int64 = 0
+    var effects: [Effect] = []
+    /// The commands of the ``Effect/runCommand`` effects that the driver has not taken.
+    private var commands: [Command] = []
+    var random: SplitMix64
+
+    // The state machines that this one consults.
+    var stateMachine: TaskStateMachine
+    var retries: RetryMachine
+    var logins = TaskLogins()
+    /// The bytes of the download so far, if the download can continue.
+    var resumption: Resumption?
+    /// The state of a resumable upload.
+    var upload: UploadMachine?
+
+    // The current transaction.
+    var request: TransferRequest
+    var origin: Origin
+    var attempt = Attempt()
+
+    // The history of the task.
+    var kind: TaskRules.Kind
+    /// The first request: the task's own, or the one that replaced it on an interceptor's decision.
+    var initialRequest: TransferRequest
+    /// The redirects followed since the first request.
+    var redirectCount = 0
+    /// Whether the current URL has been requested before.
+    var isRepeatRequest = false
+    /// Whether the task has returned to the first request since it last received bytes.
+    var hasReturnedToStart = false
+    /// The attempts at the current URL that brought no bytes, since the last one that did.
+    var attemptsWithoutProgress = 0
+    var needsFreshConnection = false
+    /// The consecutive questions about the server's certificates or the client's certificate.
+    var handshakeQuestions = 0
+    var interceptions: Int
+    /// Whether the host's retry budget has paid for the current attempt.
+    var hasPaidRetry = false
+    /// Whether any request of the task has been sent, or may have been.
+    var hasBeenSent = false
+
+    // The question to a handler.
+    /// The number of the latest question. One question is open at a time.
+    var question = 0
+    var isHandlerAsked = false
+
+    var connectivityWait: ConnectivityWait?
+    /// The delay before the next check for an allowed network. It doubles, up to 60 s.
+    var networkCheckInterval: Int64 = 5_000_000_000
+    /// Whether the outage tracker has registered the task.
+    var isTrackedForOutage = false
+    /// Whether the task proceeds after an outage, and no response has arrived since.
+    var hasProceededAfterOutage = false
+    /// The retry state before the failures that may still prove to be part of an outage.
+    var retriesBeforeOutage: RetryMachine?
+    /// Whether the lookup that the task waits for, made by another task, had no answer within that task's request timeout.
+    var hasStalledLookup = false
+
+    // The file of a download.
+    var partialFileState = PartialFileState.unknown
+    var firstResponse: FirstResponse?
+    /// The version of the file at the destination, if the server may still have that version.
+    var finishedFile: FileValidator?
+    /// Whether a digest mismatch has made the task discard the partial file.
+    var hasRestartedAfterDigest = false
+
+    // Published values.
+    var metrics = TransferMetrics()
+    var progress = TransferProgress()
+    var publishedAt = Int64.min
+    var hasUnpublishedProgress = false
+    /// The state that the task's owner sees.
+    private(set) var visibleState = VisibleState.suspended
+    /// The end of the current backoff, which the task's owner sees.
+    private(set) var backoffDeadline: Int64?
+    /// The next check for references to a stream's task beside the session's own; `nil` for other kinds.
+    private var nextReferenceCheckAt: Int64?
+    var pendingError: HTTPSessionError?
+    /// The task's result at its end, until the driver takes it.
+    var result: Result<TransferResponse, HTTPSessionError>?
+
+    /// All requests that the machine holds, the current one first.
+    var requests: [TransferRequest] { [request, initialRequest] + attempt.requests }
+
+    /// `seed`: the seed of the random numbers that spread retries.
+    init(
+        _ rules: TaskRules, origin: Origin, upload: UploadMachine? = nil, interceptions: Int = 0, seed: UInt64, now: Int64
+    ) {
+        self.rules = rules
+        self.origin = origin
+        self.upload = upload
+        self.interceptions = interceptions
+        self.now = now
+        random = SplitMix64(seed: seed)
+        (request, initialRequest, kind) = (rules.request, rules.request, rules.kind)
+        stateMachine = TaskStateMachine(limits: rules.limits)
+        retries = RetryMachine(rules.retryPolicy)
+        effects.reserveCapacity(8)
+        if kind == .stream { nextReferenceCheckAt = now + TaskMachine.referenceCheckInterval }
+        guard upload != nil else { return }
+        request = nextAttempt()
+        // An upload begun by another process may have another origin than the request that created it.
+        self.origin = Origin(request.url) ?? origin
     }
 
-    package struct Limits: Hashable, Sendable {
-        package var requestTimeout: Int64
-        package var resourceTimeout: Int64
-        package var handlerTimeout: Int64
-
-        package init(requestTimeout: Int64, resourceTimeout: Int64, handlerTimeout: Int64) {
-            self.requestTimeout = requestTimeout
-            self.resourceTimeout = resourceTimeout
-            self.handlerTimeout = handlerTimeout
-        }
+    /// Whether the current attempt is the task's first.
+    var isFirstAttempt: Bool { stateMachine.attempts == 1 }
+    var isRunning: Bool { stateMachine.state == .running }
+    var isBackingOff: Bool {
+        if case .backingOff = stateMachine.state { return true }
+        return false
     }
-
-    package private(set) var state = State.suspended
-    package private(set) var attempts = 0
-    private let limits: Limits
-    private var resourceDeadline: Int64?
-    private var lastActivity: Int64 = 0
-    private var handlerSince: Int64?
-    private var isReceiverFull = false
-    /// The end of the backoff of a suspended task.
-    private var backsOffUntil: Int64?
-
-    package init(limits: Limits) { self.limits = limits }
-
-    /// The nanoseconds until the resource timeout.
-    package func remainingTime(now: Int64) -> Int64 { (resourceDeadline ?? .max) - max(0, now) }
 
     /// The latest time at which ``Event/deadlineReached`` is due; `nil` if no deadline is pending.
-    package var deadline: Int64? {
-        var next: Int64?
-        switch state {
-        case .finished: return nil
-        case .suspended, .suspendedWithTransfer, .waiting, .waitingForConnectivity: next = nil
-        case .running:
-            if let handlerSince {
-                next = handlerSince.addingSaturated(limits.handlerTimeout)
-            } else {
-                next = isReceiverFull ? nil : lastActivity.addingSaturated(limits.requestTimeout)
-            }
-        case .backingOff(let until): next = until
-        }
-        guard let resourceDeadline else { return next }
-        return min(next ?? resourceDeadline, resourceDeadline)
-    }
-
-    /// Takes an event. An event that is impossible in the current state changes nothing.
-    package mutating func handle(_ event: Event, now: Int64) -> [Action] {
-        switch (event, state) {
-        case (_, .finished): return []
-        case (.resume, .suspended):
-            if resourceDeadline == nil { resourceDeadline = now.addingSaturated(limits.resourceTimeout) }
-            if let until = backsOffUntil {
-                backsOffUntil = nil
-                state = .backingOff(until: until)
-                return [.reportResumed]
-            }
-            state = .waiting
-            return [.reportResumed, .enqueue]
-        case (.resume, .suspendedWithTransfer):
-            state = .running
-            lastActivity = now
-            if handlerSince != nil { handlerSince = now }
-            return [.reportResumed, .resumeTransfer]
-        case (.suspend, .waiting):
-            state = .suspended
-            return [.dequeue, .reportSuspended]
-        case (.suspend, .running):
-            state = .suspendedWithTransfer
-            return [.suspendTransfer, .reportSuspended]
-        case (.suspend, .backingOff(let until)):
-            state = .suspended
-            backsOffUntil = until
-            return [.reportSuspended]
-        case (.suspend, .waitingForConnectivity):
-            state = .suspended
-            return [.reportSuspended]
-        case (.admitted, .waiting):
-            state = .running
-            attempts += 1
-            lastActivity = now
-            isReceiverFull = false
-            return [.begin(attempt: attempts)]
-        case (.activity, .running):
-            lastActivity = now
-            return []
-        case (.receiverFull, .running), (.receiverFull, .suspendedWithTransfer):
-            isReceiverFull = true
-            return []
-        case (.receiverReady, .running), (.receiverReady, .suspendedWithTransfer):
-            isReceiverFull = false
-            lastActivity = now
-            return []
-        case (.handlerAsked, .running), (.handlerAsked, .suspendedWithTransfer):
-            handlerSince = now
-            return []
-        case (.handlerAnswered, .running), (.handlerAnswered, .suspendedWithTransfer):
-            handlerSince = nil
-            lastActivity = now
-            return []
-        case (.ended, .running), (.ended, .suspendedWithTransfer):
-            state = .finished
-            return [.releaseQueueSlot, .finish(.ended)]
-        case (.ended, .waiting):
-            state = .finished
-            return [.dequeue, .finish(.ended)]
-        case (.attemptEnded(let delay), .running):
-            handlerSince = nil
-            guard delay > 0 else {
-                state = .waiting
-                return [.releaseQueueSlot, .enqueue]
-            }
-            state = .backingOff(until: now.addingSaturated(delay))
-            return [.releaseQueueSlot]
-        case (.attemptEndedOffline, .running):
-            handlerSince = nil
-            state = .waitingForConnectivity
-            return [.releaseQueueSlot]
-        case (.networkLost, .backingOff):
-            state = .waitingForConnectivity
-            return []
-        case (.networkRestored(let delay), .waitingForConnectivity), (.networkRestored(let delay), .backingOff):
-            guard delay > 0 else {
-                state = .waiting
-                return [.enqueue]
-            }
-            state = .backingOff(until: now.addingSaturated(delay))
-            return []
-        case (.attemptEnded(let delay), .suspendedWithTransfer):
-            handlerSince = nil
-            state = .suspended
-            if delay > 0 { backsOffUntil = now.addingSaturated(delay) }
-            return [.releaseQueueSlot]
-        case (.attemptEndedOffline, .suspendedWithTransfer):
-            handlerSince = nil
-            state = .suspended
-            return [.releaseQueueSlot]
-        case (.postponed(let delay), .backingOff):
-            state = .backingOff(until: now.addingSaturated(delay))
-            return []
-        case (.cancel, _): return finish(.cancelled)
-        case (.deadlineReached, _): return timePassed(now)
-        case (.resume, _), (.suspend, _), (.admitted, _), (.activity, _), (.receiverFull, _), (.receiverReady, _),
-            (.handlerAsked, _), (.handlerAnswered, _), (.ended, _),
-            (.attemptEnded, _), (.postponed, _), (.attemptEndedOffline, _), (.networkLost, _), (.networkRestored, _):
-            return []
+    var deadline: Int64? {
+        // `mutating` although it changes nothing: the compiler copies the whole machine, bit by bit, for a getter that borrows
+        // it.
+        mutating get {
+            var due = stateMachine.deadline ?? .max
+            if hasUnpublishedProgress { due = min(due, publishedAt + TaskMachine.progressInterval) }
+            if let nextCheckAt = connectivityWait?.nextCheckAt { due = min(due, nextCheckAt) }
+            if let nextReferenceCheckAt { due = min(due, nextReferenceCheckAt) }
+            return due == .max ? nil : due
         }
     }
 
-    private mutating func timePassed(_ now: Int64) -> [Action] {
-        if let resourceDeadline, resourceDeadline <= now { return finish(.resourceTimedOut) }
-        switch state {
-        case .running:
-            if let handlerSince {
-                return handlerSince.addingSaturated(limits.handlerTimeout) <= now ? finish(.handlerTimedOut) : []
-            }
-            return !isReceiverFull && lastActivity.addingSaturated(limits.requestTimeout) <= now ? [.failAttemptByTimeout] : []
-        case .backingOff(let until) where until <= now:
-            state = .waiting
-            return [.enqueue]
-        case .backingOff, .suspended, .suspendedWithTransfer, .waiting, .waitingForConnectivity, .finished: return []
+    /// Takes an event. An event that is impossible in the current state changes nothing. Its effects follow those of earlier
+    /// events.
+    mutating func handle(_ event: Event, now: Int64) {
+        self.now = now
+        switch event {
+        case .resume: advance(.resume)
+        case .suspend: advance(.suspend)
+        case .cancel: advance(.cancel)
+        case .admitted: advance(.admitted)
+        case .sharedLookupStalled: hasStalledLookup = true
+        case .partialFileOpened(let remains): partialFileOpened(remains)
+        case .startFailed(let error, let hasBegun): startFailed(error, hasBegun: hasBegun)
+        case .sharedLookupFailed: failed(with: TaskMachine.stalledLookupError)
+        case .joinedOutage(let cause): joinedOutage(cause)
+        case .nameResolved: nameResolved()
+        case .connected: connected()
+        case .receivedInterim(let head): receivedInterim(head)
+        case .receiverReady: advance(.receiverReady)
+        case .bufferedBodyDelivered(let error): bufferedBodyDelivered(error)
+        case .requestStopDue: stopRequest()
+        case .handlerAnswered(let number, let answer): handlerAnswered(number, answer)
+        case .digestVerified(let isRight): digestVerified(isRight)
+        case .uploadDigestVerified(let isRight): uploadDigestVerified(isRight)
+        case .failureExplained(let answer): failureExplained(answer)
+        case .networkLost(let cause): networkLost(cause)
+        case .networkRestored(let delay): networkRestored(delay: delay)
+        case .networkChanged: networkChanged()
+        case .networkAllowed: networkAllowed()
+        case .connectionSuspect(let reason): connectionSuspect(reason)
+        case .connectionDead(let reason, let cause): connectionDead(reason, cause)
+        case .retryGranted:
+            hasPaidRetry = true
+            advance(.deadlineReached)
+        case .retryPostponed(let delay):
+            advance(.postponed(delay: delay))
+            advance(.deadlineReached)
+        case .deadlineReached: timePassed()
         }
     }
 
-    private mutating func finish(_ reason: Reason) -> [Action] {
-        defer { state = .finished }
-        switch state {
-        case .waiting: return [.dequeue, .finish(reason)]
-        case .running, .suspendedWithTransfer: return [.abortAttempt, .releaseQueueSlot, .finish(reason)]
-        case .suspended, .backingOff, .waitingForConnectivity: return [.finish(reason)]
-        case .finished: return []
+    // MARK: Time
+
+    private mutating func timePassed() {
+        // This comes last because it may end the task.
+        defer { checkReferencesIfDue() }
+        if hasUnpublishedProgress, publishedAt + TaskMachine.progressInterval <= now { publishProgress() }
+        if let time = connectivityWait?.nextCheckAt, time <= now {
+            connectivityWait?.nextCheckAt = nil
+            networkChanged()
+        }
+        if case .backingOff(let until) = stateMachine.state, until <= now, !hasProceededAfterOutage {
+            return effects.append(.requestRetry)
+        }
+        advance(.deadlineReached)
+    }
+
+    private mutating func checkReferencesIfDue() {
+        guard let time = nextReferenceCheckAt, time <= now else { return }
+        nextReferenceCheckAt = kind == .stream ? now + TaskMachine.referenceCheckInterval : nil
+        if kind == .stream { effects.append(.checkForReferences) }
+    }
+
+    /// The interval between two checks for references to a stream's task, in nanoseconds.
+    private static let referenceCheckInterval: Int64 = 1_000_000_000
+
+    /// The interval between two publications of a task's progress, in nanoseconds.
+    static let progressInterval: Int64 = 50_000_000
+
+    // MARK: State
+
+    mutating func advance(_ event: TaskStateMachine.Event) {
+        for action in stateMachine.handle(event, now: now) { perform(action) }
+        var end: Int64?
+        if case .backingOff(let until) = stateMachine.state { end = until }
+        guard end != backoffDeadline else { return }
+        backoffDeadline = end
+        effects.append(.publishBackoff)
+    }
+
+    mutating func issue(_ command: Command) {
+        commands.append(command)
+        effects.append(.runCommand)
+    }
+
+    /// The command of the next ``Effect/runCommand`` in ``effects``.
+    mutating func takeCommand() -> Command? { commands.isEmpty ? nil : commands.removeFirst() }
+
+    mutating func show(_ visibleState: VisibleState) {
+        self.visibleState = visibleState
+        effects.append(.publishState)
+    }
+
+    private mutating func perform(_ action: TaskStateMachine.Action) {
+        switch action {
+        case .enqueue:
+            stopWaiting()
+            show(.waiting)
+            // A task that has begun (a redirect, a challenge, a retry) goes before tasks that have not.
+            effects.append(stateMachine.attempts > 0 ? .enqueueFirst : .enqueue)
+        case .dequeue:
+            hasStalledLookup = false
+            effects.append(.dequeue)
+            show(.suspended)
+        case .begin: beginAttempt()
+        case .suspendTransfer:
+            effects.append(.suspendTransfer)
+            show(.suspended)
+        case .resumeTransfer:
+            show(.running)
+            startIfReady()
+            effects.append(.resumeTransfer)
+            effects.append(.checkRoutes)
+        case .abortAttempt:
+            issue(.recordMetrics(of: request))
+            effects.append(.abandon)
+        case .failAttemptByTimeout: failedByTimeout()
+        case .releaseQueueSlot: effects.append(isLookingUp ? .releaseQueueSlotDuringLookup : .releaseQueueSlot)
+        case .finish(let reason): finish(reason)
+        case .reportResumed:
+            if isBackingOff { show(.backingOff) }
+            effects.append(.reportResumed)
+        case .reportSuspended:
+            leaveOutage()
+            show(.suspended)
+            effects.append(.reportSuspended)
         }
     }
 }

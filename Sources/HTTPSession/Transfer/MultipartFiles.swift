@@ -40,7 +40,7 @@ extension MultipartForm {
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw HTTPSessionError(.invalidRequest, "\(path) is not a regular file")
         }
-        if status.st_size == 0, FileContent.isHidden(path) {
+        if status.st_size == 0, FileContent.hasBytes(path) {
             throw HTTPSessionError(.cannotReadFile, "cannot send '\(path)': \(FileContent.reason)")
         }
         return Int64(status.st_size)

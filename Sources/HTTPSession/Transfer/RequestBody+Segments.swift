@@ -14,7 +14,7 @@ extension RequestBody {
             guard stat(url.path, &found) == 0 else { throw FileFailure.reading(url.path, errno) }
             guard found.st_mode & S_IFMT == S_IFREG else { throw FileFailure.reading(url.path, EINVAL) }
             guard access(url.path, R_OK) == 0 else { throw FileFailure.reading(url.path, errno) }
-            if found.st_size == 0, FileContent.isHidden(url.path) {
+            if found.st_size == 0, FileContent.hasBytes(url.path) {
                 throw HTTPSessionError(.cannotReadFile, "cannot send '\(url.path)': \(FileContent.reason)")
             }
             return [.file(path: url.path, length: Int64(found.st_size))]

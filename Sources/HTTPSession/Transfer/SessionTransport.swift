@@ -8,7 +8,7 @@ package import Reachability
 /// has no socket and whose time a test sets. Everything above decides by ``now()`` alone.
 package protocol SessionTransport: Sendable {
     /// Whether servers in trouble are probed over the network of the session's path monitor. If not, the path alone decides when tasks
-    /// that wait for connectivity are released.
+    /// that wait for connectivity proceed.
     var probesServers: Bool { get }
     /// The time in nanoseconds, on a clock that does not go backward. Called on any thread.
     func now() -> Int64

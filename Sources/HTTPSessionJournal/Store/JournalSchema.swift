@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// The tables, as a sequence of migrations. A released migration does not change: a later one follows.
+/// The tables, as a sequence of migrations. A migration of a published version never changes; a change is a new migration.
 enum JournalSchema {
     static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()

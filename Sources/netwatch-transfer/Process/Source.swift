@@ -20,7 +20,7 @@ enum Source {
             )
         }
         guard access(file, R_OK) == 0 else { throw failure(file, errno) }
-        if found.st_size == 0, FileContent.isHidden(file) {
+        if found.st_size == 0, FileContent.hasBytes(file) {
             throw Failure(ExitCode.noInput, "\(file): cannot send: \(FileContent.reason)")
         }
     }

@@ -19,10 +19,10 @@ extension Transfers {
         diagnoses?.begin(index, first.endpoint, remaining: remaining(now))
     }
 
-    /// Starts and ends probes, reports silence, and releases failures that have waited long enough for a probe's result.
+    /// Starts and ends probes, reports silence, and reports held failures that have waited long enough for a probe's result.
     func diagnose(_ now: Moment) {
         for index in statuses.indices {
-            if let limit = running[index].heldUntil, now.monotonicNanoseconds >= limit || ending != nil { release(index) }
+            if let limit = running[index].heldUntil, now.monotonicNanoseconds >= limit || ending != nil { reportHeld(index) }
             if running[index].heldUntil == nil {
                 let isDue = statuses[index].probesAt.map { $0 <= now.monotonicNanoseconds } ?? false
                 if isDue, ending == nil { probe(index, now) } else { diagnoses?.end(index) }
@@ -48,12 +48,12 @@ extension Transfers {
         // A failure that waits for this result is reported with it, so the result needs no record of its own.
         guard running[result.place].heldUntil == nil else {
             _ = statuses[result.place].apply(.diagnosed(result.diagnosis), at: result.moment)
-            return release(result.place)
+            return reportHeld(result.place)
         }
         publish(.diagnosed(result.diagnosis), result.place, result.moment)
     }
 
-    private func release(_ index: Int) {
+    private func reportHeld(_ index: Int) {
         let held = running[index].held
         (running[index].held, running[index].heldUntil) = ([], nil)
         let now = Clock.now

@@ -138,7 +138,7 @@ final class Transfers {
         case SIGCONT: report.continued()
         default:
             // A second signal ends the program at once.
-            signals.release()
+            signals.unblock()
             stop(.signal(number))
         }
     }

@@ -154,7 +154,7 @@ final class RecordStream {
 
     /// Handles a signal: the first one ends the stream in order, within a time limit. A second one ends the program at once.
     private func interrupt(_ number: Int32, _ source: Source) {
-        signals?.release()
+        signals?.unblock()
         let now = Clock.nanoseconds
         stop(source)
         ending = .signal(number)

@@ -1,0 +1,37 @@
+internal import FoundationEssentials
+
+/// The plan of the present attempt.
+extension TaskDriver {
+    func plan() -> TransferPlan {
+        let (request, origin) = (machine.request, machine.origin)
+        var plan =
+            machine.isFirstAttempt && machine.attempt.adaptedRequest == nil && machine.upload == nil
+            ? job.plan
+            : TransferPlan(
+                machine.attempt.adaptedRequest ?? request, logins: machine.logins, settings: settings,
+                segments: bodyIsEmpty ? [] : segments, isCrossOrigin: origin != job.origin)
+        plan.needsFreshConnection = machine.needsFreshConnection
+        plan.asksBeforeConnecting = settings.asksBeforeConnecting(for: request, to: origin)
+        plan.watchesRoute = settings.watchesRoute(to: origin)
+        plan.usesProxy = settings.usesProxy(before: origin, isSecure: loop.isUpgraded(origin.host))
+        plan.maximumLookupSeconds = loop.maximumLookupSeconds
+        if loop.queue.sharesConnections(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
+        if machine.kind == .stream {
+            plan.avoidsHTTP2 = true
+            // Uncompressed, because libcurl would keep the decompressed bytes in memory while the transfer waits for its reader.
+            if plan.decompresses { plan.headerLines.append("Accept-Encoding: identity") }
+        }
+        if machine.kind == .download {
+            (plan.decompresses, plan.bufferSize) = (false, 256 << 10)
+            plan.headerLines += machine.downloadFieldLines()
+        }
+        // While a response waits for its reader or handler, libcurl keeps the bytes to which one read decompresses. Beyond 64 MiB it fails with
+        // "out of memory", so a read is kept small.
+        if machine.kind == .stream || (plan.decompresses && task.handlers.response != nil) { plan.bufferSize = 16 << 10 }
+        // libcurl checks the rate after it has read up to a hundred buffers, so a hundred buffers hold the bytes of one second.
+        if let rate = settings.configuration.maximumReceiveRate {
+            plan.bufferSize = Int(max(1_024, min(Int64(plan.bufferSize), rate / 100)))
+        }
+        return plan
+    }
+}

@@ -1,0 +1,263 @@
+internal import Pacing
+
+/// The state of a task, driven by events that return actions. Times are nanoseconds on a monotonic clock that includes system suspend.
+///
+/// ```
+///              resume            admitted             ended
+///  suspended ─────────▶ waiting ──────────▶ running ─────────▶ finished
+///   ▲     ▲ ▲              │ ▲               │   │ attemptEnded    ▲
+///   │     │ └───suspend────┘ └──deadline──┐  │   ▼                 │ cancel, deadlineReached: from every state
+///   │     └─────────suspend───────────────┴─ backing off           │
+///   └───────────────suspend──────────────────┘ (the transfer is suspended, and keeps its slot)
+/// ```
+///
+/// A task that waits for connectivity resembles one that backs off, but without a deadline. A task that is suspended while it
+/// backs off continues to back off after its resumption, until the same moment.
+package struct TaskStateMachine: Sendable {
+    /// The state of a task.
+    package enum State: Hashable, Sendable {
+        /// The task has not started, or was suspended without a transfer.
+        case suspended
+        /// The task was suspended together with its transfer.
+        case suspendedWithTransfer
+        /// The task waits in the session's queue for a slot.
+        case waiting
+        case running
+        /// The task waits until the given moment before another attempt.
+        case backingOff(until: Int64)
+        /// The task waits until the network is restored.
+        case waitingForConnectivity
+        case finished
+    }
+
+    package enum Event: Sendable {
+        case resume
+        case suspend
+        /// The queue has a slot for the task.
+        case admitted
+        /// A byte was sent or received.
+        case activity
+        /// The response's reader or file accepts no more bytes for now. The request timeout does not run meanwhile.
+        case receiverFull
+        /// The reader or file accepts bytes again.
+        case receiverReady
+        /// A handler was asked, or has answered. The handler timeout runs meanwhile instead of the request timeout.
+        case handlerAsked
+        case handlerAnswered
+        /// The attempt has ended, and the task with it.
+        case ended
+        /// The attempt has ended; another may begin after `delay` nanoseconds.
+        case attemptEnded(delay: Int64)
+        /// The attempt that was due is postponed by `delay` nanoseconds.
+        case postponed(delay: Int64)
+        /// The attempt has ended; another may begin when the network is restored.
+        case attemptEndedOffline
+        /// The network is missing: the task waits for it instead of backing off.
+        case networkLost
+        /// The network is restored: another attempt may begin after `delay` nanoseconds.
+        case networkRestored(delay: Int64)
+        case cancel
+        /// A deadline may have passed; see ``TaskStateMachine/deadline``.
+        case deadlineReached
+    }
+
+    package enum Action: Hashable, Sendable {
+        case enqueue
+        case dequeue
+        /// Begins an attempt. The first one is 1.
+        case begin(attempt: Int)
+        case suspendTransfer
+        case resumeTransfer
+        /// Ends the current attempt.
+        case abortAttempt
+        /// Fails the attempt: the request timeout has passed without a byte. ``Event/ended`` or ``Event/attemptEnded(delay:)``
+        /// follows.
+        case failAttemptByTimeout
+        /// Frees the task's slot in the queue.
+        case releaseQueueSlot
+        case finish(Reason)
+        case reportResumed
+        case reportSuspended
+    }
+
+    package enum Reason: Hashable, Sendable {
+        /// The result of the last attempt ends the task.
+        case ended
+        case cancelled
+        case resourceTimedOut
+        case handlerTimedOut
+    }
+
+    package struct Limits: Hashable, Sendable {
+        package var requestTimeout: Int64
+        package var resourceTimeout: Int64
+        package var handlerTimeout: Int64
+
+        package init(requestTimeout: Int64, resourceTimeout: Int64, handlerTimeout: Int64) {
+            self.requestTimeout = requestTimeout
+            self.resourceTimeout = resourceTimeout
+            self.handlerTimeout = handlerTimeout
+        }
+    }
+
+    package private(set) var state = State.suspended
+    package private(set) var attempts = 0
+    private let limits: Limits
+    private var resourceDeadline: Int64?
+    private var lastActivity: Int64 = 0
+    private var handlerSince: Int64?
+    private var isReceiverFull = false
+    /// The end of the backoff of a suspended task.
+    private var backsOffUntil: Int64?
+
+    package init(limits: Limits) { self.limits = limits }
+
+    /// The nanoseconds until the resource timeout.
+    package func remainingTime(now: Int64) -> Int64 { (resourceDeadline ?? .max) - max(0, now) }
+
+    /// The latest time at which ``Event/deadlineReached`` is due; `nil` if no deadline is pending.
+    package var deadline: Int64? {
+        var next: Int64?
+        switch state {
+        case .finished: return nil
+        case .suspended, .suspendedWithTransfer, .waiting, .waitingForConnectivity: next = nil
+        case .running:
+            if let handlerSince {
+                next = handlerSince.addingSaturated(limits.handlerTimeout)
+            } else {
+                next = isReceiverFull ? nil : lastActivity.addingSaturated(limits.requestTimeout)
+            }
+        case .backingOff(let until): next = until
+        }
+        guard let resourceDeadline else { return next }
+        return min(next ?? resourceDeadline, resourceDeadline)
+    }
+
+    /// Takes an event. An event that is impossible in the current state changes nothing.
+    package mutating func handle(_ event: Event, now: Int64) -> [Action] {
+        switch (event, state) {
+        case (_, .finished): return []
+        case (.resume, .suspended):
+            if resourceDeadline == nil { resourceDeadline = now.addingSaturated(limits.resourceTimeout) }
+            if let until = backsOffUntil {
+                backsOffUntil = nil
+                state = .backingOff(until: until)
+                return [.reportResumed]
+            }
+            state = .waiting
+            return [.reportResumed, .enqueue]
+        case (.resume, .suspendedWithTransfer):
+            state = .running
+            lastActivity = now
+            if handlerSince != nil { handlerSince = now }
+            return [.reportResumed, .resumeTransfer]
+        case (.suspend, .waiting):
+            state = .suspended
+            return [.dequeue, .reportSuspended]
+        case (.suspend, .running):
+            state = .suspendedWithTransfer
+            return [.suspendTransfer, .reportSuspended]
+        case (.suspend, .backingOff(let until)):
+            state = .suspended
+            backsOffUntil = until
+            return [.reportSuspended]
+        case (.suspend, .waitingForConnectivity):
+            state = .suspended
+            return [.reportSuspended]
+        case (.admitted, .waiting):
+            state = .running
+            attempts += 1
+            lastActivity = now
+            isReceiverFull = false
+            return [.begin(attempt: attempts)]
+        case (.activity, .running):
+            lastActivity = now
+            return []
+        case (.receiverFull, .running), (.receiverFull, .suspendedWithTransfer):
+            isReceiverFull = true
+            return []
+        case (.receiverReady, .running), (.receiverReady, .suspendedWithTransfer):
+            isReceiverFull = false
+            lastActivity = now
+            return []
+        case (.handlerAsked, .running), (.handlerAsked, .suspendedWithTransfer):
+            handlerSince = now
+            return []
+        case (.handlerAnswered, .running), (.handlerAnswered, .suspendedWithTransfer):
+            handlerSince = nil
+            lastActivity = now
+            return []
+        case (.ended, .running), (.ended, .suspendedWithTransfer):
+            state = .finished
+            return [.releaseQueueSlot, .finish(.ended)]
+        case (.ended, .waiting):
+            state = .finished
+            return [.dequeue, .finish(.ended)]
+        case (.attemptEnded(let delay), .running):
+            handlerSince = nil
+            guard delay > 0 else {
+                state = .waiting
+                return [.releaseQueueSlot, .enqueue]
+            }
+            state = .backingOff(until: now.addingSaturated(delay))
+            return [.releaseQueueSlot]
+        case (.attemptEndedOffline, .running):
+            handlerSince = nil
+            state = .waitingForConnectivity
+            return [.releaseQueueSlot]
+        case (.networkLost, .backingOff):
+            state = .waitingForConnectivity
+            return []
+        case (.networkRestored(let delay), .waitingForConnectivity), (.networkRestored(let delay), .backingOff):
+            guard delay > 0 else {
+                state = .waiting
+                return [.enqueue]
+            }
+            state = .backingOff(until: now.addingSaturated(delay))
+            return []
+        case (.attemptEnded(let delay), .suspendedWithTransfer):
+            handlerSince = nil
+            state = .suspended
+            if delay > 0 { backsOffUntil = now.addingSaturated(delay) }
+            return [.releaseQueueSlot]
+        case (.attemptEndedOffline, .suspendedWithTransfer):
+            handlerSince = nil
+            state = .suspended
+            return [.releaseQueueSlot]
+        case (.postponed(let delay), .backingOff):
+            state = .backingOff(until: now.addingSaturated(delay))
+            return []
+        case (.cancel, _): return finish(.cancelled)
+        case (.deadlineReached, _): return timePassed(now)
+        case (.resume, _), (.suspend, _), (.admitted, _), (.activity, _), (.receiverFull, _), (.receiverReady, _),
+            (.handlerAsked, _), (.handlerAnswered, _), (.ended, _),
+            (.attemptEnded, _), (.postponed, _), (.attemptEndedOffline, _), (.networkLost, _), (.networkRestored, _):
+            return []
+        }
+    }
+
+    private mutating func timePassed(_ now: Int64) -> [Action] {
+        if let resourceDeadline, resourceDeadline <= now { return finish(.resourceTimedOut) }
+        switch state {
+        case .running:
+            if let handlerSince {
+                return handlerSince.addingSaturated(limits.handlerTimeout) <= now ? finish(.handlerTimedOut) : []
+            }
+            return !isReceiverFull && lastActivity.addingSaturated(limits.requestTimeout) <= now ? [.failAttemptByTimeout] : []
+        case .backingOff(let until) where until <= now:
+            state = .waiting
+            return [.enqueue]
+        case .backingOff, .suspended, .suspendedWithTransfer, .waiting, .waitingForConnectivity, .finished: return []
+        }
+    }
+
+    private mutating func finish(_ reason: Reason) -> [Action] {
+        defer { state = .finished }
+        switch state {
+        case .waiting: return [.dequeue, .finish(reason)]
+        case .running, .suspendedWithTransfer: return [.abortAttempt, .releaseQueueSlot, .finish(reason)]
+        case .suspended, .backingOff, .waitingForConnectivity: return [.finish(reason)]
+        case .finished: return []
+        }
+    }
+}

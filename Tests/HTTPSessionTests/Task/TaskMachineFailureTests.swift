@@ -1,0 +1,236 @@
+import Foundation
+import HTTPTypes
+import Reachability
+import Testing
+
+@testable import HTTPSession
+
+/// How a task proceeds after a failure: another attempt, a wait, or the end.
+@Suite struct TaskMachineFailureTests {
+    private let cause = Cause(.link, .noCarrier, detail: "no carrier")
+
+    // MARK: Retries
+
+    @Test func `a lost connection is retried as often as the policy allows`() throws {
+        let task = try TaskTranscript(policy: RetryPolicy(maximumRetries: 2))
+        task.start()
+        for _ in 0..<2 {
+            #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+            #expect(task.afterDeadline() == "waiting, enqueue first")
+            task.startNextAttempt()
+        }
+        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
+    }
+
+    @Test func `a POST is retried only if none of it was sent`() throws {
+        let sent = try TaskTranscript(.post)
+        sent.start()
+        #expect(sent.endTransfer(.connectionLost) == "release slot, end connection-lost")
+        let unsent = try TaskTranscript(.post)
+        _ = unsent(.resume)
+        _ = unsent(.admitted)
+        #expect(unsent.endTransfer(.cannotConnectToHost) == "report retry after cannot-connect-to-host, backingOff, release slot")
+        let key = try #require(HTTPField.Name("Idempotency-Key"))
+        let vouched = try TaskTranscript(.post, fields: [key: "1"])
+        vouched.start()
+        #expect(vouched.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+    }
+
+    @Test func `a dead reused connection is replaced at once and not counted as a retry`() throws {
+        let task = try TaskTranscript(policy: .never)
+        task.start()
+        #expect(
+            task.endTransfer(.connectionLost) { $0.wasResent = true }
+                == "report retry after connection-lost, release slot, waiting, enqueue first")
+        #expect(task.needsFreshConnection)
+        task.startNextAttempt()
+        // This happens once.
+        #expect(task.endTransfer(.connectionLost) { $0.wasResent = true } == "release slot, end connection-lost")
+    }
+
+    @Test func `a response that may belong to no request is not used`() throws {
+        let task = try TaskTranscript()
+        task.start()
+        _ = try task.head(302, "Location: /next")
+        #expect(
+            task.endTransfer(.connectionLost) { $0.hadSurplus = true }
+                == "report retry after connection-lost, release slot, waiting, enqueue first")
+        #expect(task.request == "GET https://host/file")
+    }
+
+    @Test func `a request suspended before sending, or without a fit connection, was not sent and counts no retry`() throws {
+        let task = try TaskTranscript(policy: .never)
+        task.start()
+        #expect(
+            task.endTransfer(.transferFailed) { $0.wasSuspendedBeforeSending = true } == "release slot, waiting, enqueue first")
+        task.startNextAttempt()
+        #expect(task.endTransfer(.transferFailed) { $0.hadUnfitConnection = true } == "release slot, waiting, enqueue first")
+        #expect(task.metrics.retryCount == 0)
+    }
+
+    @Test func `a stream whose reader has received bytes does not restart`() throws {
+        let task = try TaskTranscript(kind: .stream)
+        task.start()
+        _ = try task.head(200)
+        _ = task.body(10)
+        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
+    }
+
+    @Test func `the host's budget may postpone a retry`() throws {
+        let task = try TaskTranscript()
+        task.start()
+        _ = task.endTransfer(.connectionLost)
+        task.retryWait = 5 * second
+        #expect(task.afterDeadline() == "retry postponed")
+        task.retryWait = nil
+        #expect(task.after(4.9) == "")
+        #expect(task.after(0.2) == "waiting, enqueue first")
+    }
+
+    // MARK: Timeouts
+
+    @Test func `the request timeout fails an attempt without activity`() throws {
+        let task = try TaskTranscript(policy: .never)
+        task.start()
+        #expect(task.after(59) == "")
+        #expect(task.after(1) == "abandon, release slot, end timed-out")
+    }
+
+    @Test func `metrics of an abandoned attempt belong to its own request`() throws {
+        let task = try TaskTranscript()
+        task.start()
+        _ = try task.head(302, "Location: https://other/")
+        #expect(task.after(60) == "abandon, report redirected by 302, release slot, waiting, enqueue first")
+        #expect(task.request == "GET https://other/")
+        #expect(task.metrics.transactions.map(\.url) == ["https://host/file"])
+    }
+
+    @Test func `bytes postpone the request timeout, and a full receiver stops it`() throws {
+        let task = try TaskTranscript(policy: .never)
+        task.start()
+        _ = try task.head(200)
+        _ = task.after(59)
+        _ = task.body(1)
+        #expect(task.after(59) == "")
+        task.receiverIsFull()
+        #expect(task.after(600) == "")
+        #expect(task(.receiverReady) == "")
+        #expect(task.after(60) == "abandon, release slot, end timed-out")
+    }
+
+    @Test func `a lookup without an answer fails for all tasks that wait for it`() throws {
+        let task = try TaskTranscript(policy: .never)
+        _ = task(.resume)
+        _ = task(.admitted)
+        #expect(
+            task.after(60)
+                == "abandon, report stalled lookup, release slot, lookup continues, end timed-out")
+    }
+
+    @Test func `the resource timeout ends the task in every state`() throws {
+        let waiting = try TaskTranscript()
+        _ = waiting(.resume)
+        #expect(waiting.after(3_600) == "dequeue, suspended, end timed-out")
+        let running = try TaskTranscript()
+        running.start()
+        #expect(running.after(3_600) == "abandon, release slot, end timed-out")
+        let backingOff = try TaskTranscript(policy: RetryPolicy(baseDelay: .seconds(90), maximumDelay: .seconds(90)))
+        backingOff.start()
+        _ = backingOff.endTransfer(.connectionLost)
+        #expect(backingOff.after(3_600) == "end timed-out")
+    }
+
+    @Test func `a handler has a timeout of its own`() throws {
+        let task = try TaskTranscript(handlers: .response)
+        task.start()
+        _ = try task.head(200)
+        #expect(task.after(29) == "")
+        #expect(task.after(1) == "abandon, release slot, withdraw question, end handler-timed-out")
+    }
+
+    // MARK: The network
+
+    @Test func `an outage explains a failure: the task waits for connectivity and counts no retry`() throws {
+        let task = try TaskTranscript(policy: RetryPolicy(maximumRetries: 1), waits: true)
+        task.explanation = .missing(cause)
+        task.start()
+        #expect(
+            task.endTransfer(.connectionLost) == "waitingForConnectivity, report waiting: not-connected, release slot")
+        #expect(task.state == .waitingForConnectivity)
+        #expect(task.after(300) == "")
+        #expect(task(.networkRestored(delay: 0)) == "waiting, enqueue first")
+        #expect(task.metrics.timeWaitingForConnectivity == .seconds(300))
+        #expect(task.metrics.retryCount == 0)
+        // A failure directly after an outage counts.
+        task.startNextAttempt()
+        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+    }
+
+    @Test func `retries that failed before the cause was known do not count`() throws {
+        let task = try TaskTranscript(policy: RetryPolicy(maximumRetries: 1), waits: true)
+        task.explanation = .unknown
+        task.start()
+        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+        #expect(task(.networkLost(cause)) == "waitingForConnectivity, report waiting: not-connected")
+        #expect(task(.networkRestored(delay: second)) == "backingOff")
+        #expect(task.after(1.1) == "waiting, enqueue first")
+        task.startNextAttempt()
+        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+    }
+
+    @Test func `a task that does not wait for connectivity fails without a network`() throws {
+        let task = try TaskTranscript(policy: .never)
+        task.explanation = .missing(cause)
+        task.start()
+        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
+    }
+
+    @Test func `a task waits for a network that its request may use`() throws {
+        let task = try TaskTranscript(waits: true)
+        _ = task(.resume)
+        _ = task(.admitted)
+        let refusal = HTTPSessionError(.networkNotAllowed, "cellular")
+        #expect(
+            task(.startFailed(refusal, hasBegun: true))
+                == "waitingForConnectivity, report waiting: network-not-allowed, release slot")
+        // Routes change without a change of the path.
+        #expect(task.after(5) == "check networks")
+        #expect(task(.networkAllowed) == "waiting, enqueue first")
+        let strict = try TaskTranscript()
+        _ = strict(.resume)
+        _ = strict(.admitted)
+        #expect(strict(.startFailed(refusal, hasBegun: false)) == "release slot, end network-not-allowed")
+    }
+
+    @Test func `a changed route moves a repeatable request, and counts no retry before a connection exists`() throws {
+        let connected = try TaskTranscript()
+        connected.start()
+        #expect(
+            connected(.connectionSuspect("another way"))
+                == "abandon silently, report retry after connection-lost, backingOff, release slot")
+        let connecting = try TaskTranscript(policy: .never)
+        _ = connecting(.resume)
+        _ = connecting(.admitted)
+        #expect(
+            connecting(.connectionSuspect("another way"))
+                == "abandon silently, release slot, lookup continues, waiting, enqueue first")
+        // A request that may have been executed stays on its connection.
+        let post = try TaskTranscript(.post)
+        post.start()
+        #expect(post(.connectionSuspect("another way")) == "")
+        #expect(post(.connectionDead("gone", cause: cause)) == "abandon silently, release slot, end connection-lost")
+    }
+
+    @Test func `without any network the error is not-connected, whatever the engine reported`() throws {
+        let task = try TaskTranscript(policy: .never)
+        _ = task(.resume)
+        _ = task(.admitted)
+        #expect(
+            task.endTransfer(.cannotFindHost, lacking: cause) == "release slot, end not-connected")
+        guard case .failure(let error) = task.result else {
+            Issue.record("no error")
+            return
+        }
+        #expect(error.cause == cause)
+    }
+}
