@@ -3,9 +3,10 @@ internal import HTTPSession
 /// A lexical check of an XML text before FoundationXML receives the text.
 ///
 /// FoundationXML on Linux (Swift 6.3) passes libxml2's null pointers to `strlen`: a processing instruction without data, and most
-/// declarations of an internal DTD subset, end the process. libxml2 runs in its recovering mode, in which it abandons a construct in the
-/// middle (a name above 50,000 bytes, a comment above 10,000,000, a character that XML lacks) and reads the remaining bytes as markup. The
-/// scanner therefore accepts no token whose end libxml2 could place elsewhere. Grammar: XML 1.0, fifth edition.
+/// declarations of an internal DTD subset, end the process. libxml2 runs in its recovering mode. In this mode it abandons some constructs
+/// in the middle, and reads the remaining bytes as markup. Such constructs are a name above 50,000 bytes, a comment above 10,000,000, and
+/// a character that XML lacks. The scanner therefore accepts no token whose end libxml2 could place elsewhere. Grammar: XML 1.0, fifth
+/// edition.
 struct XMLScanner {
     /// The maximum depth of nested elements; libxml2 has the same limit for documents.
     static let maximumDepth = 256

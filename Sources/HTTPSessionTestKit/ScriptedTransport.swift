@@ -13,8 +13,8 @@ package import Reachability
 /// transport.requests.map(\.path)                                  // ["/v1/users/7", "/v1/users/7"]
 /// ```
 ///
-/// The session above the transport is the real one: queue, retries, redirects, resumed downloads, digests, handlers, interceptors, progress,
-/// timeouts and validation work as they do over a network. The transport replaces libcurl, so a scripted session lacks the features of
+/// The session above the transport is the real one. Its queue, retries, redirects, resumed downloads, digests, handlers, interceptors,
+/// progress, timeouts and validation work as over a network. The transport replaces libcurl, so a scripted session lacks the features of
 /// libcurl. It neither decompresses bodies nor requests compressed ones. It stores no cookies of responses and sends none. It does not
 /// verify certificates, does not upgrade http to https (Strict-Transport-Security), and uses no proxy. It applies no rate limit
 /// (`maximumReceiveRate`, `lowSpeedLimit`), and answers challenges by Basic and Bearer only. Every exchange is HTTP/1.1 on a connection of

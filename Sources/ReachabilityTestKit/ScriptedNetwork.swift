@@ -8,9 +8,9 @@ public import Reachability
 /// let model = NetworkModel(monitor: network.monitor)
 /// network.publish(.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")))
 /// ```
-/// The network opens no descriptor and never waits. When ``publish(_:reasons:at:)`` returns, `PathMonitor.current` is the new
-/// update, and iterators and callbacks receive it next. As with every monitor, a reader that is not ready for an update receives the latest one for
-/// all that it missed: a test that needs each update awaits it before it publishes the next.
+/// The network opens no descriptor and never waits. When ``publish(_:reasons:at:)`` returns, `PathMonitor.current` is the new update, and iterators
+/// and callbacks receive it next. As with every monitor, a reader that is not ready for an update later receives the latest one only. A test that
+/// needs each update awaits it before it publishes the next.
 public final class ScriptedNetwork: Sendable {
     /// The path monitor of this network. A `ServerMonitor` on it receives the updates of ``publish(_:of:at:)``.
     public let monitor: PathMonitor

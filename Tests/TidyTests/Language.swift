@@ -36,10 +36,10 @@ enum Language {
             reason: "Older recordings have this spelling."),
     ]
 
-    /// Names in Swift code, declared or used, also the titles of tests, have no refused word.
+    /// Names in Swift and C code, declared or used, also the titles of tests, have no refused word.
     static func identifiers(_ file: SourceFile) -> [Finding] {
-        guard file.isSwift else { return [] }
-        return findings(in: file) { kind, text in
+        guard file.isSwift || file.isC else { return [] }
+        return findings(in: file, isScanned: true) { kind, text in
             guard kind == .code || kind == .rawIdentifier else { return [] }
             return words(text).map { $0.text.lowercased() }.filter(refusedWords.contains).map {
                 ($0, "the word \($0) in \(text)")
@@ -47,12 +47,11 @@ enum Language {
         }
     }
 
-    /// A documentation comment begins with a phrase that names its subject.
+    /// A documentation comment (`///`, `/** */`, any comment before code in C) begins with a phrase that names its subject.
     static func documentation(_ file: SourceFile) -> [Finding] {
-        guard file.isSwift else { return [] }
-        return file.lines.indices.compactMap { index in
-            guard let text = documentation(file.lines[index]),
-                index == 0 || documentation(file.lines[index - 1]) == nil,
+        guard file.isSwift || file.isC else { return [] }
+        return documentationBeginnings(file).compactMap { index, text in
+            guard
                 let beginning = refusedBeginnings.first(where: { beginning in
                     text.hasPrefix(beginning) && text.dropFirst(beginning.count).first?.isLetter != true
                 }), !exceptions.contains(where: { $0.covers(file, beginning.lowercased()) })
@@ -63,10 +62,35 @@ enum Language {
         }
     }
 
-    /// The text of a line of documentation, or `nil` for any other line.
-    private static func documentation(_ line: Substring) -> Substring? {
-        let code = line.drop(while: \.isWhitespace)
-        return code.hasPrefix("///") ? code.dropFirst(3).drop(while: \.isWhitespace) : nil
+    /// The index and the text of the first line with text of each documentation comment.
+    private static func documentationBeginnings(_ file: SourceFile) -> [(index: Int, text: Substring)] {
+        // C has no comments for documentation alone.
+        let (line, block) = file.isC ? ("//", "/*") : ("///", "/**")
+        var beginnings: [(Int, Substring)] = []
+        // Whether the next text of a comment is its first, and whether a block comment is open.
+        var (isAwaited, isInBlock) = (true, false)
+        for (index, content) in file.lines.enumerated() {
+            var text = content.drop(while: \.isWhitespace)
+            if isInBlock {
+                text = text.hasPrefix("*/") ? text : text.drop { $0 == "*" }
+            } else if text.hasPrefix(line) {
+                text = text.drop { $0 == "/" }
+            } else if text.hasPrefix(block), !text.hasPrefix("/**/") {
+                text = text.dropFirst().drop { $0 == "*" }
+                (isAwaited, isInBlock) = (true, true)
+            } else {
+                isAwaited = true
+                continue
+            }
+            let end = isInBlock ? text.firstRange(of: "*/") : nil
+            text = text[..<(end?.lowerBound ?? text.endIndex)].drop(while: \.isWhitespace)
+            if isAwaited, !text.isEmpty {
+                beginnings.append((index, text))
+                isAwaited = false
+            }
+            if end != nil { (isAwaited, isInBlock) = (true, false) }
+        }
+        return beginnings
     }
 
     /// Spelling is American. `cancelled`, `cancelling` and `cancellable` stay in code, because Swift's `Task.isCancelled` and
@@ -97,14 +121,17 @@ enum Language {
     }
 
     /// The findings of a rule in each token of a Swift file, or in each line of another file. The rule returns a word and a complaint.
+    ///
+    /// With `isScanned`, a file of C is cut into tokens too: its comments, strings and names are like those of Swift.
     private static func findings(
-        in file: SourceFile, _ rule: (SwiftScanner.Kind, Substring) -> [(word: String, complaint: String)]
+        in file: SourceFile, isScanned: Bool = false,
+        _ rule: (SwiftScanner.Kind, Substring) -> [(word: String, complaint: String)]
     ) -> [Finding] {
         if exceptions.contains(where: { $0.word == nil && $0.covers(file, "") }) { return [] }
         var scanner = SwiftScanner()
         return zip(1..., file.lines).flatMap { number, line in
             var found: [(word: String, complaint: String)] = []
-            if file.isSwift {
+            if file.isSwift || isScanned {
                 scanner.scan(line) { kind, text in found += rule(kind, text) }
             } else {
                 found = rule(.comment, line)

@@ -40,12 +40,47 @@ struct LanguageTests {
     }
 
     @Test(
+        "a block comment or a comment of C that begins without its subject is found",
+        arguments: [
+            ("Sources/A/B.swift", "\n/** What it is. */"), ("Sources/A/B.swift", "/**\n    Where it is.\n*/"),
+            ("Sources/A/B.swift", "/**\n * Who it is. */"), ("Sources/A/B.swift", "/** The value. */\n/** The same. */"),
+            ("Sources/A/b.c", "int a;\n// What it is."), ("Sources/A/b.h", "/* First. */\n  /* Of a server. */"),
+            ("Sources/A/b.c", "/**\n * What it is.\n */"),
+        ])
+    func blockComments(_ path: String, _ text: String) {
+        #expect(Language.documentation(SourceFile(path, text)).map(\.line) == [2])
+    }
+
+    @Test(
+        "ordinary block comments of Swift, later lines, and comments behind code are not asked for their subject",
+        arguments: [
+            ("Sources/A/B.swift", "/* What it is. */"), ("Sources/A/B.swift", "/**/\nlet a = 1 // What it is."),
+            ("Sources/A/B.swift", "/** The value.\n What it is.\n */"), ("Sources/A/b.c", "// The value.\n// What it is."),
+            ("Sources/A/b.c", "int a; // What it is."), ("Sources/A/b.h", "/* The value.\n * Of a server. */\nint a;"),
+            ("docs/a.md", "// What it is."),
+        ])
+    func otherBlockComments(_ path: String, _ text: String) {
+        #expect(Language.documentation(SourceFile(path, text)).isEmpty)
+    }
+
+    @Test(
+        "a refused word in a name of C is found, and not in its comments and strings",
+        arguments: [
+            ("int fate;", 1), ("#define NETWATCH_WISH 1", 1), ("static void netwatch_told(void) {", 1),
+            ("// told anew", 0), ("/* told */ int a;", 0), ("puts(\"anew\");", 0), ("int always;", 0),
+        ])
+    func namesOfC(_ line: String, _ count: Int) {
+        #expect(Language.identifiers(SourceFile("Sources/A/b.c", line)).count == count)
+    }
+
+    @Test(
         "a British spelling is found in comments, strings, names, documents and scripts",
         arguments: [
             ("Sources/A/B.swift", "// its behaviour"), ("Sources/A/B.swift", "let a = \"Neighbours\""),
             ("Sources/A/B.swift", "let jsonSerialiser = 1"), ("Sources/A/B.swift", "/* Initialised */"),
             ("Sources/A/B.swift", "// a task that was cancelled"), ("Sources/A/B.swift", "print(\"the task was cancelled\")"),
             ("Sources/A/B.swift", "@Test func `a cancelled task ends`() {}"), ("docs/a.md", "The colour is grey."),
+            ("Sources/A/b.c", "/* its behaviour */"), ("Sources/A/b.h", "// Serialised"),
             ("scripts/a", "catalogue=1"), ("README.md", "a cancelled task"), ("docs/a.md", "the license, or licence"),
         ])
     func britishSpelling(_ path: String, _ line: String) {

@@ -12,6 +12,7 @@ struct SourceFile {
     }
 
     var isSwift: Bool { path.hasSuffix(".swift") }
+    var isC: Bool { path.hasSuffix(".c") || path.hasSuffix(".h") }
 
     func isIn(_ folders: [String]) -> Bool {
         folders.contains { path.hasPrefix($0 + "/") }

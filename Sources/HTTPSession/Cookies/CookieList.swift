@@ -11,7 +11,8 @@ struct CookieChanges: Equatable, Sendable {
 
     /// Compares two lists.
     ///
-    /// Few cookies change at a time, and unchanged ones keep their order: only the lines after a common start and before a common end are compared.
+    /// Few cookies change at a time, and unchanged ones keep their order. Therefore only the lines after a common start and before a common end are
+    /// compared.
     init(from old: [CookieLine], to new: [CookieLine]) {
         let most = min(old.count, new.count)
         var start = 0

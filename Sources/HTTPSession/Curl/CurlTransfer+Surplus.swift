@@ -22,8 +22,8 @@ enum Surplus: Hashable, Sendable {
 
 /// The detection of unsolicited responses.
 ///
-/// In HTTP/1 only the order on a connection assigns a response to a request: unsolicited bytes of a server become the response to the next
-/// request. A reused connection is therefore checked three times:
+/// In HTTP/1 only the order on a connection assigns a response to a request. Unsolicited bytes of a server therefore become the response
+/// to the next request. A reused connection is checked three times:
 /// 1. Before the request is sent (``IdleSockets/hasSurplus(_:ssl:)``): bytes in the socket belong to no request.
 /// 2. At the response's first byte: every segment that a server sends after it has received the request acknowledges the request. If nothing of
 ///    the request is acknowledged, the response was sent before. This covers the round trip.

@@ -2,8 +2,8 @@ internal import CCurl
 internal import Glibc
 internal import Reachability
 
-/// Asks the kernel for its route to an address, in the network namespace of the calling thread. The result follows from the kernel's routes and
-/// rules: connecting a datagram socket sends nothing, and assigns the local address that a connection would have (ip(7)).
+/// Asks the kernel for its route to an address, in the network namespace of the calling thread. To connect a datagram socket sends nothing, and
+/// assigns the local address that a connection would have (ip(7)). The result follows from that address and the kernel's routes and rules.
 enum KernelRoutes {
     /// The maximum number of lookups for an expected address. If the kernel distributes connections over several routes by their ports, most results
     /// are other routes.

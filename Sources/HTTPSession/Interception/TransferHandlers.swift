@@ -26,8 +26,8 @@ public struct TransferHandlers: Sendable {
 
     /// The decision about a challenge.
     @nonexhaustive public enum ChallengeDisposition: Sendable {
-        /// This credential is sent. It is not sent again if the same protection space has refused it for this task and scheme: the 401 or 407 is
-        /// then the response.
+        /// This credential is sent, unless the same protection space has refused it for this task and scheme. In that case the 401 or 407 is the
+        /// response.
         case useCredential(Credential)
         /// The session acts as if there were no handler.
         case performDefaultHandling

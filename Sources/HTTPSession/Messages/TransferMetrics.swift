@@ -27,9 +27,11 @@ public struct TransferMetrics: Hashable, Sendable {
     static let maximumTransactions = 1_000
 }
 
-/// The metrics of one request and its response. It has the properties of `URLSessionTaskTransactionMetrics` with a few
-/// exceptions. libcurl does not report `isMultipath` and `domainResolutionProtocol`, the fetch type is always the network, and
-/// there are no copies of request and response.
+/// The metrics of one request and its response.
+///
+/// The properties are those of `URLSessionTaskTransactionMetrics`, with a few exceptions. There is no `isMultipath` and no
+/// `domainResolutionProtocol`, because libcurl does not report them. There is no fetch type, because it is always the network.
+/// There are no copies of the request and the response.
 public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The request's method.
     public let method: String

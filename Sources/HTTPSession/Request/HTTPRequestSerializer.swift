@@ -1,8 +1,9 @@
 import FoundationEssentials
 public import HTTPTypes
 
-/// A serializer that writes parameters into the query or into a form (`application/x-www-form-urlencoded`), depending on the method, and adds the
-/// header fields of every request of a session.
+/// A serializer that writes parameters into the query or into a form (`application/x-www-form-urlencoded`), depending on the method.
+///
+/// It also adds header fields to every request of a session.
 public struct HTTPRequestSerializer: RequestSerializer {
     /// The header fields that are added to requests without a field of the same name.
     public var headerFields: HTTPFields

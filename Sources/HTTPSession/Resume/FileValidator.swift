@@ -1,10 +1,10 @@
 internal import FoundationEssentials
 
-/// The version of a finished file: the server's strong validator, the resource that it belongs to, and the file's size and
-/// modification time at the end of the download.
+/// The version of a finished file: the server's strong validator and the resource that it belongs to. It also has the file's size
+/// and modification time at the end of the download.
 ///
 /// A weak entity tag is not stored: it promises an equivalent representation, not the same bytes (RFC 9110 section 8.8.1). URLs
-/// are stored as digests: a URL may be a secret, and everybody who can read the file can read its attributes.
+/// are stored as digests, because a URL may be a secret, and everybody who can read the file can read its attributes.
 struct FileValidator: Hashable, Sendable {
     let validator: StrongValidator
     /// The digest of the requested URL, before redirects.

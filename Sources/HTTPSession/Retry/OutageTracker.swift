@@ -95,8 +95,9 @@ struct OutageTracker {
         return cause
     }
 
-    /// Makes a task wait that is about to be sent, if others have shown that its server is unreachable. - Returns: the cause, if
-    /// the task waits.
+    /// Makes a task wait that is about to be sent, if others have shown that its server is unreachable.
+    ///
+    /// - Returns: the cause, if the task waits.
     mutating func join(_ id: UInt64, at origin: Origin) -> Cause? {
         // The failures of a name server do not matter to existing connections, and those may serve the task.
         guard case .missing(let cause) = watches[origin]?.probeResult, [.link, .address, .route].contains(cause.layer) else {

@@ -21,9 +21,9 @@ internal import FoundationEssentials
 /// evaluated as the server's.
 ///
 /// libcurl ignores the function when it chooses a connection or a TLS session for reuse, but it compares the names of the files of authorities
-/// (`Curl_ssl_config_matches`). Measured with libcurl 7.88.1, TLS 1.2 and 1.3, one multi handle: with the same CURLOPT_CAPATH, a function that trusts
-/// no server was not called for a pooled connection, nor with CURLOPT_FRESH_CONNECT for a resumed TLS session. With another CURLOPT_CAPATH it was
-/// called and refused the server, and the first policy kept its connection.
+/// (`Curl_ssl_config_matches`). This was measured with libcurl 7.88.1, TLS 1.2 and 1.3, and one multi handle. With the same CURLOPT_CAPATH, a
+/// function that trusts no server was not called for a pooled connection. It was not called for a resumed TLS session with CURLOPT_FRESH_CONNECT
+/// either. With another CURLOPT_CAPATH it was called and refused the server, and the first policy kept its connection.
 package final class ServerTrust: Sendable {
     /// The host of an HTTPS proxy and its policy. Pins apply to servers, so a proxy's policy usually has none.
     package struct Proxy: Sendable {

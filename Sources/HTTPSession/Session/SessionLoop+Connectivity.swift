@@ -31,8 +31,8 @@ extension SessionLoop {
         if path.status == .satisfied, let serverWatches { obey(serverWatches.pathRestored(draw: SessionLoop.draw)) }
     }
 
-    /// The shortest time between two readings of the routes, in nanoseconds: on a machine that runs a routing protocol they may change many times
-    /// a second.
+    /// The shortest time between two readings of the routes, in nanoseconds. On a machine with a routing protocol, the routes may change many
+    /// times a second.
     private static let routesInterval: Int64 = 50_000_000
 
     /// Links, addresses, routes or rules have changed, whether or not the path has.

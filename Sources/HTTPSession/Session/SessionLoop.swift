@@ -171,8 +171,8 @@ final class SessionLoop {
         return hasStarted
     }
 
-    /// Handles deadlines that have passed. Most transfers end long before their deadlines, so deadlines are never removed: when the earliest one
-    /// has passed, all tasks are checked, and the earliest remaining deadline is the next.
+    /// Handles deadlines that have passed. Most tasks end long before their deadlines, so deadlines are never removed. When the earliest one has
+    /// passed, all tasks are checked, and the earliest remaining deadline is the next.
     private func expire() {
         nextDeadline = .max
         if let nextJudgment, nextJudgment <= now { judgeConnections() } else { scheduleWake(at: nextJudgment) }

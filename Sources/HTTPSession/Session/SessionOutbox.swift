@@ -14,7 +14,7 @@ final class SessionOutbox: Sendable {
     private let subscriptions = Locked(Subscriptions())
     /// The number of ``SessionEvents`` that receive events.
     private let subscriptionCount = Atomic(0)
-    /// The results and events of a turn, handed over together at its end: waking a thread costs more than most of a small request, and a thread
+    /// The results and events of a turn, handed over together at its end. To wake a thread costs more than most of a small request. A thread
     /// that is awake takes the next result without a wakeup.
     private let batch = Locked(Batch())
     /// Serializes handovers by the session's thread and by callers whose tasks never began, so that events keep their order.
@@ -112,7 +112,7 @@ final class SessionOutbox: Sendable {
         flush(releasing: &objects)
     }
 
-    /// Hands over the results and events of a turn, and the objects that it no longer needs. All of them are released on the delivery queue: the
+    /// Hands over the results and events of a turn, and the objects that it no longer needs. All of them are released on the delivery queue. The
     /// deinitializers of the user's objects may call the session, which would deadlock under a lock or on the session's thread.
     func flush(releasing objects: inout [any Sendable]) {
         let awaiters = handover.withLock { _ -> [TransferTask.Awaiters] in

@@ -314,8 +314,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         shared.withLock { $0.watchers.append(watcher) }
     }
 
-    /// The callbacks of a task that has finished. They are called and released outside of the session's thread, because the objects that a user's
-    /// closure retains may use the task or its session when they are released.
+    /// The callbacks of a task that has finished. They are called and released outside of the session's thread. The objects that a user's closure
+    /// retains may use the task or its session in their deinitializers.
     struct Ending: Sendable {
         let result: Result<TransferResponse, HTTPSessionError>
         fileprivate(set) var progress = TransferProgress()

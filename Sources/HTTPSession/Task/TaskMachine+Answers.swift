@@ -171,8 +171,8 @@ extension TaskMachine {
     /// request.
     private var mayBeSentAgain: Bool { !attempt.isConnected || (upload == nil && mayRepeat) }
 
-    /// The limit of consecutive questions: each server of a farm may have its own certificate, and a server with a new
-    /// certificate for every connection would cause questions without end.
+    /// The limit of consecutive questions. Each server of a farm may have its own certificate. Without a limit, a server with a
+    /// new certificate for every connection would cause questions without end.
     private static let maximumHandshakeQuestions = 10
 
     private mutating func mayAskAboutServer(_ subject: String, _ underlying: HTTPSessionError?) -> Bool {

@@ -39,8 +39,8 @@ extension TaskMachine {
 
     // MARK: From one attempt to the next
 
-    /// The request of the next attempt: the same request, the first one if a redirect has led nowhere, or the one that the
-    /// upload's machine chooses.
+    /// The request of the next attempt: usually the same request. It is the first request if the target of a redirect has failed,
+    /// or the request that the upload's machine chooses.
     mutating func nextAttempt() -> TransferRequest {
         let next: TransferRequest
         if let upload {

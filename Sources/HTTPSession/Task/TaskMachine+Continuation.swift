@@ -164,7 +164,7 @@ extension TaskMachine {
     }
 
     /// Requests the remaining range after a response shorter than requested (RFC 9110 section 15.3.7). After a response of a few
-    /// bytes the task backs off: otherwise it would send requests without pause to a server that answers byte by byte.
+    /// bytes the task backs off. Otherwise it would send requests without a pause to a server that answers byte by byte.
     mutating func requestRemainingRange() {
         let count = progress.received - attempt.receivedBefore
         guard count >= TaskMachine.minimumPartLength else {

@@ -2,8 +2,8 @@ internal import FoundationEssentials
 internal import Reachability
 
 extension TaskMachine {
-    /// An event of a task. Frequent events, and those whose effects the caller needs at once, have methods of their own: heads,
-    /// bytes, the end of a transfer, the end of a sink.
+    /// An event of a task. Some events have methods of their own, because they are frequent or the caller needs their effects at
+    /// once. These are heads, bytes, the end of a transfer and the end of a sink.
     enum Event: Sendable {
         // MARK: The owner
         case resume

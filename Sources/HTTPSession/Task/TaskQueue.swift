@@ -1,8 +1,7 @@
-/// Decides which waiting task may start: by priority, then in order of arrival, within the limits of the session, of each host,
-/// and of concurrent name lookups.
+/// Decides which waiting task may start: by priority, then in order of arrival. The session, each host, and concurrent name
+/// lookups have limits.
 ///
-/// The queue stands before libcurl, which receives only what may run: thousands of waiting handles in a multi handle cost time in
-/// every turn.
+/// libcurl receives only the tasks that may run, because thousands of waiting handles in a multi handle cost time in every turn.
 package struct TaskQueue: Sendable {
     /// The destination of transfers. Transfers to equal hosts may share connections.
     package struct Host: Hashable, Sendable {

@@ -50,8 +50,9 @@ extension MultipartForm {
 extension HTTPRequestSerializer {
     /// Writes the form of a request to a file, and returns the request with this file as its body.
     ///
-    /// Use this method for forms that are sent often, and for servers and proxies that need a `Content-Length` if a part is a stream of unknown
-    /// length. The file appears only when it is complete, and replaces an existing one. The caller removes it when it is no longer needed.
+    /// Use this method for forms that are sent often. Use it also if a part is a stream of unknown length, and a server or proxy needs a
+    /// `Content-Length`. The file appears only when it is complete, and replaces an existing one. The caller removes it when it is no longer
+    /// needed.
     ///
     /// - Parameters:
     ///   - request: The request; without a form it is returned unchanged.

@@ -1,7 +1,7 @@
 /// The last check of the text that becomes a request's head (RFC 9110 sections 5.5 and 9.1, RFC 9112 section 3).
 ///
-/// Every attempt is checked before libcurl receives it, whatever the source of its text: a caller, an interceptor, a server's `ETag` or `Location`,
-/// or a file such as a download's sidecar. libcurl copies lines unchanged.
+/// Every attempt is checked before libcurl receives it, because libcurl copies lines unchanged. The text may come from a caller, an interceptor, a
+/// server's `ETag` or `Location`, or a file such as a download's sidecar.
 extension TransferPlan {
     /// Throws ``HTTPSessionError/Code/invalidRequest`` if the request line or a field contains a forbidden byte. The error names the
     /// field, never its value.

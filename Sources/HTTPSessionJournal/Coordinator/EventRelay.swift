@@ -3,8 +3,8 @@ internal import HTTPSession
 
 /// The monitor of the session that transfers, which exists before the coordinator that receives its events.
 final class EventRelay: EventMonitor {
-    // In a value of its own: a closure that is itself the generic value of the lock is wrapped once more at every access, until the stack
-    // does not hold the call through all of its wrappers.
+    // A value of its own holds the closure. A closure that is itself the generic value of the lock is wrapped once more at every access.
+    // In the end, the stack does not hold the call through all wrappers.
     private struct Receiver: Sendable {
         var receive: (@Sendable (SessionEvent) -> Void)?
     }

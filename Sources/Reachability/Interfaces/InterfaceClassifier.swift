@@ -32,8 +32,8 @@ package enum InterfaceClassifier {
     /// The kernel's maximum depth of stacked devices (`MAX_NEST_DEV` of include/linux/netdevice.h).
     private static let deepestNesting = 8
 
-    /// A classification with all media that the device's packets may use: none for a tap or a dummy, several for a bond of an
-    /// Ethernet card and a modem.
+    /// A classification with all media that the device's packets may use. A tap or a dummy has none; a bond of an Ethernet card
+    /// and a modem has several.
     private struct ClassifiedDevice {
         var result: Classification
         var media: Set<InterfaceType>

@@ -88,8 +88,8 @@ package final class MonitorSession: MonitorSource {
         if !mailbox.post(.follow(body)) { _ = body(nil, []) }
     }
 
-    /// Passes the path to `body` on the monitor's thread, at first and after each change of links, addresses, routes or rules,
-    /// even if the path is unchanged. Ends when `body` returns false. `body` must not block.
+    /// Passes the path to `body` on the monitor's thread: at first, and after each change of links, addresses, routes or rules.
+    /// It does so even if the path is unchanged. Ends when `body` returns false. `body` must not block.
     package func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { mailbox.post(.followPath(body)) }
 
     /// Passes the state at the end of the monitor's next turn to `body` on the monitor's thread. The state includes all messages

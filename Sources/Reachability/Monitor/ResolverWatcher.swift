@@ -6,7 +6,7 @@ import Glibc
 /// Every directory on the path to the file is watched for entries that are created, deleted or renamed, and the file itself for
 /// writes. This covers replacement by rename, deletion, a changed link, and directories that are created later.
 ///
-/// A write counts when the writer closes the file: until then the file is often empty, and a resolver that disappears for a
+/// A write counts when the writer closes the file. Until then the file is often empty, and a resolver that disappears for a
 /// millisecond is not a change. A file system that is mounted over the path causes no event.
 package struct ResolverWatcher: ~Copyable {
     /// The inotify descriptor, owned by this value. When it is readable, call ``drain()``.

@@ -68,8 +68,8 @@ extension NetlinkRequest {
         }
     }
 
-    /// Requests the route of a packet. With an interface, the request sets RTM_F_FIB_MATCH, so that only the tables decide:
-    /// without the flag, IPv4 assumes that any destination is on the link if no route over the interface exists. Kernels before
+    /// Requests the route of a packet. With an interface, the request sets RTM_F_FIB_MATCH, so that only the tables decide.
+    /// Without the flag, IPv4 assumes that any destination is on the link if no route over the interface exists. Kernels before
     /// 4.17 ignore the protocol and the port, and have no rules that match them.
     static func route(_ query: RouteQuery, sequence: UInt32) -> NetlinkRequest? {
         var header = rtmsg()

@@ -2,8 +2,8 @@ internal import CLibnl
 internal import CLinux
 internal import Glibc
 
-/// A socket of the rtnetlink or generic netlink protocol. libnl opens it, and this type reads it: libnl's receive loop allocates
-/// per datagram, decides in callbacks, and reports ENOBUFS as if memory were exhausted (NLE_NOMEM).
+/// A socket of the rtnetlink or generic netlink protocol. libnl opens it, and this type reads it. libnl's receive loop is not
+/// used: it allocates per datagram, decides in callbacks, and reports ENOBUFS as exhausted memory (NLE_NOMEM).
 ///
 /// Only one thread may use the socket: the thread that opened it inside its network namespace.
 struct NetlinkSocket: ~Copyable {

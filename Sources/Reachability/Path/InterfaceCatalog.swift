@@ -40,8 +40,8 @@ package struct InterfaceCatalog: Sendable {
         }
     }
 
-    /// Returns the devices that depend on the given ones, directly or indirectly: the devices of which they are or were ports,
-    /// and the devices that are stacked on them.
+    /// Returns the devices that depend on the given ones, directly or indirectly. These are the devices of which they are or were
+    /// ports, and the devices that are stacked on them.
     private func dependents(of changed: Set<UInt32>, _ snapshot: Kernel.Snapshot) -> Set<UInt32> {
         var found: Set<UInt32> = []
         var latest = changed

@@ -86,8 +86,8 @@ package struct RouteTable: Hashable, Sendable, Sequence {
     }
 }
 
-/// The routes of each interface, and the interfaces of routes with a preferred source: the routes that become stale when a link
-/// or an address changes. Also the refused networks, and the routes and rules that the kernel may have twice.
+/// The routes of each interface, and the interfaces of routes with a preferred source. These routes become stale when a link or
+/// an address changes. Also the refused networks, and the routes and rules that the kernel may have twice.
 ///
 /// The index is derived from the routes, so it takes no part in comparisons of snapshots.
 struct RouteIndex: Hashable, Sendable {

@@ -14,7 +14,7 @@
 /// Merging a large dump takes several calls, between which events are applied. A merged shard of the routes follows only the
 /// events, like the live snapshot. For the other shards the log continues, and is replayed before the next shard is compared.
 ///
-/// A dump of the routes over one interface decides only about these routes: routes that use the interface and are not in the dump
+/// A dump of the routes over one interface decides only about these routes. Routes that use the interface and are not in the dump
 /// are removed.
 package struct SnapshotKeeper: Sendable {
     /// The result of an event, or of the end of a dump.

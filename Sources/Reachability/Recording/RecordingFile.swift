@@ -11,11 +11,11 @@ enum RecordingFile {
         let errno: Int32
     }
 
-    /// Opens `path` for writing: a new file with mode 0600, an existing file of this user, which is emptied, a pipe, or a
+    /// Opens `path` for writing. It may be a new file (mode 0600), an existing file of this user (which is emptied), a pipe, or a
     /// descriptor of this process.
     ///
     /// A symbolic link is not followed (`ELOOP`). A file of another user (`EPERM`), or one with further hard links (`EMLINK`), is
-    /// not changed: in a directory that others can write, they could have created it.
+    /// not changed, because another user could have created it in a shared directory.
     ///
     /// - Returns: the descriptor; non-blocking for a pipe, because a pipe without a reader would block the program despite
     ///   signals.

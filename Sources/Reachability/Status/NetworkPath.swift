@@ -57,8 +57,8 @@ public struct NetworkPath: Hashable, Sendable {
     /// Whether the path was computed from complete answers of the kernel. False after repeatedly interrupted dumps, until a later
     /// dump succeeds, and while the kernel refuses netlink.
     public var isConsistent: Bool { values.value.isConsistent }
-    /// The indexes of those ``interfaces`` whose changes are published: physical interfaces, interfaces with a default route, the
-    /// selected interface, and interfaces that a target's packets use.
+    /// The indexes of those ``interfaces`` whose changes are published. These are physical interfaces, interfaces with a default
+    /// route, the selected interface, and interfaces that a target's packets use.
     package var notable: Set<UInt32> { values.value.notable }
 
     private struct Values: Hashable, Sendable {

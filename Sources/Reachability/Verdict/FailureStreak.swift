@@ -11,8 +11,8 @@ struct FailureStreak: Hashable, Sendable {
 
     private var findings: [IPAddress: Finding] = [:]
 
-    /// Clears the causes at the end of a row: the target was reached, it has no route, or the machine was suspended and may be on
-    /// another network.
+    /// Clears the causes at the end of a streak. A streak ends when the target is reached, when it has no route, or when the
+    /// machine was suspended and may be on another network.
     mutating func reset() { findings = [:] }
 
     /// Removes the causes that were found over other routes than these.

@@ -81,7 +81,7 @@ struct AttemptRace: Hashable, Sendable {
 }
 
 /// The neighbor queries after a probe that failed, possibly because of a next hop. If the next hop that the kernel named answers,
-/// the other next hops of a multipath route are checked too: the packet may have used any of them.
+/// the other next hops of a multipath route are checked too, because the packet may have used any of them.
 struct Examination: Hashable, Sendable {
     /// The maximum duration in nanoseconds. The kernel answers from memory, and a lost answer must not delay the probe.
     static let timeLimit: Int64 = 200_000_000
