@@ -1,11 +1,11 @@
-// The source of the measured notifications: flips an interface's administrative state through rtnetlink.
+// The source of the measured kernel events: flips an interface's administrative state through rtnetlink.
 //
 //     flip IFINDEX COUNT [PAUSE_NANOSECONDS]
 //
 // Flips IFF_UP of the interface of the current network namespace COUNT times with RTM_SETLINK, and waits for the kernel's
 // acknowledgment of each. Before each flip it waits for a line on standard input, or for a fixed pause. At the end it prints a
 // line for each flip: CLOCK_MONOTONIC in nanoseconds just before the request was sent, and 1 for up or 0 for down. The kernel
-// sends the notification before the acknowledgment, while it holds its lock for links. So the request is the only moment that is
+// sends the event before the acknowledgment, while it holds its lock for links. So the request is the only moment that is
 // the same for all listeners.
 #include <errno.h>
 #include <inttypes.h>

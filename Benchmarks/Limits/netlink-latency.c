@@ -1,4 +1,4 @@
-// The limit for the delay of a notification: a program that only waits for rtnetlink in recv(2).
+// The limit for the delay of a kernel event: a program that only waits for rtnetlink in recv(2).
 //
 //     netlink-latency IFINDEX
 //

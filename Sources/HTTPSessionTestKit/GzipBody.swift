@@ -1,10 +1,10 @@
 extension StubBody {
-    /// A gzip member (RFC 1952) with these bytes in stored blocks.
+    /// Returns a gzip member (RFC 1952) with these bytes in stored blocks.
     public static func gzip(_ bytes: some Sequence<UInt8>) -> StubBody {
         .bytes(GzipMember.stored(Array(bytes)))
     }
 
-    /// A gzip member with a fault.
+    /// Returns a gzip member with a fault.
     public static func badGzip(_ bytes: some Sequence<UInt8>, _ fault: GzipFault) -> StubBody {
         let bytes = Array(bytes)
         var member = GzipMember.stored(bytes)
@@ -22,7 +22,7 @@ extension StubBody {
 
     /// The fault of a gzip body.
     public enum GzipFault: Hashable, Sendable, CaseIterable {
-        /// The bytes are sent as they are.
+        /// The bytes are sent without compression.
         case noGzip
         /// The CRC-32 is wrong.
         case wrongChecksum
@@ -32,7 +32,7 @@ extension StubBody {
         case reservedBlock
         /// The second half and the trailer are missing.
         case truncated
-        /// Bytes that are no gzip member follow.
+        /// Bytes that are no gzip member follow the member.
         case trailingGarbage
     }
 

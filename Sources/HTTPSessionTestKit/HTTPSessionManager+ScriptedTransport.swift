@@ -3,21 +3,22 @@ public import HTTPSession
 public import Reachability
 
 extension HTTPSessionManager {
-    /// Makes a session on a scripted transport: no socket is opened and no name is resolved.
+    /// Creates a session on a scripted transport: no socket is opened and no name is resolved.
     ///
     /// - Parameters:
     ///   - baseURL: the URL that paths are relative to; `nil` if all URLs are absolute.
-    ///   - configuration: how the session behaves; ``ScriptedTransport`` lists what has no effect.
-    ///   - handlers: the handlers of tasks that bring none of their own.
-    ///   - requestSerializer: makes requests of parameters.
-    ///   - validation: the checks of a response before a value is made of it; by default status 200 to 299.
+    ///   - configuration: the behavior of the session; ``ScriptedTransport`` lists the properties without effect.
+    ///   - handlers: the handlers of tasks that have none of their own.
+    ///   - requestSerializer: the serializer that puts parameters into requests.
+    ///   - validation: the validation of responses; status 200 to 299 by default.
     ///   - completionQueue: the queue of callbacks; `nil` for a queue of the session's own.
-    ///   - completionGroup: entered by every callback until it has run.
+    ///   - completionGroup: the group that every callback enters, and leaves when it has run.
     ///   - credentials: the store of credentials.
     ///   - reachability: the path monitor, such as that of a `ScriptedNetwork`.
-    ///   - monitors: receive every event, in this order.
-    ///   - transport: the transport, which carries no other session meanwhile.
-    /// - Throws: `HTTPSessionError.Code.invalidConfiguration` with the part at fault, such as a transport that carries another session.
+    ///   - monitors: the monitors that receive every event, in this order.
+    ///   - transport: the transport. It carries one session at a time.
+    /// - Throws: `HTTPSessionError.Code.invalidConfiguration`, whose reason names the invalid part, such as a transport that carries
+    ///   another session.
     public convenience init(
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),

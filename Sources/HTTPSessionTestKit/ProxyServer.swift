@@ -4,16 +4,16 @@ public import struct FoundationEssentials.URL
 /// A proxy on a loopback address that forwards to loopback addresses only. It speaks HTTP (CONNECT, and requests in absolute form), SOCKS5 and
 /// SOCKS4, and recognizes them by the first byte. It resolves no name.
 public final class ProxyServer: Sendable {
-    /// The credentials that a client has to present.
+    /// The credentials that a client must present.
     public struct Credentials: Hashable, Sendable {
         /// The user's name.
         public var user: String
         /// The password.
         public var password: String
-        /// The scheme by which HTTP clients present them.
+        /// The scheme by which HTTP clients present the credentials.
         public var scheme: Scheme
 
-        /// Credentials of a user.
+        /// Creates the credentials of a user.
         public init(user: String, password: String, scheme: Scheme = .basic) {
             self.user = user
             self.password = password
@@ -29,7 +29,7 @@ public final class ProxyServer: Sendable {
         case digest
     }
 
-    /// One request to pass the proxy, granted or not.
+    /// One request to pass the proxy, whether it was granted or not.
     public struct Passage: Hashable, Sendable {
         /// The protocol of the request.
         public enum Kind: Hashable, Sendable {
@@ -44,13 +44,13 @@ public final class ProxyServer: Sendable {
         }
         /// The outcome of the request.
         public enum Outcome: Hashable, Sendable {
-            /// The proxy has forwarded it.
+            /// The proxy has forwarded the request.
             case forwarded
             /// Credentials are missing or wrong.
             case unauthorized
             /// The host is neither a loopback address nor in the proxy's list.
             case foreignHost
-            /// Nothing listens at the port.
+            /// No program listens at the port.
             case unreachable
         }
         /// The protocol of the request.
@@ -73,9 +73,9 @@ public final class ProxyServer: Sendable {
         public internal(set) var connections = 0
         /// The number of connections that are open.
         public internal(set) var openConnections = 0
-        /// Bytes from clients to servers, after the request was granted.
+        /// The number of bytes from clients to servers, after the request was granted.
         public internal(set) var bytesUp: Int64 = 0
-        /// Bytes from servers to clients.
+        /// The number of bytes from servers to clients.
         public internal(set) var bytesDown: Int64 = 0
     }
 
@@ -91,8 +91,8 @@ public final class ProxyServer: Sendable {
     /// - Parameters:
     ///   - address: the loopback address to listen at.
     ///   - tls: the TLS settings of the connection to the proxy itself; `nil` for plain text.
-    ///   - credentials: the credentials that clients have to present: over HTTP by their scheme, over SOCKS5 by RFC 1929. SOCKS4 has the
-    ///     name alone.
+    ///   - credentials: the credentials that clients must present: over HTTP by their scheme, over SOCKS5 by RFC 1929. SOCKS4 has only a
+    ///     user name.
     ///   - names: hosts and the loopback addresses to which they resolve; `localhost` and loopback addresses need no entry.
     /// - Throws: ``TestServerError``.
     public init(
@@ -126,7 +126,7 @@ public final class ProxyServer: Sendable {
         listener.end()
     }
 
-    /// The proxy's URL; `scheme` is `socks4`, `socks4a`, `socks5` or `socks5h` for SOCKS, and nil for HTTP, encrypted or not.
+    /// Returns the proxy's URL. `scheme` is `socks4`, `socks4a`, `socks5` or `socks5h` for SOCKS, and `nil` for HTTP with or without TLS.
     public func url(scheme: String? = nil) -> URL {
         let scheme = scheme ?? (isEncrypted ? "https" : "http")
         let text = "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"

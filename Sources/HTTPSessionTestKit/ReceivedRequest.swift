@@ -5,20 +5,20 @@ public struct HeaderField: Hashable, Sendable {
     /// The value, without the whitespace around it.
     public var value: String
 
-    /// A field line.
+    /// Creates a field line.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
 }
 
-/// A request as a server or a ``ScriptedTransport`` received it.
+/// A request that a server or a ``ScriptedTransport`` received.
 public struct ReceivedRequest: Hashable, Sendable {
     /// The method, as sent.
     public let method: String
     /// The request target, as sent: path and query, the absolute form, `*` or an authority.
     public let target: String
-    /// `HTTP/1.1` or `HTTP/1.0`.
+    /// The version: `HTTP/1.1` or `HTTP/1.0`.
     public let version: String
     /// The field lines, in their order.
     public let fields: [HeaderField]
@@ -57,12 +57,12 @@ public struct ReceivedRequest: Hashable, Sendable {
         target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
     }
 
-    /// The values of all field lines with a name, in any case.
+    /// Returns the values of all field lines with a name. The case of the name is ignored.
     public func values(_ name: String) -> [String] {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
-    /// The value of the first field line with a name, in any case.
+    /// The value of the first field line with a name; `nil` if there is none. The case of the name is ignored.
     public subscript(name: String) -> String? { values(name).first }
 
     /// The recorded body as text.

@@ -42,7 +42,7 @@ public final class ScriptedTransport: Sendable {
     private let respond: Respond?
     let clock: ScriptedClock
 
-    /// A transport.
+    /// Creates a transport.
     ///
     /// - Parameters:
     ///   - time: the rule by which time passes.
@@ -91,7 +91,7 @@ public final class ScriptedTransport: Sendable {
     /// The time that has passed for the session.
     public var elapsedTime: Duration { .nanoseconds(clock.elapsed) }
 
-    /// The date for the session: the transport's start date plus ``elapsedTime``.
+    /// The present date for the session: the transport's start date plus ``elapsedTime``.
     public var currentDate: Date { clock.date }
 
     /// Lets time pass, deadline by deadline, and returns when the session has finished all due work.

@@ -11,7 +11,7 @@ public struct SelfSignedCertificate: Hashable, Sendable {
     /// The key, as PEM text (PKCS#8).
     public let privateKey: String
 
-    /// Makes a certificate and its key.
+    /// Creates a certificate and its key.
     ///
     /// - Parameters:
     ///   - names: the subject's alternative names: host names and numeric addresses. The first one is the common name too.

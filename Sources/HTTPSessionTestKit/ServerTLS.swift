@@ -13,7 +13,7 @@ public struct ServerTLS: Sendable {
 
     /// A version of TLS.
     public enum Version: Int, Hashable, Sendable {
-        /// TLS 1.0 and 1.1 lower OpenSSL's security level to 0 for the whole server.
+        /// TLS 1.0 (RFC 2246). TLS 1.0 and 1.1 lower OpenSSL's security level to 0 for the complete server.
         case v1_0 = 0x0301
         /// TLS 1.1; see ``v1_0``.
         case v1_1 = 0x0302
@@ -37,19 +37,19 @@ public struct ServerTLS: Sendable {
     public var certificateChain: PEM
     /// The private key of the first certificate, without a passphrase.
     public var privateKey: PEM
-    /// The oldest version that the server accepts.
+    /// The oldest version that the server accepts; TLS 1.2 by default.
     public var minimumVersion = Version.v1_2
-    /// The newest version that the server accepts.
+    /// The newest version that the server accepts; TLS 1.3 by default.
     public var maximumVersion = Version.v1_3
-    /// Whether clients are asked for certificates.
+    /// The rule for certificates of clients; none is requested by default.
     public var clientCertificates = ClientCertificates.ignored
-    /// Whether sessions of earlier connections may be resumed.
+    /// Whether sessions of earlier connections may be resumed; `true` by default.
     public var resumesSessions = true
     /// The protocol that the server selects by ALPN (RFC 7301), whether the client lists it or not; `nil` selects none. The server speaks
     /// HTTP/1.1 in any case.
     public var applicationProtocol: String?
 
-    /// The settings of a server with this certificate and key.
+    /// Creates the settings of a server with this certificate and key.
     public init(certificateChain: PEM, privateKey: PEM) {
         self.certificateChain = certificateChain
         self.privateKey = privateKey

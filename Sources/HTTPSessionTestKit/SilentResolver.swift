@@ -53,7 +53,7 @@ public final class SilentResolver: Sendable {
 
     deinit { stop() }
 
-    /// Stops the server. The kernel refuses queries from now on.
+    /// Stops the server. The kernel then refuses queries.
     public func stop() {
         stopped.wake()
         thread.join()

@@ -8,7 +8,7 @@ public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStrin
         case repeating(UInt8, count: Int64)
         /// ``StubBody/patternByte(at:)`` of `from` and the `count - 1` positions after it.
         case pattern(from: Int64, count: Int64)
-        /// No bytes, and a wait.
+        /// A wait without bytes.
         case wait(StubResponse.Wait)
 
         /// The number of bytes.
@@ -33,12 +33,12 @@ public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStrin
     /// The parts of the body, in their order.
     public var segments: [Segment]
 
-    /// A body of parts.
+    /// Creates a body from its parts.
     public init(_ segments: [Segment]) {
         self.segments = segments
     }
 
-    /// The UTF-8 bytes of a literal.
+    /// Creates a body from the UTF-8 bytes of a literal.
     public init(stringLiteral text: String) {
         segments = [.bytes(Array(text.utf8))]
     }
@@ -46,30 +46,31 @@ public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStrin
     /// The empty body.
     public static let empty = StubBody([])
 
-    /// The UTF-8 bytes of a text.
+    /// Returns a body of the UTF-8 bytes of a text.
     public static func text(_ text: String) -> StubBody { StubBody([.bytes(Array(text.utf8))]) }
 
     /// Given bytes.
     public static func bytes(_ bytes: some Sequence<UInt8>) -> StubBody { StubBody([.bytes(Array(bytes))]) }
 
-    /// Zero bytes.
+    /// Returns a body of this number of zero bytes.
     public static func zeros(_ count: Int64) -> StubBody { StubBody([.repeating(0, count: count)]) }
 
-    /// Bytes whose values identify their positions: ``patternByte(at:)`` of 0 and the `count - 1` positions after it.
+    /// Returns a body whose bytes identify their positions: ``patternByte(at:)`` of 0 and the `count - 1` positions after it.
     public static func pattern(_ count: Int64) -> StubBody { StubBody([.pattern(from: 0, count: count)]) }
 
-    /// Texts with the same wait between them.
+    /// Returns a body of texts with the same wait between them.
     public static func texts(_ texts: [String], between wait: StubResponse.Wait) -> StubBody {
         StubBody(Array(texts.map { [Segment.bytes(Array($0.utf8))] }.joined(separator: [.wait(wait)])))
     }
 
-    /// The byte of ``pattern(_:)`` at a position. Neighbors differ, and so do positions a power of two apart.
+    /// Returns the byte of ``pattern(_:)`` at a position. Adjacent bytes differ, and so do bytes whose distance is a power of
+    /// two.
     public static func patternByte(at position: Int64) -> UInt8 {
         patternTable[patternStart(at: position)]
     }
 
-    /// The bytes of ``pattern(_:)`` at `from` and the `count - 1` positions after it. They are copied from a table: byte by byte, a debug
-    /// build would take longer to make a body than to send it.
+    /// Returns the bytes of ``pattern(_:)`` at `from` and the `count - 1` positions after it. They are copied from a table. Otherwise a
+    /// debug build would need more time to make a body than to send it.
     public static func patternBytes(from: Int64, count: Int) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)

@@ -14,18 +14,18 @@ public struct StubFailure: Sendable {
     /// Whether the connect timeout passes before the failure.
     var waits = false
 
-    /// Any other error, which ends the attempt unchanged.
+    /// Returns a failure with any other error, which ends the attempt unchanged.
     public static func error(_ error: HTTPSessionError) -> StubFailure { StubFailure(error: error) }
 
     /// The name of the server has no address: `HTTPSessionError.Code.cannotFindHost`.
     public static let nameNotFound = StubFailure(.cannotFindHost, "the name of the server cannot be resolved", curlCode: 6)
-    /// Nothing listens at the port: `HTTPSessionError.Code.cannotConnectToHost`.
+    /// No program listens at the port: `HTTPSessionError.Code.cannotConnectToHost`.
     public static let connectionRefused = StubFailure(.cannotConnectToHost, connecting: ECONNREFUSED)
     /// A router has no route to the server: `HTTPSessionError.Code.cannotConnectToHost`.
     public static let hostUnreachable = StubFailure(.cannotConnectToHost, connecting: EHOSTUNREACH)
     /// This machine has no route: `HTTPSessionError.Code.notConnected`.
     public static let networkUnreachable = StubFailure(.notConnected, connecting: ENETUNREACH)
-    /// Nothing answers within the connect timeout, which passes in the transport's time: `HTTPSessionError.Code.timedOut`.
+    /// No answer arrives within the connect timeout, which passes in the transport's time: `HTTPSessionError.Code.timedOut`.
     public static let connectTimedOut: StubFailure = {
         var failure = StubFailure(.timedOut, "no connection to the server was made in time", curlCode: 28)
         failure.waits = true

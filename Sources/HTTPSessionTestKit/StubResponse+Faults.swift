@@ -16,7 +16,7 @@ extension StubResponse {
         }
     }
 
-    /// Sends the body at this rate.
+    /// Sends the body at this rate, in bytes per second.
     public func slow(bytesPerSecond: Int) -> StubResponse { with { $0.bytesPerSecond = max(1, bytesPerSecond) } }
 
     /// Ends the connection after this number of bytes of the body.
@@ -29,7 +29,7 @@ extension StubResponse {
         with { $0.cut = Cut(point: .head(count), ending: ending) }
     }
 
-    /// Declares another length than that of the body.
+    /// Declares this length, in bytes, instead of the length of the body.
     public func declaredLength(_ count: Int64) -> StubResponse { with { $0.framing = .declaredLength(count) } }
 
     /// Sends the body in chunks (RFC 9112 section 7.1).
@@ -51,12 +51,12 @@ extension StubResponse {
     /// Adds this number of field lines.
     public func headerFlood(_ count: Int, valueBytes: Int) -> StubResponse { with { $0.flood = (count, valueBytes) } }
 
-    /// Ends the connection after the response, which announces that unless `announced` is false.
+    /// Ends the connection after the response. The response announces the end unless `announced` is `false`.
     public func closing(announced: Bool = true, _ ending: Ending = .orderly) -> StubResponse {
         with { $0.connectionUse = .close(announced: announced, ending) }
     }
 
-    /// Keeps the connection open until the next request arrives, and ends it without reading that.
+    /// Keeps the connection open until the next request arrives, and ends it without reading that request.
     public func endingOnNextRequest(_ ending: Ending = .reset) -> StubResponse {
         with { $0.connectionUse = .endWhenNextRequestArrives(ending) }
     }
@@ -77,12 +77,13 @@ extension StubResponse {
 }
 
 extension StubResponse {
-    /// No response: the request is read, and the connection ends.
+    /// Returns no response: the request is read, and the connection ends.
     public static func none(_ ending: Ending = .truncated) -> StubResponse {
         raw(.empty, ending)
     }
 
-    /// The connection is not made: a ``ScriptedTransport`` fails as libcurl does. A server has the connection by then, and resets it.
+    /// Returns no response, because the connection fails. A ``ScriptedTransport`` fails like libcurl. A server has accepted the
+    /// connection by then, and resets it.
     public static func failing(_ failure: StubFailure) -> StubResponse {
         var reply = none(.reset)
         reply.failure = failure
@@ -92,7 +93,7 @@ extension StubResponse {
     /// A response that never arrives: the request is read, and the connection stays open.
     public static let never = raw(StubBody([.wait(.forever)]))
 
-    /// Bytes that need not be HTTP, and the end of the connection: `SSH-2.0-…`, HTTP/0.9, half a head.
+    /// Returns bytes that need not be HTTP, and the end of the connection: `SSH-2.0-…`, HTTP/0.9, half a head.
     public static func raw(_ bytes: StubBody, _ ending: Ending = .truncated) -> StubResponse {
         var reply = StubResponse(body: bytes)
         reply.isRaw = true
@@ -100,7 +101,7 @@ extension StubResponse {
         return reply
     }
 
-    /// A redirect to a location; to `request.target` for a loop.
+    /// Returns a redirect to a location; to `request.target` for a loop.
     public static func redirect(_ status: Int = 302, to location: String) -> StubResponse {
         StubResponse(status, fields: ["Location": location])
     }

@@ -38,7 +38,7 @@ public struct StubResponse: Sendable {
         case brokenChunks(ChunkFault)
         /// The end of the connection.
         case untilClose
-        /// No field is added to ``StubResponse/fields``.
+        /// The framing of ``StubResponse/fields``: no field is added.
         case asGiven
     }
 
@@ -68,7 +68,7 @@ public struct StubResponse: Sendable {
         case endWhenOpened(Gate, Ending)
     }
 
-    /// The point at which a response is cut, and how the connection ends there.
+    /// The point at which a response is cut, and the way in which the connection ends there.
     public struct Cut: Hashable, Sendable {
         /// A position within a response.
         public enum Point: Hashable, Sendable {
@@ -77,7 +77,7 @@ public struct StubResponse: Sendable {
             /// The number of bytes of the body, without its framing.
             case body(Int64)
         }
-        /// The end of what is sent.
+        /// The position after the last byte that is sent.
         public var point: Point
         /// The end of the connection.
         public var ending: Ending
@@ -126,7 +126,7 @@ public struct StubResponse: Sendable {
     /// The entity tag of a body that is served in ranges (``servingRanges(entityTag:)``).
     var rangeTag: String?
 
-    /// A response without faults.
+    /// Creates a response without faults.
     public init(_ status: Int = 200, fields: KeyValuePairs<String, String> = [:], body: StubBody = .empty) {
         self.status = status
         self.fields = fields.map { HeaderField($0.key, $0.value) }

@@ -16,41 +16,42 @@ public import struct FoundationEssentials.URL
 public final class TestServer: Sendable {
     /// The settings of a server besides its responses.
     public struct Options: Sendable {
-        /// The greatest number of connections. Further ones wait in the kernel's queue until one ends.
+        /// The largest number of connections; 256 by default. Further ones wait in the kernel's queue until one ends.
         public var maximumConnections = 256
-        /// The number of requests that are kept; then the oldest are dropped.
+        /// The number of requests that are kept, 4,096 by default; then the oldest are dropped.
         public var recordedRequests = 4096
-        /// The bytes that are kept of each body.
+        /// The number of bytes that are kept of each body; 1 MiB by default.
         public var recordedBodyBytes = 1 << 20
-        /// The receive buffer of the connections (SO_RCVBUF), in bytes: how much of an upload the kernel takes while the server does not read.
-        /// The value is `nil` for the kernel's default.
+        /// The receive buffer of the connections (SO_RCVBUF), in bytes; `nil` for the kernel's default. The kernel takes this much of an
+        /// upload while the server does not read.
         public var receiveBuffer: Int?
         /// The file of the network namespace to listen in; `nil` for the namespace of the caller. The closures that answer then run inside the
         /// namespace, and must not start work on queues or tasks: Dispatch would create its threads there.
         public var namespace: String?
-        /// Decides about a new connection (counted from 1) before the first byte, and before TLS.
+        /// The closure that decides about a new connection (counted from 1) before the first byte, and before TLS.
         public var arrival: @Sendable (_ connection: Int) -> Arrival = { _ in .serve }
-        /// Decides about a request whose head has been read, and whose body has not.
+        /// The closure that decides about a request whose head has been read, and whose body has not.
         public var onHead: @Sendable (ReceivedRequest) -> HeadDecision = { _ in .readBody() }
-        /// Receives the delivery of each response, once, when the next request of its connection has arrived or the connection has ended. Responses
-        /// that either side has cut are reported too.
+        /// The closure that receives the delivery of each response, once, when the next request of its connection has arrived or the connection has
+        /// ended. Responses that either side has cut are reported too.
         public var onDelivery: @Sendable (ReceivedRequest, Delivery) -> Void = { _, _ in }
 
-        /// The settings of a server whose faults are those of its responses.
+        /// Creates the settings of a server whose only faults are those of its responses.
         public init() {}
     }
 
     /// The delivery of a response's body as the server sees it. The number of bytes that have arrived lies between the last two
-    /// numbers. With TLS these are a little too small, because what is missing is counted in records.
+    /// numbers. With TLS these numbers are a little too small, because the missing bytes are counted in records.
     public struct Delivery: Hashable, Sendable {
-        /// The bytes of the body that the kernel has taken.
+        /// The number of bytes of the body that the kernel has taken.
         public var sentBytes: Int64
-        /// The bytes that have been transmitted at least once.
+        /// The number of bytes that have been transmitted at least once.
         public var transmittedBytes: Int64
-        /// The bytes that the other side's kernel has acknowledged. An acknowledgment may be 40 ms late, or lost with its connection.
+        /// The number of bytes that the other side's kernel has acknowledged. An acknowledgment may be 40 ms late, or lost with its
+        /// connection.
         public var acknowledgedBytes: Int64
 
-        /// A delivery of these numbers.
+        /// Creates a delivery with these numbers.
         public init(sentBytes: Int64, transmittedBytes: Int64, acknowledgedBytes: Int64) {
             (self.sentBytes, self.transmittedBytes, self.acknowledgedBytes) = (sentBytes, transmittedBytes, acknowledgedBytes)
         }
@@ -80,7 +81,7 @@ public final class TestServer: Sendable {
     public struct Seen: Sendable {
         /// The requests whose head and body have been read, or that were refused after the head; oldest first.
         public fileprivate(set) var requests: [ReceivedRequest] = []
-        /// The number of requests, with those that are no longer kept.
+        /// The number of requests, including those that are no longer kept.
         public fileprivate(set) var requestCount = 0
         /// The number of complete responses on connections that were kept.
         public internal(set) var answered = 0
@@ -98,9 +99,9 @@ public final class TestServer: Sendable {
         public internal(set) var resumedHandshakes = 0
         /// The number of TLS handshakes that failed, most often because the client refused the certificate.
         public internal(set) var failedHandshakes = 0
-        /// The bytes of request bodies that have been read, with those of incomplete requests.
+        /// The number of bytes of request bodies that have been read, including those of incomplete requests.
         public internal(set) var bodyBytes: Int64 = 0
-        /// The bytes of responses' bodies that the kernel has taken, with those of responses that were cut.
+        /// The number of bytes of responses' bodies that the kernel has taken, including those of responses that were cut.
         public internal(set) var sentBodyBytes: Int64 = 0
         private var arrivals = 0
 
@@ -176,7 +177,7 @@ public final class TestServer: Sendable {
         }
     }
 
-    /// The URL of a target on this server. A target that no URL can have is a mistake of the test and traps.
+    /// Returns the URL of a target on this server. A target that no URL can have is a mistake of the test and traps.
     public func url(_ target: String = "/") -> URL {
         guard let url = URL(string: origin + target) else { preconditionFailure("no URL: \(origin + target)") }
         return url
@@ -188,7 +189,7 @@ public final class TestServer: Sendable {
     /// The requests that have been received, oldest first. They are complete, unless they were refused after the head.
     public var requests: [ReceivedRequest] { log.state.requests }
 
-    /// Waits until this number of requests has been received in all.
+    /// Waits until this total number of requests has been received.
     ///
     /// - Returns: the requests that are kept.
     /// - Throws: ``TestServerError`` if they do not come in time.

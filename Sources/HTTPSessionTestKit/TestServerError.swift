@@ -2,7 +2,7 @@ public import FoundationEssentials
 import EventLoop
 import Glibc
 
-/// Why a server could not do what the test asked for.
+/// The error of a server that cannot do what the test requires.
 public struct TestServerError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The step that failed, and the message of the system or OpenSSL.
     public let description: String

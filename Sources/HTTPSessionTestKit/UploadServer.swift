@@ -1,6 +1,6 @@
 public import struct FoundationEssentials.URL
 
-/// A server for resumable uploads, which follows its protocol except for the faults that the test asks for.
+/// A server for resumable uploads, which follows its protocol except for the faults that the test chooses.
 ///
 /// ```swift
 /// let server = try UploadServer(.tus) { turn in turn.request.method == "PATCH" ? .cut(afterBodyBytes: 5_000) : nil }
@@ -37,7 +37,7 @@ public final class UploadServer: Sendable {
         /// The rate at which bodies are read, in bytes per second; `nil` for no limit.
         public var bytesPerSecond: Int?
 
-        /// The settings of a server without faults.
+        /// Creates the settings of a server without faults.
         public init() {}
     }
 
@@ -138,7 +138,7 @@ public final class UploadServer: Sendable {
     /// Ends all connections and threads, and waits until they have ended.
     public func stop() { listener.end() }
 
-    /// The URL that creates uploads. An address that makes no URL is a mistake of the test and traps.
+    /// The URL that creates uploads. An address that cannot be in a URL is a mistake of the test and traps.
     public var url: URL {
         guard let url = URL(string: "http://\(host):\(port)/uploads") else { preconditionFailure("no URL: \(host)") }
         return url
@@ -148,7 +148,7 @@ public final class UploadServer: Sendable {
     public var requests: [ReceivedRequest] { log.state.requests }
     /// The uploads, in the order in which they were created.
     public var uploads: [Upload] { log.state.uploads.sorted { $0.key < $1.key }.map(\.value) }
-    /// The bytes of bodies that were read, of all requests.
+    /// The number of bytes that were read of the bodies of all requests.
     public var bodyBytes: Int64 { log.state.bodyBytes }
 
     /// Waits until this number of bytes of bodies has been read.

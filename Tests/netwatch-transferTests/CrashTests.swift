@@ -8,7 +8,7 @@ import Testing
     enum Command: String, CaseIterable {
         case watch, get
 
-        /// The arguments of a command that never ends by itself: port 1 is closed.
+        /// The arguments of a command that does not end without a signal: port 1 is closed.
         var arguments: [String] {
             switch self {
             case .watch: ["watch", "--json"]

@@ -90,9 +90,10 @@ public struct SessionConfiguration: Sendable {
     public var waitsForConnectivity = true
     /// The directory for the state of resume data; `nil` for no resume data. The session creates it if necessary, readable by its owner only.
     ///
-    /// With a directory, a download that fails or is canceled leaves a hidden partial file beside its destination, and resume data in its error
-    /// (``HTTPSessionError/resumeData``). This requires bytes received under a strong validator or a digest, and a destination that does not keep
-    /// the partial file itself (``DownloadDestination/partialFile-swift.property``). At most 1,000 partial files are kept, for seven days.
+    /// With a directory, a download that fails or is canceled leaves a partial file with a random name beside its destination, and resume data in
+    /// its error (``HTTPSessionError/resumeData``). This requires bytes received under a strong validator or a digest, and a destination that
+    /// does not keep the partial file itself (``DownloadDestination/partialFile-swift.property``). At most 1,000 partial files are kept, for
+    /// seven days.
     public var resumeDirectory: URL?
     /// The header fields of every request that does not have a field of the same name.
     ///
@@ -141,12 +142,12 @@ extension SessionConfiguration {
         private let allowsEveryHost: Bool
         private let allowedHosts: [HostPattern]
 
-        /// No host.
+        /// The value that allows no host.
         public static let refused = InsecureHTTP(allowsEveryHost: false, allowedHosts: [])
-        /// Every host: for tests, and for networks without other users.
+        /// The value that allows every host, for tests and for networks without other users.
         public static let allowed = InsecureHTTP(allowsEveryHost: true, allowedHosts: [])
 
-        /// The hosts that match one of the patterns.
+        /// Returns a value that allows the hosts that match one of the patterns.
         public static func allowed(for hosts: HostPattern...) -> InsecureHTTP {
             InsecureHTTP(allowsEveryHost: false, allowedHosts: hosts)
         }

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// The file of a download, and the rules for an existing file and for a partial file.
 ///
-/// The bytes are written to a hidden partial file in the same directory. When it is complete, it is synced and renamed. The destination never has an
+/// The bytes are written to a partial file in the same directory. When it is complete, it is synced and renamed. The destination never has an
 /// incomplete file, not even after a power loss.
 public struct DownloadDestination: Hashable, Sendable {
     /// The rule for a file that exists at the destination.
@@ -30,7 +30,7 @@ public struct DownloadDestination: Hashable, Sendable {
 
     /// The rule for the partial file of a download that fails, or whose process is killed.
     @nonexhaustive public enum PartialFilePolicy: Hashable, Sendable {
-        /// The partial file is removed. If the process is killed, it stays under its hidden name.
+        /// The partial file has a random name (`.NAME.RANDOM.part`) and is removed. If the process is killed, the file stays.
         case remove
         /// The partial file stays beside the destination as `NAME.netwatch-part`, with a sidecar `NAME.netwatch-part.json` that says which of
         /// its bytes are valid.

@@ -275,7 +275,7 @@ final class PartialFile: @unchecked Sendable {
         return sidecar.flatMap { keeping.resumes?.keep(kept, start: $0.start, under: keeping.record) }
     }
 
-    /// Ends a transfer whose task was deallocated. A temporary file is removed, because no task could continue it.
+    /// Ends a transfer whose task was deallocated. A temporary file is removed, because nobody could receive its resume data.
     func abandon() { discard(isWorthless: !isNamed) }
 
     /// Removes the sidecar and the record, and closes the file.

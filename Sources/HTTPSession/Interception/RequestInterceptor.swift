@@ -1,5 +1,5 @@
-/// An interceptor adapts requests before they are sent, and decides whether to retry after a failure. Uses are tokens that expire and URLs that are
-/// signed.
+/// A type that adapts requests before they are sent, and decides whether to retry after a failure. Examples are interceptors for tokens that expire
+/// and for URLs that are signed.
 ///
 /// It never runs on the session's thread, runs one call at a time for each task, and must return within ``SessionConfiguration/handlerTimeout``.
 /// Several interceptors are called in the order of ``TransferHandlers/interceptors``. The protocol follows Alamofire's `RequestInterceptor`.

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import Reachability
 
-/// The error of a session, a task or a transfer.
+/// The error of a session or of a task.
 ///
 /// The `code` is for programs, the `reason` for people, and ``metricLabel`` for counters. The error contains no secrets: credentials, query strings
 /// and field values are left out (``HTTPSessionError/Context``).

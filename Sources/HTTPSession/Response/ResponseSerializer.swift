@@ -42,7 +42,7 @@ extension ResponseSerializer {
         }
     }
 
-    /// A serializer whose value is this one's value, transformed by a closure.
+    /// Returns a serializer whose value is this one's value, transformed by a closure.
     public func map<NewValue>(
         _ transform: @escaping @Sendable (sending Value) throws -> sending NewValue
     ) -> MappedResponseSerializer<Self, NewValue> {

@@ -73,7 +73,7 @@ struct OutageTracker {
     /// Explains a task's failed attempt, if an outage may be the cause.
     ///
     /// `hasNoRoute`: the kernel has no route to the server. `loss`: the missing link or route to the addresses of the attempt, if it is
-    /// known; the machine's `path` may be satisfied all the same.
+    /// known; the machine's `path` may be satisfied nevertheless.
     ///
     /// - Returns: the cause for which the task has to wait, if it is known.
     mutating func failed(_ id: UInt64, at origin: Origin, hasNoRoute: Bool, loss: Cause? = nil, path: NetworkPath?) -> Cause? {

@@ -22,12 +22,13 @@ public struct RetryPolicy: Hashable, Sendable {
     /// The status codes whose responses are retried (RFC 9110 section 15). Default: 408, 429, 500, 502, 503 and 504.
     public var statusCodes: Set<Int>
 
-    /// Four retries, within about 7 s if the server does not ask for more.
+    /// The default policy: four retries, within about 7 s unless the server asks for a longer wait.
     public static let `default` = RetryPolicy()
-    /// No retries. Only a reused connection that was lost before a response is replaced. An attempt without a network sends
-    /// nothing and does not count; ``SessionConfiguration/waitsForConnectivity`` determines whether the task then waits.
+    /// The policy without retries. The session replaces only a reused connection that was lost before a response. An attempt
+    /// without a network sends nothing and does not count; ``SessionConfiguration/waitsForConnectivity`` determines whether the
+    /// task then waits.
     public static let never = RetryPolicy(maximumRetries: 0)
-    /// As many retries as the resource timeout allows.
+    /// The policy with as many retries as the resource timeout allows.
     public static let persistent = RetryPolicy(maximumRetries: nil)
 
     /// Creates a policy with the given numbers. A number or delay below zero counts as zero.

@@ -26,7 +26,7 @@
     case becameDownload(TransferTask, DownloadDestination)
     /// An attempt failed with this error, and another one follows.
     case willRetry(TransferTask, HTTPSessionError)
-    /// The task waits for a network that leads to its server. The error describes what is missing.
+    /// The task waits for a network that leads to its server. The error names the missing link or route.
     case waitingForConnectivity(TransferTask, HTTPSessionError)
     /// A download continues after its first `offset` bytes of `total`, which is `nil` if it is not known.
     case downloadContinued(TransferTask, offset: Int64, total: Int64?)
@@ -46,7 +46,7 @@
     case eventsDropped(count: Int)
 }
 
-/// A monitor receives every event of its sessions, one after another on a session's delivery queue, never on the session's thread.
+/// A receiver of every event of its sessions: one after another, on a session's delivery queue, never on the session's thread.
 public protocol EventMonitor: Sendable {
     /// Receives an event.
     ///

@@ -21,7 +21,7 @@ public struct SessionEvents: AsyncSequence, Sendable {
 
     init(_ outbox: SessionOutbox) { subscription = EventSubscription(outbox) }
 
-    /// An iterator. All iterators of a sequence share its events.
+    /// Creates an iterator. All iterators of a sequence share its events.
     public func makeAsyncIterator() -> Iterator { Iterator(subscription: subscription) }
 
     /// An iterator of a session's events.

@@ -23,7 +23,7 @@ extension TransferTask {
         public struct Iterator: AsyncIteratorProtocol {
             let reader: ChunkReader
 
-            /// The next chunk; `nil` at the end. If the reading Swift task is canceled, the transfer is canceled.
+            /// The next chunk; `nil` at the end. If the reading Swift task is canceled, the `TransferTask` is canceled too.
             public mutating func next() async throws(HTTPSessionError) -> Data? {
                 try await next(isolation: nil)
             }

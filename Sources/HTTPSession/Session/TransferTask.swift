@@ -199,8 +199,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// The response when the task has finished. It may have any status; ``data()`` and the other methods validate the status.
     ///
-    /// If the awaiting Swift task is canceled, the property throws ``HTTPSessionError/Code/cancelled``. The transfer is canceled unless other Swift
-    /// tasks await it, callbacks wait for it, or its chunks are read.
+    /// If the awaiting Swift task is canceled, the property throws ``HTTPSessionError/Code/cancelled``. The `TransferTask` is canceled too, unless
+    /// other Swift tasks await it, callbacks wait for it, or its chunks are read.
     public var response: TransferResponse {
         get async throws(HTTPSessionError) {
             // Counted before the wait begins, so that a concurrent cancellation of another one finds it.

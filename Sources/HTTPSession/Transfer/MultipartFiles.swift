@@ -5,7 +5,7 @@ internal import Glibc
 internal import HTTPTypes
 
 extension MultipartForm {
-    /// A form without parts, with a boundary of 128 random bits.
+    /// Creates a form without parts, with a boundary of 128 random bits.
     public init() {
         self.init(random: (.random(in: .min ... .max), .random(in: .min ... .max)))
     }

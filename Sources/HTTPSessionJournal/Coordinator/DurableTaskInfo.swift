@@ -29,10 +29,11 @@ public struct DurableTaskInfo: Sendable, Identifiable, CustomStringConvertible {
     public let expires: Date
     /// Whether the task has ended, and its event waits for acknowledgement.
     public let hasEnded: Bool
-    /// The transfer in this process, for progress and suspension; `nil` if the task has ended or has no transfer at the moment.
+    /// The `TransferTask` that carries out the task in this process, for progress and suspension; `nil` if the task has ended, or
+    /// while no `TransferTask` exists.
     ///
-    /// Canceling the transfer cancels the durable task, but a crash immediately afterwards may undo that. ``DurableSession/cancel(_:)`` is
-    /// permanent.
+    /// To cancel the `TransferTask` cancels the durable task, but a crash immediately afterwards may undo that.
+    /// ``DurableSession/cancel(_:)`` is permanent.
     public let transfer: TransferTask?
 
     /// The kind, the identifier, and the URL without user, password, query and fragment.

@@ -80,7 +80,7 @@ import Testing
         _ = try task.head(302, "Location: /next")
         #expect(task.body(Attempt.maximumBufferedLength) == "")
         #expect(task.body(1) == "abort: the body of an intermediate response is too long")
-        // The redirect is followed all the same.
+        // The redirect is followed nevertheless.
         #expect(task.endTransfer(.transferFailed) == "report redirected by 302, release slot, waiting, enqueue first")
     }
 
