@@ -2,9 +2,8 @@ internal import CLinux
 internal import COpenSSL
 internal import Glibc
 
-/// The authorities that the environment names instead of the system's: those in the file `SSL_CERT_FILE`, and those in the
-/// directories `SSL_CERT_DIR`, separated by colons, whose files have hashed names (openssl-rehash(1),
-/// X509_STORE_set_default_paths(3)).
+/// The authorities that the environment names instead of the system's (X509_STORE_set_default_paths(3)). `SSL_CERT_FILE` names a
+/// file. `SSL_CERT_DIR` names directories, separated by colons, whose files have hashed names (openssl-rehash(1)).
 ///
 /// A name that leads to no certificate is an error: a user who names authorities trusts only these, not the hundred of the
 /// system.

@@ -2,13 +2,13 @@ internal import COpenSSL
 
 /// The initialization of OpenSSL.
 package enum OpenSSL {
-    // OpenSSL frees all its memory when the process calls exit(3) or returns from main, while the threads of sessions and
-    // servers still use it: a program that exited in the middle of a transfer crashed with SIGSEGV. OPENSSL_INIT_NO_ATEXIT
-    // leaves the memory to the kernel (OPENSSL_init_crypto(3)).
+    // OpenSSL frees all its memory when the process calls exit(3) or returns from main, while the threads of sessions and servers
+    // still use it. A program that exited in the middle of a transfer then crashed with SIGSEGV. OPENSSL_INIT_NO_ATEXIT leaves
+    // the memory to the kernel (OPENSSL_init_crypto(3)).
     private static let isPrepared: Bool = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1
 
-    /// Initializes OpenSSL at the first call. Call it before any other function of OpenSSL and of libraries that use it: only
-    /// the first initialization in a process decides about the cleanup at exit. A program that never calls it never initializes
+    /// Initializes OpenSSL at the first call. Call it before any other function of OpenSSL and of libraries that use it. Only the
+    /// first initialization in a process decides about the cleanup at exit. A program that never calls it never initializes
     /// OpenSSL.
     package static func prepare() { _ = isPrepared }
 }

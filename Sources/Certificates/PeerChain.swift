@@ -22,8 +22,8 @@ package struct PeerChain {
         return leaf.map { [$0] + others } ?? []
     }
 
-    /// Builds and verifies the chain from the peer's own certificate to one of the authorities, with dates and revocation, or
-    /// returns the reason why there is none. `checksRevocation`: whether revocation lists are checked.
+    /// Builds the chain from the peer's own certificate to one of the authorities, and verifies it with dates and revocation. If
+    /// there is no such chain, returns the reason. `checksRevocation`: whether revocation lists are checked.
     package func verify(
         against authorities: TrustStore, checksRevocation: Bool = true
     ) -> Result<[X509Certificate], ChainError> {

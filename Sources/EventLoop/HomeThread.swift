@@ -3,10 +3,11 @@ internal import Glibc
 /// A thread that stays in the process's initial network namespace and mount namespace. Threads that have left these use it to
 /// wake others.
 ///
-/// A new thread inherits the namespaces of the thread that creates it (clone(2)). Dispatch creates the threads of its queues,
-/// and with them those of Swift's tasks, on the thread that submits work. If a loop inside another namespace resumed a task, or
-/// submitted a block, the process's pool would keep threads that open every later socket in that namespace. So one thread that
-/// never left does all work that may wake others. It is created by the first thread that leaves, before it leaves.
+/// A new thread inherits the namespaces of the thread that creates it (clone(2)). Dispatch creates the threads of its queues, and
+/// with them those of Swift's tasks, on the thread that submits work. If a loop inside another namespace resumed a task or
+/// submitted a block, the process's pool would get threads in that namespace. These threads would open every later socket there.
+/// So one thread that never left does all work that may wake others. It is created by the first thread that leaves, before it
+/// leaves.
 package enum HomeThread {
     private static let worker = Locked<Worker?>(nil)
 

@@ -42,8 +42,8 @@ public final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
-    /// Takes all messages. With `staysAwake`, the loop calls ``mayWait()`` before it waits, and no sender wakes it until then:
-    /// waking a busy loop costs the sender one system call and the loop two.
+    /// Takes all messages. With `staysAwake`, the loop calls ``mayWait()`` before it waits, and no sender wakes it until then. To
+    /// wake a busy loop costs the sender one system call and the loop two.
     package func takeAll(staysAwake: Bool = false) -> [Message] {
         state.withLock { state in
             state.isAwake = staysAwake

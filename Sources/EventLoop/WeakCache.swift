@@ -1,7 +1,7 @@
 /// A cache of expensive objects, shared by equal keys for as long as something else holds a strong reference to them.
 package final class WeakCache<Key: Hashable & Sendable, Object: AnyObject & Sendable>: Sendable {
-    // A class, not a struct: if the value is a struct of a weak reference and an ObjectIdentifier, Swift 6.3.1 treats a
-    // dictionary's absent value as present and crashes in swift_weakLoadStrong.
+    // A class, not a struct, because of a fault of Swift 6.3.1. If the value is a struct of a weak reference and an
+    // ObjectIdentifier, it treats a dictionary's absent value as present. It then crashes in swift_weakLoadStrong.
     // @unchecked: the weak reference is read from any thread, and never assigned again.
     private final class Entry: @unchecked Sendable {
         private(set) weak var object: Object?

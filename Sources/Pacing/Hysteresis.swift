@@ -1,5 +1,5 @@
-/// A filter that turns single results into a state that does not flap: down after a number of failures in a row, up after a
-/// number of successes in a row.
+/// A filter that turns single results into a state that does not flap. The state is down after a number of consecutive failures,
+/// and up after a number of consecutive successes.
 ///
 /// ```
 ///              failAfter failures in a row

@@ -21,8 +21,8 @@ package enum ProgramStart {
         return (0..<Int(netwatch_argument_count())).compactMap { index in values[index].map { String(cString: $0) } }
     }
 
-    /// The path of this program: the path of its file if /proc has it, else the path with which it was executed, which may be
-    /// relative. Empty if neither is known. `argv[0]` is not used, because the caller may set it to anything.
+    /// The path of this program's file if /proc has it. Otherwise it is the path with which the program was executed, which may
+    /// be relative. Empty if neither is known. `argv[0]` is not used, because the caller may set it to anything.
     package static var executable: String {
         var buffer = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
@@ -30,8 +30,8 @@ package enum ProgramStart {
         return netwatch_executed_path().map { String(cString: $0) } ?? ""
     }
 
-    /// Installs the crash reports: on a crash or SIGQUIT the program writes a short backtrace to standard error, and ends by
-    /// the signal within a second.
+    /// Installs the crash reports. On a crash or SIGQUIT the program writes a short backtrace to standard error, and ends by the
+    /// signal within a second.
     package static func reportCrashes() { netwatch_report_crashes() }
 
     /// Restores the dispositions of crash signals at the start, before another program replaces this one.

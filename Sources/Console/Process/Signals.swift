@@ -40,7 +40,7 @@ package struct Signals {
         return number > 0 ? number : nil
     }
 
-    /// Unblocks the ending signals: from now on they end the program at once, even if its main thread is busy, and kill the
+    /// Unblocks the ending signals. From now on they end the program at once, even if its main thread is busy, and kill the
     /// process group of ``killAtEnd(processGroup:)``.
     package func unblock() {
         var set = Self.endings

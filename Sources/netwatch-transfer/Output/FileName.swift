@@ -16,8 +16,8 @@ enum FileName {
         return safe(PercentEscaping.unescape(String(last)) ?? String(last))
     }
 
-    /// Returns a safe form of a name that a server or a link suggests: one path component, not hidden, no option of a command,
-    /// no partial file or sidecar of netwatch, and no device name of systems to which the file may be copied.
+    /// Returns a safe form of a name that a server or a link suggests: one path component, not hidden, and no option of a
+    /// command. It is no partial file or sidecar of netwatch, and no device name of systems to which the file may be copied.
     static func safe(_ suggested: String) -> String {
         guard suggested != ".", suggested != "..", !suggested.isEmpty else { return index }
         var name = String(String.UnicodeScalarView(suggested.unicodeScalars.map { isHarmful($0) ? "_" : $0 }))
