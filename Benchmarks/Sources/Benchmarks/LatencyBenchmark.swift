@@ -41,7 +41,7 @@ enum LatencyBenchmark {
         ]
     }
 
-    /// A change, or the notification of one.
+    /// A change, or the kernel event that reports it.
     private struct Notice {
         let moment: Int64
         let isUp: Bool
@@ -51,7 +51,7 @@ enum LatencyBenchmark {
         var delays: [Double] = []
         var missing = 0
 
-        /// Adds the delay of each flip's first notification. A notification after the next flip counts as missing.
+        /// Adds the delay of each flip's first kernel event. An event after the next flip counts as missing.
         mutating func add(_ round: (flips: [Notice], notices: [Notice])) {
             for (number, flip) in round.flips.enumerated() {
                 let end = number + 1 < round.flips.count ? round.flips[number + 1].moment : Int64.max
