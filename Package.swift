@@ -122,7 +122,7 @@ let package = Package(
             name: "HTTPSessionCompatibilityExamples", dependencies: ["HTTPSession", "HTTPSessionCompatibility"],
             path: "Examples/HTTPSessionCompatibility"),
         .executableTarget(
-            name: "HTTPSessionJournalExamples", dependencies: ["HTTPSession", "HTTPSessionJournal"],
+            name: "HTTPSessionJournalExamples", dependencies: ["HTTPSession", "HTTPSessionJournal", "HTTPSessionTestKit"],
             path: "Examples/HTTPSessionJournal"),
 
         // Test hosts that are network namespaces; it contains no tests.

@@ -20,6 +20,7 @@ struct Order: Codable, Sendable {
         case ("readme", let file?): try await readme(file)
         case ("callbacks", nil): try await callBack()
         case ("value", nil): try await printValue()
+        case ("data", nil): try await printData()
         case ("errors", nil): try await printErrors()
         case ("events", nil): try await printEvents()
         case ("stream", nil): try await printStream()
@@ -33,7 +34,7 @@ struct Order: Codable, Sendable {
         case ("identity", let file?): try await showIdentity(file)
         case ("roots", let file?): try await trustOwnRoots(file)
         default:
-            print("usage: HTTPSessionExamples callbacks|value|errors|events|stream|server|token|pins")
+            print("usage: HTTPSessionExamples callbacks|value|data|errors|events|stream|server|token|pins")
             print("       HTTPSessionExamples readme|form|keep|resume|upload|identity|roots FILE")
         }
     }
@@ -65,6 +66,13 @@ struct Order: Codable, Sendable {
         print(response.statusCode, response.headerFields[.contentType] ?? "", response.metrics.retryCount)
 
         print("user", user.name, orders as Any)
+    }
+
+    static func printData() async throws {
+        let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
+
+        let (data, response) = try await session.data(from: "users/7")
+        print(data.count, response.statusCode)
     }
 
     static func printErrors() async throws {

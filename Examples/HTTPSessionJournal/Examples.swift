@@ -1,13 +1,18 @@
 import Foundation
 import HTTPSession
 import HTTPSessionJournal
+import HTTPSessionTestKit
 
-/// The examples of the README and of the documentation of HTTPSessionJournal: `HTTPSessionJournalExamples DIRECTORY`.
+/// The examples of the README and of the documentation of HTTPSessionJournal: `HTTPSessionJournalExamples DIRECTORY`. With `test` as a second
+/// argument, it runs the example of a test without a network.
 @main struct Examples {
     static func main() async throws {
         guard let directory = CommandLine.arguments.dropFirst().first, let url = URL(string: "https://api.example.com/big.bin")
         else { return print("usage: HTTPSessionJournalExamples DIRECTORY") }
         let state = URL(fileURLWithPath: directory)
+        if CommandLine.arguments.dropFirst(2).first == "test" {
+            return try await test(state, url, state.appendingPathComponent("big.bin"))
+        }
         try await download(state, url, state.appendingPathComponent("big.bin"))
         try await secrets(state, url, state.appendingPathComponent("private.bin"))
         try await handlers(state, url, state.appendingPathComponent("photo.bin"))
@@ -57,6 +62,30 @@ import HTTPSessionJournal
         closeAfterLastTask(session)
         for await event in session.events { try await event.acknowledge() }
     }
+
+    /// A download whose first response is cut, and that a second session completes.
+    static func test(_ state: URL, _ url: URL, _ file: URL) async throws {
+        let transport = ScriptedTransport(time: .manual)
+        let response = StubResponse(body: .pattern(300_000)).servingRanges(entityTag: "\"v1\"")
+        transport.stub("/big.bin", with: response.cut(afterBodyBytes: 100_000, .reset), response)
+        var configuration = SessionConfiguration.default
+        configuration.scriptedTransport = transport
+
+        let first = try await DurableSession.open(identifier: "test", directory: state, configuration: configuration)
+        try await first.downloadTask(for: TransferRequest(url: url), to: DownloadDestination(file))
+        await transport.waitUntilIdle()
+        await first.close()
+
+        let second = try await DurableSession.open(identifier: "test", directory: state, configuration: configuration)
+        let event = await second.events.first { _ in true }
+        try await event?.acknowledge()
+        await second.close()
+        print(transport.requests.map { $0["range"] ?? "complete" })
+
+        await show(DurableEvent(task: DurableTaskInfo(kind: .download, url: url), outcome: .expired))
+    }
+
+    static func show(_ event: DurableEvent) async { print(event.task.url.lastPathComponent, event.outcome) }
 
     /// Ends the iteration over the session's events.
     static func closeAfterLastTask(_ session: DurableSession) {

@@ -79,7 +79,7 @@ public final class HTTPSessionManager: Sendable {
         try self.init(
             baseURL: baseURL, configuration: configuration, handlers: handlers, requestSerializer: requestSerializer,
             validation: validation, completionQueue: completionQueue, completionGroup: completionGroup, credentials: credentials,
-            reachability: reachability, monitors: monitors, carriedBy: CurlTransport())
+            reachability: reachability, monitors: monitors, carriedBy: configuration.transport ?? CurlTransport())
     }
 
     /// A session on a transport of the caller's choice.

@@ -38,7 +38,8 @@ public final class DurableSession: Sendable {
     ///   - directory: the parent of that directory. Missing directories are created, readable by their owner only. It must be on a file
     ///     system of this machine.
     ///   - configuration: the configuration of the session that transfers. Its retry policy does not apply: a task without a policy of
-    ///     its own is retried until it expires (`RetryPolicy.persistent`).
+    ///     its own is retried until it expires (`RetryPolicy.persistent`). If it has a scripted transport (`scriptedTransport` of
+    ///     HTTPSessionTestKit), the session opens no socket, and the dates of its tasks are those of the transport.
     ///   - limits: the limits of the journal.
     ///   - handlers: the handlers of events, by name. Without any, ``events`` delivers every event.
     ///   - transferHandlers: the handlers and interceptors of every transfer.
@@ -53,10 +54,14 @@ public final class DurableSession: Sendable {
         transferHandlers: TransferHandlers = TransferHandlers(),
         credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil, monitors: [any EventMonitor] = []
     ) async throws(DurableSessionError) -> DurableSession {
-        try await open(
+        var environment = TaskCoordinator.Environment()
+        if let transport = configuration.transport {
+            environment.clock = { Int64(transport.date().timeIntervalSince1970) }
+        }
+        return try await open(
             identifier: identifier, directory: directory, configuration: configuration, limits: limits, handlers: handlers,
             transferHandlers: transferHandlers, credentials: credentials, reachability: reachability, monitors: monitors,
-            environment: TaskCoordinator.Environment())
+            environment: environment)
     }
 
     static func open(

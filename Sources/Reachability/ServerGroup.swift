@@ -29,7 +29,7 @@ public final class ServerGroup: Sendable {
     /// Creates a group of servers.
     ///
     /// - Parameters:
-    ///   - endpoints: the servers. Duplicates are monitored once.
+    ///   - endpoints: the servers. Equal ones are monitored once, with the text of the first.
     ///   - settings: the settings of each server's probes.
     ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
     /// - Throws: ``MonitorError``, as ``PathMonitor/init(namespace:)``.

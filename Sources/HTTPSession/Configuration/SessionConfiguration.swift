@@ -126,6 +126,8 @@ public struct SessionConfiguration: Sendable {
     public var logger = Logger(label: "HTTPSession")
     /// The name in logs and of threads, of at most 15 bytes.
     public var name = "http-session"
+    // `transport` has the type; its protocol belongs to a folder that uses configurations.
+    var storedTransport: (any Sendable)?
 
     /// The default configuration: https only, cookies in memory, the certificate authorities of the system.
     public static let `default` = SessionConfiguration()

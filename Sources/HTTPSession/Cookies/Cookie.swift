@@ -53,8 +53,14 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
     /// The name, the domain and the path, without the value.
     public var debugDescription: String { description }
 
-    /// Whether `other` replaces this cookie (RFC 6265 section 5.3, step 11).
-    func isSame(as other: Cookie) -> Bool { name == other.name && domain == other.domain && path == other.path }
+    /// The name, domain and path: a cookie replaces one with the same identity (RFC 6265 section 5.3, step 11).
+    struct Identity: Hashable, Sendable {
+        let name: String
+        let domain: String
+        let path: String
+    }
+
+    var identity: Identity { Identity(name: name, domain: domain, path: path) }
 
     func hasExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
 }

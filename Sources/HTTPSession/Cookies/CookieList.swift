@@ -29,11 +29,27 @@ struct CookieChanges: Equatable, Sendable {
 }
 
 /// The cookies of a store, in the order in which they were first set, and the number of their changes.
+///
+/// A cookie is found by its key or its identity without a comparison with the other cookies. A removed cookie leaves an empty slot, and the slots
+/// are renumbered when half of them are empty. So the time of a change does not depend on the number of cookies, except for evictions and
+/// expiries, which scan all of them.
 struct CookieList: Sendable {
-    private(set) var lines: [CookieLine] = []
-    private var keys: [[UInt8]] = []
-    /// The expiries in seconds since 1970; `Int64.max` for cookies that do not expire.
-    private var expiries: [Int64] = []
+    private struct Entry: Sendable {
+        var line: CookieLine
+        let key: [UInt8]
+        /// `nil` for a line without seven columns.
+        let identity: Cookie.Identity?
+        /// The expiry in seconds since 1970; `Int64.max` for a cookie that does not expire.
+        var expiry: Int64
+    }
+
+    private var entries: [Entry?] = []
+    /// The slots of the cookies by their keys.
+    private var slots: [[UInt8]: Int] = [:]
+    /// The keys of the cookies that have the same identity, such as a cookie of a host and one of a domain.
+    private var keys: [Cookie.Identity: [[UInt8]]] = [:]
+    /// No cookie expires before this time.
+    private var firstExpiry = Int64.max
     private(set) var version: UInt64 = 0
 
     init() {}
@@ -41,6 +57,13 @@ struct CookieList: Sendable {
     init(_ lines: [CookieLine], now seconds: Int64) {
         apply(CookieChanges(set: lines), now: seconds)
         version = 0
+    }
+
+    var lines: [CookieLine] { entries.compactMap { $0?.line } }
+
+    /// The cookies with the same name, domain and path as `cookie`. libcurl stores a cookie of a host and one of a domain separately.
+    func lines(sameAs cookie: Cookie) -> [CookieLine] {
+        (keys[cookie.identity] ?? []).compactMap { slots[$0] }.sorted().compactMap { entries[$0]?.line }
     }
 
     /// Applies changes, and evicts expired and surplus cookies.
@@ -51,33 +74,16 @@ struct CookieList: Sendable {
     @discardableResult
     mutating func apply(_ changes: CookieChanges, now seconds: Int64, most: Int = CookieLimit.most) -> Bool {
         var hasChanged = false
-        for line in changes.removed {
-            guard let index = keys.firstIndex(of: line.key) else { continue }
-            lines.remove(at: index)
-            keys.remove(at: index)
-            expiries.remove(at: index)
-            hasChanged = true
-        }
-        for line in changes.set {
-            let key = line.key
-            if let index = keys.firstIndex(of: key) {
-                guard lines[index] != line else { continue }
-                lines[index] = line
-                expiries[index] = line.expiry ?? .max
-            } else {
-                lines.append(line)
-                keys.append(key)
-                expiries.append(line.expiry ?? .max)
-            }
-            hasChanged = true
-        }
+        for line in changes.removed { hasChanged = remove(line.key) || hasChanged }
+        for line in changes.set { hasChanged = set(line) || hasChanged }
         // Before the limit is applied, so that no expired cookie displaces a valid one.
         removeExpired(at: seconds)
-        if lines.count > most {
+        if slots.count > most {
             // Down to 90 percent, so that not every following cookie repeats this.
-            lines = CookieLimit.kept(lines, most: most * 9 / 10)
-            keys = lines.map(\.key)
-            expiries = lines.map { $0.expiry ?? .max }
+            let kept = Set(CookieLimit.kept(lines, most: most * 9 / 10))
+            replaceAll(entries.compactMap { entry in entry.flatMap { kept.contains($0.line) ? $0 : nil } })
+        } else if entries.count > 2 * slots.count + 16 {
+            replaceAll(entries.compactMap { $0 })
         }
         if hasChanged { version += 1 }
         return hasChanged
@@ -85,8 +91,7 @@ struct CookieList: Sendable {
 
     /// The cookies that have not expired at a time in seconds since 1970.
     func lines(at seconds: Int64) -> [CookieLine] {
-        guard expiries.contains(where: { $0 <= seconds }) else { return lines }
-        return zip(lines, expiries).filter { $1 > seconds }.map(\.0)
+        entries.compactMap { entry in entry.flatMap { $0.expiry > seconds ? $0.line : nil } }
     }
 
     /// The changes that a response without TLS may make: none that removes, replaces or hides a secure cookie.
@@ -96,18 +101,54 @@ struct CookieList: Sendable {
         let secure = lines(at: seconds).filter(\.isSecure)
         return CookieChanges(
             removed: changes.removed.filter { line in
-                guard let index = keys.firstIndex(of: line.key) else { return false }
-                return !lines[index].isSecure
+                guard let slot = slots[line.key], let entry = entries[slot] else { return false }
+                return !entry.line.isSecure
             },
             set: changes.set.filter { line in line.isSecure || !secure.contains { $0.wouldYield(to: line) } })
     }
 
+    // MARK: Entries
+
+    private mutating func set(_ line: CookieLine) -> Bool {
+        let key = line.key
+        let expiry = line.expiry ?? .max
+        if let slot = slots[key] {
+            guard entries[slot]?.line != line else { return false }
+            entries[slot]?.line = line
+            entries[slot]?.expiry = expiry
+            firstExpiry = min(firstExpiry, expiry)
+        } else {
+            append(Entry(line: line, key: key, identity: line.identity, expiry: expiry))
+        }
+        return true
+    }
+
+    private mutating func append(_ entry: Entry) {
+        slots[entry.key] = entries.count
+        entries.append(entry)
+        if let identity = entry.identity { keys[identity, default: []].append(entry.key) }
+        firstExpiry = min(firstExpiry, entry.expiry)
+    }
+
+    private mutating func remove(_ key: [UInt8]) -> Bool {
+        guard let slot = slots.removeValue(forKey: key) else { return false }
+        if let identity = entries[slot]?.identity {
+            keys[identity]?.removeAll { $0 == key }
+            if keys[identity]?.isEmpty == true { keys[identity] = nil }
+        }
+        entries[slot] = nil
+        return true
+    }
+
     private mutating func removeExpired(at seconds: Int64) {
-        guard expiries.contains(where: { $0 <= seconds }) else { return }
-        let valid = expiries.indices.filter { expiries[$0] > seconds }
-        lines = valid.map { lines[$0] }
-        keys = valid.map { keys[$0] }
-        expiries = valid.map { expiries[$0] }
+        guard firstExpiry <= seconds else { return }
+        replaceAll(entries.compactMap { entry in entry.flatMap { $0.expiry > seconds ? $0 : nil } })
+    }
+
+    private mutating func replaceAll(_ kept: [Entry]) {
+        (entries, slots, keys, firstExpiry) = ([], [:], [:], .max)
+        entries.reserveCapacity(kept.count)
+        for entry in kept { append(entry) }
     }
 }
 
@@ -130,6 +171,14 @@ extension CookieLine {
     }
 
     private static let httpOnlyMark = Array("#HttpOnly_".utf8)
+
+    /// The identity of the ``Cookie`` with this line; `nil` for a line without seven columns.
+    var identity: Cookie.Identity? {
+        let columns = columns
+        guard columns.count == 7 else { return nil }
+        func text(_ column: Int) -> String { String(decoding: columns[column], as: UTF8.self) }
+        return Cookie(name: text(5), value: "", domain: text(0), path: text(2)).identity
+    }
 
     var domain: ArraySlice<UInt8> { columns.first ?? [] }
 

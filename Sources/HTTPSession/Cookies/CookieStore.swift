@@ -70,17 +70,17 @@ public final class CookieStore: Sendable, Hashable {
     public func setCookie(_ cookie: Cookie) throws(HTTPSessionError) {
         let line = CookieLine(try cookie.line)
         let isValid = !cookie.hasExpired(at: Date())
+        let key = line.key
         change { list in
-            // libcurl stores a cookie of a host and a cookie of the domain with the same name separately.
-            let former = list.lines.filter { $0.key == line.key || Cookie(line: $0.text)?.isSame(as: cookie) == true }
-            return CookieChanges(
-                removed: former.filter { $0.key != line.key } + (isValid ? [] : [line]), set: isValid ? [line] : [])
+            CookieChanges(
+                removed: list.lines(sameAs: cookie).filter { $0.key != key } + (isValid ? [] : [line]),
+                set: isValid ? [line] : [])
         }
     }
 
     /// Removes the cookie with the same name, domain and path, if there is one.
     public func deleteCookie(_ cookie: Cookie) {
-        change { list in CookieChanges(removed: list.lines.filter { Cookie(line: $0.text)?.isSame(as: cookie) == true }) }
+        change { list in CookieChanges(removed: list.lines(sameAs: cookie)) }
     }
 
     /// Removes all cookies.
@@ -119,6 +119,7 @@ public final class CookieStore: Sendable, Hashable {
     /// - Returns: the cookies of the store afterwards.
     func apply(_ changes: CookieChanges, now seconds: Int64, isSecure: Bool) -> (lines: [CookieLine], version: UInt64) {
         change(now: seconds) { isSecure ? changes : $0.allowedInClear(changes, now: seconds) }
+        return present
     }
 
     private static var now: Int64 { Int64(Date().timeIntervalSince1970) }
@@ -126,16 +127,13 @@ public final class CookieStore: Sendable, Hashable {
     /// Writes the file before a session ends, and waits for it.
     func settle() { writer?.writeAndWait() }
 
-    @discardableResult
-    private func change(
-        now seconds: Int64 = CookieStore.now, _ make: (CookieList) -> CookieChanges
-    ) -> (lines: [CookieLine], version: UInt64) {
-        let (present, hasChanged) = list.withLock { list in
-            let hasChanged = list.apply(make(list), now: seconds)
+    private func change(now seconds: Int64 = CookieStore.now, _ make: (CookieList) -> CookieChanges) {
+        let hasChanged = list.withLock { list in
+            let made = make(list)
+            let hasChanged = list.apply(made, now: seconds)
             if hasChanged { changes.store(list.version, ordering: .releasing) }
-            return ((list.lines, list.version), hasChanged)
+            return hasChanged
         }
         if hasChanged { writer?.noteChange() }
-        return present
     }
 }

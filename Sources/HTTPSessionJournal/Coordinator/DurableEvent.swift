@@ -27,6 +27,11 @@ public struct DurableEvent: Sendable, Identifiable, CustomStringConvertible {
         public let url: URL
         /// The first bytes of the response to an upload, at most ``DurableLimits/responseBodyBytes``; empty for a download.
         public let body: Data
+
+        /// Creates a response, for tests of code that handles events.
+        public init(statusCode: Int, url: URL, body: Data = Data()) {
+            (self.statusCode, self.url, self.body) = (statusCode, url, body)
+        }
     }
 
     /// The identifier of the event, which is the identifier of its task. It is the same at every delivery, and no other event has it.
@@ -35,8 +40,34 @@ public struct DurableEvent: Sendable, Identifiable, CustomStringConvertible {
     public let task: DurableTaskInfo
     /// The result of the task.
     public let outcome: Outcome
-    // Weak: handlers may keep their events, and the coordinator holds the handlers.
-    weak var coordinator: TaskCoordinator?
+    private let acknowledgement: @Sendable () async throws(DurableSessionError) -> Void
+
+    /// Creates an event, for tests of code that handles events.
+    ///
+    /// ```swift
+    /// let task = DurableTaskInfo(kind: .download, url: url, hasEnded: true)
+    /// await handle(DurableEvent(task: task, outcome: .finished(nil)))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - task: the task that has ended.
+    ///   - outcome: the result of the task.
+    ///   - acknowledge: the function that ``acknowledge()`` calls. It may record the call, or throw the error of a disk that refuses. By
+    ///     default it does nothing.
+    public init(
+        task: DurableTaskInfo, outcome: Outcome,
+        acknowledge: @escaping @Sendable () async throws(DurableSessionError) -> Void = {}
+    ) {
+        (self.task, self.outcome, acknowledgement) = (task, outcome, acknowledge)
+    }
+
+    /// An event of a session. Its handlers may keep it, and the coordinator retains the handlers: the event retains no coordinator.
+    init(_ task: DurableTaskInfo, _ outcome: Outcome, of coordinator: TaskCoordinator) {
+        self.init(task: task, outcome: outcome) { [weak coordinator, id = task.id] () throws(DurableSessionError) in
+            guard let coordinator else { throw TaskCoordinator.closed }
+            try await coordinator.acknowledge(id)
+        }
+    }
 
     /// The description of the task, and the outcome.
     public var description: String { "\(task): \(outcome)" }
@@ -50,8 +81,7 @@ public struct DurableEvent: Sendable, Identifiable, CustomStringConvertible {
     ///   ``DurableSessionError/Code/closed`` if its session is closed: the event is delivered after the next start;
     ///   ``DurableSessionError/Code/journalFailed`` if the disk refuses: the event is delivered again ten seconds later.
     public func acknowledge() async throws(DurableSessionError) {
-        guard let coordinator else { throw TaskCoordinator.closed }
-        try await coordinator.acknowledge(id)
+        try await acknowledgement()
     }
 }
 

@@ -43,6 +43,30 @@ public struct DurableTaskInfo: Sendable, Identifiable, CustomStringConvertible {
         return "\(kind) \(id) \(parts.string ?? "")"
     }
 
+    /// Creates a snapshot, for tests of code that shows tasks or handles events.
+    ///
+    /// - Parameters:
+    ///   - id: the identifier; a session's tasks have 32 random hexadecimal digits.
+    ///   - kind: the direction of the task.
+    ///   - url: the URL of the request.
+    ///   - file: the destination of a download.
+    ///   - handler: the name of the handler that receives the event.
+    ///   - context: the bytes of the application.
+    ///   - created: the time at which the task was made; now by default.
+    ///   - expires: the time at which the task expires; `nil` for seven days after `created`.
+    ///   - hasEnded: whether the task has ended.
+    ///   - transfer: the transfer in this process.
+    public init(
+        id: String = "00000000000000000000000000000001", kind: Kind, url: URL, file: URL? = nil, handler: String? = nil,
+        context: Data = Data(), created: Date = Date(), expires: Date? = nil, hasEnded: Bool = false,
+        transfer: TransferTask? = nil
+    ) {
+        (self.id, self.kind, self.url, self.file) = (id, kind, url, file)
+        (self.handler, self.context, self.created, self.hasEnded) = (handler, context, created, hasEnded)
+        self.expires = expires ?? created.addingTimeInterval(7 * 24 * 3600)
+        self.transfer = transfer
+    }
+
     init(_ record: TaskRecord, transfer: TransferTask?) {
         id = record.id
         kind = record.intent.kind == .download ? .download : .upload

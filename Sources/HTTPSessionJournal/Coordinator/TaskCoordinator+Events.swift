@@ -42,8 +42,7 @@ extension TaskCoordinator {
 
     func event(of entry: Entry) -> DurableEvent? {
         guard case .ended(let outcome) = entry.record.state else { return nil }
-        return DurableEvent(
-            task: DurableTaskInfo(entry.record, transfer: nil), outcome: DurableEvent.Outcome(outcome), coordinator: self)
+        return DurableEvent(DurableTaskInfo(entry.record, transfer: nil), DurableEvent.Outcome(outcome), of: self)
     }
 
     // MARK: Iterators

@@ -1,8 +1,14 @@
 public import FoundationEssentials
 
 /// A server to probe: a host and a TCP port, validated at creation.
+///
+/// Two endpoints are equal if they have the same host and port, whatever their ``text``: `DB.example:443` equals
+/// `tcp://db.example:443`.
 public struct Endpoint: Hashable, Sendable {
     /// The host of an endpoint: a name to resolve, or an address.
+    ///
+    /// Names are compared without regard to the case of ASCII letters (RFC 4343, RFC 3986 section 3.2.2). A final dot counts: it
+    /// excludes the search list of resolv.conf(5), so `db.example.` and `db.example` may be different servers.
     @nonexhaustive public enum Host: Hashable, Sendable {
         /// A DNS name (RFC 1123: at most 253 characters, labels of 1 to 63 letters, digits, hyphens or underscores).
         case name(String)
@@ -156,6 +162,41 @@ public struct Endpoint: Hashable, Sendable {
         case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x5f: true
         default: false
         }
+    }
+}
+
+extension Endpoint {
+    /// Whether both have the same host and port.
+    public static func == (one: Endpoint, other: Endpoint) -> Bool { one.port == other.port && one.host == other.host }
+    /// Hashes the host and the port.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(host)
+        hasher.combine(port)
+    }
+}
+
+extension Endpoint.Host {
+    /// Whether both are the same name, in upper or lower case, or the same address.
+    public static func == (one: Endpoint.Host, other: Endpoint.Host) -> Bool {
+        switch (one, other) {
+        case (.name(let one), .name(let other)): lowercaseBytes(one).elementsEqual(lowercaseBytes(other))
+        case (.address(let one, let oneZone), .address(let other, let otherZone)): one == other && oneZone == otherZone
+        case (.name, .address), (.address, .name): false
+        }
+    }
+
+    /// Hashes the name in lower case, or the address.
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .name(let name): for byte in Self.lowercaseBytes(name) { hasher.combine(byte) }
+        case .address(let address, let zone):
+            hasher.combine(address)
+            hasher.combine(zone)
+        }
+    }
+
+    private static func lowercaseBytes(_ name: String) -> some Sequence<UInt8> {
+        name.utf8.lazy.map { (0x41...0x5a).contains($0) ? $0 | 0x20 : $0 }
     }
 }
 

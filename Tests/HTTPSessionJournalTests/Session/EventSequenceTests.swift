@@ -12,6 +12,8 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct EventSequenceTests {
     private let folder: ScratchDirectory
     private let server: TestServer
+    /// An element for each step of the sessions.
+    private let steps = AsyncStream<Void>.makeStream()
 
     init() throws {
         folder = try ScratchDirectory()
@@ -19,11 +21,17 @@ import Testing
     }
 
     private func session(
-        _ handlers: DurableHandlers = DurableHandlers(), environment: TaskCoordinator.Environment = .init()
+        _ handlers: DurableHandlers = DurableHandlers(), limits: DurableLimits = DurableLimits(),
+        environment: TaskCoordinator.Environment = .init()
     ) async throws -> DurableSession {
-        try await DurableSession.open(
-            identifier: "test", directory: folder.url("state"), configuration: localConfiguration(), handlers: handlers,
-            environment: environment)
+        var environment = environment
+        environment.mayStep = { [steps] in
+            steps.continuation.yield()
+            return true
+        }
+        return try await DurableSession.open(
+            identifier: "test", directory: folder.url("state"), configuration: localConfiguration(), limits: limits,
+            handlers: handlers, environment: environment)
     }
 
     @discardableResult
@@ -35,9 +43,10 @@ import Testing
             context: Data(name.utf8))
     }
 
-    /// Waits until `count` tasks have ended.
+    /// Waits until `count` tasks have ended. A step is announced before it happens; the session then finishes it before it reads
+    /// its events.
     private func awaitEnds(_ count: Int, _ session: DurableSession) async throws {
-        while try await session.pendingEvents.count < count { try await Task.sleep(for: .milliseconds(1)) }
+        while try await session.pendingEvents.count < count { for await _ in steps.stream { break } }
     }
 
     private func context(_ event: DurableEvent?) -> String? {
@@ -91,8 +100,7 @@ import Testing
     @Test func `unread events stay in the journal and count toward the limit of tasks`() async throws {
         var limits = DurableLimits()
         limits.tasks = 2
-        let session = try await DurableSession.open(
-            identifier: "test", directory: folder.url("state"), configuration: localConfiguration(), limits: limits)
+        let session = try await session(limits: limits)
         try await download("a", session)
         try await download("b", session)
         try await awaitEnds(2, session)
@@ -125,12 +133,14 @@ import Testing
     @Test func `cancellations at random moments lose no event and deliver none twice`() async throws {
         let session = try await session()
         let delivered = Locked<[String]>([])
+        let deliveries = AsyncStream<Void>.makeStream()
         let count = 60
         let readers = Task {
             while !Task.isCancelled {
                 let reader = Task {
                     for await event in session.events {
                         delivered.withLock { $0.append(event.id) }
+                        deliveries.continuation.yield()
                         try await event.acknowledge()
                     }
                 }
@@ -141,7 +151,7 @@ import Testing
         }
         var made: Set<String> = []
         for number in 0..<count { made.insert(try await download("\(number)", session).id) }
-        while delivered.withLock({ $0.count }) < count { try await Task.sleep(for: .milliseconds(1)) }
+        for await _ in deliveries.stream.prefix(count) {}
         readers.cancel()
         await readers.value
         #expect(Set(delivered.withLock { $0 }) == made && delivered.withLock { $0.count } == count)
@@ -164,7 +174,7 @@ import Testing
         while await session.coordinator.readerCount < 2 { await Task.yield() }
         var made: Set<String> = []
         for number in 0..<count { made.insert(try await download("\(number)", session).id) }
-        while try await !session.tasks.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
+        while try await !session.tasks.isEmpty { for await _ in steps.stream { break } }
         await session.close()
         for reader in readers { try await reader.value }
         let (one, two) = delivered.withLock { ($0[0], $0[1]) }

@@ -106,6 +106,61 @@ import Testing
         #expect(one.exchange([line("a", "2"), line("b")], now: 0, isSecure: true).isEmpty)
     }
 
+    // MARK: Size
+
+    /// The list in its simplest form, which compares each cookie with all others.
+    private struct SimpleList {
+        var lines: [CookieLine] = []
+
+        mutating func apply(_ changes: CookieChanges, now seconds: Int64, most: Int) {
+            for line in changes.removed { lines.removeAll { $0.key == line.key } }
+            for line in changes.set {
+                if let index = lines.firstIndex(where: { $0.key == line.key }) { lines[index] = line } else { lines.append(line) }
+            }
+            lines.removeAll { $0.hasExpired(at: seconds) }
+            if lines.count > most { lines = CookieLimit.kept(lines, most: most * 9 / 10) }
+        }
+    }
+
+    @Test func `random changes, expiries and evictions leave the cookies of a simple list, in its order`() {
+        let seed = UInt64.random(in: 0 ... .max)
+        var random = SplitMix64(seed: seed)
+        func some(_ count: Int, now: Int) -> [CookieLine] {
+            (0..<Int.random(in: 0...count, using: &random)).map { _ in
+                let domain = ["a.example", ".a.example", "A.example", "b.example"].randomElement(using: &random) ?? ""
+                return line(
+                    "\(Int.random(in: 0..<12, using: &random))", "\(Int.random(in: 0..<3, using: &random))", at: domain,
+                    isSecure: Bool.random(using: &random),
+                    expires: Bool.random(using: &random) ? 0 : now + Int.random(in: 0..<20, using: &random))
+            }
+        }
+        var (list, simple) = (CookieList(), SimpleList())
+        for now in 1...2_000 {
+            let changes = CookieChanges(removed: some(3, now: now), set: some(4, now: now))
+            list.apply(changes, now: Int64(now), most: 20)
+            simple.apply(changes, now: Int64(now), most: 20)
+            #expect(list.lines == simple.lines, "seed \(seed), step \(now)")
+            guard let first = list.lines.first, let cookie = Cookie(line: first.text) else { continue }
+            let same = simple.lines.filter { Cookie(line: $0.text)?.identity == cookie.identity }
+            #expect(list.lines(sameAs: cookie) == same, "seed \(seed), step \(now)")
+        }
+    }
+
+    @Test func `a store keeps the newest of many cookies, and a cookie of the domain replaces one of the host`() throws {
+        let store = CookieStore()
+        // Each cookie was compared with all others before: tens of seconds in a debug build.
+        for number in 0...CookieLimit.most {
+            try store.setCookie(Cookie(name: "\(number)", value: "v", domain: "host.example"))
+        }
+        #expect(store.present.lines.count == CookieLimit.most * 9 / 10)
+        let newest = Cookie(name: "\(CookieLimit.most)", value: "w", domain: "host.example", includesSubdomains: true)
+        try store.setCookie(newest)
+        #expect(store.present.lines.count == CookieLimit.most * 9 / 10)
+        #expect(store.cookies.filter { $0.identity == newest.identity } == [newest])
+        for cookie in store.cookies { store.deleteCookie(cookie) }
+        #expect(store.present.lines.isEmpty)
+    }
+
     // MARK: Expiry
 
     @Test func `expired cookies are evicted before others`() {

@@ -187,4 +187,12 @@ struct DocumentedExamplesTests {
         }
         #expect(server.requests.map { $0["authorization"] } == [nil, "Bearer secret", nil])
     }
+
+    @Test func `the example of a test completes a download that was cut in a second durable session, without a network`() throws {
+        let program = try run("HTTPSessionJournalExamples", folder.file("state"), "test")
+        #expect(try program.nextLine()?.hasPrefix(#"["complete", "bytes=100000-"]"#) == true)
+        #expect(try program.nextLine()?.hasPrefix("big.bin expired") == true)
+        #expect(try program.wait() == 0, "\(program.ending)")
+        #expect(try Data(contentsOf: folder.url("state/big.bin")) == pattern(300_000))
+    }
 }

@@ -6,51 +6,12 @@ import HTTPTypes
 import NetworkLab
 import Testing
 
-/// Resumable uploads to a server that drops, refuses and forgets them. The body has 1,000,000 bytes.
-@Suite(.timeLimit(.minutes(20))) struct ResumableUploadTests {
-    private let folder: ScratchDirectory
-    private let log = EventLog()
-    private static let size: Int64 = 1_000_000
+/// Resumable uploads by tus and by the draft, to a server that drops and forgets them.
+@Suite(.timeLimit(.minutes(20))) struct ResumableUploadTests: UploadSuite {
+    let folder: ScratchDirectory
+    let log = EventLog()
 
-    init() throws {
-        folder = try ScratchDirectory()
-        try pattern(Self.size).write(to: folder.url("body"))
-    }
-
-    private func session(_ retries: Int? = 4, _ change: (inout SessionConfiguration) -> Void = { _ in }) throws
-        -> HTTPSessionManager
-    {
-        let policy = RetryPolicy(maximumRetries: retries, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
-        return try HTTPSessionManager(
-            configuration: localConfiguration {
-                $0.retryPolicy = policy
-                change(&$0)
-            }, monitors: [log])
-    }
-
-    private func request(_ server: UploadServer, _ body: RequestBody? = nil, _ fields: HTTPFields = [:]) -> TransferRequest {
-        TransferRequest(url: server.url, method: .post, headerFields: fields, body: body ?? .file(folder.url("body")))
-    }
-
-    private func methods(_ server: UploadServer) -> String { server.requests.map(\.method).joined(separator: " ") }
-
-    private func expectCompleteUpload(_ server: UploadServer, at index: Int = 0, location: SourceLocation = #_sourceLocation)
-        throws
-    {
-        let upload = try #require(server.uploads.dropFirst(index).first, sourceLocation: location)
-        #expect(Data(upload.bytes) == pattern(Self.size), sourceLocation: location)
-    }
-
-    /// The faults of the first requests of one method, in order.
-    private static func faults(_ faults: [UploadServer.Fault?], of method: String = "PATCH")
-        -> @Sendable (UploadServer.Turn) -> UploadServer.Fault?
-    {
-        let remaining = Locked(faults)
-        return { turn in
-            guard turn.request.method == method else { return nil }
-            return remaining.withLock { $0.isEmpty ? nil : $0.removeFirst() }
-        }
-    }
+    init() throws { folder = try Self.makeFolder() }
 
     // MARK: tus
 
@@ -285,122 +246,5 @@ import Testing
         // All bytes had arrived when the server failed.
         #expect(methods(server) == "POST HEAD PATCH PATCH HEAD")
         try expectCompleteUpload(server)
-    }
-
-    // MARK: What is refused
-
-    @Test func `an upload that cannot be read again, or has no length, is refused before it is sent`() async throws {
-        let server = try UploadServer(.tus)
-        let stream = RequestBody.stream(length: nil) { AsyncThrowingStream { $0.finish() } }
-        var error = await failure(try session().uploadTask(for: request(server, stream), resumableUsing: .tus))
-        #expect(error?.code == .invalidRequest)
-        #expect(error?.reason == "a resumable upload needs a body of known length")
-        error = await failure(
-            try session().uploadTask(for: TransferRequest(url: server.url, method: .post), resumableUsing: .tus))
-        #expect(error?.reason == "there is no body to upload")
-        error = await failure(try session().uploadTask(for: request(server, .file(folder.url("none"))), resumableUsing: .tus))
-        #expect(error?.code == .cannotReadFile)
-        #expect(server.requests.isEmpty)
-    }
-
-    @Test func `an upload whose file has changed is not continued`() async throws {
-        let (path, folder) = (self.folder.file("body"), folder)
-        let server = try UploadServer(.tus) { turn in
-            if turn.request.method == "HEAD" { try? Data(count: 1_000_000).write(to: folder.url("body")) }
-            return turn.number == 2 ? .cut(afterBodyBytes: 500_000) : nil
-        }
-        let error = await failure(try session().uploadTask(for: request(server), resumableUsing: .tus))
-        #expect(error?.code == .fileChanged)
-        #expect(FileManager.default.fileExists(atPath: path))
-        #expect(server.uploads.map(\.bytes.count) == [500_000])
-    }
-
-    // MARK: Other origins
-
-    @Test func `a location at another origin receives the bytes and no credentials`() async throws {
-        let other = try TestServer { request in StubResponse(204, fields: ["Upload-Offset": "\(request.bodyLength)"]) }
-        var options = UploadServer.Options()
-        options.locationPrefix = other.origin
-        let server = try UploadServer(.tus, options: options)
-        let response = try await session().uploadTask(
-            for: request(server, nil, [.authorization: "Bearer secret", .userAgent: "me"]), resumableUsing: .tus
-        ).response
-        #expect(response.url.absoluteString == other.origin + "/uploads/1")
-        #expect(server.requests[0]["authorization"] == "Bearer secret")
-        #expect(other.requests.map { $0["authorization"] } == [nil])
-        #expect(other.requests.map { $0["user-agent"] } == ["me"])
-        #expect(other.requests.map(\.bodyLength) == [Self.size])
-    }
-
-    @Test func `redirects that keep the method are followed with the current part`() async throws {
-        let server = try UploadServer(.tus) { turn in
-            switch turn.number {
-            case 1: .refuse(.redirect(307, to: "/uploads?again"))
-            case 3: .cut(afterBodyBytes: 250_000)
-            case 5: .refuse(.redirect(308, to: turn.request.path))
-            default: nil
-            }
-        }
-        let response = try await session().uploadTask(for: request(server), resumableUsing: .tus).response
-        #expect(methods(server) == "POST POST PATCH HEAD PATCH PATCH")
-        #expect(response.metrics.redirectCount == 2)
-        try expectCompleteUpload(server)
-        let other = try UploadServer(.tus) { _ in .refuse(.redirect(303, to: "/uploads")) }
-        let error = await failure(try session().uploadTask(for: request(other), resumableUsing: .tus))
-        #expect(error?.context.statusCode == 303)
-        #expect(other.requests.count == 1)
-    }
-
-    @Test func `a challenge during an upload is answered`() async throws {
-        let server = try UploadServer(.tus) { turn in
-            if turn.number == 2 { return .cut(afterBodyBytes: 250_000) }
-            return turn.number > 2 && turn.request["authorization"] == nil ? .refuse(.unauthorized("Basic realm=\"x\"")) : nil
-        }
-        let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "me", password: "secret")) })
-        _ = try await session().uploadTask(for: request(server), resumableUsing: .tus, handlers: handlers).response
-        try expectCompleteUpload(server)
-    }
-
-    // MARK: Control
-
-    @Test func `an upload suspended midway continues when resumed, and ends when canceled`() async throws {
-        let gate = try Gate()
-        let server = try UploadServer(
-            .tus,
-            fault: Self.faults([.hold(afterBodyBytes: 100_000, .gate(gate)), .hold(afterBodyBytes: 100_000, .forever)]))
-        let session = try session()
-        let task = session.uploadTask(for: request(server), resumableUsing: .tus)
-        try await server.awaitBodyBytes(100_000)
-        task.suspend()
-        await log.await("suspended")
-        task.resume()
-        gate.open()
-        _ = try await task.response
-        try expectCompleteUpload(server)
-        let second = session.uploadTask(for: request(server), resumableUsing: .tus, startsImmediately: false)
-        second.resume()
-        try await server.awaitBodyBytes(1_100_000)
-        second.cancel()
-        #expect(await failure(second)?.code == .cancelled)
-    }
-
-    @Test func `without retries a lost connection ends the upload`() async throws {
-        // The upload uses a new connection: a reused one that dies before a response would be replaced.
-        let made = StubResponse(201, fields: ["Location": "/uploads/1", "Tus-Resumable": "1.0.0"]).closing()
-        let server = try UploadServer(.tus) { $0.number == 1 ? .answer(made) : .cut(afterBodyBytes: 500_000) }
-        let error = await failure(try session(0).uploadTask(for: request(server), resumableUsing: .tus))
-        #expect(error?.code == .connectionLost)
-    }
-
-    @Test func `progress counts the bytes on the server and those being sent`() async throws {
-        let server = try UploadServer(.tus, fault: Self.faults([.cut(afterBodyBytes: 600_000), .cut(afterBodyBytes: 0)]))
-        let task = try session().uploadTask(for: request(server), resumableUsing: .tus, startsImmediately: false)
-        let seen = Task { await task.progress.reduce(into: [TransferProgress]()) { $0.append($1) } }
-        task.resume()
-        _ = try await task.response
-        let all = await seen.value
-        #expect(all.allSatisfy { $0.sent <= Self.size })
-        #expect(all.last?.sent == Self.size)
-        #expect(all.dropFirst().allSatisfy { $0.expectedToSend == nil || $0.expectedToSend == Self.size })
     }
 }

@@ -18,7 +18,7 @@ import Testing
     ])
     func `an endpoint with a name is parsed`(text: String, name: String, port: UInt16) throws {
         let endpoint = try Endpoint(text)
-        #expect(endpoint.host == .name(name))
+        #expect(endpoint.host == .name(name) && endpoint.hostText == name)
         #expect(endpoint.port == port)
         #expect(endpoint.text == text)
     }
@@ -29,6 +29,7 @@ import Testing
     ])
     func `a host given without a port needs no brackets`(host: String, text: String) throws {
         #expect(try Endpoint(host: host, port: 443) == Endpoint(text))
+        #expect(try Endpoint(host: host, port: 443).text == text)
     }
 
     @Test(arguments: [
@@ -46,6 +47,29 @@ import Testing
         #expect(try Endpoint("[::1]:53").host == .address(IPAddress(v6: 0, 1), zone: nil))
         #expect(try Endpoint("tcp://[fe80::1%eth0]:22").host == .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "eth0"))
         #expect(try Endpoint("[::ffff:192.0.2.1]:1").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
+    }
+
+    @Test(arguments: [
+        ("DB.example:443", "db.example:443", true), ("tcp://db.example:443", "Db.Example:443", true),
+        ("[2001:DB8:0::1]:443", "[2001:db8::1]:443", true), ("[::ffff:192.0.2.1]:1", "192.0.2.1:1", true),
+        ("db.example:443", "db.example:444", false), ("db.example:443", "dc.example:443", false),
+        // The search list of resolv.conf applies to the name without the final dot.
+        ("db.example.:443", "db.example:443", false), ("DB.example.:443", "db.example.:443", true),
+        // Names of interfaces are case-sensitive.
+        ("[fe80::1%Eth0]:443", "[fe80::1%eth0]:443", false), ("[::1]:1", "a:1", false),
+    ])
+    func `endpoints with the same host and port are equal, and keep their spelling`(
+        _ one: String, _ other: String, equal: Bool
+    ) throws {
+        let (first, second) = (try Endpoint(one), try Endpoint(other))
+        #expect((first == second) == equal && (first.host == second.host || !equal))
+        #expect(Set([first, second]).count == (equal ? 1 : 2))
+        #expect(first.text == one && "\(second)" == other)
+    }
+
+    @Test func `only ASCII letters are compared without regard to case`() {
+        #expect(Endpoint.Host.name("@[") != .name("`{") && Endpoint.Host.name("É") != .name("é"))
+        #expect(Endpoint.Host.name("AZ-_09") == .name("az-_09"))
     }
 
     @Test(arguments: [

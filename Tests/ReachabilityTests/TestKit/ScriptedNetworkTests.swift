@@ -41,6 +41,10 @@ import Testing
         try network.publish(.down(refused), of: "api.example.com:443")
         try network.publish(.unknown, of: "other.example.com:443")
         #expect(server.current?.status == .down(refused))
+        // The same server in another spelling, and another name: a final dot excludes the search list.
+        try network.publish(.unreachable(noCarrier), of: "tcp://API.Example.com:443")
+        try network.publish(.unknown, of: "api.example.com.:443")
+        #expect(server.current?.status == .unreachable(noCarrier) && server.endpoint.text == "api.example.com:443")
         let route = ServerStatus.Route(
             address: try #require(IPAddress("192.0.2.1")), interface: .wired(), roundTrip: .milliseconds(3))
         try network.publish(.up(via: route), of: "api.example.com:443")
@@ -55,7 +59,7 @@ import Testing
 
     @Test func `a server group has one stream for many servers, and a slow reader gets the latest update of each`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
-        let names = ["a.example:1", "b.example:2", "c.example:3", "a.example:1"]
+        let names = ["a.example:1", "b.example:2", "c.example:3", "a.example:1", "A.Example:1"]
         let group = try ServerGroup(names, on: network.monitor)
         #expect(group.endpoints.map(\.text) == ["a.example:1", "b.example:2", "c.example:3"])
         #expect(group.current.map(\.status) == [.unknown, .unknown, .unknown])

@@ -1,0 +1,53 @@
+import Foundation
+import HTTPSession
+import HTTPSessionTestKit
+import Testing
+
+/// The methods that await the body and the response in one call.
+@Suite(.timeLimit(.minutes(1))) struct ValuesTests {
+    private let transport = ScriptedTransport()
+
+    private func session() throws -> HTTPSessionManager {
+        try HTTPSessionManager(baseURL: "https://api.example.com/v1/", transport: transport)
+    }
+
+    @Test func `a path, a URL and a request have a body and a response in one call`() async throws {
+        transport.stub("/v1/users/7", with: StubResponse(body: "Ada"))
+        let session = try session()
+        let url = try #require(URL(string: "https://api.example.com/v1/users/7"))
+        let request = TransferRequest(url: url, method: .put, body: .data(Data("Grace".utf8)))
+        for (data, response) in [
+            try await session.data(from: "users/7"), try await session.data(from: url), try await session.data(for: request),
+        ] {
+            #expect(String(decoding: data, as: UTF8.self) == "Ada" && response.data == data)
+            #expect(response.statusCode == 200 && response.url == url)
+        }
+        #expect(transport.requests.map(\.method) == ["GET", "GET", "PUT"])
+        #expect(transport.requests.map(\.text) == ["", "", "Grace"])
+    }
+
+    @Test func `a response of any status is returned, and a failure is thrown`() async throws {
+        transport.stub("/v1/none", with: StubResponse(404, body: "no such user"))
+        transport.stub("/v1/refused", with: .failing(.connectionRefused))
+        var configuration = SessionConfiguration.default
+        configuration.retryPolicy = .never
+        let session = try HTTPSessionManager(
+            baseURL: "https://api.example.com/v1/", configuration: configuration, transport: transport)
+        let (data, response) = try await session.data(from: "none")
+        #expect(response.statusCode == 404 && String(decoding: data, as: UTF8.self) == "no such user")
+        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(from: "refused") }
+        #expect(error?.code == .cannotConnectToHost)
+    }
+
+    @Test func `canceling the Swift task cancels the transfer`() async throws {
+        transport.stub("/v1/slow", with: StubResponse(body: "late").held(by: try Gate()))
+        let session = try session()
+        let task = Task { try await session.data(from: "slow") }
+        await transport.waitUntilIdle()
+        while await session.tasks.isEmpty { await Task.yield() }
+        task.cancel()
+        let error = await #expect(throws: HTTPSessionError.self) { try await task.value }
+        #expect(error?.code == .cancelled)
+        await session.close(cancelingTasks: false)
+    }
+}
