@@ -6,16 +6,14 @@ internal import Reachability
 extension SessionLoop {
     func serverChanged(_ origin: Origin, watch: UInt64, _ update: ServerUpdate) {
         guard let gate else { return }
-        obey(gate.changed(origin, watch: watch, update, draw: SessionLoop.draw))
+        obey(gate.changed(origin, watch: watch, update, draw: draw))
     }
 
     /// A task has received a response.
     func answered(_ id: UInt64, at origin: Origin) {
         guard let gate else { return }
-        obey(gate.answered(id, at: origin, draw: SessionLoop.draw))
+        obey(gate.answered(id, at: origin, draw: draw))
     }
-
-    private static func draw(below limit: Int64) -> Int64 { .random(in: 0..<max(1, limit)) }
 
     private func obey(_ decisions: [ReachabilityGate.Decision]) {
         for decision in decisions {
@@ -28,7 +26,7 @@ extension SessionLoop {
 
     func pathChanged(_ path: NetworkPath) {
         for run in allRuns { run.send(.networkChanged) }
-        if path.status == .satisfied, let gate { obey(gate.pathRestored(draw: SessionLoop.draw)) }
+        if path.status == .satisfied, let gate { obey(gate.pathRestored(draw: draw)) }
     }
 
     /// The shortest time between two readings of the routes, in nanoseconds: on a machine that runs a routing protocol they may change many times
