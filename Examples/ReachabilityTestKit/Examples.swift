@@ -1,3 +1,4 @@
+import Dispatch
 import Reachability
 import ReachabilityTestKit
 
@@ -15,6 +16,7 @@ struct NetworkModel {
 @main struct Examples {
     static func main() async throws {
         showPath()
+        showCallback()
         try await showServer()
     }
 
@@ -24,6 +26,16 @@ struct NetworkModel {
         print(model.text)
         network.publish(.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")))
         print(model.text)
+    }
+
+    static func showCallback() {
+        let network = ScriptedNetwork(.satisfied(over: .wifi()))
+        let queue = DispatchQueue(label: "callbacks")
+        let token = network.monitor.onChange(on: queue) { update in print(update.path.interface?.name ?? "none") }
+        queue.sync {}
+        network.publish(.satisfied(over: .wired()))
+        queue.sync {}
+        token.cancel()
     }
 
     static func showServer() async throws {

@@ -33,6 +33,9 @@ public final class Mailbox<Message: Sendable>: Sendable {
         return isOpen
     }
 
+    /// Whether no message waits in the mailbox.
+    package var isEmpty: Bool { state.withLock { $0.messages.isEmpty } }
+
     /// Closes the mailbox and returns the remaining messages. Later messages are refused.
     package func close() -> [Message] {
         state.withLock { state in

@@ -4,12 +4,12 @@ import HTTPSession
 
 /// The time of a scripted transport, and the Swift tasks that wait for it.
 ///
-/// The session's thread moves the time (``step(_:until:due:)``) when it has no other work. It moves the time from deadline to deadline, because
+/// The session's thread moves the time (``step(_:hasCommands:until:due:)``) when it has no other work. It moves the time from deadline to deadline, because
 /// the work at one deadline may set another deadline.
 final class ScriptedClock: Sendable {
     /// The next action of the session's thread.
     enum Step {
-        /// The thread looks for work again: time has passed, or a Swift task has begun to wait.
+        /// The thread looks for work again: time has passed, a command has arrived, or a Swift task has begun to wait.
         case look
         /// The thread waits until it is woken.
         case wait
@@ -39,8 +39,8 @@ final class ScriptedClock: Sendable {
         var nextSleeper = 0
         /// The session's thread; `nil` if no session is attached.
         var waker: Waker?
-        /// Whether a Swift task has begun to wait since the session last looked for work. The session first handles the commands that this task
-        /// has sent before.
+        /// Whether a Swift task has begun to wait since the session last looked for work. The session first handles what this task has done
+        /// before without a command, such as opening a ``Gate``.
         var hasNewWaiter = false
 
         /// Removes the sleepers whose deadline has passed.
@@ -96,12 +96,14 @@ final class ScriptedClock: Sendable {
     ///
     /// - Parameters:
     ///   - idleness: the waits of the session.
+    ///   - hasCommands: whether commands to the session have arrived since `idleness` was determined. It is called under the clock's lock: a test
+    ///     that sends a command, or publishes a path, and then reads or moves the time, sees no time pass before the session has handled it.
     ///   - deadline: the time at which the session looks for work in any case.
     ///   - due: the earliest delay of a response.
     /// - Returns: the next action of the session's thread.
-    func step(_ idleness: SessionIdleness, until deadline: Int64, due: Int64) -> Step {
+    func step(_ idleness: SessionIdleness, hasCommands: () -> Bool, until deadline: Int64, due: Int64) -> Step {
         let (step, sleepers, waiters) = state.withLock { state in
-            if state.hasNewWaiter {
+            if state.hasNewWaiter || hasCommands() {
                 state.hasNewWaiter = false
                 return (Step.look, [CheckedContinuation<Void, any Error>](), [Waiter]())
             }

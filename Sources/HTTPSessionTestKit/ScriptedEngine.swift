@@ -72,11 +72,11 @@ final class ScriptedEngine: TransferEngine {
     /// Whether the session's machine has no route to others.
     private var isUnreachable: Bool { path?.currentPath?.status == .unsatisfied }
 
-    func wait(until deadline: Int64?, idleness: () -> SessionIdleness, awake: () -> Void) {
+    func wait(until deadline: Int64?, idleness: () -> SessionIdleness, hasCommands: () -> Bool, awake: () -> Void) {
         defer { awake() }
         let due = transfers.lazy.compactMap(\.deadline).min() ?? .max
         if isDirty || min(deadline ?? .max, due) <= now { return look() }
-        switch transport.clock.step(idleness(), until: deadline ?? .max, due: due) {
+        switch transport.clock.step(idleness(), hasCommands: hasCommands, until: deadline ?? .max, due: due) {
         case .look: look()
         case .wait: _ = loop.wait(until: nil)
         }

@@ -25,6 +25,8 @@ final class ScriptedTransfer: Transfer {
     private var request: ReceivedRequest
     private var response: StubResponse?
     private var delivery = ScriptedDelivery()
+    /// The failure that replaces the response when its wait has ended.
+    private var failure: StubFailure?
     /// The time at which the present delay ends.
     private var resumesAt: Int64?
     private var connectedAt: Int64?
@@ -97,7 +99,7 @@ final class ScriptedTransfer: Transfer {
         switch phase {
         case .connecting: return connect(now: now, isUnreachable: isUnreachable)
         case .sending where isUnreachable, .answering where isUnreachable:
-            finish(StubFailure.routeLost)
+            finish(connectedAt == nil ? StubFailure.noPath(engine.path) : StubFailure.routeLost)
             return true
         case .sending: return isSourceEmpty ? false : send(now: now)
         case .answering: return isReceiverFull ? false : answer(now: now)
@@ -106,10 +108,10 @@ final class ScriptedTransfer: Transfer {
     }
 
     private func connect(now: Int64, isUnreachable: Bool) -> Bool {
-        if let resumesAt {
+        if let failure {
             // The connect timeout passes.
-            guard resumesAt <= now else { return false }
-            finish(StubFailure.connectTimedOut.error)
+            guard let resumesAt, resumesAt <= now else { return false }
+            finish(failure.error)
             return true
         }
         if isUnreachable {
@@ -121,24 +123,32 @@ final class ScriptedTransfer: Transfer {
         case .response(let response):
             if let failure = response.failure {
                 if failure.error.code != .cannotFindHost { receiver.transferLookedUp() }
-                if failure.waits {
-                    resumesAt = now + plan.connectTimeoutMilliseconds * 1_000_000
-                } else {
-                    finish(failure.error)
-                }
+                fail(failure, now: now)
                 return true
             }
-            self.response = response
-        case .later: break
-        case .unmatched(let error):
-            finish(error)
-            return true
+            receiver.transferLookedUp()
+            phase = .sending
+            accept(response, now: now)
+        case .later:
+            // A closure chooses the answer by the body. It may be that no connection is made, so none is reported yet.
+            receiver.transferLookedUp()
+            phase = .sending
+        case .unmatched(let error): finish(error)
         }
-        receiver.transferLookedUp()
-        phase = .sending
+        return true
+    }
+
+    /// Ends the attempt with a failure, at once or after the connect timeout.
+    private func fail(_ failure: StubFailure, now: Int64) {
+        guard failure.waits else { return finish(failure.error) }
+        self.failure = failure
+        resumesAt = now + plan.connectTimeoutMilliseconds * 1_000_000
+    }
+
+    private func accept(_ response: StubResponse, now: Int64) {
+        self.response = response
         connectedAt = now
         receiver.transferConnected()
-        return true
     }
 
     // MARK: The request
@@ -154,8 +164,8 @@ final class ScriptedTransfer: Transfer {
             finish(error)
             return true
         }
+        guard let response = response ?? complete(now: now) else { return true }
         engine.transport.record(request)
-        guard let response = response ?? complete() else { return true }
         phase = .answering
         delivery = ScriptedDelivery(response, method: plan.method, isSecure: plan.isSecure)
         return true
@@ -175,12 +185,17 @@ final class ScriptedTransfer: Transfer {
         }
     }
 
-    /// The response to the complete request; `nil` if the attempt has ended.
-    private func complete() -> StubResponse? {
+    /// The response to the complete request; `nil` if the attempt fails instead.
+    private func complete(now: Int64) -> StubResponse? {
         switch engine.transport.takeAnswer(to: request, url: plan.url, isComplete: true) {
         case .response(let response):
-            guard let failure = response.failure else { return response }
-            finish(failure.error)
+            if let failure = response.failure {
+                phase = .connecting
+                fail(failure, now: now)
+            } else {
+                accept(response, now: now)
+                return phase == .ended ? nil : response
+            }
         case .unmatched(let error): finish(error)
         case .later: preconditionFailure("a complete request has no answer")
         }

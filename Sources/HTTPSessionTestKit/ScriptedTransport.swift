@@ -23,7 +23,11 @@ package import Reachability
 /// Give the session the monitor of a `ScriptedNetwork` (ReachabilityTestKit). If its path is unsatisfied, new connections fail as without a
 /// route, and connections in use end. Tasks that wait for connectivity continue when the path is satisfied again; no server is probed.
 ///
-/// A transport carries one session at a time.
+/// The random numbers of a session, which spread retries, begin with the transport's seed. If a test awaits each request before the next one, two
+/// runs have the same ``elapsedTime``. In automatic time, time may pass between two requests that the test does not await; manual time prevents it.
+///
+/// A transport carries one session at a time. `HTTPSessionManager.close()` returns when the transport is free for the next session. A session that
+/// is only released frees its transport when its last reference is released, which may be later on the session's queue.
 public final class ScriptedTransport: Sendable {
     /// The rule by which the transport's time passes.
     public enum Time: Hashable, Sendable {
@@ -40,19 +44,24 @@ public final class ScriptedTransport: Sendable {
 
     private let script: Locked<Script>
     private let respond: Respond?
+    package let seed: UInt64
     let clock: ScriptedClock
 
     /// Creates a transport.
     ///
     /// - Parameters:
     ///   - time: the rule by which time passes.
-    ///   - date: the date at the beginning of the transport's time, for metrics and for fields such as `Retry-After`.
-    ///   - respond: the response to each request that no ``stub(_:method:with:)`` answers. It is called on the session's thread when the
-    ///     body of the request has been read, and must not wait. If it is `nil`, such a request fails; see ``unmatchedRequests``.
+    ///   - seed: the seed of the random numbers of each session, which spread retries; by default 0. Other seeds give other delays.
+    ///   - date: the date at the beginning of the transport's time, for metrics and for fields such as `Retry-After`; by default the present.
+    ///     The wait for a date in `Retry-After` depends on it.
+    ///   - respond: the response to each request that no stub answers. It is called as the closure of ``stub(where:with:)``. If it is `nil`, such a
+    ///     request fails; see ``unmatchedRequests``.
     public init(
-        time: Time = .automatic, startingAt date: Date = Date(), respond: (@Sendable (ReceivedRequest) -> StubResponse)? = nil
+        time: Time = .automatic, seed: UInt64 = 0, startingAt date: Date = Date(),
+        respond: (@Sendable (ReceivedRequest) -> StubResponse)? = nil
     ) {
         clock = ScriptedClock(passesTime: time == .automatic, startingAt: date)
+        self.seed = seed
         script = Locked(Script())
         self.respond = respond.map(Respond.init)
     }
@@ -61,19 +70,32 @@ public final class ScriptedTransport: Sendable {
 
     /// Answers the requests for a path with these responses, one after the other; the last one repeats.
     ///
-    /// If several stubs match a request, the one that was made last answers.
+    /// If several stubs match a request, the one that was made last answers, whether it has a path or a closure. A stub without responses has no
+    /// effect.
+    ///
+    /// The path is compared with that of the complete URL, so a session with the base URL `https://api.example.com/v1/` requests `/v1/users/7`. The
+    /// paths must be equal, including a slash at the end. Percent-encoding is compared by its meaning: `/caf%c3%a9`, `/caf%C3%A9` and `/café` are
+    /// equal, and `%2F` is not a slash (RFC 3986 section 6.2.2). A slash at the beginning may be omitted, and an empty path is `/`. A fragment is
+    /// ignored, because requests have none.
     ///
     /// - Parameters:
-    ///   - path: the path of the URL, with or without a query. Without a query, any query matches. An absolute URL matches one host only.
-    ///   - method: the method; `nil` for any method.
-    ///   - responses: the responses. If there are none, the request fails like one that no stub matches.
+    ///   - path: the path, or an absolute URL, with or without a query. Without a query, any query matches. With a query, the request has the same
+    ///     names and values, in any order; only values of one name keep their order. `/users?` matches requests without a query. An absolute URL
+    ///     also matches scheme, host and port: the case of scheme and host does not matter, and the default port may be omitted.
+    ///   - method: the method, in any case; `nil` for any method.
+    ///   - responses: the responses.
     public func stub(_ path: String, method: String? = nil, with responses: StubResponse...) {
-        add(Stub(matcher: .path(path, method: method), responses: responses))
+        add(Stub(matcher: .path(StubPattern(path), method: method), responses: responses))
     }
 
     /// Answers the requests that a closure chooses with these responses, one after the other; the last one repeats.
     ///
-    /// The closure is called on the session's thread when the body of the request has been read, and must not wait.
+    /// The closure is called on the session's thread when the body of the request has been read, and must not wait. The request is not in
+    /// ``requests`` yet. With ``StubResponse/failing(_:)`` no connection is made, as with a path: the body counts as not sent.
+    ///
+    /// - Parameters:
+    ///   - matches: returns whether the stub answers the request. The closure may be called for requests that a stub with a path answers.
+    ///   - responses: the responses.
     public func stub(where matches: @escaping @Sendable (ReceivedRequest) -> Bool, with responses: StubResponse...) {
         add(Stub(matcher: .predicate(matches), responses: responses))
     }
@@ -96,15 +118,20 @@ public final class ScriptedTransport: Sendable {
 
     /// Lets time pass, deadline by deadline, and returns when the session has finished all due work.
     ///
-    /// Time stops while a file is read or written. The method does not wait for user-supplied handlers: call ``waitUntilIdle()`` before.
+    /// The session first handles all that was done before the call, such as a path that was published. Time stops while a file is read or
+    /// written. The method does not wait for user-supplied handlers: call ``waitUntilIdle()`` before.
     public func advance(by duration: Duration) async { await clock.advance(by: duration) }
 
     /// Returns when the session only waits for a deadline, a network, a reader, a gate, or `TransferTask.resume()`.
+    ///
+    /// The session has then handled all that was done before the call: requests, calls of tasks, opened gates, and paths that were published by the
+    /// `ScriptedNetwork` of its path monitor.
     public func waitUntilIdle() async { await clock.waitUntilIdle() }
 }
 
 extension ScriptedTransport: SessionTransport {
     package var probesServers: Bool { false }
+    package var verifiesCertificates: Bool { false }
     package func now() -> Int64 { clock.now }
     package func date() -> Date { clock.date }
     package func sleep(for duration: Duration) async throws { try await clock.sleep(for: duration) }
@@ -133,7 +160,7 @@ extension ScriptedTransport {
 
     private struct Stub: Sendable {
         enum Matcher: Sendable {
-            case path(String, method: String?)
+            case path(StubPattern, method: String?)
             case predicate(@Sendable (ReceivedRequest) -> Bool)
         }
 
@@ -143,7 +170,7 @@ extension ScriptedTransport {
 
         var name: String {
             switch matcher {
-            case .path(let path, let method): "\(method ?? "any method of") \(path)"
+            case .path(let path, let method): "\(method ?? "any method of") \(path.text)"
             case .predicate: "requests that a closure chooses"
             }
         }
@@ -170,10 +197,12 @@ extension ScriptedTransport {
     /// Takes the response to a request. Closures are called outside of the lock, because they may read ``requests``.
     func takeAnswer(to request: ReceivedRequest, url: String, isComplete: Bool) -> Answer {
         let stubs = script.withLock { $0.stubs }
+        let address = StubPattern(url)
         for index in stubs.indices.reversed() where !stubs[index].responses.isEmpty {
             switch stubs[index].matcher {
             case .path(let path, let method):
-                guard method == nil || method == request.method, ScriptedTransport.matches(path, request, url) else { continue }
+                let isMethod = method == nil || method?.uppercased() == request.method.uppercased()
+                guard isMethod, path.matches(address) else { continue }
             case .predicate(let predicate):
                 guard isComplete else { return .later }
                 guard predicate(request) else { continue }
@@ -196,11 +225,5 @@ extension ScriptedTransport {
             script.stubs[index].next = min(stub.next + 1, stub.responses.count - 1)
             return stub.responses[stub.next]
         }
-    }
-
-    private static func matches(_ path: String, _ request: ReceivedRequest, _ url: String) -> Bool {
-        let (asked, isAbsolute) = (path.contains("?"), path.contains("://"))
-        let full = isAbsolute ? url : request.target
-        return path == (asked ? full : String(full.prefix { $0 != "?" }))
     }
 }

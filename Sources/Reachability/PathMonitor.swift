@@ -102,6 +102,10 @@ public final class PathMonitor: Sendable {
         core.paths.deliver(on: queue, through: core.delivery, keeping: core, body)
     }
 
+    /// Calls `body` with the present update at once, and with each further update on the thread that publishes it, before the
+    /// followers of ``followKernel(_:)``. `body` must not block, and must not run user code. Releasing the token ends the calls.
+    package func onPublish(_ body: @escaping @Sendable (PathUpdate) -> Void) -> CallbackToken { core.onPublish(body) }
+
     /// Calls `post` with each update, independently of the callbacks, to post notifications. The calls do not keep the monitor
     /// running. Releasing the token ends them.
     package func announceChanges(_ post: @escaping @Sendable (PathUpdate) -> Void) -> CallbackToken { core.announceChanges(post) }

@@ -8,9 +8,18 @@ public import Reachability
 /// let model = NetworkModel(monitor: network.monitor)
 /// network.publish(.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")))
 /// ```
-/// The network opens no descriptor and never waits. When ``publish(_:reasons:at:)`` returns, `PathMonitor.current` is the new update, and iterators
-/// and callbacks receive it next. As with every monitor, a reader that is not ready for an update later receives the latest one only. A test that
-/// needs each update awaits it before it publishes the next.
+/// The network opens no descriptor and never waits for a reader. When ``publish(_:reasons:at:)`` returns:
+/// - `PathMonitor.current` is the new update, or a later one that another thread has published.
+/// - A session on the monitor has the path among its commands. With a `ScriptedTransport` (HTTPSessionTestKit), `waitUntilIdle()` and `advance(by:)`
+///   return after the session has handled the path, and no scripted time passes before.
+/// - A task that waits for the next element of `PathMonitor.updates` is resumed, and runs soon.
+/// - The callbacks of `onChange(on:_:)` are submitted to their queues, and run soon. A callback on a serial queue has run after `queue.sync {}`.
+/// - Notifications of `NotificationCenter` follow, in any order.
+///
+/// Any thread may publish. Each update is delivered to all receivers in one order, and callbacks may publish as well.
+///
+/// As with every monitor, a reader that is not ready for an update receives the latest one only. A test that needs each
+/// update awaits it before it publishes the next.
 public final class ScriptedNetwork: Sendable {
     /// The path monitor of this network. A `ServerMonitor` on it receives the updates of ``publish(_:of:at:)``.
     public let monitor: PathMonitor
@@ -31,7 +40,7 @@ public final class ScriptedNetwork: Sendable {
         if let path { publish(path, at: date) }
     }
 
-    /// Publishes a path.
+    /// Publishes a path. After ``end()`` and `PathMonitor.cancel()`, the method does nothing.
     ///
     /// - Parameters:
     ///   - path: the path.
@@ -41,7 +50,9 @@ public final class ScriptedNetwork: Sendable {
         source.publish(path, reasons: reasons, at: date)
     }
 
-    /// Publishes a server's status to that server's monitors, including those that are created later.
+    /// Publishes a server's status to that server's monitors, including those that are created later. When the method returns,
+    /// `ServerMonitor.current` is the new update; readers and callbacks receive it as those of a path. After ``end()`` and `PathMonitor.cancel()`,
+    /// the method does nothing.
     ///
     /// - Parameters:
     ///   - status: the status.
@@ -55,6 +66,7 @@ public final class ScriptedNetwork: Sendable {
     /// The servers that server monitors watch at present.
     public var watchedServers: [Endpoint] { source.watchedServers }
 
-    /// Ends the network, as the kernel ends a removed network namespace: sequences end, and callbacks stop.
+    /// Ends the network, as the kernel ends a removed network namespace: sequences end, and callbacks stop. `PathMonitor.current` remains, and nothing
+    /// can be published any more.
     public func end() { source.end() }
 }

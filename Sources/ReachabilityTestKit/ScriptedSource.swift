@@ -1,30 +1,52 @@
 internal import EventLoop
 internal import FoundationEssentials
+internal import Glibc
 internal import Reachability
 
 /// A source whose events come from a script or a recording.
+///
+/// Any thread may publish. Events are ordered by the lock of the state and delivered under the lock of the delivery. A call returns when its own
+/// events have been delivered, by its own thread or by another one.
 final class ScriptedSource: MonitorSource {
     private struct PathFollower: Sendable {
+        let number: Int
         let body: @Sendable (NetworkPath) -> Bool
+    }
+
+    private struct SnapshotFollower: Sendable {
+        let body: @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool
     }
 
     private struct Sink: Sendable {
         let body: @Sendable (MonitorEvent) -> Void
     }
 
+    private enum Step: Sendable {
+        case event(MonitorEvent)
+        /// A follower is added, which first receives the path at this point of the order.
+        case addition(PathFollower, NetworkPath?)
+    }
+
     private struct State: Sendable {
         var sink: Sink?
+        /// The path of the last event, which may not have been delivered yet.
         var path: NetworkPath?
         var servers: [Endpoint: ServerUpdate] = [:]
         var targets: [TargetID: Endpoint] = [:]
         var nextTarget = 0
         var followers: [PathFollower] = []
-        var pending: [MonitorEvent] = []
-        var isPublishing = false
+        var nextFollower = 0
+        var snapshotFollowers: [SnapshotFollower] = []
+        var pending: [Step] = []
+        /// The thread that delivers; `nil` if nothing is being delivered.
+        var deliverer: pthread_t?
         var hasEnded = false
     }
 
     private let state = Locked(State())
+    /// Held during a delivery, so that other publishers wait for it. A delivery calls no user code: it resumes Swift tasks, submits callbacks to
+    /// their queues, and posts to the mailboxes of sessions.
+    private let delivery = Locked(())
 
     let isPolling = false
 
@@ -39,7 +61,6 @@ final class ScriptedSource: MonitorSource {
                 path: path, reasons: reasons ?? found.map { Array($0) } ?? [], isInitial: state.path == nil, date: date)
             return [.path(update)]
         }
-        follow(path)
     }
 
     func publish(_ update: ServerUpdate) {
@@ -53,9 +74,7 @@ final class ScriptedSource: MonitorSource {
     func publish(_ event: MonitorEvent) {
         switch event {
         case .server(_, let update): publish(update)
-        case .path(let update):
-            emit { _ in [event] }
-            follow(update.path)
+        case .path: emit { _ in [event] }
         case .probe, .resync, .gap: break
         case .ended: end()
         }
@@ -65,41 +84,70 @@ final class ScriptedSource: MonitorSource {
 
     func end() {
         emit { state in
-            guard !state.hasEnded else { return [] }
             state.hasEnded = true
             return [.ended(.now)]
         }
     }
 
-    private func follow(_ path: NetworkPath) {
-        let followers = state.withLock { $0.followers }
-        let ended = followers.indices.filter { !followers[$0].body(path) }
-        guard !ended.isEmpty else { return }
-        state.withLock { state in for index in ended.reversed() { state.followers.remove(at: index) } }
-    }
-
-    /// Adds events, and delivers all pending ones to the sink in order. The sink is called outside the lock, because it resumes
-    /// readers.
+    /// Adds events, and returns when they have been delivered. After the end, it adds nothing.
     private func emit(_ events: (inout State) -> [MonitorEvent]) {
-        let isPublisher = state.withLock { state in
+        deliver { state in
             let new = events(&state)
             for case .path(let update) in new { state.path = update.path }
-            state.pending += new
-            defer { state.isPublishing = true }
-            return !state.isPublishing
+            return new.map { .event($0) }
         }
-        guard isPublisher else { return }
-        while let (event, sink) = next() { sink.body(event) }
     }
 
-    private func next() -> (MonitorEvent, Sink)? {
+    private func deliver(_ steps: (inout State) -> [Step]) {
+        let thread = pthread_self()
+        let isNested = state.withLock { state in
+            if !state.hasEnded { state.pending += steps(&state) }
+            return state.deliverer == thread
+        }
+        // A call from inside a delivery, which delivers these steps as well.
+        guard !isNested else { return }
+        delivery.withLock { _ in
+            while let (step, sink) = next(on: thread) { perform(step, sink) }
+        }
+    }
+
+    private func next(on thread: pthread_t) -> (Step, Sink)? {
         state.withLock { state in
             guard let sink = state.sink, !state.pending.isEmpty else {
-                state.isPublishing = false
+                state.deliverer = nil
                 return nil
             }
+            state.deliverer = thread
             return (state.pending.removeFirst(), sink)
         }
+    }
+
+    private func perform(_ step: Step, _ sink: Sink) {
+        switch step {
+        case .event(let event):
+            sink.body(event)
+            if case .path(let update) = event { follow(update.path) }
+            if case .ended = event { endFollowers() }
+        case .addition(let follower, let path):
+            guard path.map(follower.body) != false else { return }
+            state.withLock { $0.followers.append(follower) }
+        }
+    }
+
+    private func follow(_ path: NetworkPath) {
+        let followers = state.withLock { $0.followers }
+        let ended = Set(followers.filter { !$0.body(path) }.map(\.number))
+        guard !ended.isEmpty else { return }
+        state.withLock { state in state.followers.removeAll { ended.contains($0.number) } }
+    }
+
+    private func endFollowers() {
+        let followers = state.withLock { state in
+            state.followers = []
+            defer { state.snapshotFollowers = [] }
+            return state.snapshotFollowers
+        }
+        for follower in followers { _ = follower.body(nil, []) }
     }
 
     // MARK: MonitorSource
@@ -121,22 +169,34 @@ final class ScriptedSource: MonitorSource {
 
     func remove(_ id: TargetID) { state.withLock { $0.targets[id] = nil } }
 
-    func withSnapshot(_ body: @escaping @Sendable (Kernel.Snapshot?) -> Void) { body(Kernel.Snapshot()) }
+    func withSnapshot(_ body: @escaping @Sendable (Kernel.Snapshot?) -> Void) {
+        body(state.withLock { $0.hasEnded } ? nil : Kernel.Snapshot())
+    }
 
-    func follow(_ body: @escaping @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool) { _ = body(Kernel.Snapshot(), []) }
+    func follow(_ body: @escaping @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool) {
+        guard !state.withLock({ $0.hasEnded }), body(Kernel.Snapshot(), []) else {
+            _ = body(nil, [])
+            return
+        }
+        let hasEnded = state.withLock { state in
+            if !state.hasEnded { state.snapshotFollowers.append(SnapshotFollower(body: body)) }
+            return state.hasEnded
+        }
+        if hasEnded { _ = body(nil, []) }
+    }
 
     func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) {
-        let path = state.withLock { state in
-            state.followers.append(PathFollower(body: body))
-            return state.path
+        deliver { state in
+            state.nextFollower += 1
+            return [.addition(PathFollower(number: state.nextFollower, body: body), state.path)]
         }
-        if let path { _ = body(path) }
     }
 
     func requestStop() {
         state.withLock { state in
             state.hasEnded = true
-            state.followers = []
+            state.pending = []
         }
+        endFollowers()
     }
 }

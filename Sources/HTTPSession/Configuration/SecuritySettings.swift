@@ -2,27 +2,39 @@ internal import FoundationEssentials
 
 /// The security policies and the client identity of a session, prepared once.
 package struct SecuritySettings: Sendable {
-    let policy: PreparedPolicy
+    /// The policy for servers; `nil` if the transport verifies no certificates.
+    let policy: PreparedPolicy?
     private let proxies: ProxyOrigins
     /// The policy for HTTPS proxies; `nil` if none is configured.
     private let proxyPolicy: PreparedPolicy?
     private let identity: ClientIdentity?
 
     /// Reads the files of the policies. This blocks, so it does not run on the session's thread.
-    init(_ configuration: SessionConfiguration, _ proxies: ProxyOrigins) throws(HTTPSessionError) {
-        policy = try PreparedPolicy.of(configuration.securityPolicy)
+    ///
+    /// `verifiesCertificates`: The transport verifies certificates. Otherwise the policies are checked, but no authorities are loaded.
+    init(
+        _ configuration: SessionConfiguration, _ proxies: ProxyOrigins, verifiesCertificates: Bool
+    ) throws(HTTPSessionError) {
         identity = configuration.clientIdentity
         self.proxies = proxies
+        guard verifiesCertificates else {
+            try PreparedPolicy.check(configuration.securityPolicy)
+            if proxies.haveHTTPS { try PreparedPolicy.check(configuration.proxySecurityPolicy) }
+            (policy, proxyPolicy) = (nil, nil)
+            return
+        }
+        policy = try PreparedPolicy.of(configuration.securityPolicy)
         proxyPolicy = proxies.haveHTTPS ? try PreparedPolicy.of(configuration.proxySecurityPolicy) : nil
     }
 
-    /// The evaluation of the servers of one attempt.
+    /// The evaluation of the servers of one attempt; `nil` if the transport verifies no certificates.
     ///
     /// `isSecure`: https is used even if the URL has http (RFC 6797). `decisions` and `identities` are the decisions of the handlers for server trust
     /// and for client certificates; `nil` if there is no such handler.
     package func trust(
         for origin: Origin, isSecure: Bool, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions? = nil
-    ) -> ServerTrust {
+    ) -> ServerTrust? {
+        guard let policy else { return nil }
         var (identity, asks) = (identity, false)
         if identity == nil, let identities {
             switch identities.choice(for: origin, at: .now) {

@@ -204,7 +204,7 @@ final class CurlEngine {
 
     /// Waits until a socket is ready, libcurl's timer or `deadline` has passed, or the waker was woken. Then calls `awake`, and lets libcurl read and
     /// write on the sockets that are ready.
-    func wait(until deadline: Int64?, idleness: () -> SessionIdleness, awake: () -> Void) {
+    func wait(until deadline: Int64?, idleness: () -> SessionIdleness, hasCommands: () -> Bool, awake: () -> Void) {
         // Deadlines and the queue may have changed pauses since advance().
         let hasSettled = settlePauses()
         let everyReady = loop.wait(until: hasSettled ? 0 : min(deadline ?? .max, curlDeadline ?? .max, surplus.deadline))

@@ -5,6 +5,8 @@ internal import Reachability
 /// The transport of libcurl: the kernel's sockets and clocks.
 struct CurlTransport: SessionTransport {
     let probesServers = true
+    let verifiesCertificates = true
+    var seed: UInt64 { .random(in: 0 ... .max) }
 
     func now() -> Int64 { MonotonicClock.now() }
     func date() -> Date { Date() }

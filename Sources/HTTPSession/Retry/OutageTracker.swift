@@ -151,7 +151,7 @@ struct OutageTracker {
     /// the path decides.
     mutating func pathRestored(isProbed: Bool = true, draw: (Int64) -> Int64) -> [Decision] {
         var decisions: [Decision] = []
-        for (origin, watch) in watches {
+        for (origin, watch) in watches.sorted(by: { $0.value.number < $1.value.number }) {
             if !isProbed {
                 watches[origin] = nil
                 decisions += sendCanary(of: watch.tasks, to: origin, draw)

@@ -34,6 +34,16 @@ package final class PreparedPolicy: Sendable {
         return prepared.insert(PreparedPolicy(policy, parameters, roots: roots, pins: pins), for: policy)
     }
 
+    /// Checks a policy without loading its authorities.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` for unknown ciphers, and for an empty range of TLS versions.
+    static func check(_ policy: SecurityPolicy) throws(HTTPSessionError) {
+        let parameters = try parameters(of: policy)
+        // The check initializes OpenSSL, which takes milliseconds.
+        guard policy.cipherList != nil || policy.cipherSuites != nil else { return }
+        do { try parameters.check() } catch { throw HTTPSessionError(error) }
+    }
+
     private init(_ policy: SecurityPolicy, _ parameters: TLSParameters, roots: TrustStore, pins: TrustStore?) {
         self.policy = policy
         self.parameters = parameters

@@ -6,16 +6,14 @@ internal import Reachability
 extension SessionLoop {
     func serverChanged(_ origin: Origin, watch: UInt64, _ update: ServerUpdate) {
         guard let serverWatches else { return }
-        obey(serverWatches.changed(origin, watch: watch, update, draw: SessionLoop.draw))
+        obey(serverWatches.changed(origin, watch: watch, update, draw: draw))
     }
 
     /// A task has received a response.
     func answered(_ id: UInt64, at origin: Origin) {
         guard let serverWatches else { return }
-        obey(serverWatches.answered(id, at: origin, draw: SessionLoop.draw))
+        obey(serverWatches.answered(id, at: origin, draw: draw))
     }
-
-    private static func draw(below limit: Int64) -> Int64 { .random(in: 0..<max(1, limit)) }
 
     private func obey(_ decisions: [OutageTracker.Decision]) {
         for decision in decisions {
@@ -28,7 +26,7 @@ extension SessionLoop {
 
     func pathChanged(_ path: NetworkPath) {
         for run in allRuns { run.send(.networkChanged) }
-        if path.status == .satisfied, let serverWatches { obey(serverWatches.pathRestored(draw: SessionLoop.draw)) }
+        if path.status == .satisfied, let serverWatches { obey(serverWatches.pathRestored(draw: draw)) }
     }
 
     /// The shortest time between two readings of the routes, in nanoseconds. On a machine with a routing protocol, the routes may change many

@@ -33,8 +33,8 @@ final class SessionLoop {
     /// The time before which no machine has a deadline.
     private var nextDeadline = Int64.max
     private(set) var now: Int64
-    /// The seed of the tasks' random numbers.
-    let seed = UInt64.random(in: 0 ... .max)
+    /// The random numbers that spread retries. Unchecked: as above.
+    @exclusivity(unchecked) private var random: SplitMix64
     let serverWatches: ServerWatches?
     private let pathToken: CallbackToken?
     let notices = KernelNotices()
@@ -59,6 +59,7 @@ final class SessionLoop {
         interface = network.interface
         transport = settings.transport
         now = transport.now()
+        random = SplitMix64(seed: transport.seed)
         engine = try transport.makeEngine(network, cookieLines: cookieShare?.known ?? [], path: settings.path)
         cookieShare?.settle(engine.cookieLines)
         self.settings = settings
@@ -71,8 +72,15 @@ final class SessionLoop {
                 mailbox.post(.serverChanged($0, watch: $1, $2))
             }
         }
-        settings.path?.followKernel { [weak notices] path in notices?.put(path) { mailbox.post(.routesChanged) } ?? false }
-        pathToken = settings.path?.onChange { mailbox.post(.pathChanged($0.path)) }
+        // A published path is in the mailbox when its publisher returns, so scripted time does not pass before the session has handled it. It is
+        // posted after the routes: tasks that it releases must not use connections of the former network.
+        pathToken = settings.path?.onPublish { [notices] in notices.publish($0.path) }
+        settings.path?.followKernel { [weak notices] path in
+            guard let notices else { return false }
+            notices.put(path) { mailbox.post(.routesChanged) }
+            if let published = notices.takePublished() { mailbox.post(.pathChanged(published)) }
+            return true
+        }
         mailbox.attach(engine.waker)
     }
 
@@ -116,14 +124,20 @@ final class SessionLoop {
         guard !hasEnded else { return }
         let deadline = min(nextDeadline, queue.deadline ?? .max)
         // Results of this wait are reported with the time at its end, not at its beginning.
-        engine.wait(until: mailbox.mayWait() ? deadline : now, idleness: idleness) { now = transport.now() }
+        engine.wait(until: mailbox.mayWait() ? deadline : now, idleness: idleness, hasCommands: { !mailbox.isEmpty }) {
+            now = transport.now()
+        }
     }
 
     /// The waits of the session, for an engine that may let time pass.
     private func idleness() -> SessionIdleness {
         var idleness = SessionIdleness()
-        idleness.deadline = min(queue.deadline ?? .max, nextJudgment ?? .max)
-        for run in runs.values { run.addWaits(to: &idleness) }
+        idleness.deadline = queue.deadline ?? .max
+        for run in runs.values {
+            run.addWaits(to: &idleness)
+            // Without a transfer, there is nothing to judge.
+            if run.transfer != nil, let nextJudgment { idleness.deadline = min(idleness.deadline, nextJudgment) }
+        }
         // The engine may move the time to this deadline.
         scheduleWake(at: idleness.deadline)
         return idleness
@@ -150,14 +164,14 @@ final class SessionLoop {
         case .uploadDigestVerified(let id, let isRight): runs[id]?.answered(.uploadDigestVerified(isRight))
         case .invalidate(let cancelsTasks):
             isInvalidating = true
-            if cancelsTasks { for run in Array(runs.values) { run.send(.cancel) } }
-        case .list(let reader): reader(runs.values.map(\.task))
+            if cancelsTasks { for run in allRuns { run.send(.cancel) } }
+        case .list(let reader): reader(allRuns.map(\.task))
         case .pathChanged(let path): pathChanged(path)
         case .routesChanged: routesChanged()
         case .serverChanged(let origin, let watch, let update): serverChanged(origin, watch: watch, update)
         case .end:
             isInvalidating = true
-            for run in Array(runs.values) { run.send(.cancel) }
+            for run in allRuns { run.send(.cancel) }
         }
     }
 
@@ -176,10 +190,12 @@ final class SessionLoop {
     private func expire() {
         nextDeadline = .max
         if let nextJudgment, nextJudgment <= now { judgeConnections() } else { scheduleWake(at: nextJudgment) }
-        for run in Array(runs.values) {
+        let due = runs.values.filter { run in run.deadline.map { $0 <= now } ?? false }
+        for run in due.sorted(by: { $0.task.id < $1.task.id }) {
+            // The end of an earlier one may have changed it.
             if let deadline = run.deadline, deadline <= now { run.timePassed() }
-            if let deadline = run.deadline { nextDeadline = min(nextDeadline, deadline) }
         }
+        for run in runs.values { scheduleWake(at: run.deadline) }
     }
 
     func scheduleWake(at deadline: Int64?) {
@@ -218,11 +234,18 @@ final class SessionLoop {
     /// all retries come at once. It ends on a full step of the clock, so that retries at about the same time share a turn.
     func retryWait(for origin: Origin) -> Int64? {
         guard retryBudgets[origin]?.take(now: now) == false, let wait = retryBudgets[origin]?.wait(now: now) else { return nil }
-        let until = now + wait + Int64.random(in: 0...10_000_000_000)
+        let until = now + wait + Int64.random(in: 0...10_000_000_000, using: &random)
         return RetryStep.stepped(until: until) - now
     }
 
-    var allRuns: [TaskDriver] { Array(runs.values) }
+    /// Returns a random number from 0 to below `limit`, or 0.
+    func draw(below limit: Int64) -> Int64 { .random(in: 0..<max(1, limit), using: &random) }
+
+    /// Returns the seed of a new task's random numbers.
+    func makeTaskSeed() -> UInt64 { random.next() }
+
+    /// The tasks under way in the order in which they were made: a scripted session performs the same steps in every run.
+    var allRuns: [TaskDriver] { runs.values.sorted { $0.task.id < $1.task.id } }
     func run(_ id: UInt64) -> TaskDriver? { runs[id] }
     /// Removes a task that has ended and is in the outbox. The user's objects of its run are released on the delivery queue.
     func forget(_ id: UInt64) {

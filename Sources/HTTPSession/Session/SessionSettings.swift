@@ -39,7 +39,7 @@ final class SessionSettings: Sendable {
         DispatchStart.run()
         let proxies = ProxyOrigins(configuration.proxy, environment: ProcessInfo.processInfo.environment)
         rules = SessionRules(configuration, proxies: proxies, credentials: credentials)
-        security = try SecuritySettings(configuration, proxies)
+        security = try SecuritySettings(configuration, proxies, verifiesCertificates: transport.verifiesCertificates)
         // libcurl counts all hosts behind a proxy as one; the queue does not.
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
         // Otherwise libcurl would read the environment for each request.

@@ -40,7 +40,7 @@ final class TaskDriver {
         started = loop.transport.date()
         machine = TaskMachine(
             job.rules(of: task, in: loop.settings.rules), origin: job.origin, upload: job.upload?.machine,
-            interceptions: job.interceptions, seed: loop.seed &+ task.id, now: loop.now)
+            interceptions: job.interceptions, seed: loop.makeTaskSeed(), now: loop.now)
     }
 
     var settings: SessionSettings { loop.settings }

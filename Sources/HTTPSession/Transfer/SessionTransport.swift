@@ -10,6 +10,10 @@ package protocol SessionTransport: Sendable {
     /// Whether servers in trouble are probed over the network of the session's path monitor. If not, the path alone decides when tasks
     /// that wait for connectivity proceed.
     var probesServers: Bool { get }
+    /// Whether the engine verifies the certificates of servers. If not, a session loads no certificate authorities.
+    var verifiesCertificates: Bool { get }
+    /// The seed of a new session's random numbers, which spread retries.
+    var seed: UInt64 { get }
     /// The time in nanoseconds, on a clock that does not go backward. Called on any thread.
     func now() -> Int64
     /// The date at ``now()``: for metrics, and for fields with dates. Called on any thread.
@@ -40,7 +44,7 @@ package protocol TransferEngine: AnyObject {
     /// Sets a cookie; `ALL` removes all of them, `SESS` those of the session (CURLOPT_COOKIELIST).
     func setCookie(_ line: CookieLine) throws(HTTPSessionError)
 
-    /// Begins an attempt. Its receiver is called by ``advance()`` and ``wait(until:idleness:awake:)`` only.
+    /// Begins an attempt. Its receiver is called by ``advance()`` and ``wait(until:idleness:hasCommands:awake:)`` only.
     ///
     /// - Parameters:
     ///   - plan: The request and its options.
@@ -60,8 +64,10 @@ package protocol TransferEngine: AnyObject {
     /// - Parameters:
     ///   - deadline: The earliest moment at which the session has something to do; it may be too early.
     ///   - idleness: The waits of the session. An engine that cannot change the time does not call it.
+    ///   - hasCommands: Whether commands of other threads wait for the session, such as a published path. An engine that changes the time asks it
+    ///     under the lock of its clock, so that the time does not pass before the session has handled what other threads have sent.
     ///   - awake: Called when the wait has ended, before any receiver.
-    func wait(until deadline: Int64?, idleness: () -> SessionIdleness, awake: () -> Void)
+    func wait(until deadline: Int64?, idleness: () -> SessionIdleness, hasCommands: () -> Bool, awake: () -> Void)
     /// Prepares for requests that share a connection, after a host has used HTTP/2.
     func allowMultiplexing()
     /// The network has changed: connections that are idle may be dead, and names may have other addresses.

@@ -56,6 +56,15 @@ final class MonitorCore: Sendable {
         servers.finish()
     }
 
+    /// Calls `body` with the present update at once, and with each further update on the thread that publishes it.
+    func onPublish(_ body: @escaping @Sendable (PathUpdate) -> Void) -> CallbackToken {
+        let callback = paths.call(body) { job in job() }
+        return CallbackToken { [self] in
+            callback.end()
+            withExtendedLifetime(self) {}
+        }
+    }
+
     /// Calls `post` with each update for as long as the core exists, independently of the callbacks.
     func announce(_ post: @escaping @Sendable (PathUpdate) -> Void) {
         let token = announceChanges(post)

@@ -143,6 +143,8 @@ struct DocumentedExamplesTests {
         let program = try run("ReachabilityTestKitExamples")
         #expect(try program.nextLine()?.hasPrefix("satisfied, wifi") == true)
         #expect(try program.nextLine()?.hasPrefix("unsatisfied, no-carrier") == true)
+        #expect(try program.nextLine()?.hasPrefix("wlan0") == true)
+        #expect(try program.nextLine()?.hasPrefix("eth0") == true)
         #expect(try program.nextLine()?.hasPrefix("refused") == true)
         #expect(try program.wait() == 0)
     }
