@@ -2,15 +2,13 @@ internal import EventLoop
 internal import Reachability
 
 /// The latest path of the kernel, handed from the monitor's thread to the session's thread. Only the latest path is kept, and the session is
-/// notified once until it takes the path. A published path is kept until the routes of the same change have been handed over.
+/// notified once until it takes the path.
 final class KernelNotices: Sendable {
     private struct State: Sendable {
         var path: NetworkPath?
         var isNew = false
         /// Whether the path itself has changed, and not only routes.
         var isUrgent = false
-        /// The published path that the session has not been notified of.
-        var published: NetworkPath?
     }
 
     private let state = Locked(State())
@@ -28,12 +26,6 @@ final class KernelNotices: Sendable {
         }
         if !isNotified { notify() }
     }
-
-    /// Stores a path that the monitor publishes.
-    func publish(_ path: NetworkPath) { state.withLock { $0.published = path } }
-
-    /// Takes the published path; `nil` if the session has been notified of it.
-    func takePublished() -> NetworkPath? { state.withLock { $0.published.take() } }
 
     /// Whether the path itself has changed, and not only routes.
     var isUrgent: Bool { state.withLock { $0.isUrgent } }

@@ -72,13 +72,15 @@ final class SessionLoop {
                 mailbox.post(.serverChanged($0, watch: $1, $2))
             }
         }
-        // A published path is in the mailbox when its publisher returns, so scripted time does not pass before the session has handled it. It is
-        // posted after the routes: tasks that it releases must not use connections of the former network.
-        pathToken = settings.path?.onPublish { [notices] in notices.publish($0.path) }
+        // A published path is in the mailbox when its publisher returns, so scripted time does not pass before the session has handled it. The
+        // routes come first: tasks that proceed with the path must not use connections of the former network.
+        pathToken = settings.path?.onPublish { [notices] update in
+            notices.put(update.path) { mailbox.post(.routesChanged) }
+            mailbox.post(.pathChanged(update.path))
+        }
         settings.path?.followKernel { [weak notices] path in
             guard let notices else { return false }
             notices.put(path) { mailbox.post(.routesChanged) }
-            if let published = notices.takePublished() { mailbox.post(.pathChanged(published)) }
             return true
         }
         mailbox.attach(engine.waker)
