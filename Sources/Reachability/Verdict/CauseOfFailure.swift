@@ -170,8 +170,13 @@ extension FailedAttempt {
         reporter.origin == 1 || reporter.offender.map { $0.isLoopback || localState.isOwn($0) } ?? true
     }
 
-    private func code(of reporter: ProbeResult.Reporter) -> Cause.Code? {
-        switch (candidate.address.family == .v6, reporter.type, reporter.code) {
+    private func code(of reporter: ProbeResult.Reporter) -> Cause.Code? { reporter.code(candidate.address.family) }
+}
+
+extension ProbeResult.Reporter {
+    /// The failure that the ICMP message reports; `nil` if it reports none.
+    func code(_ family: IPAddress.Family) -> Cause.Code? {
+        switch (family == .v6, type, code) {
         case (false, 3, 0), (false, 3, 5), (false, 3, 6), (false, 3, 11): return .netUnreachable
         case (false, 3, 2), (false, 3, 3): return .portFiltered
         case (false, 3, 4): return .packetTooBig

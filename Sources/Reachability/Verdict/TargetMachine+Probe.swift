@@ -14,10 +14,11 @@ extension TargetMachine {
         case .name(let name):
             let number = takeNumber()
             phase = .resolving(run, lookup: number)
-            turn.effects.append(.resolve(LookupRequest(id: number, name: name, families: settings.families)))
+            turn.effects.append(
+                .resolve(LookupRequest(id: number, name: name, families: settings.families, deadline: deadline)))
         case .address(let address, _):
             addresses = [address]
-            guard settings.families.contains(address.family) else { return excluded(address, &turn) }
+            guard settings.families.contains(address.family), !address.isUnspecified else { return excluded(address, &turn) }
             if let candidateRoutes { judge(run, candidateRoutes, &turn) } else { ask(run, &turn) }
         }
     }
@@ -34,10 +35,13 @@ extension TargetMachine {
         phase = .waiting
     }
 
-    /// Fails the target, because the settings exclude the address's family. No event can change that.
+    /// Fails the target, because the settings exclude the address's family, or because no connection to the address is possible.
+    /// No event can change that.
     private mutating func excluded(_ address: IPAddress, _ turn: inout Turn) {
-        let detail = "\(address) is not of the families that are tried"
-        let cause = Cause(.dns, .noAddressForFamily, detail: detail, evidence: ["address": .text("\(address)")])
+        let isUnusable = address.isUnspecified
+        let detail = isUnusable ? "no connection to \(address) is possible" : "\(address) is not of the families that are tried"
+        let code = isUnusable ? Cause.Code.unusableAddress : .noAddressForFamily
+        let cause = Cause(.dns, code, detail: detail, evidence: ["address": .text("\(address)")])
         _ = verdict.fail(cause, isCertain: true)
         place = Place(address: address)
         phase = .waiting
@@ -50,9 +54,12 @@ extension TargetMachine {
     mutating func lookedUp(_ answer: LookupAnswer, _ turn: inout Turn) {
         guard case .resolving(var run, let lookup) = phase, answer.id == lookup else { return }
         let found = answer.code == 0 ? answer.addresses.filter { settings.families.contains($0.family) } : []
-        guard !found.isEmpty else { return lookupFailed(answer, run, &turn) }
-        addresses = Array(inAttemptOrder(found, last: lastAnswered).prefix(NameLimits.addresses))
+        // Linux connects to this machine instead (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.2).
+        let usable = found.filter { !$0.isUnspecified }
+        guard !usable.isEmpty else { return lookupFailed(answer, run, &turn) }
+        addresses = Array(inAttemptOrder(usable, last: lastAnswered).prefix(NameLimits.addresses))
         run.resolution = turn.now.elapsed(since: run.started)
+        run.lookup = answer
         ask(run, &turn)
     }
 
@@ -61,9 +68,15 @@ extension TargetMachine {
         let elapsed = turn.now.elapsed(since: run.started)
         run.resolution = elapsed
         let nanoseconds = max(elapsed.saturatingNanoseconds, answer?.elapsedNanoseconds ?? 0)
-        let cause = CauseOfLookup.cause(answer, name: endpoint.hostText, elapsed: nanoseconds, in: turn.localState)
+        run.lookup = answer
+        let cause =
+            if let answer, answer.code == 0, answer.addresses.contains(where: \.isUnspecified) {
+                CauseOfLookup.unusable(answer, name: endpoint.hostText)
+            } else {
+                CauseOfLookup.cause(answer, name: endpoint.hostText, elapsed: nanoseconds, in: turn.localState)
+            }
         // The name no longer has addresses. After all other failures, the old addresses remain the best guess.
-        if cause.code == .nameNotFound || cause.code == .noAddressForFamily { addresses = [] }
+        if [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(cause.code) { addresses = [] }
         fail(run, cause, Place(), &turn)
     }
 

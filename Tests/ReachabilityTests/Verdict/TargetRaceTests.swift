@@ -118,18 +118,20 @@ import Testing
 
     @Test(
         arguments: [
-            (.nameNotFound, 5, true, "dns/name-not-found"), (.noData, 5, true, "dns/no-address-for-family"),
-            (.noAddressForFamily, 5, true, "dns/no-address-for-family"), (.tryAgain, 5, true, "dns/server-failure"),
-            (.tryAgain, 2000, true, "dns/resolver-silent"), (.failure, 5, true, "dns/server-failure"),
-            (.tryAgain, 5, false, "dns/no-resolver"), (.nameNotFound, 5, false, "dns/no-resolver"),
-            (.outOfMemory, 5, true, "local/file-limit"),
+            (.nameNotFound, 5, true, "down dns/name-not-found"), (.noData, 5, true, "down dns/no-address-for-family"),
+            (.noAddressForFamily, 5, true, "down dns/no-address-for-family"),
+            (.tryAgain, 5, true, "unreachable dns/server-failure"),
+            (.tryAgain, 2000, true, "unreachable dns/resolver-silent"), (.failure, 5, true, "unreachable dns/server-failure"),
+            (.tryAgain, 5, false, "unreachable dns/no-resolver"), (.nameNotFound, 5, false, "unreachable dns/no-resolver"),
+            (.outOfMemory, 5, true, "unreachable local/file-limit"),
         ] as [(ResolverCode, Int64, Bool, String)])
-    func `a failed lookup is never the server's fault`(code: ResolverCode, after: Int64, hasResolver: Bool, cause: String)
-        throws
-    {
+    func `only an authority's negative answer is the fault of the target`(
+        code: ResolverCode, after: Int64, hasResolver: Bool, status: String
+    ) throws {
         var target = try named(ProbeSettings(failAfter: 1))
         target.host.hasResolver = hasResolver
-        #expect(target.at(after, .notFound(1, code, after: after)) == ["report \(cause)", "unreachable \(cause)"])
+        let cause = try #require(status.split(separator: " ").last)
+        #expect(target.at(after, .notFound(1, code, after: after)) == ["report \(cause)", status])
     }
 
     @Test func `a lookup that outlasts the probe is a silent resolver, and its late answer is ignored`() throws {
@@ -151,7 +153,7 @@ import Testing
         target.host.pathCause = Cause(.route, .noRoute, detail: "there is no default route")
         #expect(target.at(5, .notFound(1, code)) == ["report \(cause)"])
         _ = target.at(1000, .tick)
-        #expect(target.at(1005, .notFound(2, code)) == ["report \(cause)", "unreachable \(cause)"])
+        #expect(target.at(1005, .notFound(2, code)) == ["report \(cause)", "down \(cause)"])
     }
 
     @Test func `an attempt that was not made because of the queue publishes nothing`() throws {
