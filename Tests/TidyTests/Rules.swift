@@ -41,7 +41,9 @@ enum Rules {
             if let folder = walls[module], !file.isIn([folder, "Sources/HTTPSessionTestKit"]) {
                 return finding("only \(folder) imports \(module)")
             }
-            if isPure(file) && ["CAres", "CCurl", "CIdn2", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module) {
+            if isPure(file)
+                && ["CAres", "CCurl", "CIdn2", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module)
+            {
                 return finding("pure code imports no \(module)")
             }
             // A monitor's process must load neither libcurl nor SQLite nor ICU, not even through another module.

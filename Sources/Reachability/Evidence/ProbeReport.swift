@@ -16,7 +16,8 @@ package struct ProbeReport: Hashable, Sendable {
     package var moment: Moment
 
     package init(
-        endpoint: Endpoint, roundTrip: Duration? = nil, address: IPAddress? = nil, resolution: Duration? = nil, lookup: LookupAnswer? = nil,
+        endpoint: Endpoint, roundTrip: Duration? = nil, address: IPAddress? = nil, resolution: Duration? = nil,
+        lookup: LookupAnswer? = nil,
         connection: Duration? = nil, cause: Cause? = nil, moment: Moment
     ) {
         self.endpoint = endpoint

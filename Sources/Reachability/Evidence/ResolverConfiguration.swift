@@ -55,7 +55,8 @@ package struct ResolverConfiguration: Hashable, Sendable, Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         self.init(
             nameservers: try container.decode([Nameserver].self, forKey: .nameservers),
-            search: try container.decode([String].self, forKey: .search), exists: try container.decode(Bool.self, forKey: .exists),
+            search: try container.decode([String].self, forKey: .search),
+            exists: try container.decode(Bool.self, forKey: .exists),
             ndots: try container.decodeIfPresent(Int.self, forKey: .ndots) ?? 1,
             usesTCP: try container.decodeIfPresent(Bool.self, forKey: .usesTCP) ?? false,
             isIPv4Only: try container.decodeIfPresent(Bool.self, forKey: .isIPv4Only) ?? false)

@@ -18,7 +18,7 @@ extension TargetMachine {
                 .resolve(LookupRequest(id: number, name: name, families: settings.families, deadline: deadline)))
         case .address(let address, _):
             addresses = [address]
-            guard settings.families.contains(address.family), !address.isUnspecified else { return excluded(address, &turn) }
+            guard settings.families.contains(address.family) else { return excluded(address, &turn) }
             if let candidateRoutes { judge(run, candidateRoutes, &turn) } else { ask(run, &turn) }
         }
     }
@@ -35,13 +35,10 @@ extension TargetMachine {
         phase = .waiting
     }
 
-    /// Fails the target, because the settings exclude the address's family, or because no connection to the address is possible.
-    /// No event can change that.
+    /// Fails the target, because the settings exclude the address's family. No event can change that.
     private mutating func excluded(_ address: IPAddress, _ turn: inout Turn) {
-        let isUnusable = address.isUnspecified
-        let detail = isUnusable ? "no connection to \(address) is possible" : "\(address) is not of the families that are tried"
-        let code = isUnusable ? Cause.Code.unusableAddress : .noAddressForFamily
-        let cause = Cause(.dns, code, detail: detail, evidence: ["address": .text("\(address)")])
+        let detail = "\(address) is not of the families that are tried"
+        let cause = Cause(.dns, .noAddressForFamily, detail: detail, evidence: ["address": .text("\(address)")])
         _ = verdict.fail(cause, isCertain: true)
         place = Place(address: address)
         phase = .waiting

@@ -48,18 +48,22 @@ import Testing
         return NameServiceSwitch(parsing: line.utf8).steps(for: name, nameservers: servers, hostName: hostName)
     }
 
-    @Test(arguments: [
-        ("hosts: files dns", "a.example", [.hosts, .dns]), ("", "a.example", [.hosts, .dns]),
-        ("passwd: files\nhosts:\tdns  files # x", "a.example", [.dns, .hosts]), ("hosts: files", "a.example", [.hosts]),
-        ("hosts: files mdns4_minimal [NOTFOUND=return] dns", "a.example", [.hosts, .dns]),
-        ("hosts: files mdns4_minimal [NOTFOUND=return] dns", "printer.local", [.hosts, .libc]),
-        ("hosts: files myhostname dns", "a.example", [.hosts, .dns]), ("hosts: files myhostname dns", "BOX", [.hosts, .libc]),
-        ("hosts: files myhostname dns", "_gateway", [.hosts, .libc]),
-        ("hosts: files wins dns", "a.example", [.hosts, .libc]), ("hosts: files dns mymachines", "a.example", [.hosts, .dns, .libc]),
-        ("hosts: files [NOTFOUND=return] dns", "a.example", [.libc]), ("hosts: dns [ !UNAVAIL = return ] files", "a.example", [.libc]),
-        ("hosts: files resolve [!UNAVAIL=return] dns", "a.example", [.hosts, .libc]),
-        ("hosts: files dns\nhosts: wins", "a.example", [.hosts, .dns]),
-    ] as [(String, String, [NameServiceSwitch.Step])])
+    @Test(
+        arguments: [
+            ("hosts: files dns", "a.example", [.hosts, .dns]), ("", "a.example", [.hosts, .dns]),
+            ("passwd: files\nhosts:\tdns  files # x", "a.example", [.dns, .hosts]), ("hosts: files", "a.example", [.hosts]),
+            ("hosts: files mdns4_minimal [NOTFOUND=return] dns", "a.example", [.hosts, .dns]),
+            ("hosts: files mdns4_minimal [NOTFOUND=return] dns", "printer.local", [.hosts, .libc]),
+            ("hosts: files myhostname dns", "a.example", [.hosts, .dns]),
+            ("hosts: files myhostname dns", "BOX", [.hosts, .libc]),
+            ("hosts: files myhostname dns", "_gateway", [.hosts, .libc]),
+            ("hosts: files wins dns", "a.example", [.hosts, .libc]),
+            ("hosts: files dns mymachines", "a.example", [.hosts, .dns, .libc]),
+            ("hosts: files [NOTFOUND=return] dns", "a.example", [.libc]),
+            ("hosts: dns [ !UNAVAIL = return ] files", "a.example", [.libc]),
+            ("hosts: files resolve [!UNAVAIL=return] dns", "a.example", [.hosts, .libc]),
+            ("hosts: files dns\nhosts: wins", "a.example", [.hosts, .dns]),
+        ] as [(String, String, [NameServiceSwitch.Step])])
     func `the services decide who is asked for a name`(line: String, name: String, expected: [NameServiceSwitch.Step]) {
         #expect(steps(line, name, "192.0.2.53") == expected)
     }

@@ -50,7 +50,8 @@ final class NameServer: Sendable {
         thread = try LoopThread(name: "name-server", namespace: namespace.path) { () throws(LoopError) in
             let datagrams = try Self.bound(address, SOCK_DGRAM)
             var listener: Int32 = -1
-            if case .truncatedOnly = behavior {} else {
+            if case .truncatedOnly = behavior {
+            } else {
                 listener = try Self.bound(address, SOCK_STREAM)
                 listen(listener, 64)
             }

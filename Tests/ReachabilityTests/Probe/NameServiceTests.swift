@@ -55,16 +55,17 @@ import Testing
         _ = server
     }
 
-    @Test(arguments: [
-        (.code(3), "down dns/name-not-found", "rcode=NXDOMAIN resolver=127.0.0.1 answered_by=dns"),
-        (.records([]), "down dns/no-address-for-family", "rcode=NOERROR resolver=127.0.0.1 answered_by=dns"),
-        (.aliasLoop, "down dns/no-address-for-family", "rcode=NOERROR resolver=127.0.0.1 answered_by=dns"),
-        (.code(2), "dns/server-failure", "rcode=SERVFAIL resolver=127.0.0.1 answered_by=dns"),
-        (.code(1), "dns/server-failure", "rcode=FORMERR resolver=127.0.0.1 answered_by=dns"),
-        (.code(4), "dns/server-failure", "rcode=NOTIMP resolver=127.0.0.1 answered_by=dns"),
-        (.code(5), "dns/resolver-refused", "rcode=REFUSED resolver=127.0.0.1 answered_by=dns"),
-        (.damaged, "dns/server-failure", "rcode=? resolver=127.0.0.1 answered_by=dns"),
-    ] as [(NameServer.Behavior, String, String)])
+    @Test(
+        arguments: [
+            (.code(3), "down dns/name-not-found", "rcode=NXDOMAIN resolver=127.0.0.1 answered_by=dns"),
+            (.records([]), "down dns/no-address-for-family", "rcode=NOERROR resolver=127.0.0.1 answered_by=dns"),
+            (.aliasLoop, "down dns/no-address-for-family", "rcode=NOERROR resolver=127.0.0.1 answered_by=dns"),
+            (.code(2), "dns/server-failure", "rcode=SERVFAIL resolver=127.0.0.1 answered_by=dns"),
+            (.code(1), "dns/server-failure", "rcode=FORMERR resolver=127.0.0.1 answered_by=dns"),
+            (.code(4), "dns/server-failure", "rcode=NOTIMP resolver=127.0.0.1 answered_by=dns"),
+            (.code(5), "dns/resolver-refused", "rcode=REFUSED resolver=127.0.0.1 answered_by=dns"),
+            (.damaged, "dns/server-failure", "rcode=? resolver=127.0.0.1 answered_by=dns"),
+        ] as [(NameServer.Behavior, String, String)])
     func `a negative or failing answer has its cause at once`(behavior: NameServer.Behavior, expected: String, evidence: String)
         throws
     {
@@ -88,10 +89,11 @@ import Testing
         return (cause.accusesServer ? "down " : "") + words.joined(separator: " ")
     }
 
-    @Test(arguments: [
-        (.silent, "dns/resolver-silent"), (.wrongID(v4), "dns/server-failure"), (.wrongQuestion(v4), "dns/server-failure"),
-        (.garbage, "dns/server-failure"),
-    ] as [(NameServer.Behavior, String)])
+    @Test(
+        arguments: [
+            (.silent, "dns/resolver-silent"), (.wrongID(v4), "dns/server-failure"), (.wrongQuestion(v4), "dns/server-failure"),
+            (.garbage, "dns/server-failure"),
+        ] as [(NameServer.Behavior, String)])
     func `a server without a usable answer fails before the probe's deadline`(behavior: NameServer.Behavior, expected: String)
         throws
     {
@@ -116,7 +118,8 @@ import Testing
         let bench = try NameBench()
         let (answer, milliseconds) = try bench.ask()
         #expect(
-            verdict(bench, answer, "errno", "hop", "resolver") == "dns/resolver-refused errno=ECONNREFUSED hop=127.0.0.1 resolver=127.0.0.1")
+            verdict(bench, answer, "errno", "hop", "resolver")
+                == "dns/resolver-refused errno=ECONNREFUSED hop=127.0.0.1 resolver=127.0.0.1")
         #expect(milliseconds < 300)
     }
 
@@ -178,7 +181,9 @@ import Testing
     @Test func `1,000 targets of one name cause one question for each family`() throws {
         let bench = try NameBench()
         let server = try NameServer(.records([Self.v4]), in: bench.namespace)
-        let requests = (0..<1_000 as Range<UInt64>).map { LookupRequest(id: $0 << 32, name: "server.example", families: [.v4, .v6]) }
+        let requests = (0..<1_000 as Range<UInt64>).map {
+            LookupRequest(id: $0 << 32, name: "server.example", families: [.v4, .v6])
+        }
         let outcome = try bench.run(requests) { outcome in
             // A second round of all targets is answered from the cache.
             guard outcome.answers.count == 1_000 else { return [] }
@@ -192,7 +197,9 @@ import Testing
     @Test func `3,000 names are resolved by a local server without a lost answer`() throws {
         let bench = try NameBench()
         let server = try NameServer(.records([Self.v4]), in: bench.namespace)
-        let requests = (0..<3_000 as Range<UInt64>).map { LookupRequest(id: $0 << 32, name: "n\($0).example", families: [.v4, .v6]) }
+        let requests = (0..<3_000 as Range<UInt64>).map {
+            LookupRequest(id: $0 << 32, name: "n\($0).example", families: [.v4, .v6])
+        }
         let outcome = try bench.run(requests, deadline: 20_000)
         #expect(outcome.answers.values.allSatisfy { $0.addresses == [Self.v4] })
         #expect(server.questions.count == 6_000)
@@ -271,7 +278,9 @@ import Testing
     @Test func `a missing route to the name server is no-route`() throws {
         let bench = try bench("addr del 10.0.0.2/24 dev v0")
         let (answer, milliseconds) = try bench.ask()
-        #expect(bench.cause(answer, "errno", "call", "resolver") == "route/no-route errno=ENETUNREACH call=connect resolver=10.0.0.53")
+        #expect(
+            bench.cause(answer, "errno", "call", "resolver") == "route/no-route errno=ENETUNREACH call=connect resolver=10.0.0.53"
+        )
         #expect(milliseconds < 300)
     }
 

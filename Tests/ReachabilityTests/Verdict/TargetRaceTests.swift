@@ -188,6 +188,31 @@ import Testing
         var target = try named(ProbeSettings(failAfter: 1, families: [.v6]))
         #expect(
             target.at(5, .found(1, "192.0.2.1"))
-                == ["report dns/no-address-for-family", "unreachable dns/no-address-for-family"])
+                == ["report dns/no-address-for-family", "down dns/no-address-for-family"])
+    }
+
+    @Test(arguments: [(LookupAnswer.Source.dns, "down"), (.nss, "down"), (.hosts, "unreachable")])
+    func `a name with only 0.0.0.0 and the address :: is not probed`(source: LookupAnswer.Source, state: String) throws {
+        var target = try named(ProbeSettings(failAfter: 1))
+        let answer = LookupAnswer(id: 1, addresses: [IPAddress(v6: 0, 0), IPAddress(v4: 0)], answeredBy: source)
+        #expect(target.at(5, .lookup(answer)) == ["report dns/unusable-address", "\(state) dns/unusable-address"])
+        #expect(target.cause?.detail == "server.example resolves to ::, to which no connection is possible")
+        #expect(target.cause?.evidence["answered_by"] == .text(source.rawValue))
+    }
+
+    @Test func `a name with 0.0.0.0 beside a usable address is probed at the usable one`() throws {
+        var target = try named()
+        #expect(target.at(5, .found(1, "0.0.0.0", "192.0.2.1")) == ["route? 192.0.2.1"])
+    }
+
+    @Test func `a probe's report has the answer of its lookup, and the request has the probe's deadline`() throws {
+        var target = try Transcript("server.example:443", ProbeSettings(timeout: .seconds(2), failAfter: 1))
+        _ = target.at(0, .begin)
+        guard case .resolve(let request) = target.effects.last else { return #expect(Bool(false)) }
+        #expect(request.deadline == 2_000_000_000)
+        let answer = LookupAnswer(id: 1, code: -2, answeredBy: .dns, v4: FamilyLookup(.nameNotFound))
+        _ = target.at(5, .lookup(answer))
+        guard case .report(let report) = target.effects.first else { return #expect(Bool(false)) }
+        #expect(report.lookup == answer)
     }
 }
