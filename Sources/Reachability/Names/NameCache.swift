@@ -27,6 +27,8 @@ struct NameCache: Hashable, Sendable {
     private var names: [String: Families] = [:]
     // The number of names at which expired ones are removed.
     private var sweepCount = 1024
+    // While the cache is full, expired names are searched for once a second.
+    private var fullSweepDue = Int64.min
 
     var count: Int { names.count }
 
@@ -44,7 +46,8 @@ struct NameCache: Hashable, Sendable {
 
     /// Stores an entry. If the cache is full of fresh names, a new name is not stored.
     mutating func store(_ entry: Entry, _ name: String, _ family: IPAddress.Family, now: Int64) {
-        if names.count >= min(sweepCount, Self.limit) {
+        if names.count >= sweepCount || (names.count >= Self.limit && now >= fullSweepDue) {
+            fullSweepDue = now + 1_000_000_000
             names = names.filter { max($0.value.v4?.expiry ?? .min, $0.value.v6?.expiry ?? .min) > now }
             sweepCount = max(1024, 2 * names.count)
         }

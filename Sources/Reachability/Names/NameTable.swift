@@ -4,7 +4,7 @@ package struct NameTable: Sendable {
     /// A request of the table to its owner.
     package enum Effect: Hashable, Sendable {
         /// Ask DNS. The answer is passed to ``NameTable/answered(_:now:)``.
-        case query(NameQuery)
+        case ask(NameQuestion)
         /// Ask getaddrinfo(3). The answer is passed to ``NameTable/libcAnswered(_:now:)``.
         case askLibc(LookupRequest)
         case cancelLibc(TargetID)
@@ -81,7 +81,7 @@ package struct NameTable: Sendable {
     }
 
     /// Handles the end of a question.
-    package mutating func answered(_ result: NameQueryResult, now: Int64) -> [Effect] {
+    package mutating func answered(_ result: NameQuestionResult, now: Int64) -> [Effect] {
         sendQueue.ended(result.id)
         guard let key = asked.removeValue(forKey: result.id), var lookup = running[key] else { return send(now: now) }
         for (family, question) in lookup.questions where question == .asked(id: result.id) {
@@ -203,10 +203,10 @@ package struct NameTable: Sendable {
                 running[key]?.questions[family] = .cached(entry)
                 continue
             }
-            let query = NameQuery(id: takeNumber(), name: name, family: family)
-            running[key]?.questions[family] = .asked(id: query.id)
-            asked[query.id] = key
-            sendQueue.add(query)
+            let question = NameQuestion(id: takeNumber(), name: name, family: family)
+            running[key]?.questions[family] = .asked(id: question.id)
+            asked[question.id] = key
+            sendQueue.add(question)
         }
         return judge(key, now: now)
     }
@@ -292,7 +292,7 @@ package struct NameTable: Sendable {
         return effects
     }
 
-    private mutating func send(now: Int64) -> [Effect] { sendQueue.take(now: now).map { .query($0) } }
+    private mutating func send(now: Int64) -> [Effect] { sendQueue.take(now: now).map { .ask($0) } }
 
     private mutating func takeNumber() -> UInt64 {
         lastNumber += 1

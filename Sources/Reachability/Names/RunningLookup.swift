@@ -20,7 +20,7 @@ struct RunningLookup: Hashable, Sendable {
     enum Question: Hashable, Sendable {
         case notAsked
         case asked(id: UInt64)
-        case answered(NameQueryResult)
+        case answered(NameQuestionResult)
         /// The cache has the addresses.
         case cached(NameCache.Entry)
 

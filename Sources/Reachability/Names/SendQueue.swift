@@ -1,6 +1,6 @@
 /// The questions that wait to be sent, so that not more answers arrive at once than the socket's receive buffer holds.
 struct SendQueue: Hashable, Sendable {
-    private var waiting: [NameQuery] = []
+    private var waiting: [NameQuestion] = []
     private var taken = 0
     private var removed: Set<UInt64> = []
     /// The questions that were sent within ``NameTable/burstTime``, in order.
@@ -15,7 +15,7 @@ struct SendQueue: Hashable, Sendable {
         return sent[forgotten].time + NameTable.burstTime
     }
 
-    mutating func add(_ query: NameQuery) { waiting.append(query) }
+    mutating func add(_ question: NameQuestion) { waiting.append(question) }
 
     /// Removes a question that has not been sent.
     mutating func remove(_ id: UInt64) { if !open.contains(id) { removed.insert(id) } }
@@ -27,23 +27,23 @@ struct SendQueue: Hashable, Sendable {
     }
 
     /// Returns the questions to send now.
-    mutating func take(now: Int64) -> [NameQuery] {
+    mutating func take(now: Int64) -> [NameQuestion] {
         while forgotten < sent.count, sent[forgotten].time + NameTable.burstTime <= now {
             young.remove(sent[forgotten].id)
             forgotten += 1
         }
-        var queries: [NameQuery] = []
+        var questions: [NameQuestion] = []
         while taken < waiting.count, young.count < NameTable.burstLimit, open.count < NameTable.openLimit {
-            let query = waiting[taken]
+            let question = waiting[taken]
             taken += 1
-            if removed.remove(query.id) != nil { continue }
-            young.insert(query.id)
-            open.insert(query.id)
-            sent.append((query.id, now))
-            queries.append(query)
+            if removed.remove(question.id) != nil { continue }
+            young.insert(question.id)
+            open.insert(question.id)
+            sent.append((question.id, now))
+            questions.append(question)
         }
         compact()
-        return queries
+        return questions
     }
 
     // The fronts of the lists are removed together.

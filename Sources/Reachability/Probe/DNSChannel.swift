@@ -14,14 +14,14 @@ struct DNSChannel: ~Copyable {
     static let rounds: Int32 = 2
 
     private final class Results {
-        var results: [NameQueryResult] = []
+        var results: [NameQuestionResult] = []
         var isEnding = false
     }
 
     private let handle: ares_channel
     private let sockets: DNSSockets
     private let results = Results()
-    /// The open questions by the number of their query.
+    /// The open questions by the number of the table.
     private var questions: [UInt64: DNSQuestion] = [:]
     /// The time at which c-ares must check its timeouts, or an earlier one; `nil` if no question is open.
     private(set) var deadline: Int64?
@@ -98,10 +98,10 @@ struct DNSChannel: ~Copyable {
     var count: Int { questions.count }
 
     /// Asks a question. Its result is among those of ``takeResults(on:)``, possibly at once.
-    mutating func ask(_ query: NameQuery, now: Int64) {
-        guard let question = makeQuestion(query) else { return results.results.append(NameQueryResult(id: query.id, .failed)) }
+    mutating func ask(_ asked: NameQuestion, now: Int64) {
+        guard let question = makeQuestion(asked) else { return results.results.append(NameQuestionResult(id: asked.id, .failed)) }
         sockets.begin(question)
-        questions[query.id] = question
+        questions[asked.id] = question
         deadline = min(deadline ?? .max, now + Int64(Self.timeoutMilliseconds) * 1_000_000)
         sockets.beginCall()
         question.message.withUnsafeBufferPointer { bytes in
@@ -111,16 +111,16 @@ struct DNSChannel: ~Copyable {
         }
     }
 
-    private func makeQuestion(_ query: NameQuery) -> DNSQuestion? {
+    private func makeQuestion(_ asked: NameQuestion) -> DNSQuestion? {
         guard let number = freeNumber() else { return nil }
         var bytes: UnsafeMutablePointer<UInt8>?
         var count: Int32 = 0
-        let type: Int32 = query.family == .v4 ? 1 : 28  // A and AAAA (RFC 1035 section 3.2.2, RFC 3596 section 2.1)
-        let status = ares_create_query(query.name, 1, type, number, 1, &bytes, &count, 0)
+        let type: Int32 = asked.family == .v4 ? 1 : 28  // A and AAAA (RFC 1035 section 3.2.2, RFC 3596 section 2.1)
+        let status = ares_create_query(asked.name, 1, type, number, 1, &bytes, &count, 0)
         defer { ares_free_string(bytes) }
         guard status == ARES_SUCCESS, let bytes else { return nil }
         let message = Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
-        return DNSQuestion(query, number: number, message: message) { [sockets, results] question, result in
+        return DNSQuestion(asked, number: number, message: message) { [sockets, results] question, result in
             if results.isEnding { return }
             var result = result
             sockets.end(question)
@@ -160,7 +160,7 @@ struct DNSChannel: ~Copyable {
     }
 
     /// Returns the results since the last call, and registers the sockets in the loop.
-    mutating func takeResults(on loop: borrowing EventLoop) -> [NameQueryResult] {
+    mutating func takeResults(on loop: borrowing EventLoop) -> [NameQuestionResult] {
         sockets.synchronize(on: loop)
         guard !results.results.isEmpty else { return [] }
         let taken = results.results

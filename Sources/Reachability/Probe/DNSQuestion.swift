@@ -3,7 +3,7 @@ internal import Glibc
 
 /// A question that c-ares asks, and the evidence of its messages.
 final class DNSQuestion {
-    let query: NameQuery
+    let asked: NameQuestion
     /// The number in the header of the message (RFC 1035 section 4.1.1).
     let number: UInt16
     /// The complete message without a length.
@@ -13,13 +13,13 @@ final class DNSQuestion {
     private var strayCounts: [Int] = []
     // The server that the question was last sent to.
     private var present: (server: ResolverConfiguration.Nameserver, isOverTCP: Bool)?
-    private let ended: (DNSQuestion, NameQueryResult) -> Void
+    private let ended: (DNSQuestion, NameQuestionResult) -> Void
 
     /// Creates a question. `ended` receives its result.
     init(
-        _ query: NameQuery, number: UInt16, message: [UInt8], ended: @escaping (DNSQuestion, NameQueryResult) -> Void
+        _ asked: NameQuestion, number: UInt16, message: [UInt8], ended: @escaping (DNSQuestion, NameQuestionResult) -> Void
     ) {
-        self.query = query
+        self.asked = asked
         self.number = number
         self.message = message
         self.ended = ended
@@ -85,7 +85,7 @@ final class DNSQuestion {
 
     /// Ends the question with the status of c-ares, and with the message if a server answered.
     func end(_ status: Int32, _ answer: UnsafeBufferPointer<UInt8>?) {
-        var result = NameQueryResult(id: query.id, .failed)
+        var result = NameQuestionResult(id: asked.id, .failed)
         if status == ARES_SUCCESS, let answer, answer.count >= DNSSockets.headerSize {
             switch answer[3] & 0x0f {
             case 0: read(answer, &result)
@@ -97,10 +97,10 @@ final class DNSQuestion {
     }
 
     /// Reads the addresses of an answer. c-ares follows the aliases (CNAME).
-    private func read(_ answer: UnsafeBufferPointer<UInt8>, _ result: inout NameQueryResult) {
+    private func read(_ answer: UnsafeBufferPointer<UInt8>, _ result: inout NameQuestionResult) {
         var count = Int32(NameTable.addressLimit)
         let status: Int32
-        switch query.family {
+        switch asked.family {
         case .v4:
             var records = [ares_addrttl](repeating: ares_addrttl(), count: Int(count))
             status = ares_parse_a_reply(answer.baseAddress, Int32(answer.count), nil, &records, &count)

@@ -19,7 +19,7 @@ final class NameService {
     private var nextCheck = Int64.min
     private var lastToken = NameService.tokens.lowerBound
     /// The results of questions for which c-ares has no memory.
-    private var failures: [NameQueryResult] = []
+    private var failures: [NameQuestionResult] = []
 
     /// Creates a service without sockets and threads.
     ///
@@ -103,7 +103,7 @@ final class NameService {
         while true {
             for effect in effects {
                 switch effect {
-                case .query(let query): ask(query, now: now)
+                case .ask(let question): ask(question, now: now)
                 case .askLibc(let request): libc.resolve(request)
                 case .cancelLibc(let target): libc.cancel(target)
                 case .answer(var answer, let unanswered):
@@ -117,12 +117,12 @@ final class NameService {
         }
     }
 
-    private func ask(_ query: NameQuery, now: Int64) {
+    private func ask(_ question: NameQuestion, now: Int64) {
         if channel == nil {
             channel = try? DNSChannel(table.configuration.resolver) { [unowned self] in takeToken() }
         }
-        guard channel != nil else { return failures.append(NameQueryResult(id: query.id, .failed)) }
-        channel?.ask(query, now: now)
+        guard channel != nil else { return failures.append(NameQuestionResult(id: question.id, .failed)) }
+        channel?.ask(question, now: now)
     }
 
     // Tokens are used again only after four billion sockets.
@@ -131,7 +131,7 @@ final class NameService {
         return lastToken
     }
 
-    private func takeResults(on loop: borrowing EventLoop) -> [NameQueryResult] {
+    private func takeResults(on loop: borrowing EventLoop) -> [NameQuestionResult] {
         defer { failures = [] }
         return failures + (channel?.takeResults(on: loop) ?? [])
     }

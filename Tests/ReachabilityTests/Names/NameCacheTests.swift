@@ -57,11 +57,11 @@ import Testing
 }
 
 @Suite struct SendQueueTests {
-    private func query(_ id: UInt64) -> NameQuery { NameQuery(id: id, name: "a", family: .v4) }
+    private func question(_ id: UInt64) -> NameQuestion { NameQuestion(id: id, name: "a", family: .v4) }
 
     @Test func `a burst is limited until answers arrive or 50 ms have passed`() {
         var queue = SendQueue()
-        for id in 1...600 as ClosedRange<UInt64> { queue.add(query(id)) }
+        for id in 1...600 as ClosedRange<UInt64> { queue.add(question(id)) }
         #expect(queue.take(now: 0).map(\.id) == Array(1...256))
         #expect(queue.take(now: 1) == [])
         #expect(queue.deadline == NameTable.burstTime)
@@ -74,7 +74,7 @@ import Testing
 
     @Test func `a removed question is not sent`() {
         var queue = SendQueue()
-        for id in 1...300 as ClosedRange<UInt64> { queue.add(query(id)) }
+        for id in 1...300 as ClosedRange<UInt64> { queue.add(question(id)) }
         _ = queue.take(now: 0)
         queue.remove(290)
         #expect(queue.take(now: NameTable.burstTime).map(\.id) == Array(257...289) + Array(291...300))
@@ -82,7 +82,7 @@ import Testing
 
     @Test func `the number of open questions is limited`() {
         var queue = SendQueue()
-        for id in 0..<20_000 as Range<UInt64> { queue.add(query(id)) }
+        for id in 0..<20_000 as Range<UInt64> { queue.add(question(id)) }
         var count = 0
         for round in 0..<100 as Range<Int64> { count += queue.take(now: round * NameTable.burstTime).count }
         #expect(count == NameTable.openLimit)

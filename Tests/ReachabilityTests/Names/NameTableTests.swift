@@ -5,7 +5,7 @@ import Testing
 /// Plays events to a table and lists its effects, one short line for each. Times are milliseconds.
 private struct TableTranscript {
     var table = NameTable()
-    private var queries: [String: UInt64] = [:]
+    private var numbers: [String: UInt64] = [:]
     private var libcRequest: UInt64 = 0
     private(set) var answers: [LookupAnswer] = []
     private(set) var unanswered: [IPAddress.Family: UInt64] = [:]
@@ -38,8 +38,8 @@ private struct TableTranscript {
         _ milliseconds: Int64, _ question: String, _ addresses: String..., result: FamilyLookup.Result = .noData,
         _ outcome: NameServerExchange.Outcome = .answered, rcode: UInt8? = 0
     ) -> [String] {
-        let result = NameQueryResult(
-            id: queries[question] ?? 0, addresses.isEmpty ? result : .addresses,
+        let result = NameQuestionResult(
+            id: numbers[question] ?? 0, addresses.isEmpty ? result : .addresses,
             addresses: addresses.compactMap { IPAddress($0) }, ttl: 60,
             exchanges: [NameServerExchange(Self.server, outcome, rcode: rcode)])
         return lines(table.answered(result, now: milliseconds * 1_000_000))
@@ -58,9 +58,9 @@ private struct TableTranscript {
     private mutating func lines(_ effects: [NameTable.Effect]) -> [String] {
         effects.map { effect in
             switch effect {
-            case .query(let query):
-                let text = "\(query.family == .v4 ? "A" : "AAAA") \(query.name)"
-                queries[text] = query.id
+            case .ask(let question):
+                let text = "\(question.family == .v4 ? "A" : "AAAA") \(question.name)"
+                numbers[text] = question.id
                 return text
             case .askLibc(let request):
                 libcRequest = request.id
@@ -253,7 +253,7 @@ private struct TableTranscript {
     @Test func `of 200 addresses of each family, 16 are used, half of them IPv6`() {
         var names = TableTranscript()
         _ = names.resolve(0, 1)
-        var result = NameQueryResult(id: 1, .addresses, ttl: 60)
+        var result = NameQuestionResult(id: 1, .addresses, ttl: 60)
         result.addresses = (0..<200).map { IPAddress(v6: 0x2001_0db8_0000_0000, UInt64($0)) }
         _ = names.table.answered(result, now: 0)
         result.id = 2

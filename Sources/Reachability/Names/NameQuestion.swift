@@ -1,5 +1,5 @@
 /// One question to DNS: a complete name and a family of addresses.
-package struct NameQuery: Hashable, Sendable {
+package struct NameQuestion: Hashable, Sendable {
     package var id: UInt64
     /// The name without a final dot.
     package var name: String
@@ -13,7 +13,7 @@ package struct NameQuery: Hashable, Sendable {
 }
 
 /// The result of a question, with the evidence from its sockets.
-package struct NameQueryResult: Hashable, Sendable {
+package struct NameQuestionResult: Hashable, Sendable {
     package var id: UInt64
     package var result: FamilyLookup.Result
     /// The first addresses of the answer.
