@@ -121,9 +121,10 @@ struct DNSChannel: ~Copyable {
         guard status == ARES_SUCCESS, let bytes else { return nil }
         let message = Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
         return DNSQuestion(asked, number: number, message: message) { [sockets, results] question, result in
+            // The sockets and the question refer to each other until here, also if the channel ends.
+            sockets.end(question)
             if results.isEnding { return }
             var result = result
-            sockets.end(question)
             result.exchanges = question.evidence(sockets.servers)
             results.results.append(result)
         }

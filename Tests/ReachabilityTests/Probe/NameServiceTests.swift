@@ -13,7 +13,7 @@ import Testing
 
     @Test func `each family is asked once, and the answer has both and the server`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.records([Self.v4, Self.v6]), in: bench.namespace)
+        let server = try NameServer(.records(["\(Self.v4)", "\(Self.v6)"]), in: bench.namespace.path)
         let answer = try bench.ask().answer
         #expect(answer.addresses == [Self.v6, Self.v4])
         #expect(answer.answeredBy == .dns)
@@ -23,14 +23,14 @@ import Testing
 
     @Test func `an answer with a CNAME has the address of its target`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.alias(Self.v4), in: bench.namespace)
+        let server = try NameServer(.alias("\(Self.v4)"), in: bench.namespace.path)
         #expect(try bench.ask().answer.addresses == [Self.v4])
         #expect(server.questions.count == 2)
     }
 
     @Test func `A without AAAA is answered 50 ms later, and a late AAAA is in the next answer without a question`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.late(.records([Self.v4, Self.v6]), milliseconds: 150), in: bench.namespace)
+        let server = try NameServer(.late(.records(["\(Self.v4)", "\(Self.v6)"]), milliseconds: 150), in: bench.namespace.path)
         let outcome = try bench.run([LookupRequest(id: 1, name: "server.example", families: [.v4, .v6])]) { outcome in
             // Another name that takes as long keeps the loop running until the late answer has arrived.
             switch outcome.answers.count {
@@ -48,7 +48,7 @@ import Testing
 
     @Test func `a server that never answers AAAA delays the addresses by less than 300 ms`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.onlyA(Self.v4), in: bench.namespace)
+        let server = try NameServer(.onlyA("\(Self.v4)"), in: bench.namespace.path)
         let (answer, milliseconds) = try bench.ask()
         #expect(answer.addresses == [Self.v4])
         #expect(milliseconds < 300)
@@ -70,7 +70,7 @@ import Testing
         throws
     {
         let bench = try NameBench()
-        let server = try NameServer(behavior, in: bench.namespace)
+        let server = try NameServer(behavior, in: bench.namespace.path)
         let (answer, milliseconds) = try bench.ask()
         #expect(verdict(bench, answer, "rcode", "resolver", "answered_by") == "\(expected) \(evidence)")
         #expect(milliseconds < 600)
@@ -91,14 +91,15 @@ import Testing
 
     @Test(
         arguments: [
-            (.silent, "dns/resolver-silent"), (.wrongID(v4), "dns/server-failure"), (.wrongQuestion(v4), "dns/server-failure"),
+            (.silent, "dns/resolver-silent"), (.wrongID("\(v4)"), "dns/server-failure"),
+            (.wrongQuestion("\(v4)"), "dns/server-failure"),
             (.garbage, "dns/server-failure"),
         ] as [(NameServer.Behavior, String)])
     func `a server without a usable answer fails before the probe's deadline`(behavior: NameServer.Behavior, expected: String)
         throws
     {
         let bench = try NameBench()
-        let server = try NameServer(behavior, in: bench.namespace)
+        let server = try NameServer(behavior, in: bench.namespace.path)
         let (answer, milliseconds) = try bench.ask()
         #expect(verdict(bench, answer, "resolver") == "\(expected) resolver=127.0.0.1")
         #expect((2_000..<2_900).contains(milliseconds))
@@ -107,7 +108,7 @@ import Testing
 
     @Test func `at a deadline that is shorter than the timeouts, the answer has the evidence so far`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.garbage, in: bench.namespace)
+        let server = try NameServer(.garbage, in: bench.namespace.path)
         let (answer, milliseconds) = try bench.ask(deadline: 300)
         #expect(verdict(bench, answer, "resolver") == "dns/server-failure resolver=127.0.0.1")
         #expect((300..<600).contains(milliseconds))
@@ -126,8 +127,8 @@ import Testing
     @Test func `the second server answers 700 ms later if the first one is dead`() throws {
         var bench = try NameBench()
         bench.nameservers = [IPAddress(v4: 0x7f00_0001), Self.other]
-        let dead = try NameServer(.silent, in: bench.namespace)
-        let server = try NameServer(.records([Self.v4, Self.v6]), in: bench.namespace, address: Self.other)
+        let dead = try NameServer(.silent, in: bench.namespace.path)
+        let server = try NameServer(.records(["\(Self.v4)", "\(Self.v6)"]), in: bench.namespace.path, address: "\(Self.other)")
         let (answer, milliseconds) = try bench.ask()
         #expect(answer.addresses == [Self.v6, Self.v4])
         #expect(answer.server?.address == Self.other)
@@ -139,8 +140,8 @@ import Testing
     func `the second server answers at once if the first one fails or refuses`(first: NameServer.Behavior?) throws {
         var bench = try NameBench()
         bench.nameservers = [IPAddress(v4: 0x7f00_0001), Self.other]
-        let failing = try first.map { [namespace = bench.namespace] in try NameServer($0, in: namespace) }
-        let server = try NameServer(.records([Self.v4]), in: bench.namespace, address: Self.other)
+        let failing = try first.map { [path = bench.namespace.path] in try NameServer($0, in: path) }
+        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path, address: "\(Self.other)")
         let (answer, milliseconds) = try bench.ask()
         #expect(answer.addresses == [Self.v4])
         #expect(milliseconds < 300)
@@ -151,7 +152,7 @@ import Testing
     @Test func `a truncated answer with 200 addresses is asked over TCP, and 16 of them are used`() throws {
         let bench = try NameBench()
         let many = (1...200).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
-        let server = try NameServer(.records(many), in: bench.namespace)
+        let server = try NameServer(.records(many.map(\.description)), in: bench.namespace.path)
         let answer = try bench.ask("server.example", [.v4]).answer
         #expect(answer.addresses == Array(many.prefix(16)))
         #expect(server.questions == ["A server.example", "tcp A server.example"])
@@ -160,7 +161,7 @@ import Testing
 
     @Test func `a truncated answer of a server without TCP is a refusal over TCP`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.truncatedOnly, in: bench.namespace)
+        let server = try NameServer(.truncatedOnly, in: bench.namespace.path)
         let (answer, milliseconds) = try bench.ask()
         #expect(
             verdict(bench, answer, "errno", "protocol") == "dns/resolver-refused errno=ECONNREFUSED protocol=tcp")
@@ -171,7 +172,7 @@ import Testing
     @Test func `a short name is found in the second domain of the search list`() throws {
         var bench = try NameBench()
         bench.search = ["one.example", "two.example"]
-        let server = try NameServer(.zone(["box.two.example": [Self.v4]]), in: bench.namespace)
+        let server = try NameServer(.zone(["box.two.example": ["\(Self.v4)"]]), in: bench.namespace.path)
         #expect(try bench.ask("box").answer.addresses == [Self.v4])
         #expect(
             server.questions.sorted()
@@ -180,7 +181,7 @@ import Testing
 
     @Test func `1,000 targets of one name cause one question for each family`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.records([Self.v4]), in: bench.namespace)
+        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
         let requests = (0..<1_000 as Range<UInt64>).map {
             LookupRequest(id: $0 << 32, name: "server.example", families: [.v4, .v6])
         }
@@ -196,7 +197,7 @@ import Testing
 
     @Test func `3,000 names are resolved by a local server without a lost answer`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.records([Self.v4]), in: bench.namespace)
+        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
         let requests = (0..<3_000 as Range<UInt64>).map {
             LookupRequest(id: $0 << 32, name: "n\($0).example", families: [.v4, .v6])
         }
@@ -208,7 +209,7 @@ import Testing
     @Test func `the hosts file of the namespace answers without a question`() throws {
         var bench = try NameBench()
         bench.files["hosts"] = "192.0.2.1 server.example\n"
-        let server = try NameServer(.code(2), in: bench.namespace)
+        let server = try NameServer(.code(2), in: bench.namespace.path)
         let answer = try bench.ask().answer
         #expect(answer.addresses == [Self.v4])
         #expect(answer.answeredBy == .hosts)
@@ -217,7 +218,7 @@ import Testing
 
     @Test func `without a name server nothing is asked`() throws {
         var bench = try NameBench()
-        let server = try NameServer(.records([Self.v4]), in: bench.namespace)
+        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
         bench.nameservers = []
         let answer = try bench.ask().answer
         #expect(verdict(bench, answer) == "dns/no-resolver")
@@ -227,7 +228,7 @@ import Testing
     @Test(.requiresMounts) func `a module that may know every name is asked instead of DNS, by getaddrinfo`() throws {
         var bench = try NameBench()
         bench.files = ["nsswitch.conf": "hosts: files wins dns\n", "hosts": "", "resolv.conf": "nameserver 127.0.0.1\n"]
-        let server = try NameServer(.address(Self.v4), in: bench.namespace)
+        let server = try NameServer(.address("\(Self.v4)"), in: bench.namespace.path)
         let answer = try bench.ask().answer
         #expect(answer.addresses == [Self.v4])
         #expect(answer.answeredBy == .nss)

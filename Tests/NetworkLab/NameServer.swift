@@ -1,27 +1,27 @@
 import EventLoop
 import Glibc
 
-@testable import Reachability
-
-/// A name server on port 53 of a namespace, over UDP and TCP, with one of the faults that a resolver distinguishes (RFC 1035).
-final class NameServer: Sendable {
-    enum Behavior: Sendable {
+/// A name server on port 53 of a network namespace, over UDP and TCP, with one of the faults that a resolver distinguishes (RFC
+/// 1035). It is ready when made, and closed with this object.
+public final class NameServer: Sendable {
+    /// The answers of the server. Addresses are texts.
+    public enum Behavior: Sendable {
         /// Answers with one A record, and with none for other types.
-        case address(IPAddress)
+        case address(String)
         /// Answers with these records of the asked type, with a TTL in seconds. An answer that is too long is truncated.
-        case records([IPAddress], ttl: UInt32 = 60)
+        case records([String], ttl: UInt32 = 60)
         /// Answers only these names, and NXDOMAIN for others.
-        case zone([String: [IPAddress]])
+        case zone([String: [String]])
         /// Answers A with this address, and AAAA never.
-        case onlyA(IPAddress)
+        case onlyA(String)
         /// Answers with a response code: 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED.
         case code(UInt8)
         /// Never answers.
         case silent
         /// Answers with another id.
-        case wrongID(IPAddress)
+        case wrongID(String)
         /// Answers with another question.
-        case wrongQuestion(IPAddress)
+        case wrongQuestion(String)
         /// Answers with bytes that are no message.
         case garbage
         /// Answers with the question and records that are cut off.
@@ -29,7 +29,7 @@ final class NameServer: Sendable {
         /// Answers with two aliases that refer to each other.
         case aliasLoop
         /// Answers with an alias and the address of its target.
-        case alias(IPAddress)
+        case alias(String)
         /// Answers over UDP with an empty, truncated message, and does not listen on TCP.
         case truncatedOnly
         /// Answers the first behavior, AAAA after this many milliseconds.
@@ -41,13 +41,14 @@ final class NameServer: Sendable {
     private let log: Locked<[String]>
 
     /// The questions so far, such as `A server.example`, with `tcp` before those over TCP.
-    var questions: [String] { log.withLock { $0 } }
+    public var questions: [String] { log.withLock { $0 } }
 
-    init(_ behavior: Behavior, in namespace: ProbeNamespace, address: IPAddress = IPAddress(v4: 0x7f00_0001)) throws {
+    /// Starts a server on an IPv4 address of a namespace, which is given by the path of its file.
+    public init(_ behavior: Behavior, in namespace: String, address: String = "127.0.0.1") throws {
         let stop = try Waker()
         let log = Locked<[String]>([])
         (self.stop, self.log) = (stop, log)
-        thread = try LoopThread(name: "name-server", namespace: namespace.path) { () throws(LoopError) in
+        thread = try LoopThread(name: "name-server", namespace: namespace) { () throws(LoopError) in
             let datagrams = try Self.bound(address, SOCK_DGRAM)
             var listener: Int32 = -1
             if case .truncatedOnly = behavior {
@@ -65,14 +66,14 @@ final class NameServer: Sendable {
         thread.join()
     }
 
-    private static func bound(_ address: IPAddress, _ type: __socket_type) throws(LoopError) -> Int32 {
+    private static func bound(_ address: String, _ type: __socket_type) throws(LoopError) -> Int32 {
         let socket = Glibc.socket(AF_INET, Int32(type.rawValue), 0)
         var isReused: Int32 = 1
         setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &isReused, 4)
         var name = sockaddr_in()
         name.sin_family = sa_family_t(AF_INET)
         name.sin_port = UInt16(53).bigEndian
-        withUnsafeMutableBytes(of: &name.sin_addr) { $0.copyBytes(from: address.bytes) }
+        inet_pton(AF_INET, address, &name.sin_addr)
         let bound = withUnsafeBytes(of: name) { bytes in
             bytes.baseAddress.map { bind(socket, $0.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count)) } ?? -1
         }
@@ -213,7 +214,7 @@ private struct Message: CustomStringConvertible {
             let second: [UInt8] = [0xc0, other, 0, 5, 0, 1, 0, 0, 0, 60, 0, 2, 0xc0, 12]
             return message(records: first + second, count: 2)
         case .alias(let address):
-            guard isA == (address.family == .v4) else { return message() }
+            guard isA == !address.contains(":") else { return message() }
             let alias: [UInt8] = [0xc0, 12, 0, 5, 0, 1, 0, 0, 0, 60, 0, 3, 1, UInt8(ascii: "x"), 0]
             var target = record(address, ttl: 60)
             target[1] = UInt8(end + 12)
@@ -221,14 +222,15 @@ private struct Message: CustomStringConvertible {
         }
     }
 
-    private func records(_ addresses: [IPAddress], _ ttl: UInt32, _ limit: Int) -> [UInt8] {
-        let asked = addresses.filter { ($0.family == .v4) == isA }
+    private func records(_ addresses: [String], _ ttl: UInt32, _ limit: Int) -> [UInt8] {
+        let asked = addresses.filter { !$0.contains(":") == isA }
         let answer = message(records: asked.flatMap { record($0, ttl: ttl) }, count: asked.count)
         return answer.count <= limit ? answer : message(flags: 0x83)
     }
 
-    private func record(_ address: IPAddress, ttl: UInt32) -> [UInt8] {
-        let bytes = address.bytes
+    private func record(_ address: String, ttl: UInt32) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: address.contains(":") ? 16 : 4)
+        inet_pton(address.contains(":") ? AF_INET6 : AF_INET, address, &bytes)
         let time = withUnsafeBytes(of: ttl.bigEndian) { Array($0) }
         return [0xc0, 12, 0, bytes.count == 4 ? 1 : 28, 0, 1] + time + [0, UInt8(bytes.count)] + bytes
     }
