@@ -84,8 +84,8 @@ package struct NameTable: Sendable {
     package mutating func answered(_ result: NameQuestionResult, now: Int64) -> [Effect] {
         sendQueue.ended(result.id)
         guard let key = asked.removeValue(forKey: result.id), var lookup = running[key] else { return send(now: now) }
-        for (family, question) in lookup.questions where question == .asked(id: result.id) {
-            lookup.questions[family] = .answered(result)
+        for family in key.families where lookup[family] == .asked(id: result.id) {
+            lookup[family] = .answered(result)
             if !result.addresses.isEmpty {
                 let expiry = NameCache.expiry(ttl: result.ttl, now: now)
                 let entry = NameCache.Entry(
@@ -152,12 +152,12 @@ package struct NameTable: Sendable {
             // Nobody waits any more.
             if lookup.requests.isEmpty { return finish(key, LookupAnswer(id: 0), now: now) }
             lookup.candidate = nil
-            lookup.questions = [:]
-            let step = lookup.steps.popFirst()
+            lookup.removeQuestions()
+            let step = lookup.steps.popLast()
             running[key] = lookup
             switch step {
             case .hosts:
-                let addresses = configuration.hosts.addresses(of: key.name, families: key.families)
+                let addresses = configuration.hosts.addresses(of: key.name, families: Set(key.families))
                 guard addresses.isEmpty else {
                     let answer = LookupAnswer(
                         id: 0, addresses: Array(addresses.prefix(Self.addressLimit)), answeredBy: .hosts)
@@ -172,14 +172,14 @@ package struct NameTable: Sendable {
                     continue
                 }
                 running[key]?.candidates =
-                    SearchList.candidates(for: key.name, configuration.resolver, hostName: configuration.hostName)[...]
+                    SearchList.candidates(for: key.name, configuration.resolver, hostName: configuration.hostName).reversed()
                 return nextCandidate(key, now: now)
             case .libc:
                 // The number of a request is that of a target of its own, because the queue has one request for each target.
                 let id = takeNumber() << 32
                 running[key]?.libcRequest = id
                 askedLibc[id] = key
-                return [.askLibc(LookupRequest(id: id, name: key.name, families: key.families))]
+                return [.askLibc(LookupRequest(id: id, name: key.name, families: Set(key.families)))]
             case nil:
                 let answer = lookup.failure ?? LookupAnswer(id: 0, code: NameCode.nameNotFound, answeredBy: .hosts)
                 return finish(key, answer, now: now)
@@ -189,7 +189,7 @@ package struct NameTable: Sendable {
     }
 
     private mutating func nextCandidate(_ key: RunningLookup.Key, now: Int64) -> [Effect] {
-        guard var name = running[key]?.candidates.popFirst() else { return advance(key, now: now) }
+        guard var name = running[key]?.candidates.popLast() else { return advance(key, now: now) }
         // The cache has the name as it was requested, and knows which candidate has the addresses.
         let cached = key.families.compactMap { cache.entry(key.name, $0, now: now) }
         if let known = cached.first(where: { !$0.addresses.isEmpty }) {
@@ -197,14 +197,14 @@ package struct NameTable: Sendable {
             running[key]?.candidates = []
         }
         running[key]?.candidate = name
-        running[key]?.questions = [:]
-        for family in key.families.sorted(by: { $0.rawValue > $1.rawValue }) {
+        running[key]?.removeQuestions()
+        for family in key.families {
             if let entry = cache.entry(key.name, family, now: now) {
-                running[key]?.questions[family] = .cached(entry)
+                running[key]?[family] = .cached(entry)
                 continue
             }
             let question = NameQuestion(id: takeNumber(), name: name, family: family)
-            running[key]?.questions[family] = .asked(id: question.id)
+            running[key]?[family] = .asked(id: question.id)
             asked[question.id] = key
             sendQueue.add(question)
         }
@@ -248,8 +248,8 @@ package struct NameTable: Sendable {
     private mutating func cacheMissingFamilies(_ key: RunningLookup.Key, _ lookup: RunningLookup, now: Int64) {
         let expiry = key.families.compactMap { cache.entry(key.name, $0, now: now)?.expiry }.max()
         guard let expiry else { return }
-        for (family, question) in lookup.questions {
-            guard case .answered(let result) = question, result.result == .noData else { continue }
+        for family in key.families {
+            guard case .answered(let result) = lookup[family], result.result == .noData else { continue }
             let entry = NameCache.Entry(addresses: [], expiry: expiry, candidate: lookup.candidate ?? key.name)
             cache.store(entry, key.name, family, now: now)
         }
@@ -303,6 +303,6 @@ package struct NameTable: Sendable {
 extension RunningLookup {
     /// Whether a server answered any question, possibly with a failure.
     fileprivate var hasAnswer: Bool {
-        questions.values.contains { $0.lookup.exchanges.contains { $0.outcome == .answered } }
+        questions.contains { $0.lookup.exchanges.contains { $0.outcome == .answered } }
     }
 }

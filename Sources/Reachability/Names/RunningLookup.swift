@@ -12,17 +12,27 @@ struct RunningLookup: Hashable, Sendable {
     /// The requests with the same name and families are answered together.
     struct Key: Hashable, Sendable {
         /// The name as it was requested, in lowercase.
-        var name: String
-        var families: Set<IPAddress.Family>
+        let name: String
+        // A set would be slow to hash.
+        private let hasV4, hasV6: Bool
+
+        init(name: String, families: Set<IPAddress.Family>) {
+            self.name = name
+            (hasV4, hasV6) = (families.contains(.v4), families.contains(.v6))
+        }
+
+        /// The families, IPv6 first.
+        var families: [IPAddress.Family] { (hasV6 ? [.v6] : []) + (hasV4 ? [.v4] : []) }
     }
 
     /// The state of the question for one family.
     enum Question: Hashable, Sendable {
         case notAsked
         case asked(id: UInt64)
-        case answered(NameQuestionResult)
+        // Indirect: there may be thousands of lookups that wait for their answers.
+        indirect case answered(NameQuestionResult)
         /// The cache has the addresses.
-        case cached(NameCache.Entry)
+        indirect case cached(NameCache.Entry)
 
         var addresses: [IPAddress] {
             switch self {
@@ -63,41 +73,56 @@ struct RunningLookup: Hashable, Sendable {
     static let resolutionDelay: Int64 = 50_000_000
 
     let started: Int64
-    /// The steps that remain after the present one.
-    var steps: ArraySlice<NameServiceSwitch.Step>
-    /// The complete names that remain after the present one.
-    var candidates: ArraySlice<String> = []
+    /// The steps that remain after the present one, the last one first.
+    var steps: [NameServiceSwitch.Step]
+    /// The complete names that remain after the present one, the last one first.
+    var candidates: [String] = []
     /// The complete name that DNS is asked for; `nil` if DNS is not asked now.
     var candidate: String?
-    var questions: [IPAddress.Family: Question] = [:]
+    private var v4: Question?
+    private var v6: Question?
     /// The number of the request to getaddrinfo that is running.
     var libcRequest: UInt64?
     /// The time at which the requests are answered although a family is missing.
     var answerDue: Int64?
     var requests: [LookupRequest] = []
     /// The most informative failure of the earlier candidates and steps.
-    var failure: LookupAnswer?
+    private var keptFailure: Boxed<LookupAnswer>?
 
     init(_ steps: [NameServiceSwitch.Step], started: Int64) {
-        self.steps = steps[...]
+        self.steps = steps.reversed()
         self.started = started
     }
 
-    var hasAddresses: Bool { questions.values.contains { !$0.addresses.isEmpty } }
-    var isComplete: Bool { !questions.values.contains { $0.isOpen } }
-    var nameIsMissing: Bool { questions.values.contains { $0.lookup.result == .nameNotFound } }
+    var failure: LookupAnswer? { keptFailure?.value }
+
+    /// The questions for the present name.
+    var questions: [Question] { [v6, v4].compactMap { $0 } }
+    var hasAddresses: Bool { questions.contains { !$0.addresses.isEmpty } }
+    var isComplete: Bool { !questions.contains { $0.isOpen } }
+    var nameIsMissing: Bool { questions.contains { $0.lookup.result == .nameNotFound } }
+
+    /// The question for a family; `nil` if DNS is not asked for it.
+    subscript(family: IPAddress.Family) -> Question? {
+        get { family == .v4 ? v4 : v6 }
+        set { if family == .v4 { v4 = newValue } else { v6 = newValue } }
+    }
+
+    mutating func removeQuestions() { (v4, v6) = (nil, nil) }
 
     /// The numbers of the questions that are not answered yet.
     var openQuestions: [IPAddress.Family: UInt64] {
-        questions.compactMapValues { if case .asked(let id) = $0 { id } else { nil } }
+        var open: [IPAddress.Family: UInt64] = [:]
+        for family in IPAddress.Family.allCases { if case .asked(let id) = self[family] { open[family] = id } }
+        return open
     }
 
     /// The answer of DNS as far as it is known.
     var dnsAnswer: LookupAnswer {
         var answer = LookupAnswer(id: 0, answeredBy: .dns)
-        for (family, question) in questions { answer[family] = question.lookup }
+        (answer.v4, answer.v6) = (v4?.lookup, v6?.lookup)
         answer.addresses = merged
-        answer.server = answer.addresses.first.flatMap { questions[$0.family]?.server }
+        answer.server = answer.addresses.first.flatMap { self[$0.family]?.server }
         guard answer.addresses.isEmpty else { return answer }
         let results = answer.families.map(\.result)
         if results.contains(.nameNotFound) {
@@ -112,7 +137,7 @@ struct RunningLookup: Hashable, Sendable {
 
     /// The addresses of both families, at most 16: alternately, beginning with IPv6 (RFC 8305 section 4).
     private var merged: [IPAddress] {
-        let (v6, v4) = (questions[.v6]?.addresses ?? [], questions[.v4]?.addresses ?? [])
+        let (v6, v4) = (v6?.addresses ?? [], v4?.addresses ?? [])
         var addresses: [IPAddress] = []
         for index in 0..<max(v4.count, v6.count) {
             if index < v6.count { addresses.append(v6[index]) }
@@ -131,7 +156,7 @@ struct RunningLookup: Hashable, Sendable {
             default: 2
             }
         }
-        guard let failure, rank(failure) > rank(answer) else { return failure = answer }
+        guard let failure, rank(failure) > rank(answer) else { return keptFailure = Boxed(answer) }
     }
 }
 

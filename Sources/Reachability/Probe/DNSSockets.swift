@@ -50,6 +50,7 @@ final class DNSSockets {
     /// The open questions by their number.
     private(set) var questions: [UInt16: DNSQuestion] = [:]
     private var ended: [UInt16: Int64] = [:]
+    private var lastSweep: Int64 = 0
     private var sockets: [Int32: Socket] = [:]
     private var changed: Set<Int32> = []
     private var closing: [(descriptor: Int32, isRegistered: Bool)] = []
@@ -108,9 +109,12 @@ final class DNSSockets {
     func end(_ question: DNSQuestion) {
         questions[question.number] = nil
         let now = MonotonicClock.now()
-        if ended.count >= 4096 { ended = ended.filter { $0.value + Self.lateTime > now } }
-        // Without room, a late answer counts as a stray message; the table is bounded.
-        if ended.count < 65_536 { ended[question.number] = now }
+        // Old numbers are removed once in a while: at most every number is there.
+        if now - lastSweep > Self.lateTime {
+            lastSweep = now
+            ended = ended.filter { $0.value + Self.lateTime > now }
+        }
+        ended[question.number] = now
     }
 
     /// Returns whether a number is neither in use nor was used a moment ago.

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// A small file of the system that is read again when it has changed.
