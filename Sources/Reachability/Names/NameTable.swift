@@ -50,8 +50,8 @@ package struct NameTable: Sendable {
     /// The time at which ``tick(now:)`` is due, on the monotonic clock in nanoseconds.
     package var deadline: Int64? { [timers.first, sendQueue.deadline].compactMap { $0 }.min() }
 
-    /// The number of names in the cache.
-    var cacheCount: Int { cache.count }
+    /// Whether nothing is running or waiting. The cache may have names.
+    var isIdle: Bool { running.isEmpty && waiting.isEmpty && asked.isEmpty && askedLibc.isEmpty && sendQueue.isEmpty }
 
     // MARK: Events
 

@@ -15,6 +15,8 @@ struct SendQueue: Hashable, Sendable {
         return sent[forgotten].time + NameTable.burstTime
     }
 
+    var isEmpty: Bool { taken == waiting.count && open.isEmpty && removed.isEmpty }
+
     mutating func add(_ question: NameQuestion) { waiting.append(question) }
 
     /// Removes a question that has not been sent.

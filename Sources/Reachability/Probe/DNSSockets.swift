@@ -31,6 +31,7 @@ final class DNSSockets {
         /// The position in a TCP stream: the bytes of the length, then those of the message.
         var lengthBytes = 0
         var remaining = 0
+        var isAtStart = false
     }
 
     /// The size of a message's header (RFC 1035 section 4.1.1).
@@ -271,13 +272,15 @@ final class DNSSockets {
                 socket.remaining = socket.remaining << 8 | Int(byte)
                 socket.lengthBytes += 1
             }
+            socket.isAtStart = true
         } else {
             // The beginning of a message is one segment, except with a server that sends single bytes.
-            if bytes.count >= 4, let question = questions[UInt16(bytes[0]) << 8 | UInt16(bytes[1])],
+            if socket.isAtStart, bytes.count >= 4, let question = questions[UInt16(bytes[0]) << 8 | UInt16(bytes[1])],
                 question.waits(for: server, overTCP: true), bytes[2] & 0x80 != 0
             {
                 question.answered(by: server, rcode: bytes[3] & 0x0f)
             }
+            socket.isAtStart = false
             socket.remaining -= bytes.count
             if socket.remaining <= 0 { (socket.lengthBytes, socket.remaining) = (0, 0) }
         }
