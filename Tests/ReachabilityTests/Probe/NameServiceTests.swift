@@ -198,15 +198,17 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         #expect(server.questions.sorted() == ["A server.example", "AAAA server.example"])
     }
 
-    @Test func `3,000 names are resolved by a local server without a lost answer`() throws {
+    @Test func `thousands of names are resolved by a local server, almost without a lost answer`() throws {
         let bench = try NameBench()
         let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
-        let requests = (0..<3_000 as Range<UInt64>).map {
+        let count: UInt64 = Sanitizer.isUsed ? 300 : 3_000
+        let requests = (0..<count).map {
             LookupRequest(id: $0 << 32, name: "n\($0).example", families: [.v4, .v6])
         }
         let outcome = try bench.run(requests, deadline: 20_000)
         #expect(outcome.answers.values.allSatisfy { $0.addresses == [Self.v4] })
-        #expect(server.questions.count == 6_000)
+        // A lost answer is asked for again after 700 ms. A server on a busy machine may be that slow for a few.
+        #expect(server.questions.count < 2 * Int(count) + 300)
     }
 
     @Test func `the hosts file of the namespace answers without a question`() throws {
