@@ -43,7 +43,7 @@ public final class NameServer: Sendable {
     /// The questions so far, such as `A server.example`, with `tcp` before those over TCP.
     public var questions: [String] { log.withLock { $0 } }
 
-    /// Starts a server on an IPv4 address of a namespace, which is given by the path of its file.
+    /// Starts a server on an address of a namespace, which is given by the path of its file. A link-local address has a zone.
     public init(_ behavior: Behavior, in namespace: String, address: String = "127.0.0.1") throws {
         let stop = try Waker()
         let log = Locked<[String]>([])
@@ -67,18 +67,34 @@ public final class NameServer: Sendable {
     }
 
     private static func bound(_ address: String, _ type: __socket_type) throws(LoopError) -> Int32 {
-        let socket = Glibc.socket(AF_INET, Int32(type.rawValue), 0)
+        let parts = address.split(separator: "%").map(String.init)
+        let isIPv6 = address.contains(":")
+        let socket = Glibc.socket(isIPv6 ? AF_INET6 : AF_INET, Int32(type.rawValue), 0)
         var isReused: Int32 = 1
         setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &isReused, 4)
-        var name = sockaddr_in()
-        name.sin_family = sa_family_t(AF_INET)
-        name.sin_port = UInt16(53).bigEndian
-        inet_pton(AF_INET, address, &name.sin_addr)
-        let bound = withUnsafeBytes(of: name) { bytes in
+        let result: Int32
+        if isIPv6 {
+            var name = sockaddr_in6()
+            name.sin6_family = sa_family_t(AF_INET6)
+            name.sin6_port = UInt16(53).bigEndian
+            inet_pton(AF_INET6, parts[0], &name.sin6_addr)
+            name.sin6_scope_id = parts.count > 1 ? if_nametoindex(parts[1]) : 0
+            result = bound(socket, name)
+        } else {
+            var name = sockaddr_in()
+            name.sin_family = sa_family_t(AF_INET)
+            name.sin_port = UInt16(53).bigEndian
+            inet_pton(AF_INET, address, &name.sin_addr)
+            result = bound(socket, name)
+        }
+        guard result == 0 else { throw LoopError(call: "bind", errno: errno) }
+        return socket
+    }
+
+    private static func bound<Name>(_ socket: Int32, _ name: Name) -> Int32 {
+        withUnsafeBytes(of: name) { bytes in
             bytes.baseAddress.map { bind(socket, $0.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count)) } ?? -1
         }
-        guard bound == 0 else { throw LoopError(call: "bind", errno: errno) }
-        return socket
     }
 }
 

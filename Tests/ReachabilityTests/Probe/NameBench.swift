@@ -7,6 +7,8 @@ import Foundation
 struct NameBench {
     let namespace: ProbeNamespace
     var nameservers = [IPAddress(v4: 0x7f00_0001)]
+    /// The zone of the name servers, if they are link-local.
+    var zone: String?
     /// The files of the namespace: `hosts`, `nsswitch.conf`.
     var files: [String: String] = ["nsswitch.conf": "hosts: files dns\n"]
     var search: [String] = []
@@ -29,7 +31,7 @@ struct NameBench {
     ) throws -> Outcome {
         let folder = try TemporaryDirectory()
         for (name, text) in files { try folder.write(text, to: name) }
-        let servers = nameservers
+        let servers = nameservers.map { ResolverConfiguration.Nameserver($0, zone: zone) }
         let search = search
         let path = folder.path
         return try namespace.perform {
@@ -38,7 +40,7 @@ struct NameBench {
             mailbox.attach(loop.waker)
             let names = try NameService(namespace: nil, filesDirectory: path) { mailbox.post($0) }
             let configuration = ResolverConfiguration(
-                nameservers: servers.map { ResolverConfiguration.Nameserver($0) }, search: search, exists: true)
+                nameservers: servers, search: search, exists: true)
             _ = names.configure(configuration, on: loop, now: MonotonicClock.now())
             var outcome = Outcome()
             var (waiting, next) = (Set<UInt64>(), requests)

@@ -172,6 +172,29 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         #expect(!server.questions.isEmpty)
     }
 
+    @Test func `an IPv6 name server is asked, and its closed port is a refusal`() throws {
+        var bench = try NameBench()
+        bench.nameservers = [IPAddress(v6: 0, 1)]
+        let answer = try bench.ask().answer
+        #expect(verdict(bench, answer, "hop", "resolver") == "dns/resolver-refused hop=::1 resolver=::1")
+        let server = try NameServer(.records(["\(Self.v6)"]), in: bench.namespace.path, address: "::1")
+        #expect(try bench.ask().answer.addresses == [Self.v6])
+        #expect(server.questions.count == 2)
+    }
+
+    @Test func `a link-local name server is asked over its interface`() throws {
+        var bench = try NameBench()
+        try bench.namespace.run("ip", "addr add fe80::53/64 dev lo nodad")
+        let address = IPAddress(v6: 0xfe80_0000_0000_0000, 0x53)
+        bench.nameservers = [address]
+        bench.zone = "lo"
+        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path, address: "fe80::53%lo")
+        let answer = try bench.ask().answer
+        #expect(answer.addresses == [Self.v4])
+        #expect(answer.server?.description == "fe80::53%lo")
+        #expect(server.questions.count == 2)
+    }
+
     @Test func `a short name is found in the second domain of the search list`() throws {
         var bench = try NameBench()
         bench.search = ["one.example", "two.example"]
