@@ -32,6 +32,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev", "pkg-config"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev", "pkg-config"])]),
         .systemLibrary(name: "CIdn2", pkgConfig: "libidn2", providers: [.apt(["libidn2-dev", "pkg-config"])]),
+        .systemLibrary(name: "CAres", pkgConfig: "libcares", providers: [.apt(["libc-ares-dev", "pkg-config"])]),
         // The limit for connections without progress while libcurl reads them.
         .target(name: "CTLSReading", dependencies: ["COpenSSL"]),
         // The arguments and crash reports of the two programs. A library must not install signal handlers.
@@ -40,7 +41,10 @@ let package = Package(
         .target(name: "Pacing"),
         // Certificates, keys, trust and TLS handshakes with OpenSSL, as Swift values.
         .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "CLinux", "EventLoop"]),
-        .target(name: "Reachability", dependencies: ["CLibnl", "CLinux", "EventLoop", "Pacing"]),
+        // International host names in ASCII, for both libraries.
+        .target(name: "InternationalNames", dependencies: ["CIdn2"]),
+        .target(
+            name: "Reachability", dependencies: ["CAres", "CLibnl", "CLinux", "EventLoop", "InternationalNames", "Pacing"]),
         // Scripted paths and servers, and replayed recordings, for tests of monitors.
         .target(name: "ReachabilityTestKit", dependencies: ["Reachability", "EventLoop"]),
         // Reachability with AFNetworking's names.
@@ -48,7 +52,7 @@ let package = Package(
         .target(
             name: "HTTPSession",
             dependencies: [
-                "CCurl", "Certificates", "CIdn2", "CLinux", "EventLoop", "Pacing", "Reachability",
+                "CCurl", "Certificates", "CLinux", "EventLoop", "InternationalNames", "Pacing", "Reachability",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -157,7 +161,7 @@ let package = Package(
             name: "HTTPSessionTests",
             dependencies: [
                 "HTTPSession", "HTTPSessionFoundation", "HTTPSessionCompatibility", "HTTPSessionTestKit", "Certificates",
-                "EventLoop",
+                "EventLoop", "InternationalNames",
                 "Pacing", "NetworkLab",
                 "CLinux", "COpenSSL", "CCurl",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

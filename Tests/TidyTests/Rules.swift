@@ -8,7 +8,7 @@ enum Rules {
     /// Folders and files that contain only values and rules: no descriptor, no clock, no file.
     static let pure = [
         "Sources/Pacing", "Sources/Reachability/Kernel", "Sources/Reachability/Evidence", "Sources/Reachability/Interfaces",
-        "Sources/Reachability/Path", "Sources/Reachability/Verdict", "Sources/Reachability/Machine",
+        "Sources/Reachability/Names", "Sources/Reachability/Path", "Sources/Reachability/Verdict", "Sources/Reachability/Machine",
         "Sources/netwatch/Output", "Sources/netwatch-transfer/Output", "Sources/netwatch-transfer/Plans", "Sources/Console/Text",
         "Sources/HTTPSession/Fields", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
         "Sources/HTTPSession/Retry", "Sources/HTTPSession/Task", "Sources/HTTPSession/Upload",
@@ -17,8 +17,8 @@ enum Rules {
 
     /// The only folder that imports each C library, or SQLite through GRDB.
     static let walls = [
-        "CLibnl": "Sources/Reachability/Netlink", "CCurl": "Sources/HTTPSession/Curl",
-        "CIdn2": "Sources/HTTPSession/Text", "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates",
+        "CLibnl": "Sources/Reachability/Netlink", "CAres": "Sources/Reachability/Probe", "CCurl": "Sources/HTTPSession/Curl",
+        "CIdn2": "Sources/InternationalNames", "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates",
         "GRDB": "Sources/HTTPSessionJournal/Store",
     ]
 
@@ -41,7 +41,9 @@ enum Rules {
             if let folder = walls[module], !file.isIn([folder, "Sources/HTTPSessionTestKit"]) {
                 return finding("only \(folder) imports \(module)")
             }
-            if isPure(file) && ["CCurl", "CIdn2", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module) {
+            if isPure(file)
+                && ["CAres", "CCurl", "CIdn2", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module)
+            {
                 return finding("pure code imports no \(module)")
             }
             // A monitor's process must load neither libcurl nor SQLite nor ICU, not even through another module.

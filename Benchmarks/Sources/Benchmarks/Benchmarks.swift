@@ -15,6 +15,7 @@ struct Benchmarks {
         let reachability: [(name: String, run: Measurement)] = [
             ("latency", { try LatencyBenchmark.run(Programs(), $0) }), ("storm", { try StormBenchmark.run(Programs(), $0) }),
             ("table", { try LargeTableBenchmark.run(Programs(), $0) }), ("idle", { try IdleBenchmark.run(Programs(), $0) }),
+            ("names", { try NamesBenchmark.run(Programs(), $0) }),
         ]
         let http: [(name: String, run: Measurement)] = [
             ("http-requests", { try RequestBenchmark.run(LoadPrograms(), $0) }),
@@ -60,6 +61,8 @@ struct Programs {
     let netwatch: String
     let flip: String
     let netlinkLatency: String
+    let dnsResponder: String
+    let dnsLookups: String
 
     init() throws {
         let environment = ProcessInfo.processInfo.environment
@@ -68,7 +71,9 @@ struct Programs {
         self.netwatch = netwatch
         flip = "\(limits)/flip"
         netlinkLatency = "\(limits)/netlink-latency"
-        for program in [netwatch, flip, netlinkLatency] where access(program, X_OK) != 0 {
+        dnsResponder = "\(limits)/dns-responder"
+        dnsLookups = "\(limits)/dns-lookups"
+        for program in [netwatch, flip, netlinkLatency, dnsResponder, dnsLookups] where access(program, X_OK) != 0 {
             throw BenchmarkError("\(program) is missing: run scripts/bench, which builds it")
         }
     }

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import InternationalNames
 
 extension URL {
     /// The URL with a non-ASCII host converted to A-labels (RFC 5891), the form in which hosts are compared and resolved. Any

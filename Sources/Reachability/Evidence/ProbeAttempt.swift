@@ -64,36 +64,3 @@ package struct ProbeResult: Hashable, Sendable, Codable {
         self.reporter = reporter
     }
 }
-
-/// A name that a target's machine requests to be resolved.
-package struct LookupRequest: Hashable, Sendable {
-    package var id: UInt64
-    package var name: String
-    package var families: Set<IPAddress.Family>
-
-    package init(id: UInt64, name: String, families: Set<IPAddress.Family>) {
-        self.id = id
-        self.name = name
-        self.families = families
-    }
-}
-
-/// The answer of getaddrinfo(3).
-package struct LookupAnswer: Hashable, Sendable, Codable {
-    package var id: UInt64
-    /// The addresses in the order of RFC 6724, as getaddrinfo returns them; at most 16.
-    package var addresses: [IPAddress]
-    /// The result code `EAI_*`; 0 on success.
-    package var code: Int32
-    /// The errno for EAI_SYSTEM; otherwise 0.
-    package var errno: Int32
-    package var elapsedNanoseconds: Int64
-
-    package init(id: UInt64, addresses: [IPAddress] = [], code: Int32 = 0, errno: Int32 = 0, elapsedNanoseconds: Int64 = 0) {
-        self.id = id
-        self.addresses = addresses
-        self.code = code
-        self.errno = errno
-        self.elapsedNanoseconds = elapsedNanoseconds
-    }
-}

@@ -7,6 +7,8 @@ package struct ProbeReport: Hashable, Sendable {
     package var address: IPAddress?
     /// The duration of the name's resolution; `nil` for addresses.
     package var resolution: Duration?
+    /// The answer to the name's lookup, with its evidence; `nil` for addresses.
+    package var lookup: LookupAnswer?
     /// The duration of the connection attempts, from the start of the first; `nil` if none was made.
     package var connection: Duration?
     /// The cause of the failure; `nil` if the probe succeeded.
@@ -15,12 +17,14 @@ package struct ProbeReport: Hashable, Sendable {
 
     package init(
         endpoint: Endpoint, roundTrip: Duration? = nil, address: IPAddress? = nil, resolution: Duration? = nil,
+        lookup: LookupAnswer? = nil,
         connection: Duration? = nil, cause: Cause? = nil, moment: Moment
     ) {
         self.endpoint = endpoint
         self.roundTrip = roundTrip
         self.address = address
         self.resolution = resolution
+        self.lookup = lookup
         self.connection = connection
         self.cause = cause
         self.moment = moment

@@ -27,12 +27,39 @@ package struct ResolverConfiguration: Hashable, Sendable, Codable {
     package var search: [String]
     /// Whether the file exists.
     package var exists: Bool
+    /// The number of dots from which a name is tried as it is before the domains of ``search`` (option `ndots`).
+    package var ndots: Int
+    /// Whether questions are asked over TCP only (option `use-vc`).
+    package var usesTCP: Bool
+    /// Whether names are resolved to IPv4 addresses only (option `no-aaaa`).
+    package var isIPv4Only: Bool
+
+    /// The maximum of ``ndots`` (`RES_MAXNDOTS` of resolv.h).
+    private static let ndotsLimit = 15
 
     /// Creates a configuration; empty and absent by default.
-    package init(nameservers: [Nameserver] = [], search: [String] = [], exists: Bool = false) {
+    package init(
+        nameservers: [Nameserver] = [], search: [String] = [], exists: Bool = false, ndots: Int = 1, usesTCP: Bool = false,
+        isIPv4Only: Bool = false
+    ) {
         self.nameservers = nameservers
         self.search = search
         self.exists = exists
+        self.ndots = ndots
+        self.usesTCP = usesTCP
+        self.isIPv4Only = isIPv4Only
+    }
+
+    /// Decodes a configuration. Recordings of earlier versions have no options.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            nameservers: try container.decode([Nameserver].self, forKey: .nameservers),
+            search: try container.decode([String].self, forKey: .search),
+            exists: try container.decode(Bool.self, forKey: .exists),
+            ndots: try container.decodeIfPresent(Int.self, forKey: .ndots) ?? 1,
+            usesTCP: try container.decodeIfPresent(Bool.self, forKey: .usesTCP) ?? false,
+            isIPv4Only: try container.decodeIfPresent(Bool.self, forKey: .isIPv4Only) ?? false)
     }
 
     /// Whether names can be resolved: at least one server is configured.
@@ -58,8 +85,20 @@ package struct ResolverConfiguration: Hashable, Sendable, Codable {
                 }
             case "search": search = words
             case "domain": search = [first]
+            case "options": for word in words { setOption(word) }
             default: break
             }
+        }
+    }
+
+    // The options `timeout` and `attempts` have no effect here: the deadline of a probe limits a lookup.
+    private mutating func setOption(_ word: String) {
+        switch word {
+        case "use-vc": usesTCP = true
+        case "no-aaaa": isIPv4Only = true
+        default:
+            guard word.hasPrefix("ndots:"), let number = Int(word.dropFirst("ndots:".count)), number >= 0 else { return }
+            ndots = min(number, Self.ndotsLimit)
         }
     }
 

@@ -16,7 +16,7 @@ final class MonitorLoop {
     /// The interval in nanoseconds at which all tables are dumped if no events arrive.
     private static let pollInterval: Int64 = 2_000_000_000
 
-    private var loop: EventLoop
+    private(set) var loop: EventLoop
     private let mailbox: Mailbox<Command>
     private let kernel: any KernelSource
     private let evidence: InterfaceEvidenceReader
@@ -25,7 +25,7 @@ final class MonitorLoop {
     private var suspend: SuspendWatch?
     private var namespace: NamespaceWatch?
     private var prober = TCPProber()
-    private let names: NameResolver
+    let names: NameService
     private let recording: RecordingWriter?
     private let recordingFailed: @Sendable (Int32) -> Void
     private let sink: @Sendable (MonitorEvent) -> Void
@@ -38,7 +38,7 @@ final class MonitorLoop {
     @exclusivity(unchecked) private var queries: [RouteQuery] = []
     @exclusivity(unchecked) private var isPerforming = false
     @exclusivity(unchecked) private var isRunning = true
-    private var now = Moment.now
+    private(set) var now = Moment.now
     /// The number of times in this turn that events are still read before a refusal is accepted.
     private var refusalChecks = MonitorLoop.refusalLimit
     private static let refusalLimit = 8
@@ -55,7 +55,7 @@ final class MonitorLoop {
     private var nextPoll: Int64?
     // If the system refuses inotify watches (fs.inotify.max_user_instances, max_user_watches), the files are polled.
     private var nextFileCheck: Int64?
-    private var lastConfiguration = ResolverConfiguration()
+    var lastConfiguration = ResolverConfiguration()
     private let namespacePath: String?
     private let namespaceInode: UInt64
     private var hasRecordingFailed = false
@@ -76,7 +76,7 @@ final class MonitorLoop {
         namespace = configuration.namespace.flatMap { NamespaceWatch($0.path, inode: identity.namespaceInode) }
         namespacePath = configuration.namespace?.path
         namespaceInode = identity.namespaceInode
-        names = try NameResolver(namespace: configuration.namespace) { [mailbox] in mailbox.post(.lookup($0)) }
+        names = try NameService(namespace: configuration.namespace) { [mailbox] in mailbox.post(.lookup($0)) }
         machine = MonitorMachine(configuration)
         self.mailbox = mailbox
         self.recording = recording
@@ -107,8 +107,7 @@ final class MonitorLoop {
     func run() {
         var generator = SystemRandomNumberGenerator()
         feed(.began(seed: generator.next(), isPolling: isPolling))
-        lastConfiguration = resolverFile.read()
-        feed(.resolver(lastConfiguration))
+        take(resolverFile.read())
         if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
         checkFiles()
         takeCommands()
@@ -126,6 +125,7 @@ final class MonitorLoop {
             }
             if let due = nextFileCheck, due <= now.monotonicNanoseconds { checkFiles() }
             startWaiting()
+            tickNames()
             if isRunning { endTurn() }
             // Attempts that the end of the turn canceled have freed sockets.
             startWaiting()
@@ -138,6 +138,7 @@ final class MonitorLoop {
         var due = machine.nextDeadline()
         if let nextPoll { due = min(due ?? nextPoll, nextPoll) }
         if let nextFileCheck { due = min(due ?? nextFileCheck, nextFileCheck) }
+        if let next = names.deadline { due = min(due ?? next, next) }
         return due
     }
 
@@ -150,10 +151,7 @@ final class MonitorLoop {
         nextFileCheck = isNameUnwatched || isFileUnwatched ? now.monotonicNanoseconds + Self.pollInterval : nil
         guard isFileUnwatched else { return }
         let configuration = resolverFile.read()
-        guard configuration != lastConfiguration else { return }
-        lastConfiguration = configuration
-        names.configurationChanged()
-        feed(.resolver(configuration))
+        if configuration != lastConfiguration { take(configuration) }
     }
 
     private func take(_ ready: EventLoop.Ready) {
@@ -162,16 +160,18 @@ final class MonitorLoop {
         case Token.dumps: readDump()
         case Token.resolver:
             if resolver?.drain() == true {
-                lastConfiguration = resolverFile.read()
-                names.configurationChanged()
-                feed(.resolver(lastConfiguration))
+                take(resolverFile.read())
                 // The watches on the path to the file are new, and may be incomplete.
                 checkFiles()
             }
         case Token.suspend:
-            if let asleep = suspend?.takeSuspendedTime() { feed(.resumed(nanosecondsAsleep: asleep)) }
+            if let asleep = suspend?.takeSuspendedTime() {
+                names.forget()
+                feed(.resumed(nanosecondsAsleep: asleep))
+            }
         case Token.namespace:
             if namespace?.isGone() == true { feed(.namespaceGone) }
+        case let token where NameService.owns(token): takeNames(ready)
         default:
             if let result = prober.ready(ready, on: loop, now: now) { feed(result) }
         }
@@ -253,7 +253,7 @@ final class MonitorLoop {
             switch command {
             case .add(let id, let endpoint, let settings): feed(.targetAdded(id, endpoint, settings))
             case .remove(let id): feed(.targetRemoved(id))
-            case .lookup(let answer): feed(.lookup(answer))
+            case .lookup(let answer): takeNames(answer)
             case .snapshot(let body): body(machine.path.snapshot)
             case .state(let body): stateHandlers.append(body)
             case .follow(let follower):
@@ -276,7 +276,7 @@ final class MonitorLoop {
     // MARK: Inputs
 
     @discardableResult
-    private func feed(_ input: MonitorInput) -> [MonitorMachine.Effect] {
+    func feed(_ input: MonitorInput) -> [MonitorMachine.Effect] {
         record(input)
         let effects = machine.handle(input.event, at: now)
         perform(effects)
@@ -329,7 +329,7 @@ final class MonitorLoop {
         case .askRoute: break
         case .askNeighbor(let key): feed(.neighborReply(key, kernel.ask(key)))
         case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
-        case .resolve(let request): names.resolve(request)
+        case .resolve(let request): resolve(request)
         case .connect(let attempt): connect(attempt)
         case .cancel(let id):
             prober.cancel(id, on: loop)
@@ -340,7 +340,10 @@ final class MonitorLoop {
         case .emit(let event):
             sink(event)
             // Delivered at once: this is the monitor's path, and the subscribers that it wakes have not started yet.
-            if case .path(let update) = event { notifyPathFollowers(update.path) }
+            if case .path(let update) = event {
+                if !update.isInitial { names.forget() }
+                notifyPathFollowers(update.path)
+            }
             if case .ended = event { isRunning = false }
         case .changed(let changes):
             hasChanged = true
@@ -391,7 +394,7 @@ final class MonitorLoop {
             }
         }
         prober.closeAll()
-        names.stop()
+        names.stop(on: loop)
         if let errno = recording?.finish(), !hasRecordingFailed { recordingFailed(errno) }
     }
 }

@@ -22,8 +22,6 @@ package struct TCPProber: ~Copyable {
         guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 512 }
         return max(16, Int(clamping: limit.rlim_cur) - 64)
     }
-    // One ICMP message is usual. The limit protects the loop against a flood of forged ones.
-    private static let recordsRead = 8
 
     private struct Connecting {
         let attempt: ProbeAttempt
@@ -156,11 +154,7 @@ extension TCPProber {
         // The following three options improve a probe, but are not required.
         set(socket, Int32(IPPROTO_TCP), TCP_QUICKACK, 0 as Int32)
         set(socket, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
-        if attempt.address.family == .v4 {
-            set(socket, Int32(IPPROTO_IP), Int32(IP_RECVERR), 1 as Int32)
-        } else {
-            set(socket, Int32(IPPROTO_IPV6), Int32(IPV6_RECVERR), 1 as Int32)
-        }
+        ErrorQueue.enable(on: socket, attempt.address.family)
         guard let interface = attempt.interface else { return nil }
         let bound = interface.utf8CString.withUnsafeBytes {
             setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, $0.baseAddress, socklen_t($0.count))
@@ -212,7 +206,7 @@ extension TCPProber {
         let known = getsockopt(connection.socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0
         if known, Int(info.tcpi_state) == Int(TCP_SYN_SENT) {
             // Not all kernels end a connect on an ICMP message. The message is the result in any case.
-            guard let record = report(of: connection.socket), record.errno != 0 else { return nil }
+            guard let record = ErrorQueue.report(of: connection.socket), record.errno != 0 else { return nil }
             return ProbeResult(id: id, errno: record.errno, call: "handshake", reporter: record.reporter)
         }
         var roundTrip = known ? Int64(info.tcpi_rtt) * 1000 : 0
@@ -221,30 +215,6 @@ extension TCPProber {
     }
 
     private func failure(_ id: UInt64, errno number: Int32, call: String, socket: Int32) -> ProbeResult {
-        ProbeResult(id: id, errno: number, call: call, reporter: report(of: socket)?.reporter)
-    }
-
-    /// Returns the first ICMP message of the socket's error queue, or another error if there is none.
-    private func report(of socket: Int32) -> (errno: Int32, reporter: ProbeResult.Reporter)? {
-        var found: (Int32, ProbeResult.Reporter)?
-        for _ in 0..<Self.recordsRead {
-            var record = netwatch_socket_error()
-            guard netwatch_read_error_queue(socket, &record) == 1 else { break }
-            let isICMP = record.origin == UInt8(SO_EE_ORIGIN_ICMP) || record.origin == UInt8(SO_EE_ORIGIN_ICMP6)
-            guard isICMP || found == nil else { continue }
-            let bytes = withUnsafeBytes(of: record.offender) { Array($0) }
-            let offender: IPAddress? =
-                switch Int32(record.offender_family) {
-                case AF_INET: IPAddress(bytes: bytes.prefix(4))
-                case AF_INET6: IPAddress(bytes: bytes)
-                default: nil
-                }
-            found = (
-                Int32(clamping: record.error),
-                ProbeResult.Reporter(origin: record.origin, type: record.type, code: record.code, offender: offender)
-            )
-            if isICMP { break }
-        }
-        return found
+        ProbeResult(id: id, errno: number, call: call, reporter: ErrorQueue.report(of: socket)?.reporter)
     }
 }

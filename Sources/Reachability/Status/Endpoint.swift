@@ -1,4 +1,5 @@
 public import FoundationEssentials
+internal import InternationalNames
 
 /// A server to probe: a host and a TCP port, validated at creation.
 ///
@@ -10,7 +11,8 @@ public struct Endpoint: Hashable, Sendable {
     /// Names are compared without regard to the case of ASCII letters (RFC 4343, RFC 3986 section 3.2.2). A final dot counts: it
     /// excludes the search list of resolv.conf(5), so `db.example.` and `db.example` may be different servers.
     @nonexhaustive public enum Host: Hashable, Sendable {
-        /// A DNS name (RFC 1123: at most 253 characters, labels of 1 to 63 letters, digits, hyphens or underscores).
+        /// A DNS name (RFC 1123: at most 253 characters, labels of 1 to 63 letters, digits, hyphens or underscores). An
+        /// international name is in its ASCII form (RFC 5891).
         case name(String)
         /// An IP address. `zone` is the interface of a link-local address, and `nil` for other addresses.
         case address(IPAddress, zone: String?)
@@ -133,6 +135,12 @@ public struct Endpoint: Hashable, Sendable {
     private static func name(_ text: Substring) throws(ParseError) -> Host {
         guard !text.isEmpty else { throw ParseError(description: "host: is empty; write HOST:PORT") }
         if let address = IPAddress(text) { return .address(address, zone: nil) }
+        var text = text
+        // In a name of ASCII, IDNA changes nothing but case. A name that IDNA does not allow is refused below.
+        if !text.utf8.allSatisfy({ $0 < 0x80 }), let ascii = InternationalHost.ascii(String(text)) {
+            text = ascii[...]
+            if let address = IPAddress(text) { return .address(address, zone: nil) }
+        }
         let name = text.hasSuffix(".") ? text.dropLast() : text
         guard name.utf8.count <= 253 else {
             throw ParseError(description: "host: is longer than the 253 characters of a DNS name")

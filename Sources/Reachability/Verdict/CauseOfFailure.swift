@@ -15,6 +15,11 @@ struct FailedAttempt: Hashable, Sendable {
 
     private var port: UInt16 { candidate.port }
 
+    /// The target's host. A name that resolves to a loopback address means this machine.
+    private var host: String {
+        candidate.address.isLoopback ? "this machine (\(candidate.address))" : "\(candidate.address)"
+    }
+
     /// The next hop, whose neighbor entry shows whether packets left this machine; `nil` for a destination on this machine.
     var nextHop: Neighbor.Key? {
         guard route.kind != .local, !candidate.address.isLoopback else { return nil }
@@ -50,11 +55,11 @@ struct FailedAttempt: Hashable, Sendable {
         let isLocal = result.call != "handshake"
         switch SystemErrorNumber(rawValue: result.errno) {
         case .connectionRefused:
-            return makeCause(.tcp, .refused, "\(address) refuses connections to port \(port)")
+            return makeCause(.tcp, .refused, "\(host) refuses connections to port \(port)")
         case .timedOut:
             return silence(evidence)
         case .connectionReset, .connectionAborted, .brokenPipe:
-            return makeCause(.tcp, .reset, "\(address) reset the connection to port \(port)")
+            return makeCause(.tcp, .reset, "\(host) reset the connection to port \(port)")
         case .networkUnreachable where isLocal:
             return makeCause(.route, .noRoute, "there is no route to \(address)")
         case .networkUnreachable:
@@ -91,7 +96,7 @@ struct FailedAttempt: Hashable, Sendable {
     /// Returns the cause of an attempt without any answer.
     private func silence(_ evidence: [String: Cause.Evidence]) -> Cause {
         if neighbor.isSilent { return neighborSilence(evidence) }
-        let detail = "\(candidate.address) does not answer on port \(port)"
+        let detail = "\(host) does not answer on port \(port)"
         return Cause(.tcp, .timeout, detail: detail, evidence: evidence)
     }
 
@@ -170,8 +175,13 @@ extension FailedAttempt {
         reporter.origin == 1 || reporter.offender.map { $0.isLoopback || localState.isOwn($0) } ?? true
     }
 
-    private func code(of reporter: ProbeResult.Reporter) -> Cause.Code? {
-        switch (candidate.address.family == .v6, reporter.type, reporter.code) {
+    private func code(of reporter: ProbeResult.Reporter) -> Cause.Code? { reporter.code(candidate.address.family) }
+}
+
+extension ProbeResult.Reporter {
+    /// The failure that the ICMP message reports; `nil` if it reports none.
+    func code(_ family: IPAddress.Family) -> Cause.Code? {
+        switch (family == .v6, type, code) {
         case (false, 3, 0), (false, 3, 5), (false, 3, 6), (false, 3, 11): return .netUnreachable
         case (false, 3, 2), (false, 3, 3): return .portFiltered
         case (false, 3, 4): return .packetTooBig

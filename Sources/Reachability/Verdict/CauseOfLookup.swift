@@ -1,18 +1,56 @@
-/// Determines the cause of a failed lookup. None of these causes is the target server's fault.
+/// Determines the cause of a failed lookup from its evidence.
 ///
-/// getaddrinfo distinguishes little: a name server that refuses, fails, or is silent ends as EAI_AGAIN. A lookup that takes
-/// ``silenceNanoseconds`` or longer counts as silent.
+/// | evidence | cause |
+/// |---|---|
+/// | NXDOMAIN | name-not-found |
+/// | no record in any family | no-address-for-family |
+/// | SERVFAIL, FORMERR, NOTIMP, or messages that do not answer the question | server-failure |
+/// | REFUSED, or the port is closed | resolver-refused |
+/// | the kernel or a router refuses the packets | the cause of that refusal |
+/// | nothing | resolver-silent |
+///
+/// If several name servers were asked, the exchange that got furthest counts.
 enum CauseOfLookup {
-    /// The shortest time after which a name server counts as silent: resolv.conf(5) counts timeouts in whole seconds.
+    /// The shortest time after which getaddrinfo's failure counts as silence: resolv.conf(5) counts timeouts in whole seconds.
     static let silenceNanoseconds: Int64 = 1_000_000_000
 
     /// Returns the cause of an answer without addresses. `answer` is `nil` if the deadline passed without one.
     static func cause(
         _ answer: LookupAnswer?, name: String, elapsed: Int64, in localState: TargetMachine.LocalState
     ) -> Cause {
-        let resolver = answer.flatMap { ResolverCode(rawValue: $0.code) }
+        if let answer, answer.answeredBy == .dns {
+            return LookupFailure(answer: answer, name: name, elapsed: elapsed, localState: localState).cause
+        }
+        return causeOfCode(answer, name: name, elapsed: elapsed, in: localState)
+    }
+
+    /// Returns the cause of an answer whose only addresses are 0.0.0.0 and ::.
+    static func unusable(_ answer: LookupAnswer, name: String) -> Cause {
+        let address = answer.addresses.first.map { "\($0)" } ?? ""
+        var evidence = Self.evidence(name, answer.elapsedNanoseconds, answer.answeredBy)
+        evidence["address"] = .text(address)
+        if let server = answer.server { evidence["resolver"] = .text("\(server)") }
+        let detail = "\(name) resolves to \(address), to which no connection is possible"
+        return Cause(.dns, .unusableAddress, detail: detail, evidence: evidence)
+    }
+
+    /// Returns the evidence that every lookup has.
+    static func evidence(_ name: String, _ elapsed: Int64, _ source: LookupAnswer.Source?) -> [String: Cause.Evidence] {
         var evidence: [String: Cause.Evidence] = ["name": .text(name), "elapsed_ms": .number(Int(elapsed / 1_000_000))]
-        if let answer { evidence["resolver"] = .text(resolver?.name ?? "EAI \(answer.code)") }
+        if let source { evidence["answered_by"] = .text(source.rawValue) }
+        return evidence
+    }
+
+    /// Returns the cause of a code of getaddrinfo, which distinguishes little: a name server that refuses, fails, or is silent
+    /// ends as EAI_AGAIN.
+    private static func causeOfCode(
+        _ answer: LookupAnswer?, name: String, elapsed: Int64, in localState: TargetMachine.LocalState
+    ) -> Cause {
+        let resolver = answer.flatMap { ResolverCode(rawValue: $0.code) }
+        // Answers without a source are those of getaddrinfo in earlier recordings.
+        let source = answer.map { $0.answeredBy ?? .nss }
+        var evidence = evidence(name, elapsed, source)
+        if let answer, source == .nss { evidence["getaddrinfo"] = .text(resolver?.name ?? "EAI \(answer.code)") }
         if let answer, answer.errno != 0 { evidence["errno"] = .text(SystemErrorNumber.name(of: answer.errno)) }
         func dns(_ code: Cause.Code, _ detail: String) -> Cause { Cause(.dns, code, detail: detail, evidence: evidence) }
 
@@ -22,14 +60,18 @@ enum CauseOfLookup {
         case .system where answer?.errno == SystemErrorNumber.tooManyFiles.rawValue,
             .system where answer?.errno == SystemErrorNumber.tooManyFilesInSystem.rawValue, .outOfMemory:
             return Cause(.local, .fileLimit, detail: "no descriptor or memory left to resolve \(name)", evidence: evidence)
-        case .nameNotFound where localState.hasResolver:
+        case .nameNotFound where localState.hasResolver || answer?.answeredBy == .hosts:
             return dns(.nameNotFound, "there is no name \(name)")
         default: break
         }
         // Without a path, no name server can be asked. If one answered nevertheless, for example on the link, its answer counts.
         let isUnanswered = answer == nil || resolver == .tryAgain || resolver == .system
         if isUnanswered, localState.path.status == .unsatisfied, let cause = localState.path.cause { return cause }
-        guard localState.hasResolver else { return dns(.noResolver, "no name server is configured to resolve \(name)") }
+        guard localState.hasResolver, source != .nobody else {
+            evidence["answered_by"] = nil
+            evidence["getaddrinfo"] = nil
+            return dns(.noResolver, "no name server is configured to resolve \(name)")
+        }
         if let answer, answer.code == 0 {
             return dns(.noAddressForFamily, "\(name) has no address of the families that are tried")
         }

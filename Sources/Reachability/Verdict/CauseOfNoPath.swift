@@ -80,6 +80,17 @@ extension Cause.Layer {
     var accusesServer: Bool { self == .tcp || self == .tls || self == .http }
 }
 
+extension Cause {
+    /// Whether the evidence shows a fault of the server, or of the server's name: an authority answered that the name has no
+    /// usable address. A name server that fails accuses nobody but itself.
+    var accusesServer: Bool {
+        if layer.accusesServer { return true }
+        guard layer == .dns, [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(code) else { return false }
+        let isAnswered = [LookupAnswer.Source.dns, .nss].contains { evidence["answered_by"] == .text($0.rawValue) }
+        return isAnswered
+    }
+}
+
 private func refusal(
     of candidate: Candidate, _ kind: SystemErrorNumber, _ number: Int32? = nil, in localState: TargetMachine.LocalState
 ) -> CandidateRoute {

@@ -5,6 +5,8 @@ struct ProbeRun: Hashable, Sendable {
     let deadline: Int64
     /// The duration of the name's resolution; `nil` for addresses.
     var resolution: Duration?
+    /// The answer to the name's lookup; `nil` for addresses.
+    var lookup: LookupAnswer?
     /// The start of the first attempt; `nil` if none was made yet.
     var connecting: Moment?
 }

@@ -78,7 +78,8 @@ extension TargetMachine {
             .report(
                 ProbeReport(
                     endpoint: endpoint, roundTrip: place.roundTrip, address: place.address, resolution: run.resolution,
-                    connection: run.connecting.map { turn.now.elapsed(since: $0) }, cause: cause, moment: turn.now)))
+                    lookup: run.lookup, connection: run.connecting.map { turn.now.elapsed(since: $0) }, cause: cause,
+                    moment: turn.now)))
     }
 
     /// Publishes the present status if it differs from the last update in a relevant value.

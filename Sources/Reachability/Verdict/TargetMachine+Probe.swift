@@ -14,7 +14,8 @@ extension TargetMachine {
         case .name(let name):
             let number = takeNumber()
             phase = .resolving(run, lookup: number)
-            turn.effects.append(.resolve(LookupRequest(id: number, name: name, families: settings.families)))
+            turn.effects.append(
+                .resolve(LookupRequest(id: number, name: name, families: settings.families, deadline: deadline)))
         case .address(let address, _):
             addresses = [address]
             guard settings.families.contains(address.family) else { return excluded(address, &turn) }
@@ -50,9 +51,12 @@ extension TargetMachine {
     mutating func lookedUp(_ answer: LookupAnswer, _ turn: inout Turn) {
         guard case .resolving(var run, let lookup) = phase, answer.id == lookup else { return }
         let found = answer.code == 0 ? answer.addresses.filter { settings.families.contains($0.family) } : []
-        guard !found.isEmpty else { return lookupFailed(answer, run, &turn) }
-        addresses = Array(inAttemptOrder(found, last: lastAnswered).prefix(NameLimits.addresses))
+        // Linux connects to this machine instead (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.2).
+        let usable = found.filter { !$0.isUnspecified }
+        guard !usable.isEmpty else { return lookupFailed(answer, run, &turn) }
+        addresses = Array(inAttemptOrder(usable, last: lastAnswered).prefix(NameLimits.addresses))
         run.resolution = turn.now.elapsed(since: run.started)
+        run.lookup = answer
         ask(run, &turn)
     }
 
@@ -61,9 +65,15 @@ extension TargetMachine {
         let elapsed = turn.now.elapsed(since: run.started)
         run.resolution = elapsed
         let nanoseconds = max(elapsed.saturatingNanoseconds, answer?.elapsedNanoseconds ?? 0)
-        let cause = CauseOfLookup.cause(answer, name: endpoint.hostText, elapsed: nanoseconds, in: turn.localState)
+        run.lookup = answer
+        let cause =
+            if let answer, answer.code == 0, answer.addresses.contains(where: \.isUnspecified) {
+                CauseOfLookup.unusable(answer, name: endpoint.hostText)
+            } else {
+                CauseOfLookup.cause(answer, name: endpoint.hostText, elapsed: nanoseconds, in: turn.localState)
+            }
         // The name no longer has addresses. After all other failures, the old addresses remain the best guess.
-        if cause.code == .nameNotFound || cause.code == .noAddressForFamily { addresses = [] }
+        if [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(cause.code) { addresses = [] }
         fail(run, cause, Place(), &turn)
     }
 

@@ -59,7 +59,7 @@ struct Verdict: Hashable, Sendable {
             case .unknown, .up, .degraded: failures >= failAfter
             case .down, .unreachable: equalFailures >= failAfter || failure.isSameFailure(as: cause)
             }
-        if isAccepted { (state, cause) = (failure.layer.accusesServer ? .down : .unreachable, failure) }
+        if isAccepted { (state, cause) = (failure.accusesServer ? .down : .unreachable, failure) }
         return isAccepted
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import InternationalNames
 import Testing
 
 @testable import HTTPSession

@@ -3,6 +3,15 @@ import Testing
 @testable import Reachability
 
 @Suite struct ResolverConfigurationTests {
+    @Test(arguments: [
+        ("", 1, false, false), ("options ndots:3 use-vc no-aaaa\n", 3, true, true), ("options ndots:99\n", 15, false, false),
+        ("options timeout:1\noptions ndots:0\n", 0, false, false), ("options ndots:x ndots:-1 ndots\n", 1, false, false),
+    ])
+    func `the options ndots, use-vc and no-aaaa are read`(text: String, ndots: Int, usesTCP: Bool, isIPv4Only: Bool) {
+        let expected = ResolverConfiguration(exists: true, ndots: ndots, usesTCP: usesTCP, isIPv4Only: isIPv4Only)
+        #expect(ResolverConfiguration(parsing: text.utf8) == expected)
+    }
+
     private func servers(_ text: String) -> [String] {
         ResolverConfiguration(parsing: text.utf8).nameservers.map(\.description)
     }

@@ -92,7 +92,7 @@ private final class Answers: Sendable {
             queue: Int = NameResolver.queueLimit
         ) throws {
             namespace = try ProbeNamespace()
-            server = try behavior.map { [namespace] in try NameServer($0, in: namespace) }
+            server = try behavior.map { [path = namespace.path] in try NameServer($0, in: path) }
             self.files = try Files(files)
             answers = try Answers()
             resolver = try NameResolver(
@@ -107,8 +107,8 @@ private final class Answers: Sendable {
 
     @Test func `two namespaces in one process resolve names with their own name servers`() throws {
         let (one, other) = (IPAddress(v4: 0xc000_0201), IPAddress(v4: 0xc633_6401))
-        let left = try Host(.address(one))
-        let right = try Host(.address(other))
+        let left = try Host(.address("\(one)"))
+        let right = try Host(.address("\(other)"))
         try #require(try left.ask(1).addresses == [one])
         #expect(left.resolver.files == .arranged(["resolv.conf"]))
         for id in 2...20 as ClosedRange<UInt64> {

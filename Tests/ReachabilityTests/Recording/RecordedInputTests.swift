@@ -28,6 +28,23 @@ import Testing
                     exists: true)),
             .lookup(LookupAnswer(id: .max, addresses: [Net.gateway, Net.source6], elapsedNanoseconds: 12)),
             .lookup(LookupAnswer(id: 1, code: -11, errno: 5)),
+            .lookup(
+                LookupAnswer(
+                    id: 3, addresses: [Net.gateway], elapsedNanoseconds: 9, answeredBy: .dns, server: .init(Net.gateway),
+                    v4: FamilyLookup(
+                        .addresses,
+                        exchanges: [
+                            NameServerExchange(.init(Net.linkLocal6, zone: "eth0"), .silent),
+                            NameServerExchange(.init(Net.gateway), .answered, rcode: 0, isOverTCP: true),
+                        ]),
+                    v6: FamilyLookup(
+                        .failed,
+                        exchanges: [
+                            NameServerExchange(
+                                .init(Net.gateway), .failed, errno: 1, call: "send",
+                                reporter: .init(origin: 2, type: 3, code: 3, offender: Net.gateway), scope: .port)
+                        ]))),
+            .resolver(ResolverConfiguration(exists: true, ndots: 5, usesTCP: true, isIPv4Only: true)),
             .probe(ProbeResult(id: 1 << 32, roundTripNanoseconds: 1_234_567)),
             .probe(
                 ProbeResult(
@@ -63,6 +80,18 @@ import Testing
         #expect(new.input == .neighborReply(Neighbor.Key(interface: 9, address: Net.gateway), [4]))
         #expect(try JSONDecoder().decode(RecordedInput.self, from: line("neighbour-reply")) == new)
         #expect(String(decoding: try self.line(new), as: UTF8.self).contains(#""input":"neighbor-reply""#))
+    }
+
+    @Test func `a lookup and a resolver configuration of an earlier version are read`() throws {
+        let lookup = #"{"id":5,"addresses":["192.0.2.1"],"code":0,"errno":0,"elapsedNanoseconds":7}"#
+        let line = Data(#"{"t":1,"w":2,"input":"lookup","lookup":\#(lookup)}"#.utf8)
+        let expected = LookupAnswer(id: 5, addresses: [IPAddress(v4: 0xc000_0201)], elapsedNanoseconds: 7)
+        #expect(try JSONDecoder().decode(RecordedInput.self, from: line).input == .lookup(expected))
+        let resolver = #"{"nameservers":[{"address":"192.0.2.1"}],"search":["lan"],"exists":true}"#
+        let other = Data(#"{"t":1,"w":2,"input":"resolver","resolver":\#(resolver)}"#.utf8)
+        let configuration = ResolverConfiguration(
+            nameservers: [.init(IPAddress(v4: 0xc000_0201))], search: ["lan"], exists: true)
+        #expect(try JSONDecoder().decode(RecordedInput.self, from: other).input == .resolver(configuration))
     }
 
     @Test func `the contract's layers are spelled neighbor and not neighbour`() {

@@ -24,6 +24,20 @@ import Testing
     }
 
     @Test(arguments: [
+        ("bücher.de:80", "xn--bcher-kva.de"), ("BÜCHER.example.:80", "xn--bcher-kva.example."),
+        ("例え。テスト:80", "xn--r8jz45g.xn--zckzah"),
+    ])
+    func `an international name is converted to ASCII, and the text stays`(text: String, name: String) throws {
+        let endpoint = try Endpoint(text)
+        #expect(endpoint.host == .name(name))
+        #expect(endpoint.text == text)
+    }
+
+    @Test func `an address in full-width digits is an address`() throws {
+        #expect(try Endpoint("１９２.0.2.1:80").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
+    }
+
+    @Test(arguments: [
         ("fe80::1%lo", "[fe80::1%lo]:443"), ("fe80::1%eth0.7", "[fe80::1%eth0.7]:443"), ("::1", "[::1]:443"),
         ("[fe80::1%lo]", "[fe80::1%lo]:443"), ("192.0.2.1", "192.0.2.1:443"), ("a.example", "a.example:443"),
     ])
@@ -94,7 +108,11 @@ import Testing
         ("a..b:80", "host: 'a..b' has an empty label"), (".:80", "host: '.' has an empty label"),
         ("-a.b:80", "host: '-a.b' is neither"), ("a-.b:80", "host: 'a-.b' is neither"),
         ("user@host:80", "host: 'user@host' is neither"),
-        ("exa mple.com:80", "host: 'exa mple.com' is neither"), ("bücher.de:80", "host: 'bücher.de' is neither"),
+        ("exa mple.com:80", "host: 'exa mple.com' is neither"), ("bü cher.de:80", "host: 'bü cher.de' is neither"),
+        ("ü..de:80", "host: 'ü..de' is neither"), ("ü\0.de:80", "host: 'ü�.de' is neither"),
+        ("a\0.de:80", "host: 'a�.de' is neither"), ("２５６.1.1.1:80", "host: '256.1.1.1' is not an IPv4 address"),
+        (String(repeating: "ü", count: 300) + ".de:80", "host: "),
+        (String(repeating: "a", count: 300) + ":80", "host: is longer"),
         (String(repeating: "a", count: 64) + ".de:80", "host: a label is longer than 63"),
         (Array(repeating: "abcdefg", count: 33).joined(separator: ".") + ":80", "host: is longer than the 253"),
     ])

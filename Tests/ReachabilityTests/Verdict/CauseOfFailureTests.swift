@@ -118,6 +118,18 @@ import Testing
         #expect(name(toItself) == "firewall/local-reject")
     }
 
+    @Test(arguments: [
+        (SystemErrorNumber.connectionRefused, "this machine (127.0.0.1) refuses connections to port 443"),
+        (.timedOut, "this machine (127.0.0.1) does not answer on port 443"),
+    ])
+    func `a loopback address is named as this machine`(number: SystemErrorNumber, detail: String) throws {
+        let candidate = Candidate(address: IPAddress(v4: 0x7f00_0001), port: 443, zone: 0, boundTo: 0)
+        let failure = FailedAttempt(
+            candidate: candidate, route: ChosenRoute(kind: .local, interface: 1),
+            result: ProbeResult(id: 1, errno: number.rawValue, call: "handshake"), elapsedNanoseconds: 0)
+        #expect(failure.cause(in: Transcript.Host().localState).detail == detail)
+    }
+
     @Test func `a timeout behind a failed neighbor is a silent neighbor`() throws {
         #expect(name(try cause(.timedOut, neighbor: .state(.failed))) == "neighbor/gateway-silent")
         #expect(name(try cause(.timedOut, over: nil, neighbor: .state(.incomplete))) == "neighbor/host-silent")

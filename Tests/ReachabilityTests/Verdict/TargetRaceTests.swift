@@ -118,18 +118,20 @@ import Testing
 
     @Test(
         arguments: [
-            (.nameNotFound, 5, true, "dns/name-not-found"), (.noData, 5, true, "dns/no-address-for-family"),
-            (.noAddressForFamily, 5, true, "dns/no-address-for-family"), (.tryAgain, 5, true, "dns/server-failure"),
-            (.tryAgain, 2000, true, "dns/resolver-silent"), (.failure, 5, true, "dns/server-failure"),
-            (.tryAgain, 5, false, "dns/no-resolver"), (.nameNotFound, 5, false, "dns/no-resolver"),
-            (.outOfMemory, 5, true, "local/file-limit"),
+            (.nameNotFound, 5, true, "down dns/name-not-found"), (.noData, 5, true, "down dns/no-address-for-family"),
+            (.noAddressForFamily, 5, true, "down dns/no-address-for-family"),
+            (.tryAgain, 5, true, "unreachable dns/server-failure"),
+            (.tryAgain, 2000, true, "unreachable dns/resolver-silent"), (.failure, 5, true, "unreachable dns/server-failure"),
+            (.tryAgain, 5, false, "unreachable dns/no-resolver"), (.nameNotFound, 5, false, "unreachable dns/no-resolver"),
+            (.outOfMemory, 5, true, "unreachable local/file-limit"),
         ] as [(ResolverCode, Int64, Bool, String)])
-    func `a failed lookup is never the server's fault`(code: ResolverCode, after: Int64, hasResolver: Bool, cause: String)
-        throws
-    {
+    func `only an authority's negative answer is the fault of the target`(
+        code: ResolverCode, after: Int64, hasResolver: Bool, status: String
+    ) throws {
         var target = try named(ProbeSettings(failAfter: 1))
         target.host.hasResolver = hasResolver
-        #expect(target.at(after, .notFound(1, code, after: after)) == ["report \(cause)", "unreachable \(cause)"])
+        let cause = try #require(status.split(separator: " ").last)
+        #expect(target.at(after, .notFound(1, code, after: after)) == ["report \(cause)", status])
     }
 
     @Test func `a lookup that outlasts the probe is a silent resolver, and its late answer is ignored`() throws {
@@ -151,7 +153,7 @@ import Testing
         target.host.pathCause = Cause(.route, .noRoute, detail: "there is no default route")
         #expect(target.at(5, .notFound(1, code)) == ["report \(cause)"])
         _ = target.at(1000, .tick)
-        #expect(target.at(1005, .notFound(2, code)) == ["report \(cause)", "unreachable \(cause)"])
+        #expect(target.at(1005, .notFound(2, code)) == ["report \(cause)", "down \(cause)"])
     }
 
     @Test func `an attempt that was not made because of the queue publishes nothing`() throws {
@@ -186,6 +188,31 @@ import Testing
         var target = try named(ProbeSettings(failAfter: 1, families: [.v6]))
         #expect(
             target.at(5, .found(1, "192.0.2.1"))
-                == ["report dns/no-address-for-family", "unreachable dns/no-address-for-family"])
+                == ["report dns/no-address-for-family", "down dns/no-address-for-family"])
+    }
+
+    @Test(arguments: [(LookupAnswer.Source.dns, "down"), (.nss, "down"), (.hosts, "unreachable")])
+    func `a name with only 0.0.0.0 and the address :: is not probed`(source: LookupAnswer.Source, state: String) throws {
+        var target = try named(ProbeSettings(failAfter: 1))
+        let answer = LookupAnswer(id: 1, addresses: [IPAddress(v6: 0, 0), IPAddress(v4: 0)], answeredBy: source)
+        #expect(target.at(5, .lookup(answer)) == ["report dns/unusable-address", "\(state) dns/unusable-address"])
+        #expect(target.cause?.detail == "server.example resolves to ::, to which no connection is possible")
+        #expect(target.cause?.evidence["answered_by"] == .text(source.rawValue))
+    }
+
+    @Test func `a name with 0.0.0.0 beside a usable address is probed at the usable one`() throws {
+        var target = try named()
+        #expect(target.at(5, .found(1, "0.0.0.0", "192.0.2.1")) == ["route? 192.0.2.1"])
+    }
+
+    @Test func `a probe's report has the answer of its lookup, and the request has the probe's deadline`() throws {
+        var target = try Transcript("server.example:443", ProbeSettings(timeout: .seconds(2), failAfter: 1))
+        _ = target.at(0, .begin)
+        guard case .resolve(let request) = target.effects.last else { return #expect(Bool(false)) }
+        #expect(request.deadline == 2_000_000_000)
+        let answer = LookupAnswer(id: 1, code: -2, answeredBy: .dns, v4: FamilyLookup(.nameNotFound))
+        _ = target.at(5, .lookup(answer))
+        guard case .report(let report) = target.effects.first else { return #expect(Bool(false)) }
+        #expect(report.lookup == answer)
     }
 }

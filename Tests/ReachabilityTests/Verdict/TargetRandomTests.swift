@@ -185,11 +185,12 @@ private struct Model {
         case .up, .degraded:
             expect(update.cause == nil && update.roundTrip != nil && update.address != nil, "up has a round trip, not a cause")
         case .down:
-            expect(update.cause?.layer == .tcp, "down is the server's fault")
-            expect(attemptsSinceSuccess > 0 || published?.state == .down, "down rests on attempts")
+            expect(update.cause?.accusesServer == true, "down is the server's fault, or that of its name")
+            let isName = update.cause?.layer == .dns
+            expect(attemptsSinceSuccess > 0 || published?.state == .down || isName, "down rests on attempts")
             expect(lastReport?.cause == update.cause || published?.state == .down, "down rests on the last probe")
         case .unreachable:
-            expect(update.cause.map { !$0.layer.accusesServer } ?? false, "unreachable is not the server's fault")
+            expect(update.cause.map { !$0.accusesServer } ?? false, "unreachable is not the server's fault")
         }
     }
 

@@ -2,9 +2,9 @@ internal import CIdn2
 
 /// The conversion of international host names to ASCII (IDNA2008, RFC 5891; mapped by UTS #46 without transitional processing, as
 /// in browsers).
-enum InternationalHost {
+package enum InternationalHost {
     /// `host` with each non-ASCII label as an A-label (`xn--…`); `nil` if IDNA does not allow the host.
-    static func ascii(_ host: String) -> String? {
+    package static func ascii(_ host: String) -> String? {
         // C code would ignore the text behind a NUL. The capital sharp s maps to the small one (UTS #46, revision 31); libidn2
         // 2.3 maps it to "ss".
         guard !host.utf8.contains(0) else { return nil }

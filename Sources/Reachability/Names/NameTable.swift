@@ -1,0 +1,308 @@
+/// The resolution of a monitor's names, without its sockets, files and threads: who answers, one question for all targets with
+/// the same name, the search list, the delay between the families, and the cache.
+package struct NameTable: Sendable {
+    /// A request of the table to its owner.
+    package enum Effect: Hashable, Sendable {
+        /// Ask DNS. The answer is passed to ``NameTable/answered(_:now:)``.
+        case ask(NameQuestion)
+        /// Ask getaddrinfo(3). The answer is passed to ``NameTable/libcAnswered(_:now:)``.
+        case askLibc(LookupRequest)
+        case cancelLibc(TargetID)
+        /// Deliver an answer. `unanswered` has the numbers of the questions whose evidence so far belongs to it.
+        case answer(LookupAnswer, unanswered: [IPAddress.Family: UInt64])
+    }
+
+    /// The files that decide how names are resolved.
+    struct Configuration: Hashable, Sendable {
+        var resolver = ResolverConfiguration()
+        var services = NameServiceSwitch()
+        var hosts = HostsFile()
+        /// The name of this machine.
+        var hostName = ""
+    }
+
+    /// The maximum number of addresses in an answer.
+    package static let addressLimit = 16
+    /// The maximum number of questions that are sent while their answers have not had time to arrive. More answers at once would
+    /// overflow the socket's receive buffer.
+    static let burstLimit = 256
+    /// The time in nanoseconds after which a question no longer counts towards ``burstLimit``.
+    static let burstTime: Int64 = 50_000_000
+    /// The maximum number of open questions. Each has a 16-bit number of its own.
+    static let openLimit = 16_384
+
+    private enum Timer: Hashable, Sendable {
+        case request(LookupRequest)
+        case answer(RunningLookup.Key)
+    }
+
+    var configuration = Configuration()
+    private var cache = NameCache()
+    private var running: [RunningLookup.Key: RunningLookup] = [:]
+    /// The key of each target's request.
+    private var waiting: [TargetID: RunningLookup.Key] = [:]
+    private var timers = NameTimers<Timer>()
+    private var asked: [UInt64: RunningLookup.Key] = [:]
+    private var askedLibc: [UInt64: RunningLookup.Key] = [:]
+    private var sendQueue = SendQueue()
+    private var lastNumber: UInt64 = 0
+
+    /// The time at which ``tick(now:)`` is due, on the monotonic clock in nanoseconds.
+    package var deadline: Int64? { [timers.first, sendQueue.deadline].compactMap { $0 }.min() }
+
+    /// Whether nothing is running or waiting. The cache may have names.
+    var isIdle: Bool { running.isEmpty && waiting.isEmpty && asked.isEmpty && askedLibc.isEmpty && sendQueue.isEmpty }
+
+    // MARK: Events
+
+    /// Resolves a name. A newer request of the same target replaces an older one.
+    package mutating func resolve(_ request: LookupRequest, now: Int64) -> [Effect] {
+        cancel(TargetID(owning: request.id))
+        var families = request.families
+        if configuration.resolver.isIPv4Only, families.count > 1 { families.remove(.v6) }
+        let key = RunningLookup.Key(name: request.name.lowercased(), families: families)
+        var effects: [Effect] = []
+        if running[key] == nil {
+            let steps = configuration.services.steps(
+                for: key.name, nameservers: configuration.resolver.nameservers, hostName: configuration.hostName)
+            running[key] = RunningLookup(steps, started: now)
+            running[key]?.requests.append(request)
+            waiting[TargetID(owning: request.id)] = key
+            effects = advance(key, now: now)
+        } else {
+            running[key]?.requests.append(request)
+            waiting[TargetID(owning: request.id)] = key
+            effects = judge(key, now: now)
+        }
+        if waiting[TargetID(owning: request.id)] != nil, request.deadline != .max {
+            timers.add(.request(request), at: request.deadline)
+        }
+        return effects + send(now: now)
+    }
+
+    /// Handles the end of a question.
+    package mutating func answered(_ result: NameQuestionResult, now: Int64) -> [Effect] {
+        sendQueue.ended(result.id)
+        guard let key = asked.removeValue(forKey: result.id), var lookup = running[key] else { return send(now: now) }
+        for family in key.families where lookup[family] == .asked(id: result.id) {
+            lookup[family] = .answered(result)
+            if !result.addresses.isEmpty {
+                let expiry = NameCache.expiry(ttl: result.ttl, now: now)
+                let entry = NameCache.Entry(
+                    addresses: result.addresses, expiry: expiry, server: result.server, candidate: lookup.candidate ?? key.name)
+                cache.store(entry, key.name, family, now: now)
+            }
+        }
+        running[key] = lookup
+        return judge(key, now: now) + send(now: now)
+    }
+
+    /// Handles the answer of getaddrinfo(3).
+    package mutating func libcAnswered(_ answer: LookupAnswer, now: Int64) -> [Effect] {
+        guard let key = askedLibc.removeValue(forKey: answer.id), running[key]?.libcRequest == answer.id else { return [] }
+        running[key]?.libcRequest = nil
+        var answer = answer
+        answer.answeredBy = .nss
+        if answer.code == 0, !answer.addresses.isEmpty { return finish(key, answer, now: now) }
+        // After DNS has failed, its evidence says more than the code of getaddrinfo.
+        if running[key]?.failure == nil { running[key]?.keep(answer) }
+        return advance(key, now: now)
+    }
+
+    /// Handles the passing of time.
+    package mutating func tick(now: Int64) -> [Effect] {
+        var effects: [Effect] = []
+        while let timer = timers.removeFirst(dueAt: now) {
+            switch timer {
+            case .request(let request): effects += expire(request, now: now)
+            case .answer(let key): effects += judge(key, now: now)
+            }
+        }
+        return effects + send(now: now)
+    }
+
+    /// Removes the waiting request of a target.
+    package mutating func cancel(_ target: TargetID) {
+        guard let key = waiting.removeValue(forKey: target) else { return }
+        running[key]?.requests.removeAll { TargetID(owning: $0.id) == target }
+    }
+
+    /// Restarts all running lookups with another configuration, and forgets all answers. The open questions are void.
+    mutating func configure(_ configuration: Configuration, now: Int64) -> [Effect] {
+        guard configuration != self.configuration else { return [] }
+        self.configuration = configuration
+        cache.removeAll()
+        let requests = running.values.flatMap(\.requests).sorted { $0.id < $1.id }
+        let libcRequests = running.values.compactMap(\.libcRequest).sorted()
+        (running, waiting, asked, askedLibc, sendQueue) = ([:], [:], [:], [:], SendQueue())
+        timers = NameTimers()
+        var effects = libcRequests.map { Effect.cancelLibc(TargetID(owning: $0)) }
+        for request in requests { effects += resolve(request, now: now) }
+        return effects
+    }
+
+    /// Forgets all answers, because this machine may be in another network now.
+    package mutating func forget() { cache.removeAll() }
+
+    // MARK: Steps
+
+    /// Begins the next step of a lookup, or ends the lookup.
+    private mutating func advance(_ key: RunningLookup.Key, now: Int64) -> [Effect] {
+        while var lookup = running[key] {
+            // Nobody waits any more.
+            if lookup.requests.isEmpty { return finish(key, LookupAnswer(id: 0), now: now) }
+            lookup.candidate = nil
+            lookup.removeQuestions()
+            let step = lookup.steps.popLast()
+            running[key] = lookup
+            switch step {
+            case .hosts:
+                let addresses = configuration.hosts.addresses(of: key.name, families: Set(key.families))
+                guard addresses.isEmpty else {
+                    let answer = LookupAnswer(
+                        id: 0, addresses: Array(addresses.prefix(Self.addressLimit)), answeredBy: .hosts)
+                    return finish(key, answer, now: now)
+                }
+                if configuration.services.services == ["files"] {
+                    running[key]?.keep(LookupAnswer(id: 0, code: NameCode.nameNotFound, answeredBy: .hosts))
+                }
+            case .dns:
+                guard configuration.resolver.hasNameserver else {
+                    running[key]?.keep(LookupAnswer(id: 0, code: NameCode.tryAgain, answeredBy: .nobody))
+                    continue
+                }
+                running[key]?.candidates =
+                    SearchList.candidates(for: key.name, configuration.resolver, hostName: configuration.hostName).reversed()
+                return nextCandidate(key, now: now)
+            case .libc:
+                // The number of a request is that of a target of its own, because the queue has one request for each target.
+                let id = takeNumber() << 32
+                running[key]?.libcRequest = id
+                askedLibc[id] = key
+                return [.askLibc(LookupRequest(id: id, name: key.name, families: Set(key.families)))]
+            case nil:
+                let answer = lookup.failure ?? LookupAnswer(id: 0, code: NameCode.nameNotFound, answeredBy: .hosts)
+                return finish(key, answer, now: now)
+            }
+        }
+        return []
+    }
+
+    private mutating func nextCandidate(_ key: RunningLookup.Key, now: Int64) -> [Effect] {
+        guard var name = running[key]?.candidates.popLast() else { return advance(key, now: now) }
+        // The cache has the name as it was requested, and knows which candidate has the addresses.
+        let cached = key.families.compactMap { cache.entry(key.name, $0, now: now) }
+        if let known = cached.first(where: { !$0.addresses.isEmpty }) {
+            name = known.candidate
+            running[key]?.candidates = []
+        }
+        running[key]?.candidate = name
+        running[key]?.removeQuestions()
+        for family in key.families {
+            if let entry = cache.entry(key.name, family, now: now) {
+                running[key]?[family] = .cached(entry)
+                continue
+            }
+            let question = NameQuestion(id: takeNumber(), name: name, family: family)
+            running[key]?[family] = .asked(id: question.id)
+            asked[question.id] = key
+            sendQueue.add(question)
+        }
+        return judge(key, now: now)
+    }
+
+    /// Decides whether the answers so far suffice.
+    private mutating func judge(_ key: RunningLookup.Key, now: Int64) -> [Effect] {
+        guard var lookup = running[key], lookup.candidate != nil else { return [] }
+        if lookup.hasAddresses {
+            if lookup.isComplete {
+                cacheMissingFamilies(key, lookup, now: now)
+                return finish(key, lookup.dnsAnswer, now: now)
+            }
+            guard let due = lookup.answerDue else {
+                lookup.answerDue = now + RunningLookup.resolutionDelay
+                running[key] = lookup
+                timers.add(.answer(key), at: now + RunningLookup.resolutionDelay)
+                return []
+            }
+            guard due <= now, !lookup.requests.isEmpty else { return [] }
+            // The open questions continue, and their answers are cached.
+            let effects = answer(lookup.requests, lookup.dnsAnswer, lookup.openQuestions, started: lookup.started, now: now)
+            running[key]?.requests = []
+            return effects
+        }
+        // A name that does not exist has no record of any type (RFC 8020).
+        guard lookup.isComplete || lookup.nameIsMissing else { return [] }
+        let answer = lookup.dnsAnswer
+        for id in lookup.openQuestions.values {
+            asked[id] = nil
+            sendQueue.remove(id)
+        }
+        running[key]?.keep(answer)
+        // A server that fails for one name may know the next one. A silent server would cost the same time again.
+        let isAnswered = answer.code != NameCode.tryAgain || lookup.hasAnswer
+        return isAnswered ? nextCandidate(key, now: now) : advance(key, now: now)
+    }
+
+    /// Caches that the name has no address of a family, for as long as the addresses of the other one.
+    private mutating func cacheMissingFamilies(_ key: RunningLookup.Key, _ lookup: RunningLookup, now: Int64) {
+        let expiry = key.families.compactMap { cache.entry(key.name, $0, now: now)?.expiry }.max()
+        guard let expiry else { return }
+        for family in key.families {
+            guard case .answered(let result) = lookup[family], result.result == .noData else { continue }
+            let entry = NameCache.Entry(addresses: [], expiry: expiry, candidate: lookup.candidate ?? key.name)
+            cache.store(entry, key.name, family, now: now)
+        }
+    }
+
+    /// Ends a lookup, and answers its requests.
+    private mutating func finish(_ key: RunningLookup.Key, _ answer: LookupAnswer, now: Int64) -> [Effect] {
+        guard let lookup = running.removeValue(forKey: key) else { return [] }
+        return self.answer(lookup.requests, answer, [:], started: lookup.started, now: now)
+    }
+
+    private mutating func answer(
+        _ requests: [LookupRequest], _ answer: LookupAnswer, _ unanswered: [IPAddress.Family: UInt64], started: Int64, now: Int64
+    ) -> [Effect] {
+        requests.map { request in
+            waiting[TargetID(owning: request.id)] = nil
+            var answer = answer
+            answer.id = request.id
+            answer.elapsedNanoseconds = max(answer.elapsedNanoseconds, now - started)
+            return .answer(answer, unanswered: unanswered)
+        }
+    }
+
+    /// Fails a request at its deadline with the evidence so far.
+    private mutating func expire(_ request: LookupRequest, now: Int64) -> [Effect] {
+        guard let key = waiting[TargetID(owning: request.id)], var lookup = running[key],
+            let place = lookup.requests.firstIndex(of: request)
+        else { return [] }
+        lookup.requests.remove(at: place)
+        var answer = lookup.dnsAnswer
+        if lookup.candidate == nil { answer = lookup.failure ?? LookupAnswer(id: 0, code: NameCode.tryAgain, answeredBy: .nss) }
+        var effects = self.answer([request], answer, lookup.openQuestions, started: lookup.started, now: now)
+        running[key] = lookup
+        // Nobody waits for getaddrinfo any more. A running call ends some time, and its answer is dropped.
+        if lookup.requests.isEmpty, let id = lookup.libcRequest {
+            running[key] = nil
+            askedLibc[id] = nil
+            effects.append(.cancelLibc(TargetID(owning: id)))
+        }
+        return effects
+    }
+
+    private mutating func send(now: Int64) -> [Effect] { sendQueue.take(now: now).map { .ask($0) } }
+
+    private mutating func takeNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
+    }
+}
+
+extension RunningLookup {
+    /// Whether a server answered any question, possibly with a failure.
+    fileprivate var hasAnswer: Bool {
+        questions.contains { $0.lookup.exchanges.contains { $0.outcome == .answered } }
+    }
+}

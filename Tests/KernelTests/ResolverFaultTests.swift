@@ -1,0 +1,136 @@
+import Foundation
+import NetworkLab
+import Testing
+
+/// The program's status of a named target, with faults of its name server.
+@Suite(.requiresNamespaces, .requiresWritableEtc)
+struct ResolverFaultTests {
+    /// A host with a resolver's address on its router, and its own files for names. They are removed with this object.
+    private final class Fixture {
+        let network: Network
+        private let directory: String
+        private let isFirst: Bool
+
+        init(resolvers: String...) throws {
+            network = try Network(named: true)
+            directory = "/etc/netns/\(network.host.name ?? "")"
+            isFirst = !FileManager.default.fileExists(atPath: "/etc/netns")
+            try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+            let lines = resolvers.map { "nameserver \($0)\n" }.joined()
+            for (name, text) in [
+                "resolv.conf": lines, "nsswitch.conf": "hosts: files dns\n", "hosts": "10.1.0.254 known.example\n",
+            ] {
+                try text.write(toFile: "\(directory)/\(name)", atomically: true, encoding: .utf8)
+            }
+            try network.host.ip("link set lo up")
+            try network.uplink("v0", "10.1.0.1/24", "2001:db8:1::1/64")
+            for address in ["10.1.0.254/24", "10.1.0.53/32", "10.1.0.54/32"] {
+                try network.router.ip("addr add \(address) dev rv0")
+            }
+            try network.host.ip("route add default via 10.1.0.254")
+        }
+
+        deinit {
+            try? FileManager.default.removeItem(atPath: directory)
+            if isFirst { rmdir("/etc/netns") }
+        }
+
+        func nameServer(_ behavior: NameServer.Behavior, _ address: String = "10.1.0.53") throws -> NameServer {
+            try NameServer(behavior, in: network.router.path, address: address)
+        }
+
+        func filter(_ rule: String) throws {
+            let rules = "table inet t {\n chain c {\n type filter hook output priority 0;\n \(rule)\n }\n}\n"
+            try network.host.run("nft", "-f", "-", input: rules)
+        }
+
+        /// Runs one status. - Returns: `STATUS LAYER/CODE`, with some of the evidence, and the detail of the cause.
+        func status(_ target: String = "server.example:80", _ keys: String...) throws -> (line: String, detail: String) {
+            let command = [try Programs.netwatch, "status", "--json", "--netns", network.host.name ?? "", target]
+            let program = try Program(command, output: .file)
+            _ = try program.wait(within: patience)
+            let document = try JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any]
+            let record = try #require(
+                (document?["targets"] as? [[String: Any]])?.first, "\(program.output)\(program.standardError)")
+            let cause = record["cause"] as? [String: Any]
+            let evidence = cause?["evidence"] as? [String: Any]
+            var words = [record["status"] as? String ?? ""]
+            if let layer = cause?["layer"] as? String, let code = cause?["code"] as? String { words.append("\(layer)/\(code)") }
+            words += keys.map { "\($0)=\(evidence?[$0] ?? "?")" }
+            return (words.joined(separator: " "), cause?["detail"] as? String ?? "")
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.code(3), "down dns/name-not-found", "there is no name server.example"),
+            (.records([]), "down dns/no-address-for-family", "server.example has no address of the families that are tried"),
+            (
+                .code(2), "unreachable dns/server-failure", "the name server 10.1.0.53 could not resolve server.example: SERVFAIL"
+            ),
+            (.code(5), "unreachable dns/resolver-refused", "the name server 10.1.0.53 refuses to resolve server.example"),
+            (.silent, "unreachable dns/resolver-silent", "the name server 10.1.0.53 does not answer for server.example"),
+            (
+                .wrongID("10.1.0.254"), "unreachable dns/server-failure",
+                "the name server 10.1.0.53 sends messages that do not answer the question for server.example"
+            ),
+            (
+                .records(["0.0.0.0", "::"]), "down dns/unusable-address",
+                "server.example resolves to ::, to which no connection is possible"
+            ), (nil, "unreachable dns/resolver-refused", "port 53 of the name server 10.1.0.53 is closed"),
+        ] as [(NameServer.Behavior?, String, String)])
+    func `a fault of the name server or of the name has its verdict`(
+        behavior: NameServer.Behavior?, expected: String, detail: String
+    ) throws {
+        let fixture = try Fixture(resolvers: "10.1.0.53")
+        let server = try behavior.map { try fixture.nameServer($0) }
+        let status = try fixture.status("server.example:80", "resolver")
+        #expect(status.line == "\(expected) resolver=10.1.0.53")
+        #expect(status.detail == detail)
+        #expect(server?.questions.isEmpty != true)
+    }
+
+    @Test(arguments: [
+        ("udp dport 53 drop", "unreachable firewall/local-drop scope=port"),
+        ("ip daddr 10.1.0.53 drop", "unreachable firewall/local-drop scope=address"),
+        ("udp dport 53 reject", "unreachable firewall/local-reject scope=?"),
+    ])
+    func `this machine's filter between a target and its name server has its verdict`(rule: String, expected: String) throws {
+        let fixture = try Fixture(resolvers: "10.1.0.53")
+        let server = try fixture.nameServer(.records(["10.1.0.254"]))
+        try fixture.filter(rule)
+        #expect(try fixture.status("server.example:80", "scope").line == expected)
+        #expect(server.questions.isEmpty)
+    }
+
+    @Test func `without a name server, nothing is asked and the hosts file is still used`() throws {
+        let fixture = try Fixture()
+        #expect(try fixture.status().line == "unreachable dns/no-resolver")
+        #expect(try fixture.status("known.example:9").line == "down tcp/refused")
+    }
+
+    @Test(arguments: [.onlyA("10.1.0.254"), .records(["10.1.0.254"])] as [NameServer.Behavior])
+    func `a target whose name has IPv4 alone is up, also if AAAA is never answered`(behavior: NameServer.Behavior) throws {
+        let fixture = try Fixture(resolvers: "10.1.0.53")
+        let server = try fixture.nameServer(behavior)
+        let target = try fixture.network.router.serve(.queueing, at: "10.1.0.254")
+        #expect(try fixture.status("server.example:\(target.port)").line == "up")
+        #expect(server.questions.count >= 2)
+    }
+
+    @Test func `a target is up if the first of two name servers is dead`() throws {
+        let fixture = try Fixture(resolvers: "10.1.0.53", "10.1.0.54")
+        let dead = try fixture.nameServer(.silent)
+        let server = try fixture.nameServer(.records(["10.1.0.254"]), "10.1.0.54")
+        let target = try fixture.network.router.serve(.queueing, at: "10.1.0.254")
+        #expect(try fixture.status("server.example:\(target.port)").line == "up")
+        #expect(!dead.questions.isEmpty && !server.questions.isEmpty)
+    }
+
+    @Test func `a missing route to the name server is the route's cause`() throws {
+        let fixture = try Fixture(resolvers: "192.0.2.53")
+        try fixture.network.host.ip("route add unreachable 192.0.2.0/24")
+        #expect(
+            try fixture.status("server.example:80", "resolver").line == "unreachable route/route-unreachable resolver=192.0.2.53")
+    }
+}

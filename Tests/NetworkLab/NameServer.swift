@@ -1,0 +1,259 @@
+import EventLoop
+import Glibc
+
+/// A name server on port 53 of a network namespace, over UDP and TCP, with one of the faults that a resolver distinguishes (RFC
+/// 1035). It is ready when made, and closed with this object.
+public final class NameServer: Sendable {
+    /// The answers of the server. Addresses are texts.
+    public enum Behavior: Sendable {
+        /// Answers with one A record, and with none for other types.
+        case address(String)
+        /// Answers with these records of the asked type, with a TTL in seconds. An answer that is too long is truncated.
+        case records([String], ttl: UInt32 = 60)
+        /// Answers only these names, and NXDOMAIN for others.
+        case zone([String: [String]])
+        /// Answers A with this address, and AAAA never.
+        case onlyA(String)
+        /// Answers with a response code: 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED.
+        case code(UInt8)
+        /// Never answers.
+        case silent
+        /// Answers with another id.
+        case wrongID(String)
+        /// Answers with another question.
+        case wrongQuestion(String)
+        /// Answers with bytes that are no message.
+        case garbage
+        /// Answers with the question and records that are cut off.
+        case damaged
+        /// Answers with two aliases that refer to each other.
+        case aliasLoop
+        /// Answers with an alias and the address of its target.
+        case alias(String)
+        /// Answers over UDP with an empty, truncated message, and does not listen on TCP.
+        case truncatedOnly
+        /// Answers the first behavior, AAAA after this many milliseconds.
+        indirect case late(Behavior, milliseconds: Int64)
+    }
+
+    private let stop: Waker
+    private let thread: LoopThread
+    private let log: Locked<[String]>
+
+    /// The questions so far, such as `A server.example`, with `tcp` before those over TCP.
+    public var questions: [String] { log.withLock { $0 } }
+
+    /// Starts a server on an address of a namespace, which is given by the path of its file. A link-local address has a zone.
+    public init(_ behavior: Behavior, in namespace: String, address: String = "127.0.0.1") throws {
+        let stop = try Waker()
+        let log = Locked<[String]>([])
+        (self.stop, self.log) = (stop, log)
+        thread = try LoopThread(name: "name-server", namespace: namespace) { () throws(LoopError) in
+            let datagrams = try Self.bound(address, SOCK_DGRAM)
+            var listener: Int32 = -1
+            if case .truncatedOnly = behavior {
+            } else {
+                listener = try Self.bound(address, SOCK_STREAM)
+                listen(listener, 64)
+            }
+            var answerer = Answerer(behavior: behavior, datagrams: datagrams, listener: listener, stop: stop, log: log)
+            return { answerer.serve() }
+        }
+    }
+
+    deinit {
+        stop.wake()
+        thread.join()
+    }
+
+    private static func bound(_ address: String, _ type: __socket_type) throws(LoopError) -> Int32 {
+        let parts = address.split(separator: "%").map(String.init)
+        let isIPv6 = address.contains(":")
+        let socket = Glibc.socket(isIPv6 ? AF_INET6 : AF_INET, Int32(type.rawValue), 0)
+        var isReused: Int32 = 1
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &isReused, 4)
+        let result: Int32
+        if isIPv6 {
+            var name = sockaddr_in6()
+            name.sin6_family = sa_family_t(AF_INET6)
+            name.sin6_port = UInt16(53).bigEndian
+            inet_pton(AF_INET6, parts[0], &name.sin6_addr)
+            name.sin6_scope_id = parts.count > 1 ? if_nametoindex(parts[1]) : 0
+            result = bound(socket, name)
+        } else {
+            var name = sockaddr_in()
+            name.sin_family = sa_family_t(AF_INET)
+            name.sin_port = UInt16(53).bigEndian
+            inet_pton(AF_INET, address, &name.sin_addr)
+            result = bound(socket, name)
+        }
+        guard result == 0 else { throw LoopError(call: "bind", errno: errno) }
+        return socket
+    }
+
+    private static func bound<Name>(_ socket: Int32, _ name: Name) -> Int32 {
+        withUnsafeBytes(of: name) { bytes in
+            bytes.baseAddress.map { bind(socket, $0.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count)) } ?? -1
+        }
+    }
+}
+
+/// The server's thread.
+private struct Answerer {
+    let behavior: NameServer.Behavior
+    let datagrams, listener: Int32
+    let stop: Waker
+    let log: Locked<[String]>
+    private var late: [(due: Int64, bytes: [UInt8], peer: sockaddr_storage, size: socklen_t)] = []
+
+    init(behavior: NameServer.Behavior, datagrams: Int32, listener: Int32, stop: Waker, log: Locked<[String]>) {
+        (self.behavior, self.datagrams, self.listener, self.stop, self.log) = (behavior, datagrams, listener, stop, log)
+    }
+
+    mutating func serve() {
+        defer {
+            close(datagrams)
+            if listener >= 0 { close(listener) }
+        }
+        var polled = [
+            pollfd(fd: datagrams, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: listener, events: Int16(POLLIN), revents: 0),
+        ]
+        while true {
+            let due = late.map(\.due).min()
+            let wait = due.map { Int32(clamping: max(0, ($0 - MonotonicClock.now() + 999_999) / 1_000_000)) } ?? -1
+            guard poll(&polled, 3, wait) >= 0, polled[1].revents == 0 else { return }
+            if polled[0].revents != 0 { answerDatagram() }
+            if polled[2].revents != 0 { answerStream() }
+            for index in late.indices.reversed() where late[index].due <= MonotonicClock.now() {
+                let answer = late.remove(at: index)
+                send(answer.bytes, answer.peer, answer.size)
+            }
+        }
+    }
+
+    private mutating func answerDatagram() {
+        var question = [UInt8](repeating: 0, count: 512)
+        var name = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let count = withUnsafeMutableBytes(of: &name) { bytes -> Int in
+            guard let peer = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self) else { return 0 }
+            return recvfrom(datagrams, &question, question.count, 0, peer, &size)
+        }
+        guard count > 12, let message = Message(Array(question.prefix(count))) else { return }
+        log.withLock { $0.append(message.description) }
+        if case .late(let behavior, let milliseconds) = behavior {
+            guard let answer = message.answer(behavior, limit: 512) else { return }
+            if message.isA { return send(answer, name, size) }
+            late.append((MonotonicClock.now() + milliseconds * 1_000_000, answer, name, size))
+        } else if let answer = message.answer(behavior, limit: 512) {
+            send(answer, name, size)
+        }
+    }
+
+    private func send(_ bytes: [UInt8], _ peer: sockaddr_storage, _ size: socklen_t) {
+        withUnsafeBytes(of: peer) { name in
+            guard let peer = name.baseAddress?.assumingMemoryBound(to: sockaddr.self) else { return }
+            _ = sendto(datagrams, bytes, bytes.count, 0, peer, size)
+        }
+    }
+
+    // One connection at a time, with any number of questions. A client that sends nothing for a second is left.
+    private func answerStream() {
+        let connection = accept(listener, nil, nil)
+        guard connection >= 0 else { return }
+        defer { close(connection) }
+        var limit = timeval(tv_sec: 1, tv_usec: 0)
+        setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var length = [UInt8](repeating: 0, count: 2)
+        while recv(connection, &length, 2, Int32(MSG_WAITALL)) == 2 {
+            var question = [UInt8](repeating: 0, count: Int(length[0]) << 8 | Int(length[1]))
+            guard recv(connection, &question, question.count, Int32(MSG_WAITALL)) == question.count,
+                let message = Message(question)
+            else { return }
+            log.withLock { $0.append("tcp \(message)") }
+            guard let answer = message.answer(behavior, limit: 65_535) else { continue }
+            let framed = [UInt8(answer.count >> 8), UInt8(truncatingIfNeeded: answer.count)] + answer
+            guard Glibc.send(connection, framed, framed.count, Int32(MSG_NOSIGNAL)) == framed.count else { return }
+        }
+    }
+}
+
+/// A question.
+private struct Message: CustomStringConvertible {
+    private let bytes: [UInt8]
+    private let end: Int
+    private let name: String
+
+    init?(_ bytes: [UInt8]) {
+        var end = 12
+        var labels: [String] = []
+        while end < bytes.count, bytes[end] != 0 {
+            let next = end + Int(bytes[end]) + 1
+            guard next <= bytes.count else { return nil }
+            labels.append(String(decoding: bytes[(end + 1)..<next], as: UTF8.self))
+            end = next
+        }
+        guard end + 5 <= bytes.count else { return nil }
+        (self.bytes, self.end, name) = (bytes, end + 5, labels.joined(separator: "."))
+    }
+
+    var isA: Bool { bytes[end - 3] == 1 }
+    var description: String { "\(isA ? "A" : "AAAA") \(name)" }
+
+    /// The answer, or nil for silence. `limit` is the size above which it is truncated.
+    func answer(_ behavior: NameServer.Behavior, limit: Int) -> [UInt8]? {
+        switch behavior {
+        case .silent: return nil
+        case .late(let behavior, _): return answer(behavior, limit: limit)
+        case .code(let code): return message(code)
+        case .address(let address): return message(records: isA ? record(address, ttl: 1) : [], count: isA ? 1 : 0)
+        case .onlyA(let address): return isA ? message(records: record(address, ttl: 60), count: 1) : nil
+        case .records(let addresses, let ttl): return records(addresses, ttl, limit)
+        case .zone(let names): return names[name].map { records($0, 60, limit) } ?? message(3)
+        case .wrongID(let address):
+            var answer = records([address], 60, limit)
+            answer[0] ^= 0xff
+            return answer
+        case .wrongQuestion(let address):
+            var answer = records([address], 60, limit)
+            answer[13] = UInt8(ascii: "z")
+            return answer
+        case .garbage: return [UInt8](repeating: 0xfe, count: 60)
+        case .damaged: return message(records: [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 200, 1], count: 1)
+        case .truncatedOnly: return message(flags: 0x83)
+        case .aliasLoop:
+            // x → the question's name, and the question's name → x. The second name stands behind the first record.
+            let other = UInt8(end + 12)
+            let first: [UInt8] = [0xc0, 12, 0, 5, 0, 1, 0, 0, 0, 60, 0, 3, 1, UInt8(ascii: "x"), 0]
+            let second: [UInt8] = [0xc0, other, 0, 5, 0, 1, 0, 0, 0, 60, 0, 2, 0xc0, 12]
+            return message(records: first + second, count: 2)
+        case .alias(let address):
+            guard isA == !address.contains(":") else { return message() }
+            let alias: [UInt8] = [0xc0, 12, 0, 5, 0, 1, 0, 0, 0, 60, 0, 3, 1, UInt8(ascii: "x"), 0]
+            var target = record(address, ttl: 60)
+            target[1] = UInt8(end + 12)
+            return message(records: alias + target, count: 2)
+        }
+    }
+
+    private func records(_ addresses: [String], _ ttl: UInt32, _ limit: Int) -> [UInt8] {
+        let asked = addresses.filter { !$0.contains(":") == isA }
+        let answer = message(records: asked.flatMap { record($0, ttl: ttl) }, count: asked.count)
+        return answer.count <= limit ? answer : message(flags: 0x83)
+    }
+
+    private func record(_ address: String, ttl: UInt32) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: address.contains(":") ? 16 : 4)
+        inet_pton(address.contains(":") ? AF_INET6 : AF_INET, address, &bytes)
+        let time = withUnsafeBytes(of: ttl.bigEndian) { Array($0) }
+        return [0xc0, 12, 0, bytes.count == 4 ? 1 : 28, 0, 1] + time + [0, UInt8(bytes.count)] + bytes
+    }
+
+    // The header has QR, RD and RA and counts one question. The question's additional section (EDNS) is left out.
+    private func message(_ code: UInt8 = 0, flags: UInt8 = 0x81, records: [UInt8] = [], count: Int = 0) -> [UInt8] {
+        let counts = [0, 1, UInt8(count >> 8), UInt8(truncatingIfNeeded: count), 0, 0, 0, 0]
+        return bytes[0..<2] + [flags, 0x80 | code] + counts + bytes[12..<end] + records
+    }
+}

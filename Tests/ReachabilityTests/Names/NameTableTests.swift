@@ -1,0 +1,273 @@
+import Testing
+
+@testable import Reachability
+
+/// Plays events to a table and lists its effects, one short line for each. Times are milliseconds.
+private struct TableTranscript {
+    var table = NameTable()
+    private var numbers: [String: UInt64] = [:]
+    private var libcRequest: UInt64 = 0
+    private(set) var answers: [LookupAnswer] = []
+    private(set) var unanswered: [IPAddress.Family: UInt64] = [:]
+
+    static let server = ResolverConfiguration.Nameserver(IPAddress(v4: 0xc000_0235))
+
+    init(_ resolver: String = "nameserver 192.0.2.53\n", services: String = "", hosts: String = "") {
+        _ = configure(0, resolver, services: services, hosts: hosts)
+    }
+
+    mutating func configure(_ milliseconds: Int64, _ resolver: String, services: String = "", hosts: String = "") -> [String] {
+        var configuration = NameTable.Configuration()
+        configuration.resolver = ResolverConfiguration(parsing: resolver.utf8)
+        configuration.services = NameServiceSwitch(parsing: services.utf8)
+        configuration.hosts = HostsFile(parsing: hosts.utf8)
+        return lines(table.configure(configuration, now: milliseconds * 1_000_000))
+    }
+
+    mutating func resolve(
+        _ milliseconds: Int64, _ id: UInt64, _ name: String = "a.example", _ families: Set<IPAddress.Family> = [.v4, .v6],
+        deadline: Int64 = 3_000
+    ) -> [String] {
+        let request = LookupRequest(
+            id: id << 32, name: name, families: families, deadline: (milliseconds + deadline) * 1_000_000)
+        return lines(table.resolve(request, now: milliseconds * 1_000_000))
+    }
+
+    /// Answers the last question of this text, such as `A a.example`, with addresses and a TTL of 60 s, or with a result.
+    mutating func answer(
+        _ milliseconds: Int64, _ question: String, _ addresses: String..., result: FamilyLookup.Result = .noData,
+        _ outcome: NameServerExchange.Outcome = .answered, rcode: UInt8? = 0
+    ) -> [String] {
+        let result = NameQuestionResult(
+            id: numbers[question] ?? 0, addresses.isEmpty ? result : .addresses,
+            addresses: addresses.compactMap { IPAddress($0) }, ttl: 60,
+            exchanges: [NameServerExchange(Self.server, outcome, rcode: rcode)])
+        return lines(table.answered(result, now: milliseconds * 1_000_000))
+    }
+
+    mutating func libcAnswers(_ milliseconds: Int64, _ addresses: String..., code: Int32 = 0) -> [String] {
+        let answer = LookupAnswer(id: libcRequest, addresses: addresses.compactMap { IPAddress($0) }, code: code)
+        return lines(table.libcAnswered(answer, now: milliseconds * 1_000_000))
+    }
+
+    mutating func tick(_ milliseconds: Int64) -> [String] { lines(table.tick(now: milliseconds * 1_000_000)) }
+
+    /// The time in milliseconds at which the table wants its next tick.
+    var tickDue: Int64? { table.deadline.map { $0 / 1_000_000 } }
+
+    private mutating func lines(_ effects: [NameTable.Effect]) -> [String] {
+        effects.map { effect in
+            switch effect {
+            case .ask(let question):
+                let text = "\(question.family == .v4 ? "A" : "AAAA") \(question.name)"
+                numbers[text] = question.id
+                return text
+            case .askLibc(let request):
+                libcRequest = request.id
+                return "getaddrinfo \(request.name)"
+            case .cancelLibc(let target):
+                return TargetID(owning: libcRequest) == target ? "cancel getaddrinfo" : "cancel another"
+            case .answer(let answer, let unanswered):
+                answers.append(answer)
+                self.unanswered = unanswered
+                let result = answer.code == 0 ? answer.addresses.map(\.description).joined(separator: " ") : "code \(answer.code)"
+                return "\(answer.id >> 32): \(result)"
+            }
+        }
+    }
+}
+
+@Suite struct NameTableTests {
+    @Test func `both families are asked, and answered together, IPv6 first`() {
+        var names = TableTranscript()
+        #expect(names.resolve(0, 1) == ["AAAA a.example", "A a.example"])
+        #expect(names.answer(10, "A a.example", "192.0.2.1", "192.0.2.2") == [])
+        #expect(names.answer(20, "AAAA a.example", "2001:db8::1") == ["1: 2001:db8::1 192.0.2.1 192.0.2.2"])
+        #expect(names.answers.first?.answeredBy == .dns)
+        #expect(names.answers.first?.server == TableTranscript.server)
+        #expect(names.answers.first?.elapsedNanoseconds == 20_000_000)
+    }
+
+    @Test(arguments: [("A", "AAAA", "192.0.2.1", "2001:db8::1"), ("AAAA", "A", "2001:db8::1", "192.0.2.1")])
+    func `an answer waits 50 ms for the other family, whose late answer is cached`(
+        first: String, other: String, address: String, late: String
+    ) {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1)
+        #expect(names.answer(10, "\(first) a.example", address) == [])
+        #expect(names.tickDue == 60)
+        #expect(names.tick(59) == [])
+        #expect(names.tick(60) == ["1: \(address)"])
+        #expect(names.unanswered.count == 1)
+        // Another target does not wait again.
+        #expect(names.resolve(100, 2) == ["2: \(address)"])
+        #expect(names.answer(400, "\(other) a.example", late) == [])
+        #expect(names.resolve(500, 3) == ["3: 2001:db8::1 192.0.2.1"])
+    }
+
+    @Test func `a missing family is cached beside the addresses of the other one`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1)
+        _ = names.answer(1, "AAAA a.example")
+        #expect(names.answer(2, "A a.example", "192.0.2.1") == ["1: 192.0.2.1"])
+        #expect(names.resolve(10_000, 1) == ["1: 192.0.2.1"])
+        #expect(names.resolve(60_001, 1) == ["1: 192.0.2.1"])
+        #expect(names.resolve(60_002, 1) == ["AAAA a.example", "A a.example"])
+    }
+
+    @Test func `a failed family is asked again with the next request, and delays it by at most 50 ms`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1)
+        _ = names.answer(1, "A a.example", "192.0.2.1")
+        #expect(names.tick(51) == ["1: 192.0.2.1"])
+        #expect(names.answer(2_100, "AAAA a.example", result: .failed, .silent, rcode: nil) == [])
+        #expect(names.resolve(10_000, 1) == ["AAAA a.example"])
+        #expect(names.tick(10_050) == ["1: 192.0.2.1"])
+    }
+
+    @Test func `a name that does not exist ends the lookup without the other family, and is not cached`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1)
+        #expect(names.answer(5, "AAAA a.example", result: .nameNotFound, rcode: 3) == ["1: code -2"])
+        #expect(names.answer(9, "A a.example", result: .nameNotFound, rcode: 3) == [])
+        #expect(names.resolve(10, 1) == ["AAAA a.example", "A a.example"])
+    }
+
+    @Test func `1,000 targets of one name share one question for each family, and its answer until the TTL`() {
+        var names = TableTranscript()
+        #expect(names.resolve(0, 0).count == 2)
+        for target in 1..<1_000 as Range<UInt64> { #expect(names.resolve(0, target) == []) }
+        _ = names.answer(1, "A a.example", "192.0.2.1")
+        #expect(names.answer(2, "AAAA a.example", "2001:db8::1").count == 1_000)
+        for target in 0..<1_000 as Range<UInt64> {
+            #expect(names.resolve(59_000, target) == ["\(target): 2001:db8::1 192.0.2.1"])
+        }
+    }
+
+    @Test func `the case of a name does not matter`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1, "A.example", [.v4])
+        #expect(names.resolve(0, 2, "a.EXAMPLE", [.v4]) == [])
+        #expect(names.answer(1, "A a.example", "192.0.2.1") == ["1: 192.0.2.1", "2: 192.0.2.1"])
+    }
+
+    @Test func `a newer request of a target replaces the older one, and a canceled one is not answered`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1, "a.example", [.v4])
+        _ = names.resolve(0, 1, "b.example", [.v4])
+        _ = names.resolve(0, 2, "b.example", [.v4])
+        names.table.cancel(TargetID(2))
+        #expect(names.answer(1, "A a.example", "192.0.2.1") == [])
+        #expect(names.answer(1, "A b.example", "192.0.2.2") == ["1: 192.0.2.2"])
+        #expect(names.tick(5_000) == [])
+    }
+
+    @Test func `a request fails at its deadline with the evidence so far, and the answer is cached`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1, "a.example", [.v4], deadline: 500)
+        #expect(names.tickDue == 500)
+        #expect(names.tick(500) == ["1: code -3"])
+        #expect(names.answers.last?.v4?.result == .unanswered)
+        #expect(names.unanswered.keys.contains(.v4))
+        #expect(names.answer(600, "A a.example", "192.0.2.1") == [])
+        #expect(names.resolve(1_000, 1, "a.example", [.v4]) == ["1: 192.0.2.1"])
+    }
+
+    @Test func `the search list is followed until a name has addresses`() {
+        var names = TableTranscript("nameserver 192.0.2.53\nsearch one.example two.example\n")
+        #expect(names.resolve(0, 1, "box", [.v4]) == ["A box.one.example"])
+        #expect(names.answer(1, "A box.one.example", result: .nameNotFound, rcode: 3) == ["A box.two.example"])
+        // A server that fails for one name may know the next one.
+        #expect(names.answer(2, "A box.two.example", result: .failed, rcode: 2) == ["A box"])
+        #expect(names.answer(3, "A box", "192.0.2.1") == ["1: 192.0.2.1"])
+        // The name that has the addresses is asked for the other family.
+        #expect(names.resolve(4, 1, "box") == ["AAAA box"])
+    }
+
+    @Test func `the most informative failure of the search list is answered`() {
+        var names = TableTranscript("nameserver 192.0.2.53\nsearch one.example\n")
+        _ = names.resolve(0, 1, "box", [.v4])
+        _ = names.answer(1, "A box.one.example")
+        #expect(names.answer(2, "A box", result: .nameNotFound, rcode: 3) == ["1: code -5"])
+        _ = names.resolve(3, 1, "box", [.v4])
+        // A silent server would be silent for the next name too.
+        #expect(names.answer(9, "A box.one.example", result: .failed, .silent, rcode: nil) == ["1: code -3"])
+    }
+
+    @Test func `the hosts file comes before DNS, or after it if nsswitch.conf says so`() {
+        var names = TableTranscript(hosts: "192.0.2.7 a.example\n")
+        #expect(names.resolve(0, 1) == ["1: 192.0.2.7"])
+        #expect(names.answers.last?.answeredBy == .hosts)
+        names = TableTranscript(services: "hosts: dns files\n", hosts: "192.0.2.7 a.example\n")
+        #expect(names.resolve(0, 1, "a.example", [.v4]) == ["A a.example"])
+        #expect(names.answer(1, "A a.example", result: .nameNotFound, rcode: 3) == ["1: 192.0.2.7"])
+    }
+
+    @Test func `without a name server nobody is asked`() {
+        var names = TableTranscript("")
+        #expect(names.resolve(0, 1) == ["1: code -3"])
+        #expect(names.answers.last?.answeredBy == .nobody)
+        #expect(names.answers.last?.families == [])
+    }
+
+    @Test func `getaddrinfo is asked after DNS has failed, and DNS's evidence stays if both fail`() {
+        var names = TableTranscript(services: "hosts: files dns mymachines\n")
+        _ = names.resolve(0, 1, "a.example", [.v4])
+        #expect(names.answer(1, "A a.example", result: .nameNotFound, rcode: 3) == ["getaddrinfo a.example"])
+        #expect(names.libcAnswers(2, "192.0.2.1") == ["1: 192.0.2.1"])
+        #expect(names.answers.last?.answeredBy == .nss)
+        _ = names.resolve(3, 1, "a.example", [.v4])
+        _ = names.answer(4, "A a.example", result: .nameNotFound, rcode: 3)
+        #expect(names.libcAnswers(5, code: -2) == ["1: code -2"])
+        #expect(names.answers.last?.answeredBy == .dns)
+    }
+
+    @Test func `getaddrinfo is given up at the deadline of its last request`() {
+        var names = TableTranscript(services: "hosts: files wins dns\n")
+        #expect(names.resolve(0, 1, deadline: 1_000) == ["getaddrinfo a.example"])
+        #expect(names.resolve(500, 2, deadline: 1_000) == [])
+        #expect(names.tick(1_000) == ["1: code -3"])
+        #expect(names.tick(1_500) == ["2: code -3", "cancel getaddrinfo"])
+        #expect(names.answers.last?.answeredBy == .nss)
+        #expect(names.libcAnswers(1_600, "192.0.2.1") == [])
+        #expect(names.resolve(2_000, 1) == ["getaddrinfo a.example"])
+    }
+
+    @Test func `another configuration restarts the running lookups and empties the cache`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1, "a.example", [.v4])
+        _ = names.answer(1, "A a.example", "192.0.2.1")
+        _ = names.resolve(2, 2, "b.example", [.v4])
+        #expect(names.configure(3, "nameserver 192.0.2.53\n") == [])
+        #expect(names.configure(4, "nameserver 192.0.2.54\n") == ["A b.example"])
+        #expect(names.resolve(5, 1, "a.example", [.v4]) == ["A a.example"])
+        #expect(names.configure(6, "") == ["1: code -3", "2: code -3"])
+    }
+
+    @Test func `with the option no-aaaa, only IPv4 is asked unless IPv6 alone is wanted`() {
+        var names = TableTranscript("nameserver 192.0.2.53\noptions no-aaaa\n")
+        #expect(names.resolve(0, 1) == ["A a.example"])
+        #expect(names.resolve(0, 2, "b.example", [.v6]) == ["AAAA b.example"])
+    }
+
+    @Test func `of 200 addresses of each family, 16 are used, half of them IPv6`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1)
+        var result = NameQuestionResult(id: 1, .addresses, ttl: 60)
+        result.addresses = (0..<200).map { IPAddress(v6: 0x2001_0db8_0000_0000, UInt64($0)) }
+        _ = names.table.answered(result, now: 0)
+        result.id = 2
+        result.addresses = (0..<200).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
+        guard case .answer(let answer, _) = names.table.answered(result, now: 0).first else { return #expect(Bool(false)) }
+        #expect(answer.addresses.count == 16)
+        #expect(answer.addresses.count { $0.family == .v6 } == 8)
+    }
+
+    @Test func `after a change of the network, all names are asked again`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1, "a.example", [.v4])
+        _ = names.answer(1, "A a.example", "192.0.2.1")
+        names.table.forget()
+        #expect(names.resolve(2, 1, "a.example", [.v4]) == ["A a.example"])
+    }
+}

@@ -1,0 +1,320 @@
+import EventLoop
+import Foundation
+import NetworkLab
+import Testing
+
+@testable import Reachability
+
+/// The upper limit of a measured time. Sanitizers make everything slower.
+private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * milliseconds : milliseconds }
+
+/// The name service against name servers with faults, in namespaces.
+@Suite(.requiresNamespaces) struct NameServiceTests {
+    private static let v4 = IPAddress(v4: 0xc000_0201)
+    private static let v6 = IPAddress(v6: 0x2001_0db8_0000_0000, 1)
+    private static let other = IPAddress(v4: 0x7f00_0002)
+
+    @Test func `each family is asked once, and the answer has both and the server`() throws {
+        let bench = try NameBench()
+        let server = try NameServer(.records(["\(Self.v4)", "\(Self.v6)"]), in: bench.namespace.path)
+        let answer = try bench.ask().answer
+        #expect(answer.addresses == [Self.v6, Self.v4])
+        #expect(answer.answeredBy == .dns)
+        #expect(answer.server == .init(IPAddress(v4: 0x7f00_0001)))
+        #expect(server.questions.sorted() == ["A server.example", "AAAA server.example"])
+    }
+
+    @Test func `an answer with a CNAME has the address of its target`() throws {
+        let bench = try NameBench()
+        let server = try NameServer(.alias("\(Self.v4)"), in: bench.namespace.path)
+        #expect(try bench.ask().answer.addresses == [Self.v4])
+        #expect(server.questions.count == 2)
+    }
+
+    @Test func `A without AAAA is answered 50 ms later, and a late AAAA is in the next answer without a question`() throws {
+        let bench = try NameBench()
+        let server = try NameServer(.late(.records(["\(Self.v4)", "\(Self.v6)"]), milliseconds: 400), in: bench.namespace.path)
+        let outcome = try bench.run([LookupRequest(id: 1, name: "server.example", families: [.v4, .v6])]) { outcome in
+            // Another name that takes as long keeps the loop running until the late answer has arrived.
+            switch outcome.answers.count {
+            case 1: [LookupRequest(id: 1 << 32, name: "b.example", families: [.v6])]
+            case 2: [LookupRequest(id: 2 << 32, name: "server.example", families: [.v4, .v6])]
+            default: []
+            }
+        }
+        #expect(outcome.answers[1]?.addresses == [Self.v4])
+        #expect((50..<400).contains(try #require(outcome.milliseconds[1])))
+        #expect(outcome.answers[1]?.v6?.result == .unanswered)
+        #expect(outcome.answers[2 << 32]?.addresses == [Self.v6, Self.v4])
+        #expect(server.questions.filter { $0.hasSuffix("server.example") }.count == 2)
+    }
+
+    @Test func `a server that never answers AAAA delays the addresses by less than 300 ms`() throws {
+        let bench = try NameBench()
+        let server = try NameServer(.onlyA("\(Self.v4)"), in: bench.namespace.path)
+        let (answer, milliseconds) = try bench.ask()
+        #expect(answer.addresses == [Self.v4])
+        #expect(milliseconds < limit(300))
+        _ = server
+    }
+
+    @Test(
+        arguments: [
+            (.code(3), "down dns/name-not-found", "rcode=NXDOMAIN resolver=127.0.0.1 answered_by=dns"),
+            (.records([]), "down dns/no-address-for-family", "rcode=NOERROR resolver=127.0.0.1 answered_by=dns"),
+            (.aliasLoop, "down dns/no-address-for-family", "rcode=NOERROR resolver=127.0.0.1 answered_by=dns"),
+            (.code(2), "dns/server-failure", "rcode=SERVFAIL resolver=127.0.0.1 answered_by=dns"),
+            (.code(1), "dns/server-failure", "rcode=FORMERR resolver=127.0.0.1 answered_by=dns"),
+            (.code(4), "dns/server-failure", "rcode=NOTIMP resolver=127.0.0.1 answered_by=dns"),
+            (.code(5), "dns/resolver-refused", "rcode=REFUSED resolver=127.0.0.1 answered_by=dns"),
+            (.damaged, "dns/server-failure", "rcode=? resolver=127.0.0.1 answered_by=dns"),
+        ] as [(NameServer.Behavior, String, String)])
+    func `a negative or failing answer has its cause at once`(behavior: NameServer.Behavior, expected: String, evidence: String)
+        throws
+    {
+        let bench = try NameBench()
+        let server = try NameServer(behavior, in: bench.namespace.path)
+        let (answer, milliseconds) = try bench.ask()
+        #expect(verdict(bench, answer, "rcode", "resolver", "answered_by") == "\(expected) \(evidence)")
+        #expect(milliseconds < limit(600))
+        #expect(!server.questions.isEmpty)
+    }
+
+    private func verdict(_ bench: NameBench, _ answer: LookupAnswer, _ keys: String...) -> String {
+        var host = Transcript.Host()
+        host.hasResolver = !bench.nameservers.isEmpty
+        let cause = CauseOfLookup.cause(
+            answer, name: "server.example", elapsed: answer.elapsedNanoseconds, in: host.localState)
+        let evidence = keys.map { key in
+            if case .text(let text) = cause.evidence[key] { "\(key)=\(text)" } else { "\(key)=?" }
+        }
+        let words = ["\(cause.layer.rawValue)/\(cause.code.rawValue)"] + evidence
+        return (cause.accusesServer ? "down " : "") + words.joined(separator: " ")
+    }
+
+    @Test(
+        arguments: [
+            (.silent, "dns/resolver-silent"), (.wrongID("\(v4)"), "dns/server-failure"),
+            (.wrongQuestion("\(v4)"), "dns/server-failure"),
+            (.garbage, "dns/server-failure"),
+        ] as [(NameServer.Behavior, String)])
+    func `a server without a usable answer fails before the probe's deadline`(behavior: NameServer.Behavior, expected: String)
+        throws
+    {
+        let bench = try NameBench()
+        let server = try NameServer(behavior, in: bench.namespace.path)
+        let (answer, milliseconds) = try bench.ask(deadline: 10_000)
+        #expect(verdict(bench, answer, "resolver") == "\(expected) resolver=127.0.0.1")
+        #expect((2_000..<limit(2_900)).contains(milliseconds))
+        #expect(server.questions.count == 4)
+    }
+
+    @Test func `at a deadline that is shorter than the timeouts, the answer has the evidence so far`() throws {
+        let bench = try NameBench()
+        let server = try NameServer(.garbage, in: bench.namespace.path)
+        let (answer, milliseconds) = try bench.ask(deadline: 300)
+        #expect(verdict(bench, answer, "resolver") == "dns/server-failure resolver=127.0.0.1")
+        #expect((300..<limit(600)).contains(milliseconds))
+        #expect(server.questions.count == 2)
+    }
+
+    @Test func `the closed port of a server is a refusal within 300 ms`() throws {
+        let bench = try NameBench()
+        let (answer, milliseconds) = try bench.ask()
+        #expect(
+            verdict(bench, answer, "errno", "hop", "resolver")
+                == "dns/resolver-refused errno=ECONNREFUSED hop=127.0.0.1 resolver=127.0.0.1")
+        #expect(milliseconds < limit(300))
+    }
+
+    @Test func `the second server answers 700 ms later if the first one is dead`() throws {
+        var bench = try NameBench()
+        bench.nameservers = [IPAddress(v4: 0x7f00_0001), Self.other]
+        let dead = try NameServer(.silent, in: bench.namespace.path)
+        let server = try NameServer(.records(["\(Self.v4)", "\(Self.v6)"]), in: bench.namespace.path, address: "\(Self.other)")
+        let (answer, milliseconds) = try bench.ask()
+        #expect(answer.addresses == [Self.v6, Self.v4])
+        #expect(answer.server?.address == Self.other)
+        #expect((700..<limit(1_000)).contains(milliseconds))
+        #expect(dead.questions.count == 2 && server.questions.count == 2)
+    }
+
+    @Test(arguments: [.code(2), .code(5), nil] as [NameServer.Behavior?])
+    func `the second server answers at once if the first one fails or refuses`(first: NameServer.Behavior?) throws {
+        var bench = try NameBench()
+        bench.nameservers = [IPAddress(v4: 0x7f00_0001), Self.other]
+        let failing = try first.map { [path = bench.namespace.path] in try NameServer($0, in: path) }
+        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path, address: "\(Self.other)")
+        let (answer, milliseconds) = try bench.ask()
+        #expect(answer.addresses == [Self.v4])
+        #expect(milliseconds < limit(300))
+        #expect(server.questions.count == 2)
+        _ = failing
+    }
+
+    @Test func `a truncated answer with 200 addresses is asked over TCP, and 16 of them are used`() throws {
+        let bench = try NameBench()
+        let many = (1...200).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
+        let server = try NameServer(.records(many.map(\.description)), in: bench.namespace.path)
+        let answer = try bench.ask("server.example", [.v4]).answer
+        #expect(answer.addresses == Array(many.prefix(16)))
+        #expect(server.questions == ["A server.example", "tcp A server.example"])
+        #expect(answer.v4?.exchanges.first?.isOverTCP == true)
+    }
+
+    @Test func `a truncated answer of a server without TCP is a refusal over TCP`() throws {
+        let bench = try NameBench()
+        let server = try NameServer(.truncatedOnly, in: bench.namespace.path)
+        let (answer, milliseconds) = try bench.ask()
+        #expect(
+            verdict(bench, answer, "errno", "protocol") == "dns/resolver-refused errno=ECONNREFUSED protocol=tcp")
+        #expect(milliseconds < limit(300))
+        #expect(!server.questions.isEmpty)
+    }
+
+    @Test func `an IPv6 name server is asked, and its closed port is a refusal`() throws {
+        var bench = try NameBench()
+        bench.nameservers = [IPAddress(v6: 0, 1)]
+        let answer = try bench.ask().answer
+        #expect(verdict(bench, answer, "hop", "resolver") == "dns/resolver-refused hop=::1 resolver=::1")
+        let server = try NameServer(.records(["\(Self.v6)"]), in: bench.namespace.path, address: "::1")
+        #expect(try bench.ask().answer.addresses == [Self.v6])
+        #expect(server.questions.count == 2)
+    }
+
+    @Test func `a link-local name server is asked over its interface`() throws {
+        var bench = try NameBench()
+        try bench.namespace.run("ip", "addr add fe80::53/64 dev lo nodad")
+        let address = IPAddress(v6: 0xfe80_0000_0000_0000, 0x53)
+        bench.nameservers = [address]
+        bench.zone = "lo"
+        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path, address: "fe80::53%lo")
+        let answer = try bench.ask().answer
+        #expect(answer.addresses == [Self.v4])
+        #expect(answer.server?.description == "fe80::53%lo")
+        #expect(server.questions.count == 2)
+    }
+
+    @Test func `a short name is found in the second domain of the search list`() throws {
+        var bench = try NameBench()
+        bench.search = ["one.example", "two.example"]
+        let server = try NameServer(.zone(["box.two.example": ["\(Self.v4)"]]), in: bench.namespace.path)
+        #expect(try bench.ask("box").answer.addresses == [Self.v4])
+        #expect(
+            server.questions.sorted()
+                == ["A box.one.example", "A box.two.example", "AAAA box.one.example", "AAAA box.two.example"])
+    }
+
+    @Test func `1,000 targets of one name cause one question for each family`() throws {
+        let bench = try NameBench()
+        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
+        let requests = (0..<1_000 as Range<UInt64>).map {
+            LookupRequest(id: $0 << 32, name: "server.example", families: [.v4, .v6])
+        }
+        let outcome = try bench.run(requests) { outcome in
+            // A second round of all targets is answered from the cache.
+            guard outcome.answers.count == 1_000 else { return [] }
+            return requests.map { LookupRequest(id: $0.id + (1_000 << 32), name: $0.name, families: $0.families) }
+        }
+        #expect(outcome.answers.count == 2_000)
+        #expect(outcome.answers.values.allSatisfy { $0.addresses == [Self.v4] })
+        #expect(server.questions.sorted() == ["A server.example", "AAAA server.example"])
+    }
+
+    @Test func `thousands of names are resolved by a local server, almost without a lost answer`() throws {
+        let bench = try NameBench()
+        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
+        let count: UInt64 = Sanitizer.isUsed ? 300 : 3_000
+        let requests = (0..<count).map {
+            LookupRequest(id: $0 << 32, name: "n\($0).example", families: [.v4, .v6])
+        }
+        let outcome = try bench.run(requests, deadline: 20_000)
+        #expect(outcome.answers.values.allSatisfy { $0.addresses == [Self.v4] })
+        // A lost answer is asked for again after 700 ms. A server on a busy machine may be that slow for a few.
+        #expect(server.questions.count < 2 * Int(count) + 300)
+    }
+
+    @Test func `the hosts file of the namespace answers without a question`() throws {
+        var bench = try NameBench()
+        bench.files["hosts"] = "192.0.2.1 server.example\n"
+        let server = try NameServer(.code(2), in: bench.namespace.path)
+        let answer = try bench.ask().answer
+        #expect(answer.addresses == [Self.v4])
+        #expect(answer.answeredBy == .hosts)
+        #expect(server.questions == [])
+    }
+
+    @Test func `without a name server nothing is asked`() throws {
+        var bench = try NameBench()
+        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
+        bench.nameservers = []
+        let answer = try bench.ask().answer
+        #expect(verdict(bench, answer) == "dns/no-resolver")
+        #expect(server.questions == [])
+    }
+
+    @Test(.requiresMounts) func `a module that may know every name is asked instead of DNS, by getaddrinfo`() throws {
+        var bench = try NameBench()
+        bench.files = ["nsswitch.conf": "hosts: files wins dns\n", "hosts": "", "resolv.conf": "nameserver 127.0.0.1\n"]
+        let server = try NameServer(.address("\(Self.v4)"), in: bench.namespace.path)
+        let answer = try bench.ask().answer
+        #expect(answer.addresses == [Self.v4])
+        #expect(answer.answeredBy == .nss)
+        #expect(!server.questions.isEmpty)
+    }
+}
+
+/// Faults of this machine and of routers, as the packet filter and the routes of a namespace make them.
+@Suite(.requiresNamespaces) struct NameServiceLocalFaultTests {
+    private func bench(_ commands: String..., filter: String = "") throws -> NameBench {
+        var bench = try NameBench()
+        bench.nameservers = [IPAddress(v4: 0x0a00_0035)]
+        for command in ["link add v0 type veth peer name v1", "addr add 10.0.0.2/24 dev v0", "link set v0 up", "link set v1 up"] {
+            try bench.namespace.run("ip", command)
+        }
+        for command in commands { try bench.namespace.run("ip", command) }
+        if !filter.isEmpty {
+            let rules = "table inet t {\n chain c {\n type filter hook output priority 0;\n \(filter)\n }\n}\n"
+            try bench.namespace.run("nft", "-f -", input: rules)
+        }
+        return bench
+    }
+
+    @Test(arguments: [
+        ("ip daddr 10.0.0.53 drop", "firewall/local-drop errno=EPERM scope=address"),
+        ("udp dport 53 drop", "firewall/local-drop errno=EPERM scope=port"),
+        ("udp dport 53 reject", "firewall/local-reject errno=EPERM scope=?"),
+        ("udp dport 53 reject with icmpx type host-unreachable", "firewall/local-reject errno=EPERM scope=?"),
+    ])
+    func `a filter of this machine is named with its scope`(filter: String, expected: String) throws {
+        let bench = try bench(filter: filter)
+        let (answer, milliseconds) = try bench.ask()
+        #expect(bench.cause(answer, "errno", "scope") == expected)
+        #expect(milliseconds < limit(300))
+    }
+
+    @Test(arguments: [
+        ("unreachable", "route/route-unreachable errno=EHOSTUNREACH"), ("prohibit", "route/route-prohibited errno=EACCES"),
+        ("blackhole", "route/route-blackhole errno=EINVAL"),
+    ])
+    func `a refusing route to the name server is the route's cause`(type: String, expected: String) throws {
+        let bench = try bench("route add \(type) 10.0.0.53/32")
+        let (answer, milliseconds) = try bench.ask()
+        #expect(bench.cause(answer, "errno") == expected)
+        #expect(milliseconds < limit(300))
+    }
+
+    @Test func `a missing route to the name server is no-route`() throws {
+        let bench = try bench("addr del 10.0.0.2/24 dev v0")
+        let (answer, milliseconds) = try bench.ask()
+        #expect(
+            bench.cause(answer, "errno", "call", "resolver") == "route/no-route errno=ENETUNREACH call=connect resolver=10.0.0.53"
+        )
+        #expect(milliseconds < limit(300))
+    }
+
+    @Test func `a name server that is missing on its link is silent`() throws {
+        let bench = try bench()
+        #expect(bench.cause(try bench.ask().answer, "resolver") == "dns/resolver-silent resolver=10.0.0.53")
+    }
+}

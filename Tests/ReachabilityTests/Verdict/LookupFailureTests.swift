@@ -1,0 +1,126 @@
+import Testing
+
+@testable import Reachability
+
+/// The cause of a lookup, as a function of the exchanges with the name servers.
+@Suite struct LookupFailureTests {
+    private static let first = ResolverConfiguration.Nameserver(IPAddress(v4: 0xc000_0235))
+    private static let second = ResolverConfiguration.Nameserver(IPAddress(v4: 0xc000_0236))
+
+    private func exchange(
+        with server: ResolverConfiguration.Nameserver = first, _ number: SystemErrorNumber, call: String = "receive",
+        icmp: (UInt8, UInt8)? = nil, from: String? = nil
+    ) -> NameServerExchange {
+        let reporter = icmp.map {
+            ProbeResult.Reporter(origin: 2, type: $0.0, code: $0.1, offender: from.flatMap { IPAddress($0) })
+        }
+        return NameServerExchange(server, .failed, errno: number.rawValue, call: call, reporter: reporter)
+    }
+
+    private func cause(_ v4: FamilyLookup?, _ v6: FamilyLookup? = nil, path: Cause? = nil) -> Cause {
+        var host = Transcript.Host()
+        host.pathCause = path
+        let answer = LookupAnswer(id: 1, code: NameCode.tryAgain, answeredBy: .dns, v4: v4, v6: v6)
+        return CauseOfLookup.cause(answer, name: "a.example", elapsed: 7_000_000, in: host.localState)
+    }
+
+    private func name(_ cause: Cause) -> String {
+        "\(cause.accusesServer ? "down" : "unreachable") \(cause.layer.rawValue)/\(cause.code.rawValue)"
+    }
+
+    private func failed(_ exchanges: NameServerExchange...) -> FamilyLookup { FamilyLookup(.failed, exchanges: exchanges) }
+
+    @Test func `NXDOMAIN of one family is that of the name`() {
+        let missing = FamilyLookup(.nameNotFound, exchanges: [NameServerExchange(Self.first, .answered, rcode: 3)])
+        let cause = cause(missing, FamilyLookup(.unanswered))
+        #expect(name(cause) == "down dns/name-not-found")
+        #expect(cause.detail == "there is no name a.example")
+        #expect(
+            cause.evidence == [
+                "name": .text("a.example"), "elapsed_ms": .number(7), "answered_by": .text("dns"), "rcode": .text("NXDOMAIN"),
+                "resolver": .text("192.0.2.53"),
+            ])
+    }
+
+    @Test func `a missing family is a missing address only if no other family failed`() {
+        #expect(name(cause(FamilyLookup(.noData), FamilyLookup(.noData))) == "down dns/no-address-for-family")
+        let silent = failed(NameServerExchange(Self.first, .silent))
+        #expect(name(cause(FamilyLookup(.noData), silent)) == "unreachable dns/resolver-silent")
+        #expect(name(cause(FamilyLookup(.noData), FamilyLookup(.unanswered))) == "unreachable dns/resolver-silent")
+    }
+
+    @Test(arguments: [
+        (UInt8(1), "dns/server-failure", "FORMERR"), (2, "dns/server-failure", "SERVFAIL"), (4, "dns/server-failure", "NOTIMP"),
+        (5, "dns/resolver-refused", "REFUSED"), (9, "dns/server-failure", "NOTAUTH"), (15, "dns/server-failure", "RCODE15"),
+    ])
+    func `a response code decides between failure and refusal`(rcode: UInt8, expected: String, text: String) {
+        let cause = cause(failed(NameServerExchange(Self.first, .answered, rcode: rcode)))
+        #expect(name(cause) == "unreachable \(expected)")
+        #expect(cause.evidence["rcode"] == .text(text))
+    }
+
+    @Test func `the exchange that got furthest counts`() {
+        let silent = NameServerExchange(Self.first, .silent)
+        let failing = NameServerExchange(Self.second, .answered, rcode: 2)
+        let closed = exchange(with: Self.second, .connectionRefused, icmp: (3, 3), from: "192.0.2.54")
+        let dropped = exchange(with: Self.second, .notPermitted, call: "send")
+        let limit = exchange(with: Self.second, .tooManyFiles, call: "socket")
+        #expect(name(cause(failed(silent, failing))) == "unreachable dns/server-failure")
+        #expect(name(cause(failed(silent), failed(closed))) == "unreachable dns/resolver-refused")
+        #expect(name(cause(failed(closed, failing))) == "unreachable dns/server-failure")
+        #expect(name(cause(failed(dropped, silent))) == "unreachable dns/resolver-silent")
+        #expect(name(cause(failed(limit, dropped))) == "unreachable firewall/local-drop")
+        #expect(name(cause(failed(limit))) == "unreachable local/file-limit")
+    }
+
+    @Test(
+        arguments: [
+            (3, 3, "192.0.2.53", "dns/resolver-refused"), (3, 3, "198.51.100.1", "network/port-filtered"),
+            (3, 13, "198.51.100.1", "network/admin-prohibited"), (3, 13, "192.0.2.53", "network/admin-prohibited"),
+            (3, 1, "198.51.100.1", "network/host-unreachable"), (3, 0, "198.51.100.1", "network/net-unreachable"),
+            (11, 0, "198.51.100.1", "network/ttl-exceeded"), (3, 3, "10.0.0.2", "firewall/local-reject"),
+            (3, 13, "10.0.0.2", "firewall/local-reject"), (3, 1, "10.0.0.2", "dns/resolver-silent"),
+        ] as [(UInt8, UInt8, String, String)])
+    func `the sender of an ICMP message decides who refuses`(type: UInt8, code: UInt8, sender: String, expected: String) {
+        let cause = cause(failed(exchange(.hostUnreachable, icmp: (type, code), from: sender)))
+        #expect(name(cause) == "unreachable \(expected)")
+        if cause.layer == .network { #expect(cause.evidence["hop"] == .text(sender)) }
+    }
+
+    @Test func `a closed port of a name server on this machine is no filter`() {
+        let own = ResolverConfiguration.Nameserver(IPAddress(v4: 0x7f00_0035))
+        let closed = exchange(with: own, .connectionRefused, icmp: (3, 3), from: "127.0.0.53")
+        #expect(name(cause(failed(closed))) == "unreachable dns/resolver-refused")
+    }
+
+    @Test(arguments: [
+        (SystemErrorNumber.networkUnreachable, "route/no-route"), (.hostUnreachable, "route/route-unreachable"),
+        (.accessDenied, "route/route-prohibited"), (.invalid, "route/route-blackhole"), (.networkDown, "link/interface-down"),
+        (.addressNotAvailable, "route/no-route"), (.outOfMemory, "local/file-limit"), (.inputOutput, "local/source-unavailable"),
+    ])
+    func `the kernel's refusal is the cause of the route to the name server`(number: SystemErrorNumber, expected: String) {
+        let cause = cause(failed(exchange(number, call: "connect")))
+        #expect(name(cause) == "unreachable \(expected)")
+        #expect(cause.evidence["errno"] == .text(number.name))
+    }
+
+    @Test func `without a path, silence and a missing route have the path's cause, an answer has its own`() {
+        let path = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
+        #expect(cause(failed(NameServerExchange(Self.first, .silent)), path: path) == path)
+        #expect(cause(failed(exchange(.networkUnreachable, call: "connect")), path: path) == path)
+        let failing = failed(NameServerExchange(Self.first, .answered, rcode: 2))
+        #expect(name(cause(failing, path: path)) == "unreachable dns/server-failure")
+    }
+
+    @Test func `nothing asked is no resolver, and a name that only the hosts file could have is not the server's fault`() {
+        var host = Transcript.Host()
+        let nobody = LookupAnswer(id: 1, code: NameCode.tryAgain, answeredBy: .nobody)
+        let first = CauseOfLookup.cause(nobody, name: "a", elapsed: 0, in: host.localState)
+        #expect(name(first) == "unreachable dns/no-resolver")
+        #expect(first.evidence["answered_by"] == nil)
+        host.hasResolver = false
+        let missing = LookupAnswer(id: 1, code: NameCode.nameNotFound, answeredBy: .hosts)
+        let second = CauseOfLookup.cause(missing, name: "a", elapsed: 0, in: host.localState)
+        #expect(name(second) == "unreachable dns/name-not-found")
+    }
+}
