@@ -38,6 +38,8 @@ struct Simulation {
     /// The number of dumps of the routes over one interface.
     private(set) var narrowDumps = 0
     private static let mergeLimit = 3
+    // In half of the runs, targets share the answers to their route queries.
+    private let groupingLimit: Int?
     private(set) var satisfied = 0
 
     private static let addresses = ["192.0.2.9:80", "198.51.1.7:443", "[2001:db8:ffff::9]:22", "name.example:80", "10.0.1.1:1"]
@@ -52,7 +54,8 @@ struct Simulation {
             families: [[.v4, .v6], [.v4, .v6], [.v4, .v6], [.v6]][Int(seed / 7 % 4)])
         kernel = SimulatedKernel(seed: seed &+ 1)
         // A finished dump of routes is merged in slices, between which events arrive.
-        machine = MonitorMachine(configuration, mergeLimit: Self.mergeLimit)
+        groupingLimit = seed % 2 == 0 ? 2 : nil
+        machine = MonitorMachine(configuration, mergeLimit: Self.mergeLimit, groupingLimit: groupingLimit)
         resolver = ResolverConfiguration(nameservers: [.init(IPAddress(v4: 0x0a00_0035))], exists: true)
     }
 
@@ -223,7 +226,7 @@ struct Simulation {
             if attempts.contains(where: { $0.id == attempt.id }) { throw Violation(description: "attempt \(attempt.id) twice") }
             attempts.append(attempt)
         case .cancel(let id): attempts.removeAll { $0.id == id }
-        case .cancelAll(let id): attempts.removeAll { TargetID(owning: $0.id) == id }
+        case .cancelLookup(let id): lookups.removeAll { TargetID(owning: $0.id) == id }
         case .changed(let changes): mirror.apply(changes)
         case .emit(let event): try take(event)
         }
@@ -284,7 +287,7 @@ struct Simulation {
         guard machine.path.evidence.keys.allSatisfy({ mirror.links[$0] != nil }) else {
             throw Violation(description: "evidence of a removed interface")
         }
-        guard machine.targets.count == present.count else { throw Violation(description: "targets") }
+        guard machine.targetCount == present.count else { throw Violation(description: "targets") }
         // The last published path equals the present one.
         if let publishedPath, let path = machine.path.path {
             let pending = PathDifference.reasons(from: publishedPath, to: path)
@@ -304,6 +307,8 @@ struct Simulation {
                 try readEvents(upTo: 50)
             } else if dump != nil {
                 try readDump()
+            } else if let due = machine.path.isIdle ? machine.fleet.book.checkDue : nil {
+                now = now.advanced(by: .nanoseconds(max(0, due - now.monotonicNanoseconds)))
             } else if machine.path.isIdle {
                 break
             } else if let due = machine.path.deadline {
@@ -330,6 +335,7 @@ struct Simulation {
                 description: "\(path.status), \(path.cause?.description ?? "no cause"); the kernel says \(isSatisfied)")
         }
         try judgeDestinations()
+        try judgeSharedRoutes()
         if path.supportsDNS != resolver.hasNameserver { throw Violation(description: "dns") }
         if isSatisfied { satisfied += 1 }
     }
@@ -349,6 +355,17 @@ struct Simulation {
             let isCovered = filters.contains { $0.contains(asked) }
             guard isHopeless || (!isCovered && (asked == first) == covering.isEmpty) else {
                 throw Violation(description: "asked for \(asked), with the filters \(filters)")
+            }
+        }
+    }
+
+    /// Checks that the answer that a target shares with others is the kernel's answer for the target's own destination.
+    private func judgeSharedRoutes() throws {
+        for id in machine.fleet.ids {
+            for query in machine.fleet[id]?.queries ?? [] {
+                guard let shared = machine.fleet.book.lastAnswer(to: query) else { continue }
+                let own = RouteAnswer(NetlinkDecoder.decode(kernel.reply(to: query)), to: query)
+                guard shared == own else { throw Violation(description: "\(query): shared \(shared), own \(own as Any)") }
             }
         }
     }
@@ -373,7 +390,7 @@ struct Simulation {
 
     /// Replays the inputs in another machine, some of them through the lines of a recording. The events must be the same.
     private func replay() throws {
-        var other = MonitorMachine(configuration, mergeLimit: Self.mergeLimit)
+        var other = MonitorMachine(configuration, mergeLimit: Self.mergeLimit, groupingLimit: groupingLimit)
         var events: [MonitorEvent] = []
         let (encoder, decoder) = (JSONEncoder(), JSONDecoder())
         for (number, line) in recording.enumerated() {

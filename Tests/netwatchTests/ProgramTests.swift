@@ -35,6 +35,21 @@ import Testing
         #expect(program.standardError == "netwatch: standard output: closed, or not open for writing\n")
     }
 
+    @Test func `status probes the targets of the command line and of standard input`() throws {
+        let program = try netwatch(
+            "status", "--json", "--targets", "-", "127.0.0.1:1", input: .text("# this machine\n[::1]:1\n"))
+        let output = try program.remainingLines().joined()
+        #expect(try program.wait() == 1, "\(program.ending)")
+        #expect(output.contains(#""target":"127.0.0.1:1""#) && output.contains(#""target":"[::1]:1""#))
+    }
+
+    @Test func `a malformed line of --targets is one line on standard error, with code 65`() throws {
+        let program = try netwatch("status", "--targets", "-", input: .text("localhost:1\nlocalhost\n"))
+        #expect(try program.wait() == 65, "\(program.ending)")
+        #expect(program.standardError.hasPrefix("netwatch: standard input: line 2: 'localhost': port:"))
+        #expect(program.standardError.split(separator: "\n").count == 1)
+    }
+
     @Test func `a file and /dev/null receive the stream`() throws {
         let program = try netwatch("watch", "--for", "100ms", "--json", output: .file)
         #expect(try program.wait() == 0, "\(program.ending)")

@@ -14,6 +14,7 @@ extension MonitorInput {
         case .resolver(let configuration): .path(.resolver(configuration))
         case .lookup(let answer): .lookup(answer)
         case .probe(let result): .probe(result)
+        case .probeLimit(let limit): .probeLimit(limit)
         case .resumed(let asleep): .path(.resumed(nanosecondsAsleep: asleep))
         case .namespaceGone: .path(.namespaceGone)
         case .pollDue: .path(.pollDue)

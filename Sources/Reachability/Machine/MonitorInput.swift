@@ -20,6 +20,8 @@ package enum MonitorInput: Hashable, Sendable {
     case resolver(ResolverConfiguration)
     case lookup(LookupAnswer)
     case probe(ProbeResult)
+    /// The number of probes that the process's descriptors allow at the same time.
+    case probeLimit(Int)
     case resumed(nanosecondsAsleep: Int64)
     case namespaceGone
     case pollDue

@@ -9,6 +9,8 @@ package struct MonitorMachine: Sendable {
         case neighbor(Neighbor.Key, NeighborAnswer)
         case lookup(LookupAnswer)
         case probe(ProbeResult)
+        /// The number of probes that the process's descriptors allow at the same time.
+        case probeLimit(Int)
         case targetAdded(TargetID, Endpoint, ProbeSettings)
         case targetRemoved(TargetID)
         case turnEnded
@@ -29,44 +31,36 @@ package struct MonitorMachine: Sendable {
         indirect case resolve(LookupRequest)
         indirect case connect(ProbeAttempt)
         case cancel(attempt: UInt64)
-        case cancelAll(TargetID)
+        case cancelLookup(TargetID)
         indirect case emit(MonitorEvent)
         case changed([Kernel.Change])
     }
 
     package private(set) var path: PathMachine
-    package private(set) var targets: [TargetID: TargetMachine] = [:]
-    // There are only a few at a time, because each query is answered before the turn ends.
-    private var callers: [Callers] = []
-    private var neighborCallers: [Neighbor.Key: Set<TargetID>] = [:]
-    private var waiting: [TargetID] = []
-    private var localState: TargetMachine.LocalState?
-    private var isChanged = false
-    private var hasResumed = false
-    // Whether the targets' routes use other interfaces than before.
-    private var usedInterfacesChanged = false
+    private(set) var fleet: Fleet
+    // The path's queries. There are only a few at a time, because each query is answered before the turn ends.
+    private var pathQueries: [RouteQuery] = []
+    private var isChanged = true
 
-    private struct Callers: Sendable {
-        let query: RouteQuery
-        var isPath = false
-        var targets: Set<TargetID> = []
+    /// Creates a machine.
+    ///
+    /// - Parameters:
+    ///   - configuration: the configuration of the path.
+    ///   - mergeLimit: the approximate number of routes of a complete dump that are compared in one turn.
+    ///   - groupingLimit: the number of the targets' route queries from which they are shared.
+    package init(_ configuration: MonitorConfiguration, mergeLimit: Int? = nil, groupingLimit: Int? = nil) {
+        path = PathMachine(configuration, mergeLimit: mergeLimit ?? PathMachine.defaultMergeLimit)
+        fleet = Fleet(groupingLimit: groupingLimit ?? RouteBook.defaultGroupingLimit)
     }
 
-    /// Creates a machine. `mergeLimit` is the approximate number of routes of a complete dump that are compared in one turn.
-    package init(_ configuration: MonitorConfiguration, mergeLimit: Int = PathMachine.defaultMergeLimit) {
-        path = PathMachine(configuration, mergeLimit: mergeLimit)
-    }
+    /// The number of targets.
+    package var targetCount: Int { fleet.count }
 
     /// The time at which ``Event/turnEnded`` is due without another event, on the monotonic clock in nanoseconds; `nil` for
     /// never.
     package var deadline: Int64? {
-        var earliest = path.deadline
         guard !path.hasEnded else { return nil }
-        for target in targets.values {
-            guard let due = target.deadline else { continue }
-            earliest = earliest.map { min($0, due) } ?? due
-        }
-        return earliest
+        return [path.deadline, path.isAsking ? nil : fleet.deadline].compactMap { $0 }.min()
     }
 
     /// Returns ``deadline`` to an owner that is a class. Reading a computed property of the machine there copies the complete
@@ -78,59 +72,44 @@ package struct MonitorMachine: Sendable {
         guard !path.hasEnded else { return [] }
         switch event {
         case .path(let event):
-            if case .resumed = event { hasResumed = true }
-            if case .resolver = event { isChanged = true }
+            switch event {
+            case .began(let seed, _): fleet.begin(seed: seed)
+            case .resumed: fleet.resumed()
+            case .resolver: isChanged = true
+            default: break
+            }
             return follow(path.handle(event, at: now), at: now)
         case .route(let query, let answer):
-            guard let place = callers.firstIndex(where: { $0.query == query }) else { return [] }
-            let asked = callers.remove(at: place)
-            // A fixed order, so that a replay emits the same events.
-            var effects = asked.isPath ? follow(path.handle(.route(query, answer), at: now), at: now) : []
-            for id in asked.targets.sorted() { effects += deliver(id, .route(query, answer), at: now) }
-            return effects
-        case .neighbor(let key, let answer):
-            return (neighborCallers.removeValue(forKey: key) ?? []).sorted().flatMap {
-                deliver($0, .neighbor(key, answer), at: now)
+            var effects: [Effect] = []
+            if let place = pathQueries.firstIndex(of: query) {
+                pathQueries.remove(at: place)
+                effects = follow(path.handle(.route(query, answer), at: now), at: now)
             }
-        case .lookup(let answer): return deliver(TargetID(owning: answer.id), .lookup(answer), at: now)
-        case .probe(let result): return deliver(TargetID(owning: result.id), .probe(result), at: now)
-        case .targetAdded(let id, let endpoint, let settings):
-            targets[id] = TargetMachine(id: id, endpoint: endpoint, settings: settings, firstNumber: id.firstNumber)
-            waiting.append(id)
+            return effects + fleet.routeAnswered(query, answer, path.snapshot, at: now)
+        case .neighbor(let key, let answer): return fleet.neighborAnswered(key, answer, path.snapshot, at: now)
+        case .lookup(let answer): return fleet.lookedUp(answer, path.snapshot, at: now)
+        case .probe(let result): return fleet.probed(result, path.snapshot, at: now)
+        case .probeLimit(let limit):
+            fleet.setProbeLimit(limit)
             return []
-        case .targetRemoved(let id):
-            waiting.removeAll { $0 == id }
-            guard let target = targets.removeValue(forKey: id) else { return [] }
-            if !target.usedInterfaces.isEmpty { usedInterfacesChanged = true }
-            return [.cancelAll(id)]
+        case .targetAdded(let id, let endpoint, let settings):
+            fleet.add(id, endpoint, settings)
+            return []
+        case .targetRemoved(let id): return fleet.remove(id, path.snapshot)
         case .turnEnded: return endTurn(at: now)
         }
     }
 
     private mutating func endTurn(at now: Moment) -> [Effect] {
-        if usedInterfacesChanged {
-            usedInterfacesChanged = false
-            path.follow(targets.values.reduce(into: []) { $0.formUnion($1.usedInterfaces) })
-        }
+        if fleet.usedInterfacesChanged { path.follow(fleet.takeUsedInterfaces()) }
         var effects = follow(path.handle(.turnEnded, at: now), at: now)
         // Targets are handled after the path is published, and not while the path waits for answers.
-        guard !targets.isEmpty, !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
-        if isChanged || localState == nil { localState = makeLocalState() }
-        for id in targets.keys.sorted() {
-            if waiting.contains(id) {
-                effects += deliver(id, .begin, at: now)
-                continue
-            }
-            if hasResumed {
-                effects += deliver(id, .resumed, at: now)
-            } else if isChanged {
-                effects += deliver(id, .localStateChanged, at: now)
-            }
-            if let due = targets[id]?.deadline, due <= now.monotonicNanoseconds { effects += deliver(id, .tick, at: now) }
+        guard fleet.count > 0, !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
+        if isChanged {
+            isChanged = false
+            fleet.setLocalState(makeLocalState(), at: now)
         }
-        waiting = []
-        isChanged = false
-        hasResumed = false
+        effects += fleet.turn(path.snapshot, at: now)
         return effects
     }
 
@@ -140,35 +119,6 @@ package struct MonitorMachine: Sendable {
         return TargetMachine.LocalState(
             interfaces: path.catalog.interfaces, path: present, isOwn: { own.contains($0) }, hasResolver: resolver.hasNameserver
         )
-    }
-
-    private mutating func deliver(_ id: TargetID, _ event: TargetMachine.Event, at now: Moment) -> [Effect] {
-        guard let localState, var target = targets[id] else { return [] }
-        let used = target.usedInterfaces
-        let effects = target.handle(event, in: localState, at: now)
-        if used != target.usedInterfaces { usedInterfacesChanged = true }
-        targets[id] = target
-        return effects.map { effect in
-            switch effect {
-            case .resolve(let request): return .resolve(request)
-            case .askRoute(let query):
-                callers[place(of: query)].targets.insert(id)
-                return .askRoute(query)
-            case .connect(let attempt): return .connect(attempt)
-            case .cancel(let attempt): return .cancel(attempt: attempt)
-            case .askNeighbor(let key):
-                neighborCallers[key, default: []].insert(id)
-                return .askNeighbor(key)
-            case .publish(let update): return .emit(.server(id, update))
-            case .report(let report): return .emit(.probe(id, report))
-            }
-        }
-    }
-
-    private mutating func place(of query: RouteQuery) -> Int {
-        if let place = callers.firstIndex(where: { $0.query == query }) { return place }
-        callers.append(Callers(query: query))
-        return callers.count - 1
     }
 
     private mutating func follow(_ effects: [PathMachine.Effect], at now: Moment) -> [Effect] {
@@ -184,11 +134,11 @@ package struct MonitorMachine: Sendable {
 
     /// Reports every target as unreachable, because no packet can be sent from a removed namespace.
     private func endTargets(at now: Moment) -> [Effect] {
-        targets.keys.sorted().compactMap { id in
-            guard let target = targets[id], let cause = path.path?.cause else { return nil }
+        fleet.ids.compactMap { id in
+            guard let target = fleet[id], let cause = path.path?.cause else { return nil }
             let update = ServerUpdate(
                 endpoint: target.endpoint, state: .unreachable, cause: cause, since: now, address: nil, interface: nil,
-                roundTrip: nil, isInitial: waiting.contains(id), moment: now
+                roundTrip: nil, isInitial: fleet.isWaiting(id), moment: now
             )
             return .emit(.server(id, update))
         }
@@ -198,7 +148,7 @@ package struct MonitorMachine: Sendable {
         switch effect {
         case .dump(let table, let interface, let sequence): return .dump(table, over: interface, sequence: sequence)
         case .askRoute(let query):
-            callers[place(of: query)].isPath = true
+            pathQueries.append(query)
             return .askRoute(query)
         case .readEvidence(let link): return .readEvidence(link)
         case .publish(let update):
@@ -214,6 +164,7 @@ package struct MonitorMachine: Sendable {
             return .emit(.gap(from: before, to: now))
         case .changed(let changes):
             isChanged = true
+            fleet.apply(changes, path.snapshot)
             return .changed(changes)
         case .ended: return .emit(.ended(now))
         }

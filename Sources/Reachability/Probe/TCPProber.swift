@@ -29,11 +29,15 @@ package struct TCPProber: ~Copyable {
         let started: Moment
     }
 
-    private let limit: Int
+    /// The maximum number of simultaneously open sockets.
+    package let limit: Int
     private var connecting: [UInt64: Connecting] = [:]
     private var tokens: [UInt64: UInt64] = [:]
-    // Attempts start in order of arrival.
-    private var waiting: [ProbeAttempt] = []
+    // Attempts start in order of arrival. The queue has the numbers of attempts; canceled ones are not in `queued` any more.
+    private var waiting: [UInt64] = []
+    private var queued: [UInt64: ProbeAttempt] = [:]
+    // The earliest `latestStart` of the queue, so that the queue is searched only when an attempt has waited too long.
+    private var earliestEnd = Int64.max
     private var nextToken = TCPProber.firstToken
 
     /// Creates a prober without sockets. `limit` is the maximum number of simultaneously open sockets.
@@ -57,8 +61,9 @@ package struct TCPProber: ~Copyable {
     ///   returns the result later.
     package mutating func start(_ attempt: ProbeAttempt, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         guard tokens[attempt.id] == nil else { return nil }
-        guard connecting.count < limit, waiting.isEmpty else {
-            if !waiting.contains(where: { $0.id == attempt.id }) { waiting.append(attempt) }
+        guard connecting.count < limit, queued.isEmpty else {
+            if queued.updateValue(attempt, forKey: attempt.id) == nil { waiting.append(attempt.id) }
+            earliestEnd = min(earliestEnd, attempt.latestStart)
             return nil
         }
         return open(attempt, on: loop, now: now)
@@ -68,19 +73,28 @@ package struct TCPProber: ~Copyable {
     ///
     /// - Returns: the results that are known at once, and those of attempts that waited too long to be made.
     package mutating func startWaiting(on loop: borrowing EventLoop, now: Moment) -> [ProbeResult] {
-        guard !waiting.isEmpty else { return [] }
-        var results: [ProbeResult] = []
-        var stillWaiting: [ProbeAttempt] = []
-        for attempt in waiting {
-            if attempt.latestStart <= now.monotonicNanoseconds {
-                results.append(ProbeResult(id: attempt.id, errno: EMFILE, call: ProbeResult.queue))
-            } else if connecting.count < limit {
-                if let result = open(attempt, on: loop, now: now) { results.append(result) }
-            } else {
-                stillWaiting.append(attempt)
-            }
+        guard !queued.isEmpty else {
+            if !waiting.isEmpty { waiting.removeAll() }
+            return []
         }
-        waiting = stillWaiting
+        var results: [ProbeResult] = []
+        if earliestEnd <= now.monotonicNanoseconds {
+            for id in waiting {
+                guard let attempt = queued[id], attempt.latestStart <= now.monotonicNanoseconds else { continue }
+                queued[id] = nil
+                results.append(ProbeResult(id: id, errno: EMFILE, call: ProbeResult.queue))
+            }
+            waiting.removeAll { queued[$0] == nil }
+            earliestEnd = queued.values.map(\.latestStart).min() ?? .max
+        }
+        var taken = 0
+        while taken < waiting.count, connecting.count < limit {
+            if let attempt = queued.removeValue(forKey: waiting[taken]), let result = open(attempt, on: loop, now: now) {
+                results.append(result)
+            }
+            taken += 1
+        }
+        waiting.removeFirst(taken)
         return results
     }
 
@@ -126,7 +140,8 @@ package struct TCPProber: ~Copyable {
     /// Ends an attempt without a result.
     package mutating func cancel(_ id: UInt64, on loop: borrowing EventLoop) {
         guard let token = tokens[id], let connection = connecting[token] else {
-            return waiting.removeAll { $0.id == id }
+            queued[id] = nil
+            return
         }
         finish(connection, token: token, on: loop)
     }
@@ -136,7 +151,7 @@ package struct TCPProber: ~Copyable {
         for connection in connecting.values { close(connection.socket) }
         connecting = [:]
         tokens = [:]
-        waiting = []
+        (waiting, queued) = ([], [:])
     }
 
     // A process forked by another thread may still hold the socket, and epoll would continue to report it (epoll(7)).

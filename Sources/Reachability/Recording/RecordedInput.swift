@@ -14,7 +14,7 @@ package struct RecordedInput: Hashable, Sendable {
 
 extension RecordedInput: Codable {
     private enum Keys: String, CodingKey {
-        case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep
+        case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep, limit
         case target, endpoint, settings, address, port, all
     }
 
@@ -75,6 +75,7 @@ extension RecordedInput: Codable {
         case "resolver": input = .resolver(try line.decode(ResolverConfiguration.self, forKey: .resolver))
         case "lookup": input = .lookup(try line.decode(LookupAnswer.self, forKey: .lookup))
         case "probe": input = .probe(try line.decode(ProbeResult.self, forKey: .probe))
+        case "probe-limit": input = .probeLimit(try line.decode(Int.self, forKey: .limit))
         case "resumed": input = .resumed(nanosecondsAsleep: try time(.asleep))
         case "namespace-gone": input = .namespaceGone
         case "poll-due": input = .pollDue
@@ -132,6 +133,9 @@ extension RecordedInput: Codable {
         case .probe(let result):
             try put("probe")
             try line.encode(result, forKey: .probe)
+        case .probeLimit(let limit):
+            try put("probe-limit")
+            try line.encode(limit, forKey: .limit)
         case .resumed(let asleep):
             try put("resumed")
             try line.encode(asleep, forKey: .asleep)

@@ -91,3 +91,13 @@ enum ResolverCode: Int32 {
         }
     }
 }
+
+extension ProbeResult {
+    /// Whether the system has no descriptor or memory left for a socket.
+    var isRefusedByLimit: Bool {
+        switch SystemErrorNumber(rawValue: errno) {
+        case .tooManyFiles, .tooManyFilesInSystem, .outOfMemory, .noBufferSpace: call != ProbeResult.queue
+        default: false
+        }
+    }
+}

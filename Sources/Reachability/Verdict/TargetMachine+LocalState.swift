@@ -15,7 +15,7 @@ extension TargetMachine {
     }
 
     /// Whether the name must be resolved first, because it has no address or the last lookup failed.
-    private var needsLookup: Bool { addresses.isEmpty || verdict.lastLayer == .dns }
+    var needsLookup: Bool { addresses.isEmpty || verdict.lastLayer == .dns }
 
     mutating func recheck(_ turn: inout Turn) {
         (recheckDue, retryDue) = (nil, nil)
@@ -34,10 +34,12 @@ extension TargetMachine {
     private mutating func startCheck(_ turn: inout Turn) {
         switch candidates(in: turn.localState) {
         case .failure(let failure):
+            setQueries([])
             pathless(failure.cause, Place(address: addresses.first), &turn)
         case .success(let candidates):
             let survey = RouteSurvey(candidates)
             check = (survey, turn.time.addingSaturated(settings.timeout.saturatingNanoseconds))
+            setQueries(survey.queries)
             turn.effects += survey.queries.map { .askRoute($0) }
         }
     }

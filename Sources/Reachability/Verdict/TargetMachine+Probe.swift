@@ -73,7 +73,10 @@ extension TargetMachine {
                 CauseOfLookup.cause(answer, name: endpoint.hostText, elapsed: nanoseconds, in: turn.localState)
             }
         // The name no longer has addresses. After all other failures, the old addresses remain the best guess.
-        if [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(cause.code) { addresses = [] }
+        if [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(cause.code) {
+            addresses = []
+            setQueries([])
+        }
         fail(run, cause, Place(), &turn)
     }
 
@@ -114,11 +117,13 @@ extension TargetMachine {
         isOutdated = false
         switch candidates(in: turn.localState) {
         case .failure(let failure):
+            setQueries([])
             pathless(failure.cause, Place(address: addresses.first), &turn)
         case .success(let candidates):
             let survey = RouteSurvey(candidates)
             check = nil
             known = known.filter { survey.asks($0.key) }
+            setQueries(survey.queries)
             phase = .asking(run, survey)
             turn.effects += survey.queries.map { .askRoute($0) }
         }
@@ -231,6 +236,7 @@ extension TargetMachine {
         if !race.waiting.isEmpty {
             startAttempt(run, race, &turn)
         } else if race.running.isEmpty {
+            wasSilent = false
             examine(run, race.failures, &turn)
         }
     }
@@ -244,6 +250,7 @@ extension TargetMachine {
     /// Ends the attempts at the probe's deadline. Attempts without an answer count as silent.
     mutating func deadlineReached(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
         cancelAttempts(&turn)
+        wasSilent = true
         examine(run, race.failures + race.running.map { failure(of: $0, nil, turn) }, &turn)
     }
 
@@ -289,6 +296,7 @@ extension TargetMachine {
         let place = Place(
             address: attempt.entry.candidate.address, interface: attempt.entry.route.interface, roundTrip: roundTrip)
         lastAnswered = place.address
+        wasSilent = false
         streak.reset()
         report(run, nil, place, &turn)
         verdict.succeed()

@@ -124,6 +124,10 @@ package struct TargetMachine: Sendable {
     }
     /// The interfaces of the present open routes, or of the last ones if none is open now.
     private(set) var usedInterfaces: Set<UInt32> = []
+    /// The route queries of the present addresses. The fleet asks them again after a change.
+    private(set) var queries: [RouteQuery] = []
+    /// Whether the last probe ended at its deadline, without an answer of any kind; also true before the first result.
+    var wasSilent = true
     /// The kernel's last answers to the queries of the present addresses.
     var known: [RouteQuery: RouteAnswer] = [:]
     /// The definite causes since the target was last reached.
@@ -152,7 +156,7 @@ package struct TargetMachine: Sendable {
         self.settings = settings
         nextNumber = firstNumber
         verdict = Verdict(failAfter: settings.failAfter, recoverAfter: settings.recoverAfter)
-        schedule = ProbeSchedule(interval: settings.interval)
+        schedule = ProbeSchedule(interval: settings.interval, phase: ProbeSchedule.phase(of: id))
     }
 
     /// The time at which ``Event/tick`` is due, on the monotonic clock in nanoseconds; `nil` for never.
@@ -195,9 +199,45 @@ package struct TargetMachine: Sendable {
         var time: Int64 { now.monotonicNanoseconds }
     }
 
+    /// Notes the queries that are sent for the present addresses.
+    mutating func setQueries(_ new: [RouteQuery]) { if queries != new { queries = new } }
+
     mutating func takeNumber() -> UInt64 {
         defer { nextNumber &+= 1 }
         return nextNumber
+    }
+
+    /// Whether the machine has handled ``Event/begin``.
+    var hasBegun: Bool { phase != .idle }
+
+    /// Whether a probe runs.
+    var isProbing: Bool {
+        switch phase {
+        case .idle, .waiting, .pathless: false
+        case .resolving, .asking, .connecting, .examining: true
+        }
+    }
+
+    /// Whether the next tick at this time starts a probe.
+    func wouldStartProbe(at now: Int64) -> Bool {
+        guard case .waiting = phase else { return false }
+        return schedule.next.map { $0 <= now } ?? false
+    }
+
+    /// The group of targets that shares the target's part of the simultaneous probes.
+    var lane: ProbeAdmission.Lane {
+        var family = addresses.first?.family ?? .v4
+        if case .address(let address, _) = endpoint.host { family = address.family }
+        return ProbeAdmission.Lane(family, isSuspect: wasSilent)
+    }
+
+    /// Whether any change of the local state may concern the target, because no route query represents it: the name has no address,
+    /// the last lookup failed, or the interface that the user named is missing.
+    var followsEveryChange: Bool { hasBegun && (queries.isEmpty || needsLookup) }
+
+    /// The numbers of the running attempts.
+    var runningAttempts: [UInt64] {
+        if case .connecting(_, let race) = phase { race.running.map(\.id) } else { [] }
     }
 
     private mutating func begin(_ turn: inout Turn) {

@@ -9,19 +9,27 @@ struct TargetOptions: ParsableArguments {
     var targets: [String] = []
 
     @Option(
+        name: .customLong("targets"), parsing: .unconditional,
+        help: ArgumentHelp(
+            "Also the targets in this file, one a line; '#' begins a comment, '-' is standard input.", valueName: "file"))
+    var file: String?
+
+    @Option(
         parsing: .unconditional,
         help: ArgumentHelp("The deadline of one probe, including name resolution (default: 3s).", valueName: "duration"))
     var probeTimeout: String?
 
-    func endpoints() throws(Failure) -> [Endpoint] {
+    /// The targets of the command line, then those of the file.
+    func endpoints() throws -> [Endpoint] {
         var endpoints: [Endpoint] = []
         for text in targets {
             do {
                 endpoints.append(try Endpoint(text))
             } catch {
-                throw .usage("target '\(text)'", error.description)
+                throw Failure.usage("target '\(text)'", error.description)
             }
         }
+        if let file { endpoints += try TargetFile.read(file) }
         return endpoints
     }
 

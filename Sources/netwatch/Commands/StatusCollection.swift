@@ -12,29 +12,46 @@ struct StatusCollection: Watcher.Condition {
 
     private let probeTimeout: Duration
     private var path: PathUpdate?
-    private var targets: [TargetID: ServerUpdate] = [:]
-    private var probed: [TargetID: Moment] = [:]
     private let endpoints: [Endpoint]
+    private var updates: [ServerUpdate?]
+    private var isProbed: [Bool]
+    // Counted, because a status may have 100,000 targets, and each event asks whether it is complete.
+    private var undecided: Int
+    private var unprobed: Int
+    private var lastProbe: Moment?
     private let start: Moment
 
     init(endpoints: [Endpoint], start: Moment, probeTimeout: Duration) {
         self.endpoints = endpoints
         self.start = start
         self.probeTimeout = probeTimeout
+        updates = Array(repeating: nil, count: endpoints.count)
+        isProbed = Array(repeating: false, count: endpoints.count)
+        (undecided, unprobed) = (endpoints.count, endpoints.count)
     }
 
     mutating func receive(_ event: MonitorEvent) {
         switch event {
         case .path(let update): path = update
-        case .server(let id, let update): targets[id] = update
-        case .probe(let id, let report): if probed[id] == nil { probed[id] = report.moment }
+        case .server(let id, let update):
+            guard endpoints.indices.contains(id.number) else { return }
+            if isDecided(id.number) { undecided += 1 }
+            updates[id.number] = update
+            if isDecided(id.number) { undecided -= 1 }
+        case .probe(let id, let report):
+            guard endpoints.indices.contains(id.number), !isProbed[id.number] else { return }
+            isProbed[id.number] = true
+            unprobed -= 1
+            lastProbe = max(lastProbe ?? report.moment, report.moment)
         case .resync, .gap, .ended: break
         }
     }
 
+    private func isDecided(_ number: Int) -> Bool { updates[number].map { $0.state != .unknown } ?? false }
+
     func isDone(at now: Moment) -> Bool {
         guard path != nil else { return now >= start.advanced(by: Self.settleLimit) }
-        return isComplete || now >= targetDeadline
+        return undecided == 0 || now >= targetDeadline
     }
 
     /// The time of the next check if no event arrives.
@@ -42,16 +59,12 @@ struct StatusCollection: Watcher.Condition {
         path == nil ? start.advanced(by: Self.settleLimit) : targetDeadline
     }
 
-    private var isComplete: Bool {
-        targets.count == endpoints.count && targets.values.allSatisfy { $0.state != .unknown }
-    }
-
     private var targetDeadline: Moment {
-        let latest = max(path?.moment ?? start, start).advanced(by: probeTimeout).advanced(by: Self.verdictMargin)
-        let undecided = targets.filter { $0.value.state == .unknown }.keys
-        guard targets.count == endpoints.count, undecided.allSatisfy({ probed[$0] != nil }) else { return latest }
-        let results = undecided.compactMap { probed[$0]?.advanced(by: Self.afterProbe) }
-        return min(latest, results.max() ?? latest)
+        // The limit holds from the last result on: many targets are probed one after the other.
+        let begin = max(path?.moment ?? start, start)
+        let latest = max(begin, lastProbe ?? begin).advanced(by: probeTimeout).advanced(by: Self.verdictMargin)
+        guard unprobed == 0, let lastProbe else { return latest }
+        return min(latest, lastProbe.advanced(by: Self.afterProbe))
     }
 
     /// Returns the document; `nil` if the path never settled. A target without an update counts as unknown.
@@ -59,7 +72,7 @@ struct StatusCollection: Watcher.Condition {
         guard let path else { return nil }
         let updates = endpoints.enumerated().map { number, endpoint in
             // The document has one record for each target: its first.
-            targets[TargetID(number)]?.asInitial()
+            self.updates[number]?.asInitial()
                 ?? ServerUpdate(
                     endpoint: endpoint, state: .unknown, cause: nil, since: start, address: nil, interface: nil, roundTrip: nil,
                     isInitial: true, moment: now

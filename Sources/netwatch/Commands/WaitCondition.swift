@@ -10,6 +10,8 @@ struct WaitCondition: Watcher.Condition {
     private let timeLimit: Moment?
     private var path: PathUpdate?
     private var targets: [TargetID: ServerUpdate] = [:]
+    // Counted, because each event of many targets asks whether the condition holds.
+    private var upCount = 0
     /// The causes of targets whose latest probe failed. A status of down needs more than one failure.
     private var failures: [TargetID: Cause] = [:]
     private var holdsSince: Moment?
@@ -29,7 +31,10 @@ struct WaitCondition: Watcher.Condition {
     mutating func receive(_ event: MonitorEvent) {
         switch event {
         case .path(let update): path = update
-        case .server(let id, let update): targets[id] = update
+        case .server(let id, let update):
+            guard endpoints.indices.contains(id.number) else { return }
+            let former = targets.updateValue(update, forKey: id)
+            upCount += (Self.isUp(update) ? 1 : 0) - (former.map(Self.isUp) == true ? 1 : 0)
         // Whether the condition held while the machine was suspended is unknown.
         case .gap(_, let to): if holdsSince != nil { holdsSince = to }
         case .probe(let id, let report):
@@ -42,12 +47,10 @@ struct WaitCondition: Watcher.Condition {
 
     private var holds: Bool {
         guard !endpoints.isEmpty else { return path?.path.status == .satisfied }
-        let up = endpoints.indices.count { number in
-            let state = targets[TargetID(number)]?.state
-            return state == .up || state == .degraded
-        }
-        return needsAll ? up == endpoints.count : up > 0
+        return needsAll ? upCount == endpoints.count : upCount > 0
     }
+
+    private static func isUp(_ update: ServerUpdate) -> Bool { update.state == .up || update.state == .degraded }
 
     /// Returns whether the condition has held for the requested time.
     func isFulfilled(at now: Moment) -> Bool {

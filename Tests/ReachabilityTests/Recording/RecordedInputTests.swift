@@ -51,6 +51,7 @@ import Testing
                     id: 2, errno: 111, call: "handshake",
                     reporter: .init(origin: 2, type: 3, code: 13, offender: IPAddress(v6: 0, 0xffff_0102_0304)))),
             .resumed(nanosecondsAsleep: 1 << 50), .namespaceGone, .pollDue, .targetRemoved(TargetID(4)), .turnEnded,
+            .probeLimit(720),
         ]
         if let endpoint = try? Endpoint("tcp://[fe80::1%eth0]:22") {
             inputs.append(.targetAdded(TargetID(5), endpoint, settings))
@@ -121,9 +122,10 @@ import Testing
                 case .targetAdded: 14
                 case .targetRemoved: 15
                 case .turnEnded: 16
+                case .probeLimit: 17
                 }
             })
-        #expect(kinds == Set(0...16))
+        #expect(kinds == Set(0...17))
     }
 
     @Test func `a datagram of random bytes is encoded and decodes to itself`() throws {

@@ -141,25 +141,3 @@ import Testing
         #expect(layer.accusesServer == [.tcp, .tls, .http].contains(layer))
     }
 }
-
-@Suite struct ProbeScheduleTests {
-    @Test func `a probe's confirmation comes within a second or an interval, the next slot at least half an interval later`() {
-        var schedule = ProbeSchedule(interval: .nanoseconds(10_000_000_000))
-        schedule.began(at: 0)
-        #expect(schedule.next == nil)
-        schedule.confirm(at: 3)
-        #expect(schedule.next == 1_000_000_000)
-        schedule.began(at: 6_000_000_000)
-        schedule.continueByGrid(at: 6_000_000_000)
-        #expect(schedule.next == 20_000_000_000)
-    }
-
-    @Test func `the longest probe interval does not overflow`() {
-        var schedule = ProbeSchedule(interval: .nanoseconds(Int64.max))
-        schedule.began(at: 5)
-        schedule.continueByGrid(at: 7)
-        #expect(schedule.next == .max)
-        schedule.confirm(at: .max)
-        #expect(schedule.next == .max)
-    }
-}

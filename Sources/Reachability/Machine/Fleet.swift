@@ -1,0 +1,363 @@
+internal import Pacing
+
+/// All targets of a monitor: the times of their probes, their shared routes, and the delivery of answers to them.
+///
+/// A turn handles at most ``turnBudget`` targets. If more have work, the next turn follows at once, so that the monitor reads the
+/// kernel's events and the answers of servers in between.
+struct Fleet: Sendable {
+    typealias Effect = MonitorMachine.Effect
+
+    /// The maximum number of targets that begin, are notified or reach a deadline in one turn.
+    static let turnBudget = 512
+
+    private struct Traits: Hashable, Sendable {
+        var lane = ProbeAdmission.Lane(.v4, isSuspect: false)
+        /// The lane of the running probe; `nil` if none runs.
+        var running: ProbeAdmission.Lane?
+        var isPostponed = false
+    }
+
+    /// A target that waits for the answer to a query.
+    private struct Asker: Hashable, Sendable {
+        let target: TargetID
+        let query: RouteQuery
+    }
+
+    private var slab = TargetSlab()
+    private var traits: [Traits] = []
+    private var due = DueHeap()
+    private(set) var book: RouteBook
+    private(set) var admission = ProbeAdmission()
+    private var random = SplitMix64(seed: 0)
+
+    // Targets that have not begun; those before `begun` have.
+    private var waiting: [TargetID] = []
+    private var begun = 0
+    // Targets whose probe is due, by lane, until the lane has room.
+    private var postponed = [[TargetID]](repeating: [], count: ProbeAdmission.Lane.count)
+    // Targets that are notified in the next turn, before others: their route is blocked now, or no route query represents them.
+    private var losses: [TargetID] = []
+    private var ramp = NoticeRamp()
+    // Targets without a route query or with a failed lookup: any change may concern them.
+    private var unrouted: Set<TargetID> = []
+    private var unroutedDue: Int64?
+    private var lastUnrouted: Int64?
+
+    // There are only a few at a time, because each query is answered before the turn ends.
+    private var askers: [RouteQuery: [Asker]] = [:]
+    private var checks: Set<RouteQuery> = []
+    private var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
+
+    private var localState: TargetMachine.LocalState?
+    private var hasResumed = false
+    private var interfaceUses: [UInt32: Int] = [:]
+    /// Whether the set of used interfaces has changed since ``takeUsedInterfaces()``.
+    private(set) var usedInterfacesChanged = false
+    private var budgetTime: Int64 = .min
+    private var budget = 0
+
+    /// Creates a fleet without targets. `groupingLimit` is the number of route queries above which they are
+    /// shared.
+    init(groupingLimit: Int = RouteBook.defaultGroupingLimit) { book = RouteBook(groupingLimit: groupingLimit) }
+
+    // MARK: Targets
+
+    /// The number of targets.
+    var count: Int { slab.count }
+
+    /// The numbers of all targets, in order.
+    var ids: [TargetID] { slab.ids }
+
+    /// Returns a target's machine; `nil` if there is none.
+    subscript(id: TargetID) -> TargetMachine? { slab.slot(of: id).flatMap { slab[$0] } }
+
+    /// Returns whether the target has not begun yet.
+    func isWaiting(_ id: TargetID) -> Bool { self[id].map { !$0.hasBegun } ?? false }
+
+    /// Sets the seed of random draws.
+    mutating func begin(seed: UInt64) { random = SplitMix64(seed: seed) }
+
+    /// Sets the number of probes that the process's descriptors allow at the same time.
+    mutating func setProbeLimit(_ limit: Int) { admission.setCeiling(limit) }
+
+    /// Adds a target, which begins in a later turn. Does nothing if a target with this number exists.
+    mutating func add(_ id: TargetID, _ endpoint: Endpoint, _ settings: ProbeSettings) {
+        guard slab.slot(of: id) == nil else { return }
+        let slot = slab.add(TargetMachine(id: id, endpoint: endpoint, settings: settings, firstNumber: id.firstNumber))
+        while traits.count <= slot { traits.append(Traits()) }
+        traits[slot] = Traits(lane: slab[slot]?.lane ?? ProbeAdmission.Lane(.v4, isSuspect: false))
+        waiting.append(id)
+    }
+
+    /// Removes a target.
+    ///
+    /// - Returns: the cancellations of its running attempts and lookup.
+    mutating func remove(_ id: TargetID, _ snapshot: Kernel.Snapshot) -> [Effect] {
+        guard let slot = slab.slot(of: id), let machine = slab[slot] else { return [] }
+        book.move(id, from: machine.queries, to: [], in: snapshot)
+        count(machine.usedInterfaces, -1)
+        if let lane = traits[slot].running { admission.end(lane) }
+        due.set(slot, due: nil)
+        ramp.remove(id)
+        unrouted.remove(id)
+        traits[slot] = Traits()
+        slab.remove(id)
+        if slab.count == 0 {
+            (waiting, begun, losses) = ([], 0, [])
+            postponed = [[TargetID]](repeating: [], count: ProbeAdmission.Lane.count)
+        }
+        return machine.runningAttempts.map { .cancel(attempt: $0) } + [.cancelLookup(id)]
+    }
+
+    /// The interfaces over which the targets are probed, or were last.
+    mutating func takeUsedInterfaces() -> Set<UInt32> {
+        usedInterfacesChanged = false
+        return Set(interfaceUses.keys)
+    }
+
+    private mutating func count(_ interfaces: Set<UInt32>, _ step: Int) {
+        for interface in interfaces {
+            let uses = interfaceUses[interface, default: 0] + step
+            if uses == 0 || uses == step { usedInterfacesChanged = true }
+            interfaceUses[interface] = uses > 0 ? uses : nil
+        }
+    }
+
+    // MARK: Changes of the local state
+
+    /// Applies changes of the kernel's state. `snapshot` is the state after them.
+    mutating func apply(_ changes: [Kernel.Change], _ snapshot: Kernel.Snapshot) { book.apply(changes, snapshot) }
+
+    /// Sets the local state after a change.
+    mutating func setLocalState(_ state: TargetMachine.LocalState?, at now: Moment) {
+        localState = state
+        book.expire()
+        unroutedDue = unroutedDue ?? lastUnrouted?.addingSaturated(unroutedGap) ?? now.monotonicNanoseconds
+    }
+
+    /// Notes that the machine has resumed from suspend.
+    mutating func resumed() { hasResumed = true }
+
+    // The minimum time between two notices of all targets that any change may concern, in nanoseconds. It bounds their work.
+    private var unroutedGap: Int64 { max(TargetMachine.recheckGap, Int64(unrouted.count) * 10_000) }
+
+    // MARK: The turn
+
+    /// The time at which ``turn(_:at:)`` is due without another event, in nanoseconds; `.min` for at once, `nil` for never.
+    var deadline: Int64? {
+        guard localState != nil, slab.count > 0 else { return nil }
+        if book.hasMoved { return .min }
+        if !losses.isEmpty || canBegin || canResume { return .min }
+        return [due.next, book.checkDue, unrouted.isEmpty ? nil : unroutedDue, admitsNotice ? ramp.due : nil].compactMap { $0 }
+            .min()
+    }
+
+    /// Whether the target of the next notice may start a probe.
+    private var admitsNotice: Bool {
+        ramp.head.flatMap { slab.slot(of: $0) }.map { admission.allows(traits[$0].lane) } ?? true
+    }
+
+    private var canBegin: Bool {
+        guard begun < waiting.count else { return false }
+        guard let slot = slab.slot(of: waiting[begun]) else { return true }
+        return admission.allows(traits[slot].lane)
+    }
+
+    private var canResume: Bool {
+        postponed.indices.contains { lane in
+            guard let first = postponed[lane].first else { return false }
+            return slab.slot(of: first).map { admission.allows(traits[$0].lane) } ?? true
+        }
+    }
+
+    /// Performs all due work, up to the budget of the turn. Returns the effects, in order.
+    mutating func turn(_ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
+        guard localState != nil, slab.count > 0 else { return [] }
+        let time = now.monotonicNanoseconds
+        if budgetTime != time { (budgetTime, budget) = (time, Self.turnBudget) }
+        var effects: [Effect] = []
+        if hasResumed {
+            hasResumed = false
+            unroutedDue = nil
+            ramp.add(slab.ids.filter { !isWaiting($0) }, hasResumed: true, using: &random, at: time)
+        }
+        if let due = unroutedDue, due <= time {
+            (unroutedDue, lastUnrouted) = (nil, time)
+            ramp.add(unrouted.sorted(), hasResumed: false, using: &random, at: time)
+        }
+        if book.hasMoved { ramp.add(book.takeMoved(), hasResumed: false, using: &random, at: time) }
+        let queries = book.takeCheck(at: time)
+        checks.formUnion(queries)
+        effects += queries.map { .askRoute($0) }
+        notify(&effects, snapshot, now)
+        beginWaiting(&effects, snapshot, now)
+        resumePostponed(&effects, snapshot, now)
+        tickDue(&effects, snapshot, now)
+        return effects
+    }
+
+    private mutating func notify(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+        var taken = 0
+        while taken < losses.count, budget > 0 {
+            budget -= 1
+            effects += deliver(losses[taken], .localStateChanged, snapshot, at: now)
+            taken += 1
+        }
+        losses.removeFirst(taken)
+        while budget > 0, admitsNotice, let notice = ramp.take(at: now.monotonicNanoseconds) {
+            budget -= 1
+            effects += deliver(notice.target, notice.hasResumed ? .resumed : .localStateChanged, snapshot, at: now)
+        }
+    }
+
+    private mutating func beginWaiting(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+        while budget > 0, canBegin {
+            budget -= 1
+            begun += 1
+            effects += deliver(waiting[begun - 1], .begin, snapshot, at: now)
+        }
+        if begun == waiting.count || begun > 4_096 {
+            waiting.removeFirst(begun)
+            begun = 0
+        }
+    }
+
+    private mutating func resumePostponed(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+        for lane in postponed.indices {
+            var taken = 0
+            while taken < postponed[lane].count, budget > 0 {
+                let id = postponed[lane][taken]
+                if let slot = slab.slot(of: id), traits[slot].isPostponed {
+                    guard admission.allows(traits[slot].lane) else { break }
+                    traits[slot].isPostponed = false
+                    budget -= 1
+                    effects += deliver(id, .tick, snapshot, at: now)
+                }
+                taken += 1
+            }
+            if taken > 0 { postponed[lane].removeFirst(taken) }
+        }
+    }
+
+    private mutating func tickDue(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+        while budget > 0, let slot = due.takeDue(at: now.monotonicNanoseconds) {
+            guard let machine = slab[slot] else { continue }
+            if machine.wouldStartProbe(at: now.monotonicNanoseconds), !admission.allows(traits[slot].lane) {
+                traits[slot].isPostponed = true
+                postponed[traits[slot].lane.index].append(machine.id)
+                continue
+            }
+            budget -= 1
+            effects += deliver(machine.id, .tick, snapshot, at: now)
+        }
+    }
+
+    // MARK: Answers
+
+    /// Delivers the answer to a lookup, and returns the effects.
+    mutating func lookedUp(_ answer: LookupAnswer, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
+        deliver(TargetID(owning: answer.id), .lookup(answer), snapshot, at: now)
+    }
+
+    /// Delivers the result of an attempt, and returns the effects. If the system refused a socket, fewer probes run from now on.
+    mutating func probed(_ result: ProbeResult, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
+        if result.isRefusedByLimit { admission.refused() }
+        return deliver(TargetID(owning: result.id), .probe(result), snapshot, at: now)
+    }
+
+    /// Delivers the state of a next hop to the targets that asked for it, and returns the effects.
+    mutating func neighborAnswered(
+        _ key: Neighbor.Key, _ answer: NeighborAnswer, _ snapshot: Kernel.Snapshot, at now: Moment
+    ) -> [Effect] {
+        var effects: [Effect] = []
+        // A fixed order, so that a replay emits the same events.
+        for id in (neighborAskers.removeValue(forKey: key) ?? []).sorted() {
+            effects += deliver(id, .neighbor(key, answer), snapshot, at: now)
+        }
+        return effects
+    }
+
+    /// Stores the kernel's answer to a query, and delivers it to the targets that wait for it. Other targets are notified if the
+    /// answer has changed: at once if their route is blocked, otherwise at the rate of ``NoticeRamp``. Returns the effects.
+    mutating func routeAnswered(
+        _ query: RouteQuery, _ answer: RouteAnswer, _ snapshot: Kernel.Snapshot, at now: Moment
+    ) -> [Effect] {
+        let asked = askers.removeValue(forKey: query) ?? []
+        guard checks.remove(query) != nil || !asked.isEmpty, let localState else { return [] }
+        var changed: (targets: [TargetID], isOpen: Bool) = ([], false)
+        if !query.showsAll { changed = book.take(query, answer, in: localState, at: now.monotonicNanoseconds) }
+        var effects: [Effect] = []
+        for asker in asked { effects += deliver(asker.target, .route(asker.query, answer), snapshot, at: now) }
+        if !changed.isOpen {
+            losses += changed.targets
+        } else {
+            ramp.add(changed.targets, hasResumed: false, using: &random, at: now.monotonicNanoseconds)
+        }
+        notify(&effects, snapshot, now)
+        return effects
+    }
+
+    private mutating func ask(_ id: TargetID, _ query: RouteQuery, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
+        if query.showsAll {
+            askers[query, default: []].append(Asker(target: id, query: query))
+            return [.askRoute(query)]
+        }
+        if let answer = book.answer(to: query, at: now.monotonicNanoseconds) {
+            return deliver(id, .route(query, answer), snapshot, at: now)
+        }
+        let sent = book.representative(of: query)
+        let isPending = askers[sent] != nil || checks.contains(sent)
+        askers[sent, default: []].append(Asker(target: id, query: query))
+        return isPending ? [] : [.askRoute(sent)]
+    }
+
+    // MARK: Delivery
+
+    private mutating func deliver(
+        _ id: TargetID, _ event: TargetMachine.Event, _ snapshot: Kernel.Snapshot, at now: Moment
+    ) -> [Effect] {
+        guard let localState, let slot = slab.slot(of: id), let before = slab[slot] else { return [] }
+        let (queries, interfaces) = (before.queries, before.usedInterfaces)
+        _ = consume before
+        guard let found = slab[slot]?.handle(event, in: localState, at: now), let machine = slab[slot] else { return [] }
+        if machine.queries != queries { book.move(id, from: queries, to: machine.queries, in: snapshot) }
+        if machine.usedInterfaces != interfaces {
+            count(interfaces, -1)
+            count(machine.usedInterfaces, 1)
+        }
+        if machine.followsEveryChange { unrouted.insert(id) } else { unrouted.remove(id) }
+        update(slot, machine)
+        var effects: [Effect] = []
+        effects.reserveCapacity(found.count)
+        for effect in found {
+            switch effect {
+            case .resolve(let request): effects.append(.resolve(request))
+            case .askRoute(let query): effects += ask(id, query, snapshot, at: now)
+            case .connect(let attempt): effects.append(.connect(attempt))
+            case .cancel(let attempt): effects.append(.cancel(attempt: attempt))
+            case .askNeighbor(let key):
+                neighborAskers[key, default: []].insert(id)
+                effects.append(.askNeighbor(key))
+            case .publish(let update): effects.append(.emit(.server(id, update)))
+            case .report(let report): effects.append(.emit(.probe(id, report)))
+            }
+        }
+        return effects
+    }
+
+    // Keeps the number of running probes and the time of the next tick.
+    private mutating func update(_ slot: Int, _ machine: TargetMachine) {
+        switch (traits[slot].running, machine.isProbing) {
+        case (nil, true):
+            traits[slot].running = traits[slot].lane
+            admission.start(traits[slot].lane)
+        case (let lane?, false):
+            traits[slot].running = nil
+            admission.end(lane)
+        default: break
+        }
+        traits[slot].lane = machine.lane
+        if machine.isProbing { traits[slot].isPostponed = false }
+        due.set(slot, due: traits[slot].isPostponed ? nil : machine.deadline)
+    }
+}

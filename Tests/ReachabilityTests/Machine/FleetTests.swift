@@ -1,0 +1,227 @@
+import Pacing
+import Testing
+
+@testable import Reachability
+
+/// A fleet with a kernel that routes everything over eth0, and servers that answer after a time or never. Time passes from one deadline to
+/// the next.
+private struct Site {
+    var fleet = Fleet()
+    var snapshot = Kernel.Snapshot()
+    var host = Transcript.Host()
+    /// The answer to the route queries for which `answered` is true.
+    var answer = RouteAnswer.route(ChosenRoute(interface: 2, gateway: IPAddress(v4: 0x0a00_0001)))
+    var answered: (IPAddress) -> Bool = { _ in true }
+    private let open = RouteAnswer.route(ChosenRoute(interface: 2, gateway: IPAddress(v4: 0x0a00_0001)))
+    private(set) var now: Int64 = 0
+    private(set) var starts: [TargetID: [Int64]] = [:]
+    private(set) var states: [TargetID: ServerState] = [:]
+    private(set) var routeQueries = 0
+    private(set) var largestTurn = 0
+    private(set) var mostRunning = 0
+
+    /// The time until a server answers, by its address; `nil` if it never answers.
+    var delay: (IPAddress) -> Int64? = { _ in 1_000_000 }
+    private var running: [UInt64: (target: TargetID, due: Int64?)] = [:]
+    private var pending: [(due: Int64, id: UInt64)] = []
+
+    private var moment: Moment { Moment(monotonicNanoseconds: now, wallClockNanoseconds: now) }
+
+    init(limit: Int = 10_000) {
+        snapshot.apply(.routeAdded(Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0)))))
+        fleet.setProbeLimit(limit)
+        fleet.setLocalState(host.localState, at: moment)
+    }
+
+    mutating func add(_ numbers: Range<Int>, interval: Duration = .seconds(10)) throws {
+        for number in numbers {
+            let endpoint = try Endpoint("192.0.\(number / 250).\(number % 250 + 1):443")
+            fleet.add(TargetID(number), endpoint, ProbeSettings(interval: interval))
+        }
+    }
+
+    /// Lets time pass.
+    mutating func run(for duration: Int64) {
+        let end = now + duration
+        while true {
+            turn()
+            let next = min(fleet.deadline ?? .max, pending.first?.due ?? .max)
+            guard next <= end else { break }
+            now = max(now + 1, next)
+            while let first = pending.first, first.due <= now {
+                pending.removeFirst()
+                guard running.removeValue(forKey: first.id) != nil else { continue }
+                perform(fleet.probed(ProbeResult(id: first.id, roundTripNanoseconds: 1_000_000), snapshot, at: moment))
+            }
+        }
+        now = end
+    }
+
+    mutating func change(_ changes: [Kernel.Change]) {
+        snapshot.apply(changes)
+        fleet.apply(changes, snapshot)
+        fleet.setLocalState(host.localState, at: moment)
+    }
+
+    private mutating func turn() {
+        let effects = fleet.turn(snapshot, at: moment)
+        largestTurn = max(largestTurn, effects.count)
+        perform(effects)
+    }
+
+    private mutating func perform(_ effects: [Fleet.Effect]) {
+        for effect in effects {
+            switch effect {
+            case .askRoute(let query):
+                routeQueries += 1
+                let found = answered(query.destination) ? answer : open
+                perform(fleet.routeAnswered(query, found, snapshot, at: moment))
+            case .askNeighbor(let key): perform(fleet.neighborAnswered(key, .unknown, snapshot, at: moment))
+            case .connect(let attempt):
+                let id = TargetID(owning: attempt.id)
+                starts[id, default: []].append(now)
+                let due = delay(attempt.address).map { now + $0 }
+                running[attempt.id] = (id, due)
+                mostRunning = max(mostRunning, running.count)
+                guard let due else { continue }
+                let place = pending.firstIndex { $0.due > due } ?? pending.count
+                pending.insert((due, attempt.id), at: place)
+            case .cancel(let attempt): running[attempt] = nil
+            case .emit(.server(let id, let update)): states[id] = update.state
+            default: break
+            }
+        }
+    }
+}
+
+private let second: Int64 = 1_000_000_000
+
+@Suite struct FleetTests {
+    @Test func `targets begin in pieces, ask for a shared route once, and are all up`() throws {
+        var site = Site()
+        try site.add(0..<2_000)
+        site.run(for: second)
+        #expect(site.states.count == 2_000 && site.states.values.allSatisfy { $0 == .up })
+        // Before the routes are shared, each of the first destinations asks for its own.
+        #expect(site.routeQueries <= RouteBook.defaultGroupingLimit + 2)
+        #expect(site.largestTurn <= 3 * Fleet.turnBudget)
+    }
+
+    @Test func `probes of many targets are spread over the interval, and no slot is missed`() throws {
+        var site = Site()
+        try site.add(0..<1_000)
+        site.run(for: 40 * second)
+        for number in 0..<1_000 {
+            let starts = try #require(site.starts[TargetID(number)])
+            #expect((4...5).contains(starts.count))
+            for (earlier, later) in zip(starts.dropFirst(), starts.dropFirst(2)) {
+                #expect(abs(later - earlier - 10 * second) < 20_000)
+            }
+            #expect(site.fleet[TargetID(number)]?.schedule.missed == 0)
+        }
+        let fourthSecond = site.starts.values.joined().count { (24 * second..<25 * second).contains($0) }
+        #expect((95...105).contains(fourthSecond))
+    }
+
+    @Test func `1,000 silent targets leave the schedule of 1,000 good ones unchanged`() throws {
+        func starts(withSilent: Bool) throws -> [TargetID: [Int64]] {
+            var site = Site(limit: 400)
+            try site.add(0..<1_000)
+            // The silent targets have other addresses, and are added later, when the good ones have their schedule.
+            site.delay = { address in address.low & 0xffff < 4 << 8 ? 1_000_000 : nil }
+            site.run(for: 20 * second)
+            if withSilent { try site.add(1_000..<2_000) }
+            site.run(for: 60 * second)
+            #expect(site.mostRunning <= 400)
+            return site.starts.filter { $0.key.number < 1_000 }
+        }
+        let (alone, beside) = (try starts(withSilent: false), try starts(withSilent: true))
+        for (id, times) in alone {
+            let others = try #require(beside[id])
+            #expect(times.count == others.count)
+            #expect(zip(times, others).allSatisfy { abs($0 - $1) < 100_000 })
+        }
+    }
+
+    @Test func `the loss of the route of all targets is published in the same turn, without a probe`() throws {
+        var site = Site()
+        try site.add(0..<500)
+        site.run(for: 5 * second)
+        let probes = site.starts.values.joined().count
+        let queries = site.routeQueries
+        site.answer = .refused(errno: SystemErrorNumber.networkUnreachable.rawValue)
+        site.change([.routeRemoved(Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0))))])
+        site.run(for: 0)
+        #expect(site.states.values.allSatisfy { $0 == .unreachable })
+        #expect(site.routeQueries == queries + 1)
+        site.run(for: 30 * second)
+        #expect(site.starts.values.joined().count == probes)
+    }
+
+    @Test func `when the route returns, targets are probed at a growing rate`() throws {
+        var site = Site()
+        try site.add(0..<1_000)
+        let route = Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0)))
+        let open = site.answer
+        site.run(for: 5 * second)
+        site.answer = .refused(errno: SystemErrorNumber.networkUnreachable.rawValue)
+        site.change([.routeRemoved(route)])
+        site.run(for: 60 * second)
+        site.answer = open
+        let back = site.now
+        site.change([.routeAdded(route)])
+        site.run(for: 2 * second)
+        #expect(site.states.values.allSatisfy { $0 == .up })
+        let probed = { (time: Int64) in site.starts.values.joined().count { (back...back + time).contains($0) } }
+        #expect(probed(0) == NoticeRamp.first + 1)
+        #expect((120...140).contains(probed(NoticeRamp.doubling)))
+        #expect((500...545).contains(probed(3 * NoticeRamp.doubling)))
+    }
+
+    @Test func `a change that leaves the answers unchanged notifies no target and costs at most one query a group`() throws {
+        var site = Site()
+        try site.add(0..<1_000)
+        site.run(for: 5 * second)
+        let (queries, probes) = (site.routeQueries, site.starts.values.joined().count)
+        for number in 0..<40 as Range<UInt8> {
+            let prefix = IPPrefix(IPAddress(v4: 0x0a09_0000 | UInt32(number)), length: 32)
+            site.change([.routeAdded(Route(Route.Key(table: 255, destination: prefix)))])
+            site.run(for: 25_000_000)
+        }
+        #expect(site.routeQueries - queries <= 41)
+        #expect(site.starts.values.joined().count - probes <= 110)
+    }
+
+    @Test func `a removed target is neither probed nor published again`() throws {
+        var site = Site()
+        try site.add(0..<200)
+        site.run(for: 5 * second)
+        for number in 0..<200 { _ = site.fleet.remove(TargetID(number), site.snapshot) }
+        let probes = site.starts.values.joined().count
+        site.run(for: 30 * second)
+        #expect(site.starts.values.joined().count == probes)
+        #expect(site.fleet.count == 0 && site.fleet.deadline == nil && site.fleet.admission.total == 0)
+        #expect(site.fleet.takeUsedInterfaces() == [])
+    }
+
+    @Test func `targets that are removed before they begin leave no work behind`() throws {
+        var site = Site(limit: 16)
+        try site.add(0..<600)
+        site.run(for: 0)
+        for number in 0..<600 { _ = site.fleet.remove(TargetID(number), site.snapshot) }
+        #expect(site.fleet.count == 0 && site.fleet.deadline == nil)
+    }
+
+    @Test func `a new route that refuses some of many targets is published at once`() throws {
+        var site = Site()
+        try site.add(0..<500)
+        site.run(for: 5 * second)
+        let refused = IPPrefix(IPAddress(v4: 0xc000_0000), length: 24)
+        site.answer = .refused(errno: SystemErrorNumber.hostUnreachable.rawValue)
+        site.answered = { refused.contains($0) }
+        site.change([.routeAdded(Route(Route.Key(destination: refused), kind: .unreachable))])
+        site.run(for: 0)
+        #expect(site.states.count { $0.value == .unreachable } == 250)
+        #expect(site.states.count { $0.value == .up } == 250)
+    }
+}

@@ -1,0 +1,77 @@
+import Testing
+
+@testable import Reachability
+
+private let second: Int64 = 1_000_000_000
+
+@Suite struct ProbeScheduleTests {
+    @Test func `the first target keeps to the grid of its first probe`() {
+        var schedule = ProbeSchedule(interval: .seconds(10), phase: ProbeSchedule.phase(of: TargetID(0)))
+        schedule.began(at: 5 * second)
+        schedule.continueByGrid(at: 6 * second)
+        #expect(schedule.next == 15 * second)
+    }
+
+    @Test func `a target with a phase is probed on a shifted grid, at least half an interval after its first probe`() {
+        var schedule = ProbeSchedule(interval: .seconds(8), phase: 1 << 30)
+        schedule.began(at: 0)
+        schedule.continueByGrid(at: second)
+        // The slot at 2 s is less than half an interval after the first probe.
+        #expect(schedule.next == 10 * second)
+        var other = ProbeSchedule(interval: .seconds(8), phase: 3 << 30)
+        other.began(at: 0)
+        other.continueByGrid(at: second)
+        #expect(other.next == 6 * second)
+    }
+
+    @Test func `the second probes of 10,000 targets that began together are spread over one interval`() {
+        var starts = [Int](repeating: 0, count: 200)
+        for number in 0..<10_000 {
+            var schedule = ProbeSchedule(interval: .seconds(10), phase: ProbeSchedule.phase(of: TargetID(number)))
+            schedule.began(at: 0)
+            schedule.continueByGrid(at: 1)
+            starts[Int((schedule.next ?? 0) / (second / 10))] += 1
+        }
+        // The second probe is between half an interval and one and a half intervals after the first.
+        #expect(starts.prefix(50).allSatisfy { $0 == 0 } && starts[50..<150].reduce(0, +) >= 9_999)
+        #expect((95...105).contains(starts[50..<150].max() ?? 0) && (95...105).contains(starts[50..<150].min() ?? 0))
+    }
+
+    @Test func `slots that pass while a probe runs are counted as missed`() {
+        var schedule = ProbeSchedule(interval: .seconds(1))
+        schedule.began(at: 0)
+        schedule.continueByGrid(at: second / 2)
+        #expect((schedule.next, schedule.missed) == (second, 0))
+        schedule.began(at: second)
+        schedule.continueByGrid(at: 4 * second + 1)
+        #expect((schedule.next, schedule.missed) == (5 * second, 3))
+    }
+
+    @Test func `a probe that waits for its turn longer than an interval misses slots`() {
+        var schedule = ProbeSchedule(interval: .seconds(1))
+        schedule.began(at: 0)
+        schedule.continueByGrid(at: 1)
+        schedule.began(at: 3 * second + 5)
+        #expect(schedule.missed == 2)
+    }
+
+    @Test func `a probe's confirmation comes within a second or an interval, the next slot at least half an interval later`() {
+        var schedule = ProbeSchedule(interval: .nanoseconds(10_000_000_000))
+        schedule.began(at: 0)
+        #expect(schedule.next == nil)
+        schedule.confirm(at: 3)
+        #expect(schedule.next == 1_000_000_000)
+        schedule.began(at: 6_000_000_000)
+        schedule.continueByGrid(at: 6_000_000_000)
+        #expect(schedule.next == 20_000_000_000)
+    }
+
+    @Test func `the longest probe interval does not overflow`() {
+        var schedule = ProbeSchedule(interval: .nanoseconds(Int64.max))
+        schedule.began(at: 5)
+        schedule.continueByGrid(at: 7)
+        #expect(schedule.next == .max)
+        schedule.confirm(at: .max)
+        #expect(schedule.next == .max)
+    }
+}

@@ -1,0 +1,53 @@
+import Console
+import Foundation
+import NetworkLab
+import Reachability
+import Testing
+
+@testable import netwatch
+
+@Suite struct TargetFileTests {
+    private func targets(_ text: String) throws -> [String] {
+        let directory = try Directory()
+        let path = "\(directory.path)/targets"
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        return try TargetFile.read(path).map(\.text)
+    }
+
+    private func failure(_ text: String) throws -> Failure {
+        try #require(throws: Failure.self) { try targets(text) }
+    }
+
+    @Test func `each line has one target, and comments, blanks and empty lines are ignored`() throws {
+        let text = "# servers\n\ndb.example:5432\n  [2001:db8::1]:443\t# the web\r\n\ttcp://192.0.2.1:22   \n#192.0.2.9:1\n"
+        #expect(try targets(text) == ["db.example:5432", "[2001:db8::1]:443", "tcp://192.0.2.1:22"])
+        #expect(try targets("a:1") == ["a:1"])
+    }
+
+    @Test func `a malformed line is an error with code 65 that names the line`() throws {
+        let failure = try failure("a:1\n# b\nc:0 # no port\n")
+        #expect(failure.code == ExitCode.badData)
+        #expect(failure.message.contains("line 3: 'c:0': port:"), "\(failure.message)")
+    }
+
+    @Test func `two targets on one line are an error`() throws {
+        #expect(try failure("a:1 b:2\n").code == ExitCode.badData)
+    }
+
+    @Test func `a file without a target is an error with code 65`() throws {
+        #expect(try failure("# none\n\n").code == ExitCode.badData)
+        #expect(try failure("").code == ExitCode.badData)
+    }
+
+    @Test func `a missing file is an error with code 66`() throws {
+        let failure = try #require(throws: Failure.self) { try TargetFile.read("/nonexistent/targets") }
+        #expect(failure.code == ExitCode.noInput)
+    }
+
+    @Test func `text that is not UTF-8 is an error that names the line`() throws {
+        let directory = try Directory()
+        try Data([0x61, 0x3a, 0x31, 0x0a, 0xff, 0x0a]).write(to: URL(fileURLWithPath: "\(directory.path)/targets"))
+        let failure = try #require(throws: Failure.self) { try TargetFile.read("\(directory.path)/targets") }
+        #expect(failure.code == ExitCode.badData && failure.message.contains("line 2"))
+    }
+}
