@@ -187,14 +187,14 @@ struct Order: Codable, Sendable {
 
     static func showIdentity(_ file: URL) async throws {
         var configuration = SessionConfiguration()
-        configuration.clientIdentity = try ClientIdentity(pkcs12File: file.path, passphrase: "secret")
+        configuration.clientIdentity = try ClientIdentity(pkcs12File: file, passphrase: "secret")
         let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", configuration: configuration)
         print(try await session.get("users/7").string())
     }
 
     static func trustOwnRoots(_ file: URL) async throws {
         var configuration = SessionConfiguration()
-        configuration.securityPolicy.roots = .systemAnd(Set(try Certificate.all(inFile: file.path)))
+        configuration.securityPolicy.roots = .systemAnd(Set(try Certificate.all(inFile: file)))
         configuration.securityPolicy.minimumTLSVersion = .v1_3
         let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", configuration: configuration)
         print(try await session.get("users/7").string())

@@ -82,6 +82,27 @@ public final class HTTPSessionManager: Sendable {
             reachability: reachability, monitors: monitors, carriedBy: configuration.transport ?? CurlTransport())
     }
 
+    /// Creates a session and its thread, as the initializer with a string as the base URL does.
+    ///
+    /// ```swift
+    /// let session = try HTTPSessionManager(baseURL: url)
+    /// ```
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, whose reason names the property, or an error if the system refuses descriptors or
+    ///   a thread.
+    public convenience init(
+        baseURL: URL, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
+        requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
+        validation: ResponseValidation = ResponseValidation(), completionQueue: DispatchQueue? = nil,
+        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
+        monitors: [any EventMonitor] = []
+    ) throws(HTTPSessionError) {
+        try self.init(
+            baseURL: baseURL.absoluteString, configuration: configuration, handlers: handlers,
+            requestSerializer: requestSerializer, validation: validation, completionQueue: completionQueue,
+            completionGroup: completionGroup, credentials: credentials, reachability: reachability, monitors: monitors)
+    }
+
     /// A session on a transport of the caller's choice.
     package init(
         baseURL: String?, configuration: SessionConfiguration, handlers: TransferHandlers,

@@ -1,10 +1,23 @@
 public import FoundationEssentials
 
 // Names of Foundation's URLSession, so that the compiler names the replacement. Only names that programs really use are here; the article
-// "Coming from URLSession" has all others. `URLSession` itself is not here: Foundation declares it, and the two would be ambiguous.
+// "Coming from URLSession" has all others. `URLSession` itself is not here: Foundation declares it, and the two would be ambiguous. A program's own
+// type `Session` hides the unavailable one, also if another module declares it.
+
+/// The name that Alamofire has for ``HTTPSessionManager``.
+@available(*, unavailable, renamed: "HTTPSessionManager")
+public typealias Session = HTTPSessionManager
+
+/// The name that Alamofire 4 has for ``HTTPSessionManager``.
+@available(*, unavailable, renamed: "HTTPSessionManager")
+public typealias SessionManager = HTTPSessionManager
+
+/// The name that AFNetworking has for ``HTTPSessionManager``.
+@available(*, unavailable, renamed: "HTTPSessionManager")
+public typealias AFHTTPSessionManager = HTTPSessionManager
 
 extension HTTPSessionManager {
-    /// URLSession's name of ``dataTask(for:handlers:startsImmediately:)``.
+    /// URLSession's name of ``dataTask(for:handlers:startsImmediately:)`` and ``dataTask(for:)``.
     @available(*, unavailable, renamed: "dataTask(for:)")
     public func dataTask(with request: Any) -> TransferTask { get("") }
 
@@ -40,8 +53,8 @@ extension HTTPSessionManager {
         (URL(fileURLWithPath: ""), try await data(from: "").1)
     }
 
-    /// URLSession's download of a URL that is awaited. The counterpart is ``download(_:to:headerFields:)``.
-    @available(*, unavailable, message: "await download(_:to:).file(), which takes the destination")
+    /// URLSession's download of a URL that is awaited. The counterpart is ``downloadTask(for:to:handlers:startsImmediately:)-(_,URL,_,_)``.
+    @available(*, unavailable, message: "await downloadTask(for:to:).file(), which takes the destination")
     public func download(from url: URL) async throws -> (URL, TransferResponse) {
         (URL(fileURLWithPath: ""), try await data(from: "").1)
     }
@@ -51,6 +64,16 @@ extension HTTPSessionManager {
     public func bytes(for request: Any) async throws -> (TransferTask.Chunks, TransferResponse) {
         (get("").chunks, try await data(from: "").1)
     }
+
+    /// URLSession's bytes of a URL. The counterpart is ``streamTask(for:handlers:startsImmediately:)``.
+    @available(*, unavailable, message: "iterate over streamTask(for:).chunks")
+    public func bytes(from url: URL) async throws -> (TransferTask.Chunks, TransferResponse) {
+        (get("").chunks, try await data(from: "").1)
+    }
+
+    /// URLSession's list of tasks with a completion handler. The counterpart is ``tasks``.
+    @available(*, unavailable, message: "await tasks")
+    public func getAllTasks(completionHandler: @escaping @Sendable ([TransferTask]) -> Void) {}
 
     /// URLSession's name of ``tasks``.
     @available(*, unavailable, renamed: "tasks")
@@ -66,17 +89,29 @@ extension TransferTask {
     @available(*, unavailable, renamed: "request")
     public var originalRequest: TransferRequest? { request }
 
+    /// URLSession's request after redirects. The counterparts are ``TransferResponse/url`` and ``TransferResponse/method``.
+    @available(*, unavailable, message: "use request, or url and method of the response, which are those of the last request")
+    public var currentRequest: TransferRequest? { request }
+
     /// URLSession's error of a task. The counterpart is ``result``.
     @available(*, unavailable, message: "await response, which throws the error, or read result")
     public var error: (any Error)? { nil }
 
-    /// URLSession's number of received bytes. The counterpart is ``currentProgress``.
-    @available(*, unavailable, message: "use currentProgress")
+    /// URLSession's number of received bytes. The counterpart is ``TransferProgress/bytesReceived``.
+    @available(*, unavailable, message: "use currentProgress.bytesReceived")
     public var countOfBytesReceived: Int64 { 0 }
 
-    /// URLSession's number of sent bytes. The counterpart is ``currentProgress``.
-    @available(*, unavailable, message: "use currentProgress")
+    /// URLSession's number of sent bytes. The counterpart is ``TransferProgress/bytesSent``.
+    @available(*, unavailable, message: "use currentProgress.bytesSent")
     public var countOfBytesSent: Int64 { 0 }
+
+    /// URLSession's length of the response. The counterpart is ``TransferProgress/expectedToReceive``.
+    @available(*, unavailable, message: "use currentProgress.expectedToReceive")
+    public var countOfBytesExpectedToReceive: Int64 { 0 }
+
+    /// URLSession's length of the request's body. The counterpart is ``TransferProgress/expectedToSend``.
+    @available(*, unavailable, message: "use currentProgress.expectedToSend")
+    public var countOfBytesExpectedToSend: Int64 { 0 }
 
     /// URLSession's cancellation of a download. The counterpart is ``cancel()``; the error has ``HTTPSessionError/resumeData``.
     @available(*, unavailable, message: "call cancel(); the error of the task has resumeData")
@@ -87,6 +122,16 @@ extension TransferTask.State {
     /// URLSession's name of ``finished``.
     @available(*, unavailable, renamed: "finished")
     public static var completed: TransferTask.State { .finished }
+}
+
+extension TransferProgress {
+    /// Progress' number of completed units. The counterparts are ``bytesReceived`` and ``bytesSent``.
+    @available(*, unavailable, message: "use bytesReceived or bytesSent")
+    public var completedUnitCount: Int64 { 0 }
+
+    /// Progress' number of units. The counterparts are ``expectedToReceive`` and ``expectedToSend``.
+    @available(*, unavailable, message: "use expectedToReceive or expectedToSend")
+    public var totalUnitCount: Int64 { 0 }
 }
 
 extension TransferRequest {
@@ -125,6 +170,10 @@ extension TransferRequest {
     /// URLRequest's access to a header field. The counterpart is ``headerFields``.
     @available(*, unavailable, message: "use headerFields, such as headerFields[.accept] = value")
     public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {}
+
+    /// URLRequest's access to a header field. The counterpart is ``headerFields``.
+    @available(*, unavailable, message: "use headerFields, such as headerFields[.accept]")
+    public func value(forHTTPHeaderField field: String) -> String? { nil }
 }
 
 extension TransferResponse {
@@ -184,6 +233,28 @@ extension SessionConfiguration {
     @available(*, unavailable, message: "use cookies, such as .shared(CookieStore())")
     public var httpCookieStorage: CookieStore? {
         get { nil }
+        set {}
+    }
+
+    /// URLSessionConfiguration's cache, which has no counterpart.
+    @available(*, unavailable, message: "HTTPSession has no cache")
+    public var urlCache: Any? {
+        get { nil }
+        set {}
+    }
+
+    /// The values of ``requestCachePolicy``, so that the compiler explains an assignment.
+    @available(*, unavailable, message: "HTTPSession has no cache")
+    @nonexhaustive public enum RequestCachePolicy {
+        /// A policy of URLRequest, which has no counterpart.
+        case useProtocolCachePolicy, reloadIgnoringLocalCacheData, reloadIgnoringCacheData, reloadIgnoringLocalAndRemoteCacheData,
+            returnCacheDataElseLoad, returnCacheDataDontLoad, reloadRevalidatingCacheData
+    }
+
+    /// URLSessionConfiguration's cache policy, which has no counterpart: every request is sent to the server.
+    @available(*, unavailable, message: "HTTPSession has no cache: every request is sent to the server")
+    public var requestCachePolicy: RequestCachePolicy {
+        get { .useProtocolCachePolicy }
         set {}
     }
 

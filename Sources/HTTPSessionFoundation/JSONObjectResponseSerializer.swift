@@ -37,7 +37,7 @@ public struct JSONObjectResponseSerializer: ResponseSerializer {
     /// unchanged.
     ///
     /// `object` must come from a JSON reader, whose limit bounds the nesting of containers.
-    public static func removingNullValues(from object: Any) -> Any {
+    package static func removingNullValues(from object: Any) -> Any {
         switch object {
         case let elements as [Any]: elements.filter { !($0 is NSNull) }.map(removingNullValues)
         case let members as [String: Any]: members.filter { !($0.value is NSNull) }.mapValues(removingNullValues)

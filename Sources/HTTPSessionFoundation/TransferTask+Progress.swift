@@ -28,8 +28,8 @@ extension TransferTask {
         onProgress { [weak self] present in
             let (done, total) =
                 switch kind {
-                case .upload: (present.sent, present.expectedToSend)
-                case .download: (present.received, present.expectedToReceive)
+                case .upload: (present.bytesSent, present.expectedToSend)
+                case .download: (present.bytesReceived, present.expectedToReceive)
                 }
             // If the length was never announced, it is known when the task has finished.
             let isComplete = if case .success? = self?.result { true } else { false }

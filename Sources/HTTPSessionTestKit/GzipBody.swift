@@ -21,7 +21,7 @@ extension StubBody {
     }
 
     /// The fault of a gzip body.
-    public enum GzipFault: Hashable, Sendable, CaseIterable {
+    @nonexhaustive public enum GzipFault: Hashable, Sendable, CaseIterable {
         /// The bytes are sent without compression.
         case noGzip
         /// The CRC-32 is wrong.

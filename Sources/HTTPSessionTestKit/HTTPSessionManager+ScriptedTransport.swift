@@ -1,4 +1,5 @@
 public import Dispatch
+public import FoundationEssentials
 public import HTTPSession
 public import Reachability
 
@@ -30,5 +31,22 @@ extension HTTPSessionManager {
             baseURL: baseURL, configuration: configuration, handlers: handlers, requestSerializer: requestSerializer,
             validation: validation, completionQueue: completionQueue, completionGroup: completionGroup, credentials: credentials,
             reachability: reachability, monitors: monitors, carriedBy: transport)
+    }
+
+    /// Creates a session on a scripted transport, as the initializer with a string as the base URL does.
+    ///
+    /// - Throws: `HTTPSessionError.Code.invalidConfiguration`, whose reason names the invalid part.
+    public convenience init(
+        baseURL: URL, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
+        requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
+        validation: ResponseValidation = ResponseValidation(), completionQueue: DispatchQueue? = nil,
+        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
+        monitors: [any EventMonitor] = [], transport: ScriptedTransport
+    ) throws(HTTPSessionError) {
+        try self.init(
+            baseURL: baseURL.absoluteString, configuration: configuration, handlers: handlers,
+            requestSerializer: requestSerializer, validation: validation, completionQueue: completionQueue,
+            completionGroup: completionGroup, credentials: credentials, reachability: reachability, monitors: monitors,
+            transport: transport)
     }
 }

@@ -22,7 +22,7 @@ public final class ProxyServer: Sendable {
     }
 
     /// An authentication scheme.
-    public enum Scheme: Hashable, Sendable, CaseIterable {
+    @nonexhaustive public enum Scheme: Hashable, Sendable, CaseIterable {
         /// Basic (RFC 7617).
         case basic
         /// Digest (RFC 7616), with MD5 and `qop=auth`; a nonce never expires.
@@ -32,7 +32,7 @@ public final class ProxyServer: Sendable {
     /// One request to pass the proxy, whether it was granted or not.
     public struct Passage: Hashable, Sendable {
         /// The protocol of the request.
-        public enum Kind: Hashable, Sendable {
+        @nonexhaustive public enum Kind: Hashable, Sendable {
             /// A tunnel, by the HTTP method CONNECT.
             case connect
             /// A request whose target is a URL.
@@ -43,7 +43,7 @@ public final class ProxyServer: Sendable {
             case socks4
         }
         /// The outcome of the request.
-        public enum Outcome: Hashable, Sendable {
+        @nonexhaustive public enum Outcome: Hashable, Sendable {
             /// The proxy has forwarded the request.
             case forwarded
             /// Credentials are missing or wrong.
@@ -140,7 +140,7 @@ public final class ProxyServer: Sendable {
     /// The requests to pass, in their order.
     public var passages: [Passage] { log.state.passages }
 
-    /// Waits until this number of requests to pass has arrived.
+    /// Waits until this number of requests to pass has arrived, for at most `limit`; 30 s by default.
     ///
     /// - Returns: the requests so far.
     /// - Throws: ``TestServerError`` if they do not come in time.

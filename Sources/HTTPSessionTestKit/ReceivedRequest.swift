@@ -31,11 +31,11 @@ public struct ReceivedRequest: Hashable, Sendable {
     /// The parameters of the TLS connection; `nil` without TLS.
     public let tls: TLSDetails?
     /// The decoded body, up to ``TestServer/Options/recordedBodyBytes`` or ``ScriptedTransport/recordedBodyBytes``.
-    public internal(set) var body: [UInt8] = []
+    public internal(set) var body: [UInt8]
     /// The length of the complete decoded body, in bytes.
-    public internal(set) var bodyLength: Int64 = 0
+    public internal(set) var bodyLength: Int64
     /// The trailer fields of a chunked body.
-    public internal(set) var trailers: [HeaderField] = []
+    public internal(set) var trailers: [HeaderField]
 
     /// The parameters that a TLS handshake has negotiated.
     public struct TLSDetails: Hashable, Sendable {
@@ -47,6 +47,39 @@ public struct ReceivedRequest: Hashable, Sendable {
         public let isResumed: Bool
         /// The client's certificate, in DER.
         public let clientCertificate: [UInt8]?
+
+        /// Creates the parameters of a handshake, for tests of code that answers requests.
+        public init(
+            version: String = "TLSv1.3", serverName: String? = nil, isResumed: Bool = false, clientCertificate: [UInt8]? = nil
+        ) {
+            self.version = version
+            self.serverName = serverName
+            self.isResumed = isResumed
+            self.clientCertificate = clientCertificate
+        }
+    }
+
+    /// Creates a request, for tests of code that answers requests. ``bodyLength`` is the length of `body`.
+    ///
+    /// - Parameters:
+    ///   - method: the method.
+    ///   - target: the request target: path and query, the absolute form, `*` or an authority.
+    ///   - version: the version of HTTP.
+    ///   - fields: the field lines, in their order.
+    ///   - connection: the number of the connection, counted from 1.
+    ///   - numberOnConnection: the number of the request on its connection, counted from 1.
+    ///   - arrival: the number of the request among all, counted from 1.
+    ///   - tls: the parameters of the TLS connection; `nil` without TLS.
+    ///   - body: the decoded body.
+    ///   - trailers: the trailer fields of a chunked body.
+    public init(
+        method: String = "GET", target: String, version: String = "HTTP/1.1", fields: [HeaderField] = [], connection: Int = 1,
+        numberOnConnection: Int = 1, arrival: Int = 1, tls: TLSDetails? = nil, body: [UInt8] = [], trailers: [HeaderField] = []
+    ) {
+        (self.method, self.target, self.version, self.fields) = (method, target, version, fields)
+        (self.connection, self.numberOnConnection, self.arrival) = (connection, numberOnConnection, arrival)
+        self.tls = tls
+        (self.body, self.bodyLength, self.trailers) = (body, Int64(body.count), trailers)
     }
 
     /// The target before the first question mark.

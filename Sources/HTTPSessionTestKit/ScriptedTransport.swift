@@ -30,7 +30,7 @@ package import Reachability
 /// is only released frees its transport when its last reference is released, which may be later on the session's queue.
 public final class ScriptedTransport: Sendable {
     /// The rule by which the transport's time passes.
-    public enum Time: Hashable, Sendable {
+    @nonexhaustive public enum Time: Hashable, Sendable {
         /// Time passes to the next deadline when every task of the session waits for a deadline or a server's delay. No task waits in real
         /// time. Time stops while a file is read or written. If a task waits for a handler, a reader, a ``Gate``, a network or
         /// `TransferTask.resume()`, its own deadlines do not make time pass.

@@ -4,7 +4,7 @@ import Glibc
 /// The TLS settings of a server.
 public struct ServerTLS: Sendable {
     /// PEM text (RFC 7468), or a file with such text.
-    public enum PEM: Hashable, Sendable {
+    @nonexhaustive public enum PEM: Hashable, Sendable {
         /// The text itself.
         case text(String)
         /// The path of a file, read when the server starts.
@@ -12,7 +12,7 @@ public struct ServerTLS: Sendable {
     }
 
     /// A version of TLS.
-    public enum Version: Int, Hashable, Sendable {
+    @nonexhaustive public enum Version: Int, Hashable, Sendable {
         /// TLS 1.0 (RFC 2246). TLS 1.0 and 1.1 lower OpenSSL's security level to 0 for the complete server.
         case v1_0 = 0x0301
         /// TLS 1.1; see ``v1_0``.
@@ -24,9 +24,9 @@ public struct ServerTLS: Sendable {
     }
 
     /// The certificates that the server asks its clients for.
-    public enum ClientCertificates: Hashable, Sendable {
+    @nonexhaustive public enum ClientCertificates: Hashable, Sendable {
         /// The server asks for none.
-        case ignored
+        case notRequested
         /// The server asks for a certificate, accepts any or none, and records it.
         case requested
         /// The server refuses a connection without a certificate that these authorities have signed; `nil` accepts any certificate.
@@ -42,7 +42,7 @@ public struct ServerTLS: Sendable {
     /// The newest version that the server accepts; TLS 1.3 by default.
     public var maximumVersion = Version.v1_3
     /// The rule for certificates of clients; none is requested by default.
-    public var clientCertificates = ClientCertificates.ignored
+    public var clientCertificates = ClientCertificates.notRequested
     /// Whether sessions of earlier connections may be resumed; `true` by default.
     public var resumesSessions = true
     /// The protocol that the server selects by ALPN (RFC 7301), whether the client lists it or not; `nil` selects none. The server speaks

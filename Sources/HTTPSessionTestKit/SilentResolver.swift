@@ -62,7 +62,7 @@ public final class SilentResolver: Sendable {
     /// The names in the first 4,096 queries, in their order, with repetitions.
     public var names: [String] { log.state }
 
-    /// Waits until this number of queries has arrived.
+    /// Waits until this number of queries has arrived, for at most `limit`; 30 s by default.
     ///
     /// - Throws: ``TestServerError`` if they do not come in time.
     @discardableResult

@@ -1,7 +1,7 @@
 import Glibc
 
 /// The address that a server listens at.
-public enum ListeningAddress: Hashable, Sendable {
+@nonexhaustive public enum ListeningAddress: Hashable, Sendable {
     /// A numeric IPv4 or IPv6 address of this machine; port 0 lets the kernel choose. Addresses other than loopback are for servers inside a
     /// network namespace of the test.
     case ip(String, port: UInt16)

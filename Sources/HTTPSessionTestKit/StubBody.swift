@@ -1,7 +1,7 @@
 /// The body of a response: bytes, and waits between them. Large bodies are made while they are sent.
 public struct StubBody: Sendable, ExpressibleByStringLiteral, ExpressibleByStringInterpolation {
     /// A part of a body.
-    public enum Segment: Sendable {
+    @nonexhaustive public enum Segment: Sendable {
         /// Given bytes.
         case bytes([UInt8])
         /// One byte, repeated.

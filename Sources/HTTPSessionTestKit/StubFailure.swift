@@ -32,7 +32,7 @@ public struct StubFailure: Sendable {
         return failure
     }()
     /// The TLS handshake fails, not because of a certificate: `HTTPSessionError.Code.secureConnectionFailed`.
-    public static let handshakeFailed = StubFailure(.secureConnectionFailed, "the TLS handshake failed", curlCode: 35)
+    public static let handshakeRefused = StubFailure(.secureConnectionFailed, "the TLS handshake failed", curlCode: 35)
     /// The server's certificate has expired: `HTTPSessionError.Code.certificateExpired`.
     public static let certificateExpired = StubFailure(
         .certificateExpired, "the certificate of the server is not valid: certificate has expired")

@@ -21,12 +21,12 @@ extension StubResponse {
 
     /// Ends the connection after this number of bytes of the body.
     public func cut(afterBodyBytes count: Int64, _ ending: Ending = .truncated) -> StubResponse {
-        with { $0.cut = Cut(point: .body(count), ending: ending) }
+        with { $0.cut = Cut(at: .body(count), ending: ending) }
     }
 
     /// Ends the connection after this number of bytes of the head.
     public func cut(afterHeadBytes count: Int, _ ending: Ending = .truncated) -> StubResponse {
-        with { $0.cut = Cut(point: .head(count), ending: ending) }
+        with { $0.cut = Cut(at: .head(count), ending: ending) }
     }
 
     /// Declares this length, in bytes, instead of the length of the body.
@@ -45,11 +45,13 @@ extension StubResponse {
 
     /// Adds an interim response before the final one.
     public func interim(_ status: Int, fields: KeyValuePairs<String, String> = [:]) -> StubResponse {
-        with { $0.interim.append(Interim(status: status, fields: fields.map { HeaderField($0.key, $0.value) })) }
+        with { $0.interim.append(Interim(status, fields: fields.map { HeaderField($0.key, $0.value) })) }
     }
 
     /// Adds this number of field lines.
-    public func headerFlood(_ count: Int, valueBytes: Int) -> StubResponse { with { $0.flood = (count, valueBytes) } }
+    public func headerFlood(_ count: Int, valueBytes: Int) -> StubResponse {
+        with { $0.flood = Flood(count: count, valueBytes: valueBytes) }
+    }
 
     /// Ends the connection after the response. The response announces the end unless `announced` is `false`.
     public func closing(announced: Bool = true, _ ending: Ending = .orderly) -> StubResponse {

@@ -7,7 +7,7 @@
 /// ```
 public struct StubResponse: Sendable {
     /// A wait during which nothing is sent. It ends early if the client closes the connection or the server stops.
-    public enum Wait: Sendable {
+    @nonexhaustive public enum Wait: Sendable {
         /// A wait for a duration.
         case delay(Duration)
         /// A wait until the test opens the gate.
@@ -17,7 +17,7 @@ public struct StubResponse: Sendable {
     }
 
     /// The end of a connection.
-    public enum Ending: Hashable, Sendable {
+    @nonexhaustive public enum Ending: Hashable, Sendable {
         /// An orderly end: with TLS a close_notify first, then FIN.
         case orderly
         /// FIN alone. With TLS the client cannot distinguish it from an attacker's cut (RFC 8446 section 6.1).
@@ -27,7 +27,7 @@ public struct StubResponse: Sendable {
     }
 
     /// The framing of the body (RFC 9112 section 6).
-    public enum Framing: Hashable, Sendable {
+    @nonexhaustive public enum Framing: Hashable, Sendable {
         /// Content-Length with the true length.
         case contentLength
         /// Content-Length with this number. If it is greater than the length of the body, the connection ends after the body.
@@ -43,7 +43,7 @@ public struct StubResponse: Sendable {
     }
 
     /// The fault of a chunked body.
-    public enum ChunkFault: Hashable, Sendable, CaseIterable {
+    @nonexhaustive public enum ChunkFault: Hashable, Sendable, CaseIterable {
         /// The size is not a hexadecimal number.
         case sizeIsNoNumber
         /// The size does not fit 64 bits.
@@ -57,7 +57,7 @@ public struct StubResponse: Sendable {
     }
 
     /// The use of the connection after the response.
-    public enum ConnectionUse: Sendable {
+    @nonexhaustive public enum ConnectionUse: Sendable {
         /// The server waits for the next request.
         case keepAlive
         /// The connection ends; `announced` says whether the response has `Connection: close`.
@@ -71,7 +71,7 @@ public struct StubResponse: Sendable {
     /// The point at which a response is cut, and the way in which the connection ends there.
     public struct Cut: Hashable, Sendable {
         /// A position within a response.
-        public enum Point: Hashable, Sendable {
+        @nonexhaustive public enum Point: Hashable, Sendable {
             /// The number of bytes of the final head: status line and fields.
             case head(Int)
             /// The number of bytes of the body, without its framing.
@@ -81,6 +81,12 @@ public struct StubResponse: Sendable {
         public var point: Point
         /// The end of the connection.
         public var ending: Ending
+
+        /// Creates a cut at this point.
+        public init(at point: Point, ending: Ending = .truncated) {
+            self.point = point
+            self.ending = ending
+        }
     }
 
     /// An interim response, which is sent before the final one (RFC 9110 section 15.2).
@@ -89,37 +95,57 @@ public struct StubResponse: Sendable {
         public var status: Int
         /// The field lines, in their order.
         public var fields: [HeaderField]
+
+        /// Creates an interim response with a status code from 100 to 199.
+        public init(_ status: Int, fields: [HeaderField] = []) {
+            self.status = status
+            self.fields = fields
+        }
     }
 
-    /// The status code.
+    /// Further field lines `X-Flood-0`, `X-Flood-1` and so on, which are made while they are sent.
+    public struct Flood: Hashable, Sendable {
+        /// The number of field lines.
+        public var count: Int
+        /// The length of each value, in bytes.
+        public var valueBytes: Int
+
+        /// Creates this number of field lines with values of this length.
+        public init(count: Int, valueBytes: Int) {
+            self.count = count
+            self.valueBytes = valueBytes
+        }
+    }
+
+    /// The status code; 200 by default.
     public var status: Int
-    /// The reason phrase; `nil` for that of RFC 9110.
+    /// The reason phrase; `nil`, the default, for that of RFC 9110.
     public var reason: String?
-    /// The field lines, in their order; ``framing`` and ``connectionUse`` may add to them.
+    /// The field lines, in their order; none by default. ``framing`` and ``connectionUse`` may add to them.
     public var fields: [HeaderField]
-    /// The body. It is not sent in response to HEAD, nor with status 204 or 304.
+    /// The body; empty by default. It is not sent in response to HEAD, nor with status 204 or 304.
     public var body: StubBody
-    /// The framing of the body.
+    /// The framing of the body; ``Framing/contentLength`` by default.
     public var framing: Framing = .contentLength
-    /// The interim responses before the final one.
+    /// The interim responses before the final one; none by default.
     public var interim: [Interim] = []
-    /// The waits before the first byte.
+    /// The waits before the first byte; none by default.
     public var waitsBeforeHead: [Wait] = []
-    /// The waits between head and body.
+    /// The waits between head and body; none by default.
     public var waitsBeforeBody: [Wait] = []
-    /// The waits before each piece of ``pieceBytes`` of the body.
+    /// The waits before each piece of ``pieceBytes`` of the body; none by default.
     public var waitsBeforePiece: [Wait] = []
-    /// The greatest size of a piece in which the body is written, and chunked, in bytes.
+    /// The greatest size of a piece in which the body is written, and chunked, in bytes; 16,384 by default.
     public var pieceBytes = 16384
-    /// The rate of the body, in bytes per second; `nil` for no limit.
+    /// The rate of the body, in bytes per second; `nil`, the default, for no limit.
     public var bytesPerSecond: Int?
-    /// The number of further field lines `X-Flood-N`, and the length of their values. They are made while they are sent.
-    public var flood: (count: Int, valueBytes: Int)?
-    /// The point at which the response is cut.
+    /// The further field lines; `nil`, the default, for none.
+    public var flood: Flood?
+    /// The point at which the response is cut; `nil`, the default, for a complete response.
     public var cut: Cut?
-    /// The use of the connection after the response.
+    /// The use of the connection after the response; ``ConnectionUse/keepAlive`` by default.
     public var connectionUse: ConnectionUse = .keepAlive
-    /// Whether only the body is sent, without status line and fields.
+    /// Whether only the body is sent, without status line and fields; `false` by default.
     public var isRaw = false
     /// The failure that replaces the response (``failing(_:)``).
     var failure: StubFailure?

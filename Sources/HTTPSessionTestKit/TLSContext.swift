@@ -54,7 +54,7 @@ final class TLSContext: @unchecked Sendable {
         }
 
         switch settings.clientCertificates {
-        case .ignored: break
+        case .notRequested: break
         case .requested: SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER) { _, _ in 1 }
         case .required(authorities: nil):
             SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT) { _, _ in 1 }

@@ -58,7 +58,7 @@ public final class TestServer: Sendable {
     }
 
     /// A decision about a new connection.
-    public enum Arrival: Sendable {
+    @nonexhaustive public enum Arrival: Sendable {
         /// Requests are read and answered, after the TLS handshake if there is one.
         case serve
         /// The connection ends at once.
@@ -68,7 +68,7 @@ public final class TestServer: Sendable {
     }
 
     /// A decision about a request whose head has been read.
-    public enum HeadDecision: Sendable {
+    @nonexhaustive public enum HeadDecision: Sendable {
         /// The body is read, after these waits and at most at this rate. Before, `100 Continue` is sent to a client that expects it.
         case readBody(after: [StubResponse.Wait] = [], bytesPerSecond: Int? = nil, sendsContinue: Bool = true)
         /// A response is sent, the body is not read, and the connection ends.
@@ -189,7 +189,7 @@ public final class TestServer: Sendable {
     /// The requests that have been received, oldest first. They are complete, unless they were refused after the head.
     public var requests: [ReceivedRequest] { log.state.requests }
 
-    /// Waits until this total number of requests has been received.
+    /// Waits until this total number of requests has been received, for at most `limit`; 30 s by default.
     ///
     /// - Returns: the requests that are kept.
     /// - Throws: ``TestServerError`` if they do not come in time.
@@ -198,14 +198,15 @@ public final class TestServer: Sendable {
         try await log.wait(for: "\(count) requests", within: limit) { $0.requestCount >= count }.requests
     }
 
-    /// Waits until exactly this number of connections is open; 0 shows that the clients have closed theirs.
+    /// Waits until exactly this number of connections is open; 0 shows that the clients have closed theirs. The wait
+    /// lasts at most `limit`; 30 s by default.
     ///
     /// - Throws: ``TestServerError`` if that does not happen in time.
     public func awaitOpenConnections(_ count: Int, within limit: Duration = .seconds(30)) async throws {
         _ = try await log.wait(for: "\(count) open connections", within: limit) { $0.openConnections == count }
     }
 
-    /// Waits until the counts and records meet a condition.
+    /// Waits until the counts and records meet a condition, for at most `limit`; 30 s by default.
     ///
     /// - Returns: the counts and records that met the condition.
     /// - Throws: ``TestServerError`` if that does not happen in time.

@@ -11,7 +11,7 @@ public import struct FoundationEssentials.URL
 /// The bytes of a body before a cut are kept. A request for an upload ends an earlier one that is still sending to it.
 public final class UploadServer: Sendable {
     /// The protocol of an upload server.
-    public enum Dialect: Hashable, Sendable {
+    @nonexhaustive public enum Dialect: Hashable, Sendable {
         /// tus 1.0.0 with the extension `creation`.
         case tus
         /// draft-ietf-httpbis-resumable-upload, interoperability version 8.
@@ -52,7 +52,7 @@ public final class UploadServer: Sendable {
     }
 
     /// A fault in the handling of a request.
-    public enum Fault: Sendable {
+    @nonexhaustive public enum Fault: Sendable {
         /// After this number of bytes of the body and a wait, the connection ends; the last `losing` of the bytes are not kept. A reset may
         /// destroy what the client has not read yet, such as a 104.
         case cut(afterBodyBytes: Int64, losing: Int64 = 0, StubResponse.Ending = .reset, after: StubResponse.Wait? = nil)
@@ -151,7 +151,7 @@ public final class UploadServer: Sendable {
     /// The number of bytes that were read of the bodies of all requests.
     public var bodyBytes: Int64 { log.state.bodyBytes }
 
-    /// Waits until this number of bytes of bodies has been read.
+    /// Waits until this number of bytes of bodies has been read, for at most `limit`; 30 s by default.
     ///
     /// - Throws: ``TestServerError`` if that does not happen in time.
     public func awaitBodyBytes(_ count: Int64, within limit: Duration = .seconds(30)) async throws {

@@ -4,7 +4,7 @@ public import FoundationEssentials
 internal import Synchronization
 
 /// Monitors this machine's network connectivity with the kernel's own messages. Needs no daemon and no privilege, and does not
-/// poll.
+/// poll unless the system refuses netlink.
 ///
 /// ```swift
 /// let monitor = try PathMonitor()
@@ -102,7 +102,7 @@ public final class PathMonitor: Sendable {
         core.paths.deliver(on: queue, through: core.delivery, keeping: core, body)
     }
 
-    /// Calls `body` with the present update at once, and with each further update on the thread that publishes it, before the
+    /// Calls `body` with the present update at once, and with each further update on the thread that publishes it, after the
     /// followers of ``followKernel(_:)``. `body` must not block, and must not run user code. Releasing the token ends the calls.
     package func onPublish(_ body: @escaping @Sendable (PathUpdate) -> Void) -> CallbackToken { core.onPublish(body) }
 
@@ -124,7 +124,7 @@ public final class PathMonitor: Sendable {
     /// gives the later snapshot. A task that is too slow receives a full snapshot again.
     public var snapshotUpdates: Kernel.SnapshotUpdates { Kernel.SnapshotUpdates(core: core) }
 
-    /// Whether the system refuses events, so that the monitor polls the kernel's tables every two seconds.
+    /// Whether the system refuses netlink, so that the monitor polls the kernel's tables every two seconds.
     public var isPolling: Bool { core.isPolling }
 
     /// Ends the monitor: sequences end, and callbacks stop. Releasing the monitor, its iterators and its tokens has the same

@@ -5,7 +5,7 @@ internal import EventLoop
 ///
 /// ```swift
 /// let group = try ServerGroup(["api.example.com:443", "db.example.com:5432"])
-/// for await update in group.updates {
+/// for await update in group {
 ///     print(update.endpoint, update.status)
 /// }
 /// ```
@@ -16,14 +16,14 @@ public final class ServerGroup: Sendable {
     /// Creates a group of the servers `HOST:PORT` or `tcp://HOST:PORT`.
     ///
     /// - Parameters:
-    ///   - targets: the servers. IPv6 addresses need brackets.
+    ///   - endpoints: the servers. IPv6 addresses need brackets. Equal ones are monitored once, with the text of the first.
     ///   - settings: the settings of each server's probes.
     ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
-    /// - Throws: ``Endpoint/ParseError`` for an invalid target; ``MonitorError``, as ``PathMonitor/init(namespace:)``.
+    /// - Throws: ``Endpoint/ParseError`` for an invalid endpoint; ``MonitorError``, as ``PathMonitor/init(namespace:)``.
     public convenience init(
-        _ targets: [String], settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
+        _ endpoints: [String], settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
     ) throws {
-        try self.init(targets.map { try Endpoint($0) }, settings: settings, on: monitor)
+        try self.init(endpoints.map { try Endpoint($0) }, settings: settings, on: monitor)
     }
 
     /// Creates a group of servers.
@@ -115,6 +115,20 @@ public final class ServerGroup: Sendable {
             }
         }
     }
+}
+
+/// A group is a sequence of the updates of all its servers: `for await update in group`. ``ServerGroup/updates`` is the same
+/// sequence.
+extension ServerGroup: AsyncSequence {
+    /// An update of one server.
+    public typealias Element = ServerUpdate
+    /// The sequence never fails.
+    public typealias Failure = Never
+    /// A subscription to the updates.
+    public typealias AsyncIterator = Updates.Iterator
+
+    /// Creates a subscription, which begins with the present update of every server.
+    public func makeAsyncIterator() -> Updates.Iterator { updates.makeAsyncIterator() }
 }
 
 /// The monitored servers of one group. Its deinitialization ends their probes.

@@ -6,7 +6,7 @@ public import FoundationEssentials
 ///
 /// ```swift
 /// let server = try ServerMonitor("api.example.com:443")
-/// for await update in server.updates {
+/// for await update in server {
 ///     switch update.status {
 ///     case .up(let route), .degraded(let route, _): print("up via", route.interface?.type as Any, route.roundTrip)
 ///     case .down(let cause), .unreachable(let cause): print(cause)       // "route: there is no route: …"
@@ -24,14 +24,14 @@ public final class ServerMonitor: Sendable {
     /// Creates a monitor of the server `HOST:PORT` or `tcp://HOST:PORT`.
     ///
     /// - Parameters:
-    ///   - target: the server. IPv6 addresses need brackets.
+    ///   - endpoint: the server. IPv6 addresses need brackets.
     ///   - settings: the settings of the probes.
     ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
-    /// - Throws: ``Endpoint/ParseError`` for an invalid target; ``MonitorError``, as ``PathMonitor/init(namespace:)``.
+    /// - Throws: ``Endpoint/ParseError`` for an invalid endpoint; ``MonitorError``, as ``PathMonitor/init(namespace:)``.
     public convenience init(
-        _ target: String, settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
+        _ endpoint: String, settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
     ) throws {
-        try self.init(Endpoint(target), settings: settings, on: monitor)
+        try self.init(Endpoint(endpoint), settings: settings, on: monitor)
     }
 
     /// Creates a monitor of a server.
@@ -80,6 +80,19 @@ public final class ServerMonitor: Sendable {
 
     /// Ends the monitor: sequences end, and callbacks stop.
     public func cancel() { group.cancel() }
+}
+
+/// A monitor is a sequence of its updates: `for await update in server`. ``ServerMonitor/updates`` is the same sequence.
+extension ServerMonitor: AsyncSequence {
+    /// An update of the server.
+    public typealias Element = ServerUpdate
+    /// The sequence never fails.
+    public typealias Failure = Never
+    /// A subscription to the updates.
+    public typealias AsyncIterator = ServerGroup.Updates.Iterator
+
+    /// Creates a subscription, which begins with the present update.
+    public func makeAsyncIterator() -> ServerGroup.Updates.Iterator { updates.makeAsyncIterator() }
 }
 
 extension ServerMonitor {

@@ -25,9 +25,9 @@ public final class RecordedNetwork: Sendable {
 
     /// The path monitor of this network.
     public let monitor: PathMonitor
-    /// The servers that are monitored from the beginning of the recording. A `ServerMonitor` on ``monitor`` receives their
+    /// The endpoints that are monitored from the beginning of the recording. A `ServerMonitor` on ``monitor`` receives their
     /// updates.
-    public let servers: [Endpoint]
+    public let endpoints: [Endpoint]
     private let source: ScriptedSource
     private let player: Locked<Player>
 
@@ -45,7 +45,7 @@ public final class RecordedNetwork: Sendable {
     /// - Throws: ``ReadError``.
     public init(_ recording: String) throws(ReadError) {
         let player = try Player(recording)
-        servers = player.targets
+        endpoints = player.endpoints
         self.player = Locked(player)
         let source = ScriptedSource()
         self.source = source
@@ -87,7 +87,7 @@ private struct Player: Sendable {
         var isLast: Bool
     }
 
-    let targets: [Endpoint]
+    let endpoints: [Endpoint]
     private var events: ArraySlice<MonitorEvent>
     private var failure: RecordedNetwork.ReadError?
     /// The position, by the recording's clocks; `nil` if the recording has no events.
@@ -98,7 +98,7 @@ private struct Player: Sendable {
         var events: [MonitorEvent] = []
         do {
             var replay = try Replay { lines.next().map(String.init) }
-            targets = replay.targets
+            endpoints = replay.targets
             do {
                 try replay.run { events.append($0) }
             } catch let damage as Replay.DamageError {

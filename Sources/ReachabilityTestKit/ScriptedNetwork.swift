@@ -56,15 +56,15 @@ public final class ScriptedNetwork: Sendable {
     ///
     /// - Parameters:
     ///   - status: the status.
-    ///   - server: the server, `HOST:PORT`, as given to `ServerMonitor`.
+    ///   - endpoint: the server, `HOST:PORT`, as given to `ServerMonitor`.
     ///   - date: the time at which the change was read; by default the present.
-    /// - Throws: `Endpoint.ParseError` for an invalid server.
-    public func publish(_ status: ServerStatus, of server: String, at date: Date = Date()) throws(Endpoint.ParseError) {
-        source.publish(ServerUpdate(endpoint: try Endpoint(server), status: status, date: date))
+    /// - Throws: `Endpoint.ParseError` for an invalid endpoint.
+    public func publish(_ status: ServerStatus, of endpoint: String, at date: Date = Date()) throws(Endpoint.ParseError) {
+        source.publish(ServerUpdate(endpoint: try Endpoint(endpoint), status: status, date: date))
     }
 
-    /// The servers that server monitors watch at present.
-    public var watchedServers: [Endpoint] { source.watchedServers }
+    /// The endpoints that server monitors and groups watch at present, without duplicates, in the order of their texts.
+    public var watchedEndpoints: [Endpoint] { source.watchedEndpoints }
 
     /// Ends the network, as the kernel ends a removed network namespace: sequences end, and callbacks stop. `PathMonitor.current` remains, and nothing
     /// can be published any more.

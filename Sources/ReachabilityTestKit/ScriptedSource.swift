@@ -80,7 +80,7 @@ final class ScriptedSource: MonitorSource {
         }
     }
 
-    var watchedServers: [Endpoint] { state.withLock { Array(Set($0.targets.values)).sorted { $0.text < $1.text } } }
+    var watchedEndpoints: [Endpoint] { state.withLock { Array(Set($0.targets.values)).sorted { $0.text < $1.text } } }
 
     func end() {
         emit { state in
@@ -125,8 +125,8 @@ final class ScriptedSource: MonitorSource {
     private func perform(_ step: Step, _ sink: Sink) {
         switch step {
         case .event(let event):
-            sink.body(event)
             if case .path(let update) = event { follow(update.path) }
+            sink.body(event)
             if case .ended = event { endFollowers() }
         case .addition(let follower, let path):
             guard path.map(follower.body) != false else { return }

@@ -33,7 +33,7 @@ final class ScriptedDownloadTests {
         #expect(try Data(contentsOf: file) == Data(StubBody.patternBytes(from: 0, count: 300_000)))
         #expect(transport.requests.map { $0["range"] } == [nil, "bytes=100000-"])
         #expect(transport.requests.last?["if-range"] == "\"v1\"")
-        #expect(response.metrics.bytesResumed == 100_000)
+        #expect(response.metrics.bytesContinued == 100_000)
     }
 
     @Test func `a download restarts when the entity tag has changed`() async throws {

@@ -86,7 +86,7 @@ struct ScriptedFaultTests {
     @Test(arguments: [
         (StubFailure.nameNotFound, HTTPSessionError.Code.cannotFindHost), (.connectionRefused, .cannotConnectToHost),
         (.hostUnreachable, .cannotConnectToHost), (.networkUnreachable, .notConnected), (.connectTimedOut, .timedOut),
-        (.handshakeFailed, .secureConnectionFailed), (.certificateExpired, .certificateExpired),
+        (.handshakeRefused, .secureConnectionFailed), (.certificateExpired, .certificateExpired),
         (.certificateHasUnknownRoot, .certificateHasUnknownRoot), (.certificateForAnotherHost, .certificateUntrusted),
         (.pinMismatch, .pinMismatch), (.clientCertificateRequired, .clientCertificateRequired),
         (.error(HTTPSessionError(.proxyFailed, "the proxy is gone")), .proxyFailed),

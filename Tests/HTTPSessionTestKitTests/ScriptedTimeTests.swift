@@ -126,7 +126,7 @@ struct ScriptedTimeTests {
         var received: [Int64] = []
         for _ in 0..<10 {
             await transport.advance(by: .seconds(1))
-            received.append(task.currentProgress.received)
+            received.append(task.currentProgress.bytesReceived)
         }
         #expect(received == (1...10).map { $0 * 100 })
         #expect(task.currentProgress.expectedToReceive == 1_000)
@@ -167,7 +167,7 @@ struct ScriptedTimeTests {
         transport.stub("/", with: StubResponse(body: .pattern(2_000_000)))
         let task = try session(transport).stream("/")
         await transport.waitUntilIdle()
-        #expect(task.state == .running && task.currentProgress.received < 2_000_000)
+        #expect(task.state == .running && task.currentProgress.bytesReceived < 2_000_000)
         var count = 0
         for try await chunk in task.chunks { count += chunk.count }
         #expect(count == 2_000_000 && transport.elapsedTime == .zero)

@@ -79,7 +79,7 @@ final class SimulatedTask {
     var isUnderWay: Bool { transfer != nil }
     var deadline: Int64? { machine.deadline }
     var state: TaskStateMachine.State { machine.stateMachine.state }
-    var received: Int64 { machine.progress.received }
+    var received: Int64 { machine.progress.bytesReceived }
 
     func violation(_ text: String) -> Violation { Violation(description: "task \(id), \(state): \(text)") }
 

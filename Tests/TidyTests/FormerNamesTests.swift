@@ -26,13 +26,24 @@ import Testing
         ("_ = try await session.upload(for: request, from: Data())", "uploadTask(for:from:)"),
         ("_ = try await session.upload(for: request, fromFile: url)", "uploadTask(for:from:)"),
         ("_ = try await session.download(for: request)", "downloadTask(for:to:)"),
-        ("_ = try await session.download(from: url)", "download(_:to:)"),
+        ("_ = try await session.download(from: url)", "downloadTask(for:to:)"),
         ("_ = try await session.bytes(for: request)", "streamTask(for:)"),
+        ("func a(_ session: Session) {}", "HTTPSessionManager"),
+        ("_ = try SessionManager()", "HTTPSessionManager"),
+        ("_ = try AFHTTPSessionManager(baseURL: url)", "HTTPSessionManager"),
+        ("_ = try await session.bytes(from: url)", "streamTask(for:)"),
+        ("session.getAllTasks { tasks in print(tasks.count) }", "tasks"),
         ("_ = await session.allTasks", "tasks"),
         ("_ = task.taskIdentifier", "id"),
         ("_ = task.originalRequest", "request"),
         ("_ = task.error", "result"),
-        ("_ = task.countOfBytesReceived + task.countOfBytesSent", "currentProgress"),
+        ("_ = task.currentRequest", "request"),
+        ("_ = task.countOfBytesReceived", "currentProgress.bytesReceived"),
+        ("_ = task.countOfBytesSent", "currentProgress.bytesSent"),
+        ("_ = task.countOfBytesExpectedToReceive", "currentProgress.expectedToReceive"),
+        ("_ = task.countOfBytesExpectedToSend", "currentProgress.expectedToSend"),
+        ("_ = task.currentProgress.completedUnitCount", "bytesReceived"),
+        ("_ = task.currentProgress.totalUnitCount", "expectedToReceive"),
         ("task.cancel(byProducingResumeData: { data in print(data as Any) })", "resumeData"),
         ("_ = task.state == .completed", "finished"),
         ("request.httpMethod = \"POST\"", "method"),
@@ -41,6 +52,7 @@ import Testing
         ("request.timeoutInterval = 30", "options.requestTimeout"),
         ("request.setValue(\"1\", forHTTPHeaderField: \"X\")", "headerFields"),
         ("request.addValue(\"1\", forHTTPHeaderField: \"X\")", "headerFields"),
+        ("_ = request.value(forHTTPHeaderField: \"X\")", "headerFields"),
         ("_ = response.allHeaderFields", "headerFields"),
         ("_ = response.value(forHTTPHeaderField: \"X\")", "headerFields"),
         ("configuration.timeoutIntervalForRequest = 30", "requestTimeout"),
@@ -50,6 +62,8 @@ import Testing
         ("configuration.allowsExpensiveNetworkAccess = false", "allowsExpensiveAccess"),
         ("configuration.allowsConstrainedNetworkAccess = false", "allowsConstrainedAccess"),
         ("configuration.httpCookieStorage = nil", "cookies"),
+        ("configuration.urlCache = nil", "no cache"),
+        ("configuration.requestCachePolicy = .reloadIgnoringLocalCacheData", "no cache"),
         ("configuration.protocolClasses = []", "scriptedTransport"),
         ("_ = SessionConfiguration.background(withIdentifier: \"a\")", "DurableSession"),
         ("_ = code == .notConnectedToInternet", "notConnected"),
@@ -100,6 +114,51 @@ import Testing
                 session.invalidateAndCancel()
                 let (again, _) = try await session.data(for: TransferRequest(url: url))
                 return data + again
+            }
+            func load(_ url: URL, to file: URL) async throws {
+                let session = try HTTPSessionManager(baseURL: url)
+                let body = try await session.dataTask(for: url).data()
+                for try await chunk in session.streamTask(for: url).chunks { print(chunk.count, body.count) }
+                try await session.downloadTask(for: url, to: file).file()
+                try await session.downloadTask(for: url, to: DownloadDestination(file)).file()
+            }
+            """
+        #expect(try ClientCompiler().errors(in: program).isEmpty)
+    }
+
+    @Test func `a program with its own types Session and SessionManager compiles`() throws {
+        let program = """
+            import HTTPSession
+
+            struct Session { var user = "me" }
+            struct SessionManager { var session = Session() }
+            func name(_ session: Session, _ manager: SessionManager) -> String { session.user + manager.session.user + Session().user }
+            """
+        #expect(try ClientCompiler().errors(in: program).isEmpty)
+    }
+
+    @Test func `a program makes the values that its interceptors, handlers and stubs receive`() throws {
+        let program = """
+            import Foundation; import HTTPSession; import HTTPSessionTestKit
+
+            func test(_ interceptor: any RequestInterceptor, _ handlers: TransferHandlers, _ request: TransferRequest) async throws {
+                let head = ResponseHead(HTTPResponse(status: .found))
+                let error = HTTPSessionError(.timedOut, "no answer")
+                _ = await interceptor.retry(after: FailedAttempt(request: request, response: head))
+                _ = await interceptor.retry(after: FailedAttempt(request: request, error: error, retryCount: 1))
+                _ = await handlers.redirect?(TransferHandlers.Redirect(response: head, proposed: request))
+                guard let origin = Origin(request.url) else { return }
+                let space = AuthenticationChallenge.ProtectionSpace(origin: origin, realm: "private")
+                _ = await handlers.challenge?(AuthenticationChallenge(scheme: .basic, protectionSpace: space))
+                _ = await handlers.serverTrust?(ServerTrustChallenge(host: "host", certificates: [], policyError: error))
+                _ = await handlers.clientCertificate?(ClientCertificateChallenge(host: "host", authorities: ["CN=a"]))
+            }
+            func answer(_ reply: (ReceivedRequest) -> StubResponse) -> StubResponse {
+                var response = reply(ReceivedRequest(target: "/users?page=2", tls: ReceivedRequest.TLSDetails()))
+                response.cut = StubResponse.Cut(at: .body(5))
+                response.interim = [StubResponse.Interim(103)]
+                response.flood = StubResponse.Flood(count: 10, valueBytes: 100)
+                return response
             }
             """
         #expect(try ClientCompiler().errors(in: program).isEmpty)

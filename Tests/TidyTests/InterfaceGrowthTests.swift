@@ -16,7 +16,7 @@ import Testing
         var testDescription: String { name }
     }
 
-    static let libraries = [reachability, session]
+    static let libraries = [reachability, session, journal, testKit]
 
     @Test(arguments: libraries) func `a client compiles against the library with added cases`(_ library: Library) throws {
         let compiler = try ClientCompiler()
@@ -127,4 +127,61 @@ import Testing
             ),
         ],
         added: "let added: (TransferTask.State, TransferTask.Kind, AuthenticationScheme) = (.paused, .webSocket, .mutual)")
+
+    private static let journal = Library(
+        name: "HTTPSessionJournal",
+        client: """
+            import HTTPSessionJournal
+
+            func text(_ outcome: DurableEvent.Outcome) -> String {
+                switch outcome {
+                case .finished, .failed, .expired, .cancelled, .interrupted: "known"
+                DEFAULT: "something new"
+                }
+            }
+            func text(_ kind: DurableTaskInfo.Kind) -> String {
+                switch kind {
+                case .download, .upload: "known"
+                DEFAULT: "something new"
+                }
+            }
+            """,
+        additions: [
+            ("Coordinator/DurableEvent.swift", "        case interrupted\n", "        case interrupted\n        case replaced\n"),
+            ("Coordinator/DurableTaskInfo.swift", "        case upload\n", "        case upload\n        case request\n"),
+        ],
+        added: "let added: (DurableEvent.Outcome, DurableTaskInfo.Kind) = (.replaced, .request)")
+
+    private static let testKit = Library(
+        name: "HTTPSessionTestKit",
+        client: """
+            import HTTPSessionTestKit
+
+            func text(_ address: ListeningAddress) -> String {
+                switch address {
+                case .ip(let text, _), .unix(let text): text
+                DEFAULT: "something new"
+                }
+            }
+            func text(_ ending: StubResponse.Ending) -> String {
+                switch ending {
+                case .orderly, .truncated, .reset: "known"
+                DEFAULT: "something new"
+                }
+            }
+            func text(_ outcome: ProxyServer.Passage.Outcome) -> String {
+                switch outcome {
+                case .forwarded, .unauthorized, .foreignHost, .unreachable: "known"
+                DEFAULT: "something new"
+                }
+            }
+            """,
+        additions: [
+            ("SocketAddress.swift", "    case unix(String)\n", "    case unix(String)\n    case abstract(String)\n"),
+            ("StubResponse.swift", "        case reset\n", "        case reset\n        case never\n"),
+            ("ProxyServer.swift", "            case unreachable\n", "            case unreachable\n            case timedOut\n"),
+        ],
+        added: """
+            let added: (ListeningAddress, StubResponse.Ending, ProxyServer.Passage.Outcome) = (.abstract("a"), .never, .timedOut)
+            """)
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// The public interface of all library products, from the compiler's symbol graphs: one line for each symbol, and one for the
 /// conformances of each type.
@@ -31,13 +32,28 @@ struct PublicInterface {
         }
         let paths = Dictionary(graph.symbols.map { ($0.identifier.precise, $0.path) }) { first, _ in first }
         let conformances = graph.relationships.reduce(into: [String: Set<Substring>]()) { found, relationship in
-            guard relationship.kind == "conformsTo", let path = paths[relationship.source] else { return }
-            let target = relationship.targetFallback ?? paths[relationship.target] ?? relationship.target
+            guard relationship.kind == "conformsTo" else { return }
+            // A type of another module is no symbol of the graph if this product only adds a conformance to the type.
+            let path = paths[relationship.source] ?? demangledPath(relationship.source) ?? relationship.source
+            let target =
+                relationship.targetFallback ?? paths[relationship.target] ?? demangledPath(relationship.target)
+                ?? relationship.target
             let name = target[
                 target.index(target.lastIndex(of: ".") ?? target.startIndex, offsetBy: target.contains(".") ? 1 : 0)...]
             if !implied.contains(name) { found[path, default: []].insert(name) }
         }
         return symbols + conformances.map { path, names in "\(product) \(path) : \(names.sorted().joined(separator: ", "))" }
+    }
+
+    /// Returns the path of a Swift type without its module, from the type's precise identifier: `JSONDecoder` for
+    /// `s:20FoundationEssentials11JSONDecoderC`. Returns `nil` for the identifier of another language or of no type.
+    private static func demangledPath(_ identifier: String) -> String? {
+        guard identifier.hasPrefix("s:") else { return nil }
+        let mangled = "$s" + identifier.dropFirst(2)
+        guard let text = demangle(mangled, mangled.utf8.count, nil, nil, 0) else { return nil }
+        defer { free(text) }
+        let path = String(cString: text)
+        return path.firstIndex(of: ".").map { String(path[path.index(after: $0)...]) }
     }
 
     /// The conformances that every copyable type has.
@@ -66,3 +82,10 @@ struct PublicInterface {
         var relationships: [Relationship]
     }
 }
+
+/// The demangler of Swift's runtime library (swift/Demangling/Demangle.h). The caller frees the result.
+@_silgen_name("swift_demangle")
+private func demangle(
+    _ name: UnsafePointer<CChar>, _ length: Int, _ buffer: UnsafeMutablePointer<CChar>?, _ size: UnsafeMutablePointer<Int>?,
+    _ flags: UInt32
+) -> UnsafeMutablePointer<CChar>?

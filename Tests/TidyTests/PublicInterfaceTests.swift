@@ -51,6 +51,29 @@ import Testing
             ])
     }
 
+    @Test func `a conformance that a product adds to another module's type has a line`() throws {
+        let graphs = FileManager.default.temporaryDirectory.appending(path: "netwatch-interface-extension-\(getpid())")
+        defer { try? FileManager.default.removeItem(at: graphs) }
+        try FileManager.default.createDirectory(at: graphs, withIntermediateDirectories: true)
+        let sample = """
+            {"symbols": [], "relationships": [
+              {"kind": "conformsTo", "source": "s:Sq", "target": "s:11HTTPSession13EmptyResponseP"},
+              {"kind": "conformsTo", "source": "s:Sq", "target": "s:s8CopyableP", "targetFallback": "Swift.Copyable"},
+              {"kind": "conformsTo", "source": "s:20FoundationEssentials11JSONDecoderC", "target": "s:11HTTPSession11DataDecoderP"},
+              {"kind": "conformsTo", "source": "s:11HTTPSession0A5ErrorV", "target": "s:10Foundation13CustomNSErrorP",
+               "targetFallback": "Foundation.CustomNSError"},
+              {"kind": "conformsTo", "source": "s:1P1AV1BV", "target": "s:SH", "targetFallback": "Swift.Hashable"},
+              {"kind": "conformsTo", "source": "c:objc(cs)Other", "target": "s:SH", "targetFallback": "Swift.Hashable"}
+            ]}
+            """
+        try Data(sample.utf8).write(to: graphs.appending(path: "P@Swift.symbols.json"))
+        #expect(
+            try PublicInterface(graphs: graphs).lines == [
+                "P A.B : Hashable", "P HTTPSessionError : CustomNSError", "P JSONDecoder : DataDecoder",
+                "P Optional : EmptyResponse", "P c:objc(cs)Other : Hashable",
+            ])
+    }
+
     private static func writeSymbolGraphs(of products: [String], to folder: URL) throws {
         let bundle = try #require(CommandLine.arguments.first { $0.hasSuffix(".xctest") })
         let modules = URL(fileURLWithPath: bundle).deletingLastPathComponent().appending(path: "Modules")

@@ -40,8 +40,8 @@ struct ConnectivityLoad {
             configuration: HTTPSessionLoad.configuration(), reachability: monitor, monitors: [outages])
         let task = session.downloadTask(for: TransferRequest(url: url), to: DownloadDestination(URL(fileURLWithPath: path)))
         var resumed = 0
-        for await progress in task.progress where progress.received > 0 {
-            guard let wasWaiting = outages.received(progress.received) else { continue }
+        for await progress in task.progress where progress.bytesReceived > 0 {
+            guard let wasWaiting = outages.received(progress.bytesReceived) else { continue }
             Self.report(wasWaiting ? "resumed \(Self.now)" : "running")
             if wasWaiting { resumed += 1 }
             if resumed == count { break }
@@ -67,7 +67,7 @@ struct ConnectivityLoad {
 
         func handle(_ event: SessionEvent) {
             guard case .waitingForConnectivity(let task, _) = event else { return }
-            state.withLock { $0 = (max($0.received, task.currentProgress.received), true) }
+            state.withLock { $0 = (max($0.received, task.currentProgress.bytesReceived), true) }
             ConnectivityLoad.report("waiting")
         }
     }

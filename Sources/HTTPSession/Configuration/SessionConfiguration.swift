@@ -41,9 +41,10 @@ public struct SessionConfiguration: Sendable {
 
     // MARK: Security
 
-    /// The policy that decides whether a server's certificate is trusted.
+    /// The policy that decides whether a server's certificate is trusted; ``SecurityPolicy/default`` by default.
     public var securityPolicy = SecurityPolicy.default
-    /// The policy that decides whether the certificate of an HTTPS proxy is trusted. Pins of servers do not apply to proxies.
+    /// The policy that decides whether the certificate of an HTTPS proxy is trusted; ``SecurityPolicy/default`` by default. Pins of servers do not
+    /// apply to proxies.
     public var proxySecurityPolicy = SecurityPolicy.default
     /// The client certificate for servers that request one; `nil` for none.
     public var clientIdentity: ClientIdentity?
@@ -79,7 +80,7 @@ public struct SessionConfiguration: Sendable {
 
     // MARK: Requests
 
-    /// The policy by which tasks retry.
+    /// The policy by which tasks retry; ``RetryPolicy/default`` by default.
     public var retryPolicy = RetryPolicy.default
     /// Whether a task waits for a network that leads to its server; `true` by default.
     ///
@@ -95,7 +96,7 @@ public struct SessionConfiguration: Sendable {
     /// does not keep the partial file itself (``DownloadDestination/partialFile-swift.property``). At most 1,000 partial files are kept, for
     /// seven days.
     public var resumeDirectory: URL?
-    /// The header fields of every request that does not have a field of the same name.
+    /// The header fields of every request that does not have a field of the same name; none by default.
     ///
     /// `Proxy-Authorization` is refused, because a tunnel would send it to the server. Put the user and password of a proxy into ``proxy``, into
     /// the credential store, or into the answer of a challenge handler.
@@ -122,9 +123,10 @@ public struct SessionConfiguration: Sendable {
     public var allowsExpensiveAccess = true
     /// Whether requests may use an interface that is constrained (`NetworkPath.isConstrained`); `true` by default.
     public var allowsConstrainedAccess = true
-    /// The logger of the session. It receives faults of the session as warnings and the states of tasks at `debug`, and no secrets.
+    /// The logger of the session; one with the label `HTTPSession` by default. It receives faults of the session as warnings and the states
+    /// of tasks at `debug`, and no secrets.
     public var logger = Logger(label: "HTTPSession")
-    /// The name in logs and of threads, of at most 15 bytes.
+    /// The name in logs and of threads, of at most 15 bytes; `http-session` by default.
     public var name = "http-session"
     // `transport` has the type; its protocol belongs to a folder that uses configurations.
     var storedTransport: (any Sendable)?

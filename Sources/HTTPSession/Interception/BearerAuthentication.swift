@@ -34,6 +34,7 @@ public final class BearerAuthentication: RequestInterceptor {
     ///   - renewal: The rule for fetching tokens.
     ///   - fetch: The closure that fetches a token and replaces `expired`, which is refused, missing or about to expire. It must not use a session
     ///     with this interceptor, because its request would wait for itself. Requests wait for the closure only if no valid token exists.
+    ///     They fail with ``HTTPSessionError/Code/authenticationFailed`` if the closure throws an error, which is then the underlying error.
     public convenience init(
         token: BearerToken? = nil, renewal: TokenRenewal = TokenRenewal(),
         fetch: @escaping @Sendable (_ expired: BearerToken?) async throws -> BearerToken
@@ -54,7 +55,7 @@ public final class BearerAuthentication: RequestInterceptor {
     ///
     /// - Parameters:
     ///   - token: The first token; `nil` to fetch it for the first request.
-    ///   - refresh: The closure that fetches a token, as in ``init(token:renewal:fetch:)``.
+    ///   - refresh: The closure that fetches a token, as in ``init(token:renewal:fetch:)``. Its errors have the same effect.
     public convenience init(token: String? = nil, refresh: @escaping @Sendable (_ expired: String?) async throws -> String) {
         self.init(token: token.map { BearerToken($0) }, fetch: { BearerToken(try await refresh($0?.value)) })
     }

@@ -41,6 +41,16 @@ public struct FailedAttempt: Sendable {
     public let error: HTTPSessionError?
     /// The number of retries that interceptors have requested for the task.
     public let retryCount: Int
+
+    /// Creates a failed attempt, for tests of interceptors.
+    public init(
+        request: TransferRequest, response: ResponseHead? = nil, error: HTTPSessionError? = nil, retryCount: Int = 0
+    ) {
+        self.request = request
+        self.response = response
+        self.error = error
+        self.retryCount = retryCount
+    }
 }
 
 /// The decision of an interceptor about a failed attempt.

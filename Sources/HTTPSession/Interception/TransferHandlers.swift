@@ -43,6 +43,12 @@ public struct TransferHandlers: Sendable {
         public let response: ResponseHead
         /// The next request, by RFC 9110 section 15.4 and the rules of this session.
         public let proposed: TransferRequest
+
+        /// Creates a redirect, for tests of handlers.
+        public init(response: ResponseHead, proposed: TransferRequest) {
+            self.response = response
+            self.proposed = proposed
+        }
     }
 
     /// The handler that is called when the head of a response has arrived, before its body; by default the body is received.
@@ -75,7 +81,7 @@ public struct TransferHandlers: Sendable {
     /// The handler that is called on the session's delivery queue when a download or an upload continues after `offset` bytes. `total` is `nil` if
     /// it is not known. The handler corresponds to URLSession's `didResumeAtOffset:expectedTotalBytes:`, and is also called when a task continues
     /// after an outage. It is not called if no bytes could be used again.
-    public var didResume: (@Sendable (_ offset: Int64, _ total: Int64?) -> Void)?
+    public var didContinue: (@Sendable (_ offset: Int64, _ total: Int64?) -> Void)?
 
     /// Creates handlers. If one is `nil`, its documented default applies.
     public init(
@@ -85,7 +91,7 @@ public struct TransferHandlers: Sendable {
         serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)? = nil,
         clientCertificate: (@Sendable (ClientCertificateChallenge) async -> ClientCertificateDisposition)? = nil,
         interceptors: [any RequestInterceptor] = [],
-        didResume: (@Sendable (_ offset: Int64, _ total: Int64?) -> Void)? = nil
+        didContinue: (@Sendable (_ offset: Int64, _ total: Int64?) -> Void)? = nil
     ) {
         self.response = response
         self.redirect = redirect
@@ -93,6 +99,6 @@ public struct TransferHandlers: Sendable {
         self.serverTrust = serverTrust
         self.clientCertificate = clientCertificate
         self.interceptors = interceptors
-        self.didResume = didResume
+        self.didContinue = didContinue
     }
 }

@@ -26,6 +26,17 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     /// The number of credentials that the server has refused for this protection space during this task.
     public var previousFailureCount: Int
 
+    /// Creates a challenge, for tests of handlers. The names of the parameters are in lower case.
+    public init(
+        scheme: AuthenticationScheme, protectionSpace: ProtectionSpace, parameters: [String: String] = [:],
+        previousFailureCount: Int = 0
+    ) {
+        self.scheme = scheme
+        self.protectionSpace = protectionSpace
+        self.parameters = parameters
+        self.previousFailureCount = previousFailureCount
+    }
+
     /// The challenges in a response's `WWW-Authenticate` or `Proxy-Authenticate` fields, strongest scheme first. Only the first
     /// ``AuthenticateField/most`` challenges are read, and unknown schemes are ignored.
     package static func all(in head: ResponseHead, from origin: Origin) -> [AuthenticationChallenge] {

@@ -16,7 +16,7 @@ public struct TransferMetrics: Hashable, Sendable {
     /// The time spent waiting for connectivity.
     public internal(set) var timeWaitingForConnectivity = Duration.zero
     /// The bytes that later attempts did not request or send again.
-    public internal(set) var bytesResumed: Int64 = 0
+    public internal(set) var bytesContinued: Int64 = 0
     /// The metrics of the task's attempts in order, including abandoned ones; at most the latest 1,000. All requests of one
     /// Digest or NTLM login, which libcurl sends itself, count as one.
     public internal(set) var transactions: [TransactionMetrics] = []

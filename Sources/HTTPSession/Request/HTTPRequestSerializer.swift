@@ -34,26 +34,12 @@ public struct HTTPRequestSerializer: RequestSerializer {
         headerFields[.userAgent] = userAgent
     }
 
-    /// Sets a header field of every request; `nil` removes it.
+    /// Sends `Authorization` of the Basic scheme (RFC 7617) with every request, before a server requests it. To remove the field, set
+    /// `headerFields[.authorization]` to `nil`.
     ///
-    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a name or a value that no header field can have.
-    public mutating func setValue(_ value: String?, forHTTPHeaderField name: String) throws(HTTPSessionError) {
-        try headerFields.set(value, forFieldNamed: name)
-    }
-
-    /// The value of the header field of every request; `nil` if there is none.
-    public func value(forHTTPHeaderField name: String) -> String? {
-        HTTPField.Name(name).flatMap { headerFields[$0] }
-    }
-
-    /// Sends `Authorization` of the Basic scheme (RFC 7617) with every request, before a server requests it.
+    /// - Throws: The error of ``RequestFields/basicAuthorization(username:password:)``.
     public mutating func setAuthorizationHeaderField(username: String, password: String) throws(HTTPSessionError) {
         headerFields[.authorization] = try RequestFields.basicAuthorization(username: username, password: password)
-    }
-
-    /// Removes the `Authorization` that ``setAuthorizationHeaderField(username:password:)`` set.
-    public mutating func clearAuthorizationHeader() {
-        headerFields[.authorization] = nil
     }
 
     /// The serializer of forms, which is this serializer.
@@ -61,6 +47,9 @@ public struct HTTPRequestSerializer: RequestSerializer {
 
     /// Writes parameters into the query or into a form. If there are no parameters, the method has a body and the request has none, the request gets
     /// an empty form.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for parameters of a request that has a body already, the errors of
+    ///   ``Parameters/queryString()``, and ``HTTPSessionError/Code/cannotEncodeRequest`` if a custom query string fails.
     public func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest {
         var request = applyingDefaults(to: request)
         let query = try parameters.map { try queryString($0, for: request) }

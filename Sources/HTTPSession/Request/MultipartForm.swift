@@ -62,11 +62,15 @@ public struct MultipartForm: Sendable {
     }
 
     /// Appends a form field: `Content-Disposition` and the bytes, without a `Content-Type`.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` if `name` contains NUL.
     public mutating func appendPart(form data: Data, name: String) throws(HTTPSessionError) {
         append(try MultipartPart(name: name, fileName: nil, mimeType: nil, content: .data(data)))
     }
 
     /// Appends a file whose bytes are in memory.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` if a name contains NUL, or `mimeType` is not a valid value of a header field.
     public mutating func appendPart(
         data: Data, name: String, fileName: String, mimeType: String = "application/octet-stream"
     ) throws(HTTPSessionError) {
@@ -75,6 +79,9 @@ public struct MultipartForm: Sendable {
 
     /// Appends a file whose bytes come from a stream, which is made again for every attempt. `length` is in bytes; if it is `nil`, the form has no
     /// `Content-Length`.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` if `length` is negative, a name contains NUL, or `mimeType` is not a valid value of a header
+    ///   field.
     public mutating func appendPart(
         stream: @escaping BodyStreamFactory, length: Int64?, name: String, fileName: String,
         mimeType: String = "application/octet-stream"

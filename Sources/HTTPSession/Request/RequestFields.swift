@@ -53,8 +53,8 @@ public enum RequestFields {
 
     /// The value of `User-Agent` (RFC 9110 section 10.1.5): `product/version (system)`.
     ///
-    /// Diacritics are removed (`Ünï` is `Uni`), and characters of other scripts are left out. HTTPSessionFoundation's `latinized(_:)` writes these
-    /// in Latin letters first.
+    /// Diacritics are removed (`Ünï` is `Uni`), and characters of other scripts are left out. Foundation's
+    /// `applyingTransform(_:reverse:)` can write these in Latin letters first.
     public static func userAgent(product: String, version: String?, system: String?) -> String {
         let product = token(product)
         let version = version.map(token)

@@ -12,8 +12,9 @@ public protocol ResponseSerializer<Value>: Sendable {
 
     /// Decodes the value without checks of the status and the type.
     ///
-    /// It may throw any error; ``serialize(_:)`` wraps it in an ``HTTPSessionError``. Call it directly to decode an error page, for example from
-    /// ``HTTPSessionError/Context/responseBody``.
+    /// Call it directly to decode an error page, for example from ``HTTPSessionError/Context/responseBody``.
+    ///
+    /// - Throws: Any error. ``serialize(_:)`` throws it as the underlying error of an ``HTTPSessionError``.
     func decode(_ response: TransferResponse) throws -> sending Value
 }
 
@@ -64,6 +65,8 @@ public struct MappedResponseSerializer<Base: ResponseSerializer, Value>: Respons
     public var validation: ResponseValidation { base.validation }
 
     /// Decodes the response with the original serializer and transforms the value.
+    ///
+    /// - Throws: The error of the original serializer or of the closure.
     public func decode(_ response: TransferResponse) throws -> sending Value {
         try transform(base.decode(response))
     }

@@ -39,6 +39,13 @@ public struct Certificate: Sendable, Hashable, CustomStringConvertible {
         try certificates(in: SecurityFile.contents(of: path), named: path)
     }
 
+    /// Reads the certificates of a file in DER or PEM, in their order.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file, if it cannot be read or parsed.
+    public static func all(inFile file: URL) throws(HTTPSessionError) -> [Certificate] {
+        try all(inFile: SecurityFile.path(of: file))
+    }
+
     static func certificates(in data: Data, named name: String) throws(HTTPSessionError) -> [Certificate] {
         do { return try CertificateDecoding.certificates(in: data, named: name).map(Certificate.init) } catch {
             throw HTTPSessionError(error)

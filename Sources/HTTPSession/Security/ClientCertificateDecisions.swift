@@ -11,6 +11,13 @@ public struct ClientCertificateChallenge: Sendable {
     /// The subjects of the authorities whose certificates the server accepts, in its order and in the form of ``Certificate/subject``. Servers may
     /// name none (RFC 8446 section 4.2.4).
     public let authorities: [String]
+
+    /// Creates a challenge, for tests of handlers.
+    public init(host: String, port: Int = 443, authorities: [String] = []) {
+        self.host = host
+        self.port = port
+        self.authorities = authorities
+    }
 }
 
 /// The decision of a handler for a ``ClientCertificateChallenge``.

@@ -35,6 +35,15 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
             named: certificateFile)
     }
 
+    /// Creates an identity from files, whose content is as in ``init(certificate:privateKey:passphrase:)``.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file.
+    public init(certificateFile: URL, privateKeyFile: URL, passphrase: String? = nil) throws(HTTPSessionError) {
+        try self.init(
+            certificateFile: SecurityFile.path(of: certificateFile), privateKeyFile: SecurityFile.path(of: privateKeyFile),
+            passphrase: passphrase)
+    }
+
     /// Creates an identity from a PKCS#12 container (`.p12`, `.pfx`).
     ///
     /// Old programs encrypt containers with RC2. OpenSSL 3 decrypts these only if its legacy provider is installed and active.
@@ -49,6 +58,13 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file.
     public init(pkcs12File: String, passphrase: String) throws(HTTPSessionError) {
         try self.init(pkcs12: SecurityFile.contents(of: pkcs12File), passphrase: passphrase, named: pkcs12File)
+    }
+
+    /// Creates an identity from a PKCS#12 file, as ``init(pkcs12:passphrase:)`` does.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file.
+    public init(pkcs12File: URL, passphrase: String) throws(HTTPSessionError) {
+        try self.init(pkcs12File: SecurityFile.path(of: pkcs12File), passphrase: passphrase)
     }
 
     private init(pkcs12: Data, passphrase: String, named name: String) throws(HTTPSessionError) {

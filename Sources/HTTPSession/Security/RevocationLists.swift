@@ -38,6 +38,15 @@ public struct RevocationLists: Sendable, Hashable {
         try self.init(lists, scope: scope)
     }
 
+    /// Reads lists from files in DER or PEM.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file, if it cannot be read or parsed.
+    public init(files: [URL], scope: Scope = .server) throws(HTTPSessionError) {
+        var paths: [String] = []
+        for file in files { paths.append(try SecurityFile.path(of: file)) }
+        try self.init(files: paths, scope: scope)
+    }
+
     /// Parses lists in DER or PEM.
     init(_ data: [Data], scope: Scope) throws(HTTPSessionError) {
         var lists: [Data] = []

@@ -26,6 +26,16 @@ enum SecurityFile {
         return Data(bytes)
     }
 
+    /// The path of a file's URL.
+    ///
+    /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` for a URL of another scheme.
+    static func path(of url: URL) throws(HTTPSessionError) -> String {
+        guard url.isFileURL else {
+            throw HTTPSessionError(.invalidConfiguration, "\(url.withoutSecrets) is not the URL of a file")
+        }
+        return url.path
+    }
+
     /// The paths of the files in a directory that have one of the extensions, sorted.
     static func names(in directory: String, extensions: Set<String>) throws(HTTPSessionError) -> [String] {
         do {

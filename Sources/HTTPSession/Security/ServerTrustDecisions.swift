@@ -14,6 +14,19 @@ public struct ServerTrustChallenge: Sendable {
     let key: ServerTrustDecisions.Key
 }
 
+extension ServerTrustChallenge {
+    /// Creates a challenge, for tests of handlers.
+    ///
+    /// - Parameters:
+    ///   - host: The host of the request.
+    ///   - certificates: The certificates of the server, its own certificate first.
+    ///   - policyError: The error of the policy; `nil` if the policy trusts the server.
+    public init(host: String?, certificates: [Certificate], policyError: HTTPSessionError? = nil) {
+        let key = ServerTrustDecisions.Key(policy: 0, host: host, chain: Data())
+        self.init(host: host, certificates: certificates, policyError: policyError, key: key)
+    }
+}
+
 /// The decision of a handler for a ``ServerTrustChallenge``.
 @nonexhaustive public enum ServerTrustDisposition: Sendable, Hashable {
     /// The policy decides.

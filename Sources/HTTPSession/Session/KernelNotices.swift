@@ -27,6 +27,9 @@ final class KernelNotices: Sendable {
         if !isNotified { notify() }
     }
 
+    /// The latest path; `nil` before the first.
+    var path: NetworkPath? { state.withLock { $0.path } }
+
     /// Whether the path itself has changed, and not only routes.
     var isUrgent: Bool { state.withLock { $0.isUrgent } }
 

@@ -61,8 +61,8 @@ extension SessionEvent {
     /// Calls the task's own handler for this event, if there is one.
     func notifyHandlers() {
         switch self {
-        case .downloadContinued(let task, let offset, let total): task.handlers.didResume?(offset, total)
-        case .uploadContinued(let task, let offset, let total): task.handlers.didResume?(offset, total)
+        case .downloadContinued(let task, let offset, let total): task.handlers.didContinue?(offset, total)
+        case .uploadContinued(let task, let offset, let total): task.handlers.didContinue?(offset, total)
         default: break
         }
     }

@@ -83,7 +83,9 @@ extension SessionLoop {
         case .healthy: break
         case .unreachable(let until): scheduleJudgment(at: until)
         case .suspect(let reason): run.send(.connectionSuspect(reason))
-        case .dead(let reason): run.send(.connectionDead(reason, cause: settings.path?.currentPath?.cause))
+        case .dead(let reason):
+            // The notice precedes the publication of the same path.
+            run.send(.connectionDead(reason, cause: notices.path?.cause ?? settings.path?.currentPath?.cause))
         }
     }
 

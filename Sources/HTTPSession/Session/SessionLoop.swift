@@ -73,16 +73,13 @@ final class SessionLoop {
             }
         }
         // A published path is in the mailbox when its publisher returns, so scripted time does not pass before the session has handled it. The
-        // routes come first: tasks that proceed with the path must not use connections of the former network.
-        pathToken = settings.path?.onPublish { [notices] update in
-            notices.put(update.path) { mailbox.post(.routesChanged) }
-            mailbox.post(.pathChanged(update.path))
-        }
+        // routes come first, because followers do: tasks that proceed with the path must not use connections of the former network.
         settings.path?.followKernel { [weak notices] path in
             guard let notices else { return false }
             notices.put(path) { mailbox.post(.routesChanged) }
             return true
         }
+        pathToken = settings.path?.onPublish { mailbox.post(.pathChanged($0.path)) }
         mailbox.attach(engine.waker)
     }
 

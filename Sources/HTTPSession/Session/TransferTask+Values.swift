@@ -2,7 +2,9 @@ public import FoundationEssentials
 
 /// Values of a response that has passed the session's ``HTTPSessionManager/validation``: a status outside of 200 to 299 is an error by default.
 extension TransferTask {
-    /// The body of the response.
+    /// Returns the body of the response.
+    ///
+    /// - Throws: The task's error, or an error of the validation such as ``HTTPSessionError/Code/unacceptableStatus``.
     public func data() async throws(HTTPSessionError) -> Data {
         let response = try await self.response
         // Most sessions validate the status alone; then the header fields need not be parsed.
@@ -12,12 +14,18 @@ extension TransferTask {
         return try await serialized(by: BodySerializer(validation: validation))
     }
 
-    /// The body as text, in the charset of `Content-Type`, or in UTF-8 if the field has no charset.
+    /// Returns the body as text, in the charset of `Content-Type`, or in UTF-8 if the field has no charset.
+    ///
+    /// - Throws: The task's error, an error of the validation such as ``HTTPSessionError/Code/unacceptableStatus``, or
+    ///   ``HTTPSessionError/Code/cannotDecodeContent``.
     public func string() async throws(HTTPSessionError) -> String {
         try await serialized(by: StringResponseSerializer(validation: validation))
     }
 
-    /// The body as JSON; `nil` for an empty body.
+    /// Returns the body as JSON; `nil` for an empty body.
+    ///
+    /// - Throws: The task's error, an error of the validation such as ``HTTPSessionError/Code/unacceptableStatus``, or
+    ///   ``HTTPSessionError/Code/cannotDecodeContent``.
     public func json() async throws(HTTPSessionError) -> JSONValue? {
         var serializer = JSONResponseSerializer()
         serializer.validation = validation
@@ -43,6 +51,8 @@ extension TransferTask {
     }
 
     /// Returns the value that the serializer makes of the response, after the serializer's own validation.
+    ///
+    /// - Throws: The task's error, or an error of ``ResponseSerializer/serialize(_:)``.
     public func serialized<Serializer: ResponseSerializer>(
         by serializer: Serializer
     ) async throws(HTTPSessionError) -> sending Serializer.Value {

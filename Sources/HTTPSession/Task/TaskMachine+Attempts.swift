@@ -111,7 +111,7 @@ extension TaskMachine {
 
     /// The engine is about to read the request's body.
     mutating func bodyStarted(length: Int64?) {
-        progress.sent = upload?.bodyStart ?? 0
+        progress.bytesSent = upload?.bodyStart ?? 0
         progress.expectedToSend = upload?.length ?? length
     }
 
@@ -119,18 +119,18 @@ extension TaskMachine {
     mutating func bodyProvided(_ count: Int, now: Int64) {
         self.now = now
         noteActivity()
-        progress.sent += Int64(count)
+        progress.bytesSent += Int64(count)
         publishProgress()
     }
 
     /// libcurl sends the body again because the connection died, even if the server had received some of it.
     mutating func bodyRewound() {
         attempt.sentBeforeRewind = sentEnd
-        progress.sent = upload?.bodyStart ?? 0
+        progress.bytesSent = upload?.bodyStart ?? 0
     }
 
     /// The end of the current request's sent bytes, as an offset in the complete body.
-    var sentEnd: Int64 { max(attempt.sentBeforeRewind, progress.sent) }
+    var sentEnd: Int64 { max(attempt.sentBeforeRewind, progress.bytesSent) }
 
     // MARK: Progress and metrics
 

@@ -22,7 +22,7 @@ extension TaskMachine {
         case .buffered, .errorBody: return .memory
         case .streamed: break
         }
-        let total = progress.received + Int64(count)
+        let total = progress.bytesReceived + Int64(count)
         if attempt.isPartialContent, let completeLength = resumption?.total, total > completeLength {
             return .refused(HTTPSessionError(.badServerResponse, "the server sent more than the remaining range"))
         }
@@ -40,7 +40,7 @@ extension TaskMachine {
 
     /// The sink has accepted `count` bytes.
     mutating func sinkAccepted(_ count: Int) {
-        progress.received += Int64(count)
+        progress.bytesReceived += Int64(count)
         publishProgress()
     }
 

@@ -42,7 +42,7 @@ extension TaskMachine {
         else { return }
         resumption = partialFile.sidecar.resumption
         firstResponse = FirstResponse(head: nil, destination: rules.destination)
-        progress.received = partialFile.length
+        progress.bytesReceived = partialFile.length
         progress.expectedToReceive = partialFile.sidecar.resumption.total
         publishProgress()
     }
@@ -59,11 +59,11 @@ extension TaskMachine {
     /// The field lines of a download's request. They ask for the unencoded representation: only its remaining range, or only a
     /// version other than that of the finished file.
     mutating func downloadFieldLines() -> [String] {
-        attempt.receivedBefore = progress.received
+        attempt.receivedBefore = progress.bytesReceived
         guard isContinuable else { return [] }
-        if let resumption, progress.received > 0, let basis = resumption.basis(at: request.url) {
+        if let resumption, progress.bytesReceived > 0, let basis = resumption.basis(at: request.url) {
             attempt.rangeBasis = basis
-            return resumption.fieldLines(after: progress.received, by: basis) + ["Accept-Encoding: identity"]
+            return resumption.fieldLines(after: progress.bytesReceived, by: basis) + ["Accept-Encoding: identity"]
         }
         if let finishedFile, finishedFile.belongs(to: request.url, start: rules.request.url) {
             attempt.condition = finishedFile
@@ -95,16 +95,16 @@ extension TaskMachine {
             guard head.statusCode == 206, isContinuable else { return nil }
             return .abort(HTTPSessionError(.badServerResponse, "the server sent partial content (206) that was not requested"))
         }
-        switch resumption.decide(head, received: progress.received, by: basis) {
+        switch resumption.decide(head, received: progress.bytesReceived, by: basis) {
         case .append(let total):
             self.resumption?.update(from: head, total: total)
             progress.expectedToReceive = total
-            metrics.bytesResumed += progress.received
+            metrics.bytesContinued += progress.bytesReceived
             attempt.continueDownload(from: firstResponse, isPartialContent: true)
             attempt.body = .streamed
             hasReturnedToStart = false
             if ContentDisposition.fileName(of: head) != nil { issue(.renameFile(by: head)) }
-            issue(.report(.downloadContinued(offset: progress.received, total: total)))
+            issue(.report(.downloadContinued(offset: progress.bytesReceived, total: total)))
             return .taken
         case .replace, .keep: return nil
         case .restart:
@@ -116,7 +116,7 @@ extension TaskMachine {
                 FirstResponse(head: $0.head ?? head.completeRepresentation, destination: $0.destination)
             }
             attempt.continueDownload(from: first, isPartialContent: false)
-            metrics.bytesResumed += progress.received
+            metrics.bytesContinued += progress.bytesReceived
             return bufferBody(until: .complete)
         }
     }
@@ -130,7 +130,7 @@ extension TaskMachine {
             return restart("the server's 304 is about another version")
         }
         issue(.confirmFinishedFile(condition))
-        (progress.received, progress.expectedToReceive) = (condition.size, condition.size)
+        (progress.bytesReceived, progress.expectedToReceive) = (condition.size, condition.size)
         return bufferBody(until: .complete)
     }
 
@@ -154,19 +154,19 @@ extension TaskMachine {
 
     /// Whether the attempt has received bytes that the next one keeps. A body that restarted does not count.
     var hasProgressed: Bool {
-        resumption != nil && progress.received > attempt.receivedBefore
+        resumption != nil && progress.bytesReceived > attempt.receivedBefore
             && (attempt.isPartialContent || attempt.receivedBefore == 0)
     }
 
     var hasRemainingRange: Bool {
         guard attempt.isPartialContent, case .streamed = attempt.body, let total = resumption?.total else { return false }
-        return progress.received < total
+        return progress.bytesReceived < total
     }
 
     /// Requests the remaining range after a response shorter than requested (RFC 9110 section 15.3.7). After a response of a few
     /// bytes the task backs off. Otherwise it would send requests without a pause to a server that answers byte by byte.
     mutating func requestRemainingRange() {
-        let count = progress.received - attempt.receivedBefore
+        let count = progress.bytesReceived - attempt.receivedBefore
         guard count >= TaskMachine.minimumPartLength else {
             return failed(with: HTTPSessionError(.connectionLost, "the server sent \(count) bytes of the remaining range"))
         }
@@ -200,7 +200,7 @@ extension TaskMachine {
         guard attempt.phase == .verifying else { return }
         switch isRight {
         case .success(true): advance(.ended)
-        case .success(false) where metrics.bytesResumed > 0 && !hasRestartedAfterDigest:
+        case .success(false) where metrics.bytesContinued > 0 && !hasRestartedAfterDigest:
             // The partial file does not belong to the remaining range: the complete representation is requested, once.
             hasRestartedAfterDigest = true
             resumption = nil

@@ -74,7 +74,7 @@ extension TaskMachine {
     func failure(_ code: HTTPSessionError.Code) -> RetryMachine.Failure {
         RetryMachine.Failure(
             code: code, isIdempotent: upload?.isRepeatable ?? request.isIdempotent, hasSent: attempt.isConnected,
-            hasProgressed: upload?.hasProgressed ?? false, isAlreadyDelivered: kind == .stream && progress.received > 0)
+            hasProgressed: upload?.hasProgressed ?? false, isAlreadyDelivered: kind == .stream && progress.bytesReceived > 0)
     }
 
     private mutating func decide(_ failure: RetryMachine.Failure) -> RetryMachine.Decision {

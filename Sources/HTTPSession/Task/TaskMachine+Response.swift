@@ -70,7 +70,7 @@ extension TaskMachine {
 
     private mutating func open(_ destination: BodyDestination, _ head: ResponseHead) {
         progress.expectedToReceive = request.method == .head ? nil : head.bodyLength
-        progress.received = 0
+        progress.bytesReceived = 0
         if case .file(let destination) = destination {
             noteCompleteRepresentation(head, to: destination)
         } else {

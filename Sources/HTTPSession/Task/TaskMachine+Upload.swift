@@ -24,7 +24,7 @@ extension TaskMachine {
         case nil, .retry: return nil
         case .final:
             if (200...299).contains(head.statusCode), let upload {
-                progress.sent = upload.length
+                progress.bytesSent = upload.length
                 let isTus = if case .tus = upload.kind { true } else { false }
                 attempt.uploadDigest = ReprDigest.ofUpload(head, to: request.method, isTus: isTus)
             }
@@ -41,7 +41,7 @@ extension TaskMachine {
         guard let upload, case .append(let offset, _) = upload.request, offset > 0,
             request.method == .head || head.statusCode == 409
         else { return }
-        metrics.bytesResumed += offset
+        metrics.bytesContinued += offset
         issue(.report(.uploadContinued(offset: offset, total: upload.length)))
     }
 

@@ -19,7 +19,8 @@ extension MultipartForm {
     ///   - name: The name of the form's field.
     ///   - fileName: The name of the file in the form; by default the last component of its path.
     ///   - mimeType: The media type; by default the type of the file name's extension.
-    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` if `fileURL` is not a file URL or not a regular file, and
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` if `fileURL` is not a file URL or not a regular file, a name contains NUL, or
+    ///   `mimeType` is not a valid value of a header field, and
     ///   ``HTTPSessionError/Code/cannotReadFile`` if the file does not exist or cannot be read.
     public mutating func appendPart(
         fileURL: URL, name: String, fileName: String? = nil, mimeType: String? = nil

@@ -34,7 +34,7 @@ public struct DurableTaskInfo: Sendable, Identifiable, CustomStringConvertible {
     ///
     /// To cancel the `TransferTask` cancels the durable task, but a crash immediately afterwards may undo that.
     /// ``DurableSession/cancel(_:)`` is permanent.
-    public let transfer: TransferTask?
+    public let transferTask: TransferTask?
 
     /// The kind, the identifier, and the URL without user, password, query and fragment.
     public var description: String {
@@ -55,19 +55,19 @@ public struct DurableTaskInfo: Sendable, Identifiable, CustomStringConvertible {
     ///   - created: the time at which the task was made; now by default.
     ///   - expires: the time at which the task expires; `nil` for seven days after `created`.
     ///   - hasEnded: whether the task has ended.
-    ///   - transfer: the transfer in this process.
+    ///   - transferTask: the transfer in this process.
     public init(
         id: String = "00000000000000000000000000000001", kind: Kind, url: URL, file: URL? = nil, handler: String? = nil,
         context: Data = Data(), created: Date = Date(), expires: Date? = nil, hasEnded: Bool = false,
-        transfer: TransferTask? = nil
+        transferTask: TransferTask? = nil
     ) {
         (self.id, self.kind, self.url, self.file) = (id, kind, url, file)
         (self.handler, self.context, self.created, self.hasEnded) = (handler, context, created, hasEnded)
         self.expires = expires ?? created.addingTimeInterval(7 * 24 * 3600)
-        self.transfer = transfer
+        self.transferTask = transferTask
     }
 
-    init(_ record: TaskRecord, transfer: TransferTask?) {
+    init(_ record: TaskRecord, transferTask: TransferTask?) {
         id = record.id
         kind = record.intent.kind == .download ? .download : .upload
         url = record.intent.url
@@ -77,6 +77,6 @@ public struct DurableTaskInfo: Sendable, Identifiable, CustomStringConvertible {
         created = Date(timeIntervalSince1970: Double(record.created))
         expires = Date(timeIntervalSince1970: Double(record.expires))
         if case .ended = record.state { hasEnded = true } else { hasEnded = false }
-        self.transfer = transfer
+        self.transferTask = transferTask
     }
 }

@@ -42,7 +42,7 @@ extension TaskCoordinator {
 
     func event(of entry: Entry) -> DurableEvent? {
         guard case .ended(let outcome) = entry.record.state else { return nil }
-        return DurableEvent(DurableTaskInfo(entry.record, transfer: nil), DurableEvent.Outcome(outcome), of: self)
+        return DurableEvent(DurableTaskInfo(entry.record, transferTask: nil), DurableEvent.Outcome(outcome), of: self)
     }
 
     // MARK: Iterators

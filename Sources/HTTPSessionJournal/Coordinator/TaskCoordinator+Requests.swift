@@ -63,7 +63,7 @@ extension TaskCoordinator {
         try journal.insert(record)
         entries[record.id] = entry(of: record)
         reattach(record.id)
-        return snapshot(record.id) ?? DurableTaskInfo(record, transfer: nil)
+        return snapshot(record.id) ?? DurableTaskInfo(record, transferTask: nil)
     }
 
     /// A random identifier of 128 bits, in hexadecimal digits.
@@ -75,7 +75,7 @@ extension TaskCoordinator {
     }
 
     private func snapshot(_ id: String) -> DurableTaskInfo? {
-        entries[id].map { DurableTaskInfo($0.record, transfer: $0.transfer) }
+        entries[id].map { DurableTaskInfo($0.record, transferTask: $0.transfer) }
     }
 
     func tasks() async throws(DurableSessionError) -> [DurableTaskInfo] {

@@ -13,6 +13,9 @@ final class MonitorLoop {
         static let namespace: UInt64 = 5
     }
 
+    /// The maximum number of probes at the same time, whatever the process's limits are: each has a socket of 4 kB in the kernel.
+    private static let probeLimit = 16_384
+
     /// The interval in nanoseconds at which all tables are dumped if no events arrive.
     private static let pollInterval: Int64 = 2_000_000_000
 
@@ -42,7 +45,6 @@ final class MonitorLoop {
     /// The number of times in this turn that events are still read before a refusal is accepted.
     private var refusalChecks = MonitorLoop.refusalLimit
     private static let refusalLimit = 8
-    private var attempts: [TargetID: Set<UInt64>] = [:]
     private var followers: [Follower] = []
     // Followers that subscribed before the first tables were complete.
     private var earlyFollowers: [Follower] = []
@@ -107,6 +109,8 @@ final class MonitorLoop {
     func run() {
         var generator = SystemRandomNumberGenerator()
         feed(.began(seed: generator.next(), isPolling: isPolling))
+        // A probe has one socket, and a second one for a short time if the first address is slow.
+        feed(.probeLimit(min(prober.limit * 3 / 4, Self.probeLimit)))
         take(resolverFile.read())
         if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
         checkFiles()
@@ -283,10 +287,7 @@ final class MonitorLoop {
         return effects
     }
 
-    private func feed(_ result: ProbeResult) {
-        attempts[TargetID(owning: result.id)]?.remove(result.id)
-        feed(.probe(result))
-    }
+    private func feed(_ result: ProbeResult) { feed(.probe(result)) }
 
     private func record(_ input: MonitorInput) {
         guard let recording, !hasRecordingFailed else { return }
@@ -331,19 +332,15 @@ final class MonitorLoop {
         case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
         case .resolve(let request): resolve(request)
         case .connect(let attempt): connect(attempt)
-        case .cancel(let id):
-            prober.cancel(id, on: loop)
-            attempts[TargetID(owning: id)]?.remove(id)
-        case .cancelAll(let id):
-            attempts.removeValue(forKey: id)?.forEach { prober.cancel($0, on: loop) }
-            names.cancel(id)
+        case .cancel(let id): prober.cancel(id, on: loop)
+        case .cancelLookup(let id): names.cancel(id)
         case .emit(let event):
-            sink(event)
-            // Delivered at once: this is the monitor's path, and the subscribers that it wakes have not started yet.
+            // Followers come first: a session reads the routes before tasks proceed with the published path.
             if case .path(let update) = event {
                 if !update.isInitial { names.forget() }
                 notifyPathFollowers(update.path)
             }
+            sink(event)
             if case .ended = event { isRunning = false }
         case .changed(let changes):
             hasChanged = true
@@ -375,7 +372,6 @@ final class MonitorLoop {
     }
 
     private func connect(_ attempt: ProbeAttempt) {
-        attempts[TargetID(owning: attempt.id), default: []].insert(attempt.id)
         if let result = prober.start(attempt, on: loop, now: now) { feed(result) }
     }
 

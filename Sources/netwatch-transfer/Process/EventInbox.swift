@@ -52,7 +52,7 @@ final class EventInbox: EventMonitor {
         case .uploadContinued(let task, let offset, let total): put(task, .continued(offset: offset, total: total))
         case .taskCompleted(let task, .success(let response)):
             if task.kind == .download, response.statusCode == 304 {
-                put(task, .unchanged(size: task.currentProgress.received))
+                put(task, .unchanged(size: task.currentProgress.bytesReceived))
             }
             if let file = response.file { put(task, .saved(file: file.path)) }
             put(task, .finished)

@@ -203,7 +203,7 @@ final class Transfers {
         let progress = task.currentProgress
         let isUpload = work.direction == .upload
         statuses[index].sample(
-            bytes: isUpload ? progress.sent : progress.received,
+            bytes: isUpload ? progress.bytesSent : progress.bytesReceived,
             total: isUpload ? progress.expectedToSend : progress.expectedToReceive, wait: task.timeToNextAttempt, at: now)
     }
 

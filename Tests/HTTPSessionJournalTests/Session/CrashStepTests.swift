@@ -155,7 +155,7 @@ import Testing
             for: TransferRequest(url: server.url("/")), to: .init(folder.url("file")), handler: "one")
         try journal.refuseWrites(true)
         gate.open()
-        while try await session.tasks.contains(where: { $0.transfer != nil }) { await Task.yield() }
+        while try await session.tasks.contains(where: { $0.transferTask != nil }) { await Task.yield() }
         #expect(recorder.events.isEmpty)
         try journal.refuseWrites(false)
         try await recorder.await(2)
@@ -177,7 +177,7 @@ import Testing
         try await server.awaitRequests(2)
         try journal.refuseWrites(true)
         gate.open()
-        while try await session.tasks.contains(where: { $0.transfer != nil }) { await Task.yield() }
+        while try await session.tasks.contains(where: { $0.transferTask != nil }) { await Task.yield() }
         #expect(recorder.events.isEmpty)
         try journal.refuseWrites(false)
         try await recorder.await(events: 2)
@@ -200,7 +200,7 @@ import Testing
         try await server.awaitRequests(1)
         try journal.refuseWrites(true)
         gate.open()
-        while try await session.tasks.contains(where: { $0.transfer != nil }) { await Task.yield() }
+        while try await session.tasks.contains(where: { $0.transferTask != nil }) { await Task.yield() }
         await #expect(throws: DurableSessionError.self) { try await session.cancel(task.id) }
         try journal.refuseWrites(false)
         try await session.cancel(task.id)
@@ -216,7 +216,7 @@ import Testing
         let request = TransferRequest(url: server.url("/"), method: .post)
         try await session.uploadTask(for: request, from: .data(Data("x".utf8)), handler: "one")
         for await _ in interceptor.called.stream { break }
-        let transfer = try #require(try await session.tasks.first?.transfer)
+        let transfer = try #require(try await session.tasks.first?.transferTask)
         transfer.suspend()
         while transfer.state != .suspended { await Task.yield() }
         interceptor.opened.continuation.yield()

@@ -78,8 +78,8 @@ import Testing
         let destination = DownloadDestination(folder.url("file"))
         let first = try await session(recorder.handlers("one"))
         let made = try await first.downloadTask(for: TransferRequest(url: server.url("/")), to: destination, handler: "one")
-        let transfer = try #require(made.transfer)
-        for await progress in transfer.progress where progress.received >= 500_000 { break }
+        let transfer = try #require(made.transferTask)
+        for await progress in transfer.progress where progress.bytesReceived >= 500_000 { break }
         await first.close()
         #expect(recorder.events.isEmpty)
         // The partial file and its sidecar, and no file at the destination.

@@ -7,9 +7,9 @@ import Testing
     @Test func `a response that promises the largest integer as length has a fraction`() {
         var progress = TransferProgress()
         #expect(progress.fractionCompleted == nil)
-        (progress.expectedToReceive, progress.expectedToSend, progress.sent) = (.max, 10, 10)
+        (progress.expectedToReceive, progress.expectedToSend, progress.bytesSent) = (.max, 10, 10)
         #expect(progress.fractionCompleted ?? 1 < 1e-10)
-        (progress.received, progress.sent) = (.max, .max)
+        (progress.bytesReceived, progress.bytesSent) = (.max, .max)
         #expect(progress.fractionCompleted == 1)
     }
 

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPSession
+import HTTPSessionCompatibility
 import HTTPTypes
 import Synchronization
 import EventLoop

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPSession
+import HTTPSessionCompatibility
 import HTTPSessionFoundation
 import HTTPTypes
 import Testing

@@ -65,6 +65,7 @@ import Testing
     }
 
     @Test func `the error names the certificate file that cannot be read or parsed`() throws {
+        let remote = try #require(URL(string: "https://user:password@host/a.pem"))
         let contents = ["bad.pem": Data("nothing".utf8), "leaf.pem": try MintedCertificates.data("leaf.pem")]
         try MintedCertificates.inDirectory(contents) { directory in
             let faults: [(String, () throws -> Void)] = [
@@ -75,7 +76,11 @@ import Testing
                 (directory, { _ = try Certificate.all(inFile: directory) }),
                 ("\(directory)/leaf.pem", { _ = try RevocationLists(files: ["\(directory)/leaf.pem"]) }),
                 ("\(directory)/none.crl", { _ = try RevocationLists(files: ["\(directory)/none.crl"]) }),
-                ("no revocation list", { _ = try RevocationLists(files: []) }),
+                ("no revocation list", { _ = try RevocationLists(files: [String]()) }),
+                ("\(directory)/none.pem", { _ = try Certificate.all(inFile: URL(fileURLWithPath: "\(directory)/none.pem")) }),
+                ("\(directory)/none.crl", { _ = try RevocationLists(files: [URL(fileURLWithPath: "\(directory)/none.crl")]) }),
+                ("https://host/a.pem is not the URL of a file", { _ = try Certificate.all(inFile: remote) }),
+                ("https://host/a.pem is not the URL of a file", { _ = try RevocationLists(files: [remote]) }),
             ]
             for (named, make) in faults {
                 let error = #expect(throws: HTTPSessionError.self) { try make() }

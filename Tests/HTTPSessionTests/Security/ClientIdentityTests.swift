@@ -96,6 +96,9 @@ import Testing
             func path(_ name: String) -> String { "\(directory)/\(name)" }
             _ = try ClientIdentity(certificateFile: path("client.pem"), privateKeyFile: path("client.key"))
             _ = try ClientIdentity(pkcs12File: path("client.p12"), passphrase: "secret")
+            func file(_ name: String) -> URL { URL(fileURLWithPath: path(name)) }
+            _ = try ClientIdentity(certificateFile: file("client.pem"), privateKeyFile: file("client.key"))
+            _ = try ClientIdentity(pkcs12File: file("client.p12"), passphrase: "secret")
             let faults: [(String, () throws -> ClientIdentity)] = [
                 ("missing.pem", { try .init(certificateFile: path("missing.pem"), privateKeyFile: path("client.key")) }),
                 ("missing.key", { try .init(certificateFile: path("client.pem"), privateKeyFile: path("missing.key")) }),
@@ -116,6 +119,8 @@ import Testing
                 ("client.p12", { try .init(pkcs12File: path("client.p12"), passphrase: "no") }),
                 ("garbage.p12", { try .init(pkcs12File: path("garbage.p12"), passphrase: "secret") }),
                 ("missing.p12", { try .init(pkcs12File: path("missing.p12"), passphrase: "secret") }),
+                ("missing.p12", { try .init(pkcs12File: file("missing.p12"), passphrase: "secret") }),
+                ("missing.key", { try .init(certificateFile: file("client.pem"), privateKeyFile: file("missing.key")) }),
             ]
             for (name, make) in faults {
                 let error = #expect(throws: HTTPSessionError.self) { try make() }

@@ -39,6 +39,19 @@ import Testing
         }
     }
 
+    @Test func `a session and its tasks accept a URL instead of a string or a request`() async throws {
+        let server = try TestServer { _ in StubResponse(body: "{}") }
+        let session = try HTTPSessionManager(baseURL: server.url("/v1"), configuration: localConfiguration())
+        _ = try await session.get("users").response
+        _ = try await session.dataTask(for: server.url("/data")).response
+        for try await _ in session.streamTask(for: server.url("/stream")).chunks {}
+        let file = FileManager.default.temporaryDirectory.appending(path: "netwatch-url-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: file) }
+        try await session.downloadTask(for: server.url("/new"), to: file).file()
+        try await session.downloadTask(for: server.url("/again"), to: DownloadDestination(file, existingFile: .replace)).file()
+        #expect(server.requests.map(\.target) == ["/v1/users", "/data", "/stream", "/new", "/again"])
+    }
+
     @Test func `get, head, delete, post, put and patch send their HTTP method`() async throws {
         let server = try TestServer { _ in StubResponse(body: "{}") }
         let session = try HTTPSessionManager(baseURL: server.origin, configuration: localConfiguration())

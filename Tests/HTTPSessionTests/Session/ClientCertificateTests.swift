@@ -108,7 +108,7 @@ import Testing
     {
         let identity = try identity()
         let chooser = IdentityChooser { _ in .use(identity) }
-        let (foreign, plain) = (try server(chain: "foreign-leaf-chain"), try server(.v1_3, .ignored))
+        let (foreign, plain) = (try server(chain: "foreign-leaf-chain"), try server(.v1_3, .notRequested))
         let error = await failure(try session(chooser).dataTask(for: request(foreign)))
         #expect(error?.code == .certificateHasUnknownRoot)
         #expect(await failure(try session(chooser).dataTask(for: request(plain))) == nil)

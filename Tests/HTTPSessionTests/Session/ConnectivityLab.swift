@@ -73,7 +73,7 @@ struct ConnectivityLab: Sendable {
         guard let monitor else { throw CancellationError() }
         let task = try session(monitor).downloadTask(
             for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
-        await task.awaitProgress { $0.received == 500_000 }
+        await task.awaitProgress { $0.bytesReceived == 500_000 }
         return task
     }
 }

@@ -68,7 +68,7 @@ import Testing
         try lab.route("10.9.2.1", metric: 1)
         let response = try await task.response
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
-        #expect(response.metrics.bytesResumed == 500_000)
+        #expect(response.metrics.bytesContinued == 500_000)
         #expect(response.metrics.transactions.last?.localAddress == "10.9.2.2")
         gate.open()
     }
@@ -86,7 +86,7 @@ import Testing
         // A connect after the link returns would otherwise wait up to a second for the next neighbor solicitation.
         #expect(try client.ip("neigh show dev one nud incomplete") == "")
         try site.ip("link set one up")
-        #expect(try await task.response.metrics.bytesResumed == 500_000)
+        #expect(try await task.response.metrics.bytesContinued == 500_000)
         gate.open()
     }
 
@@ -98,13 +98,13 @@ import Testing
         // The file is so long that the download cannot end before the carrier is lost, even on a slow machine.
         let request = TransferRequest(url: try nginx.tlsURL("/slow/huge?rate=400k"))
         let task = session.downloadTask(for: request, to: DownloadDestination(folder.url("file")))
-        await task.awaitProgress { $0.received > 0 }
+        await task.awaitProgress { $0.bytesReceived > 0 }
         try site.ip("link set one down")
         await log.await("waiting for connectivity")
-        let before = task.currentProgress.received
+        let before = task.currentProgress.bytesReceived
         try site.ip("link set one up")
         await log.await("response 206")
-        await task.awaitProgress { $0.received > before }
+        await task.awaitProgress { $0.bytesReceived > before }
         // The abandoned transaction is reported too.
         await log.await("transaction 200")
         task.cancel()
@@ -143,7 +143,7 @@ import Testing
         let session = try lab.session(monitor)
         let task = session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
         let download = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
-        await download.awaitProgress { $0.received == 500_000 }
+        await download.awaitProgress { $0.bytesReceived == 500_000 }
         try await server.awaitRequests(2)
         try lab.route("10.9.2.1", metric: 1)
         // The download continues over the other interface, the POST stays on the first.
@@ -179,7 +179,7 @@ import Testing
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.retryPolicy = .never }
         let task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
-        await task.awaitProgress { $0.received == 500_000 }
+        await task.awaitProgress { $0.bytesReceived == 500_000 }
         // Another task causes the silent gateway to be detected.
         try client.set("ipv4.neigh.one.retrans_time_ms", "40")
         try site.ip("addr del 10.9.1.1/24 dev one")
@@ -206,7 +206,7 @@ import Testing
         try lab.route("10.9.1.1")
         let response = try await task.response
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
-        #expect(response.metrics.bytesResumed == 500_000)
+        #expect(response.metrics.bytesContinued == 500_000)
         #expect(response.metrics.transactions.last?.localAddress == "10.9.1.7")
         gate.open()
     }
@@ -233,7 +233,7 @@ import Testing
         try lab.route("10.9.1.1")
         let response = try await task.response
         #expect(server.uploads.map { Data($0.bytes) } == [pattern(32 << 20)])
-        #expect(response.metrics.bytesResumed >= 500_000)
+        #expect(response.metrics.bytesContinued >= 500_000)
         #expect(response.metrics.transactions.last?.localAddress == "10.9.1.7")
         gate.open()
     }
@@ -294,7 +294,7 @@ import Testing
         #expect(!log.names.contains("waiting for connectivity"))
         // A transfer over that route is not interrupted.
         let task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
-        await task.awaitProgress { $0.received == 500_000 }
+        await task.awaitProgress { $0.bytesReceived == 500_000 }
         gate.open()
         let response = try await task.response
         #expect(response.metrics.transactions.count == 1)

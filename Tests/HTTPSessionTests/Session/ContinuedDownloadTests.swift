@@ -64,7 +64,7 @@ import Testing
         ).response
         try expectCompleteFile()
         #expect(response.metrics.retryCount == 1)
-        #expect(response.metrics.bytesResumed == cut)
+        #expect(response.metrics.bytesContinued == cut)
         #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-"])
         #expect(server.requests.map { $0["if-range"] } == [nil, "\"1\""])
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
@@ -194,7 +194,7 @@ import Testing
         let server = try server([:]) { _ in StubResponse(body: .pattern(1_000_000)) }
         let response = try await download(server)
         try expectCompleteFile()
-        #expect(response.metrics.bytesResumed == 0)
+        #expect(response.metrics.bytesContinued == 0)
         #expect(server.requests.allSatisfy { $0["range"] == nil })
     }
 
@@ -248,7 +248,7 @@ import Testing
         let server = try server { request in count.add() < 4 ? StubResponse(503) : Self.remainingRange(request) }
         let response = try await download(server)
         try expectCompleteFile()
-        #expect(response.metrics.bytesResumed == cut)
+        #expect(response.metrics.bytesContinued == cut)
         #expect(server.requests.dropFirst().allSatisfy { $0["range"] == "bytes=600000-" })
     }
 
@@ -271,7 +271,7 @@ import Testing
         }
         let response = try await download(server, "/start")
         try expectCompleteFile()
-        #expect(response.metrics.bytesResumed == cut)
+        #expect(response.metrics.bytesContinued == cut)
     }
 
     @Test func `another task for the original URL continues the partial file of a redirect's target`() async throws {
@@ -290,7 +290,7 @@ import Testing
         #expect(first.metrics?.redirectCount == 1)
         let second = try await session(0).downloadTask(for: TransferRequest(url: server.url("/start")), to: place).response
         try expectCompleteFile()
-        #expect(second.metrics.bytesResumed == cut)
+        #expect(second.metrics.bytesContinued == cut)
         #expect(server.requests.map { $0["range"] } == [nil, nil, nil, "bytes=600000-"])
     }
 
@@ -308,7 +308,7 @@ import Testing
         }
         let response = try await download(server, "/start")
         try expectCompleteFile()
-        #expect(response.metrics.bytesResumed == cut)
+        #expect(response.metrics.bytesContinued == cut)
         #expect(server.requests.map(\.target).count { $0 == "/start" } == 2)
         // If the redirect's new target fails, the download fails.
         let gone = try TestServer { request in

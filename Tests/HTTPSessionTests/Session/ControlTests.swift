@@ -89,14 +89,14 @@ import Testing
         }
         let session = try localSession()
         let task = session.dataTask(for: request(server))
-        await task.awaitProgress { $0.received > 0 }
+        await task.awaitProgress { $0.bytesReceived > 0 }
         task.suspend()
         _ = try await session.dataTask(for: request(server, "/other")).response
         #expect(task.state == .suspended)
-        let before = task.currentProgress.received
+        let before = task.currentProgress.bytesReceived
         gate.open()
         _ = try await session.dataTask(for: request(server, "/other")).response
-        #expect(task.currentProgress.received == before)
+        #expect(task.currentProgress.bytesReceived == before)
         task.resume()
         #expect(try await task.response.data == pattern(5_050_000))
     }
@@ -109,7 +109,7 @@ import Testing
         let server = try TestServer(options: options) { StubResponse(body: "\($0.bodyLength)") }
         let session = try localSession()
         let task = session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 32 << 20))))
-        await task.awaitProgress { $0.sent > 0 }
+        await task.awaitProgress { $0.bytesSent > 0 }
         task.suspend()
         gate.open()
         let other = try TestServer { _ in StubResponse().delayed(.milliseconds(200)) }
@@ -125,7 +125,7 @@ import Testing
             StubResponse(body: StubBody([.pattern(from: 0, count: 500_000), .wait(.forever)])).chunked()
         }
         let task = try localSession().downloadTask(for: request(server), to: .init(folder.url("file")))
-        await task.awaitProgress { $0.received > 0 }
+        await task.awaitProgress { $0.bytesReceived > 0 }
         task.suspend()
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
@@ -191,7 +191,7 @@ import Testing
                         }
                     for _ in 0..<number % 7 { await Task.yield() }
                     if number % 5 == 0 { task.suspend() }
-                    if number % 2 == 0 { await task.awaitProgress { $0.received > 0 || number % 5 == 0 } }
+                    if number % 2 == 0 { await task.awaitProgress { $0.bytesReceived > 0 || number % 5 == 0 } }
                     task.cancel()
                     let error = await failure(task)
                     #expect(error == nil || error?.code == .cancelled || error?.code == .unacceptableStatus, "\(number)")
@@ -291,10 +291,10 @@ import Testing
         let session = try localSession { $0.securityPolicy = policy }
         let put = TransferRequest(url: server.url(), method: .put, body: .data(Data("body".utf8)))
         let first = session.dataTask(for: put)
-        await first.awaitProgress { $0.sent == 4 }
+        await first.awaitProgress { $0.bytesSent == 4 }
         first.suspend()
         let second = session.dataTask(for: put)
-        await second.awaitProgress { $0.sent == 4 }
+        await second.awaitProgress { $0.bytesSent == 4 }
         gate.open()
         #expect(try await second.response.data == Data("second".utf8))
         first.resume()

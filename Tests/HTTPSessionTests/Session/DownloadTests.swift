@@ -29,7 +29,7 @@ import Testing
                 body: StubBody([.pattern(from: 0, count: 700_000), .wait(.gate(gate)), .pattern(from: 700_000, count: 300_000)]))
         }
         let task = try download(server)
-        await task.awaitProgress { $0.received > 0 }
+        await task.awaitProgress { $0.bytesReceived > 0 }
         #expect(!FileManager.default.fileExists(atPath: folder.file("file")))
         gate.open()
         let response = try await task.response
@@ -37,7 +37,7 @@ import Testing
         #expect(response.data.isEmpty)
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
         #expect(folder.names == ["file"])
-        #expect(task.currentProgress.received == 1_000_000)
+        #expect(task.currentProgress.bytesReceived == 1_000_000)
         #expect(task.currentProgress.fractionCompleted == 1)
     }
 
@@ -86,7 +86,7 @@ import Testing
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = try download(server, session)
-        await task.awaitProgress { $0.received > 0 }
+        await task.awaitProgress { $0.bytesReceived > 0 }
         await folder.awaitFile()
         try Data("other".utf8).write(to: folder.url("file"))
         gate.open()
@@ -196,7 +196,7 @@ import Testing
             StubResponse(body: StubBody([.pattern(from: 0, count: 3_000_000), .wait(.forever)])).chunked()
         }
         let task = try download(server)
-        await task.awaitProgress { $0.received > 1_000_000 }
+        await task.awaitProgress { $0.bytesReceived > 1_000_000 }
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
         #expect(folder.names == [])
@@ -229,7 +229,7 @@ import Testing
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = try download(server, session)
-        await task.awaitProgress { $0.received > 0 }
+        await task.awaitProgress { $0.bytesReceived > 0 }
         session.invalidateAndCancel()
         _ = await log.awaitInvalidation()
         #expect(folder.names == [])

@@ -145,7 +145,7 @@ import Testing
             for: TransferRequest(url: server.url("/file?signature=1")), to: DownloadDestination(folder.url("file"))
         ).response
         #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
-        #expect(response.metrics.bytesResumed == 600_000)
+        #expect(response.metrics.bytesContinued == 600_000)
         #expect(server.requests.map(\.target) == ["/file?signature=1", "/file?signature=1", "/file?signature=2"])
     }
 

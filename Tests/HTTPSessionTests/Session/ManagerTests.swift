@@ -273,7 +273,7 @@ import Testing
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = session.dataTask(for: TransferRequest(url: server.url()))
         let progress = task.foundationProgress(.download)
-        await task.awaitProgress { $0.received == 1_000 }
+        await task.awaitProgress { $0.bytesReceived == 1_000 }
         for round in 1...20 {
             progress.pause()
             await log.await("suspended", times: round)

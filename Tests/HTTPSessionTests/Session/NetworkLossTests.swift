@@ -38,13 +38,13 @@ import Testing
         let session = try lab.session(monitor)
         var file = lab.folder.url("file")
         var task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(file))
-        await task.awaitProgress { $0.received == 500_000 }
+        await task.awaitProgress { $0.bytesReceived == 500_000 }
         // On a busy machine the loss may last longer.
         while try await flap(monitor) > .milliseconds(200) {
             task.cancel()
             file = lab.folder.url("file-\(UUID())")
             task = session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(file))
-            await task.awaitProgress { $0.received == 500_000 }
+            await task.awaitProgress { $0.bytesReceived == 500_000 }
         }
         // This timeout fires on the session's thread, after any work that the loss has caused there.
         var brief = TransferRequest(url: server.url("/late"))
@@ -54,7 +54,7 @@ import Testing
         let response = try await task.response
         #expect(try Data(contentsOf: file) == pattern(1_000_000))
         #expect(response.metrics.transactions.count == 1)
-        #expect(response.metrics.retryCount == 0 && response.metrics.bytesResumed == 0)
+        #expect(response.metrics.retryCount == 0 && response.metrics.bytesContinued == 0)
     }
 
     @Test func `a task that resumed after a network loss waits again after another, and uses no retry`() async throws {
@@ -79,7 +79,7 @@ import Testing
         let response = try await task.response
         #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))
         #expect(response.metrics.retryCount == 0)
-        #expect(response.metrics.bytesResumed == 500_000)
+        #expect(response.metrics.bytesContinued == 500_000)
         for gate in [first, second] { gate.open() }
     }
 

@@ -64,7 +64,7 @@ import Testing
             for: TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail), startsImmediately: false)
         let observer = Observer(task)
         task.resume()
-        await task.awaitProgress { $0.received > 0 }
+        await task.awaitProgress { $0.bytesReceived > 0 }
         await folder.awaitFile()
         try Data("other".utf8).write(to: folder.url("file"))
         gate.open()

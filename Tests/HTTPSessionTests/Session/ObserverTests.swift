@@ -41,7 +41,7 @@ import Testing
             $0.retryPolicy = RetryPolicy(maximumRetries: nil, baseDelay: .milliseconds(50), maximumDelay: .milliseconds(200))
         }
         let task = session.downloadTask(for: TransferRequest(url: first.url()), to: DownloadDestination(lab.folder.url("file")))
-        await task.awaitProgress { $0.received == 500_000 }
+        await task.awaitProgress { $0.bytesReceived == 500_000 }
 
         let (paths, path) = AsyncStream.makeStream(of: NetworkPath.Status.self)
         let (causes, cause) = AsyncStream.makeStream(of: Cause.Code?.self)
@@ -70,7 +70,7 @@ import Testing
         }
         for await code in causes where code == nil { break }
         let response = try await task.response
-        #expect(response.metrics.bytesResumed == 500_000)
+        #expect(response.metrics.bytesContinued == 500_000)
         #expect(response.metrics.timeWaitingForConnectivity > .zero && response.metrics.retryCount > 0)
         #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))
         #expect(second.requests.map { $0["range"] } == ["bytes=500000-"])

@@ -39,7 +39,7 @@ import Testing
         source.sendCompleteResponses()
         let response = try await download(source, to: place())
         try expectCompleteFile()
-        #expect(response.metrics.bytesResumed == cut)
+        #expect(response.metrics.bytesContinued == cut)
         #expect(source.ranges == [nil, "bytes=600000-"])
         await log.await("completed")
         #expect(log.names.contains("continued 600000 of 1000000"))
@@ -56,7 +56,7 @@ import Testing
         let source = try CutFileServer()
         try await fail(source, to: place())
         source.sendCompleteResponses(tag: "\"2\"")
-        #expect(try await download(source, to: place()).metrics.bytesResumed == 0)
+        #expect(try await download(source, to: place()).metrics.bytesContinued == 0)
         try expectCompleteFile()
     }
 
@@ -93,7 +93,7 @@ import Testing
         let task = try session().downloadTask(for: TransferRequest(url: broken.url("/file")), to: place())
         #expect(await failure(task)?.code == .unacceptableStatus)
         source.sendCompleteResponses()
-        #expect(try await download(source, to: place()).metrics.bytesResumed == cut)
+        #expect(try await download(source, to: place()).metrics.bytesContinued == cut)
         try expectCompleteFile()
     }
 
@@ -106,7 +106,7 @@ import Testing
         (sidecar.boot, sidecar.synced) = ("another", 500_000)
         try SidecarFile.write(sidecar, besides: part)
         source.sendCompleteResponses()
-        #expect(try await download(source, to: place()).metrics.bytesResumed == 500_000)
+        #expect(try await download(source, to: place()).metrics.bytesContinued == 500_000)
         try expectCompleteFile()
     }
 
@@ -120,7 +120,7 @@ import Testing
             Sidecar(resumption: try #require(resumption), start: source.server.url("/file"), boot: BootIdentifier.current),
             besides: part)
         try pattern(size).write(to: URL(fileURLWithPath: part))
-        #expect(try await download(source, to: place()).metrics.bytesResumed == size)
+        #expect(try await download(source, to: place()).metrics.bytesContinued == size)
         try expectCompleteFile()
         #expect(source.server.requests.map { $0["if-none-match"] } == ["\"1\""])
     }
@@ -130,7 +130,7 @@ import Testing
         try await fail(source, to: place())
         try Data("{".utf8).write(to: folder.url("file.netwatch-part.json"))
         source.sendCompleteResponses()
-        #expect(try await download(source, to: place()).metrics.bytesResumed == 0)
+        #expect(try await download(source, to: place()).metrics.bytesContinued == 0)
         try expectCompleteFile()
     }
 
@@ -152,7 +152,7 @@ import Testing
         }
         let session = try session()
         let first = session.downloadTask(for: TransferRequest(url: server.url()), to: place())
-        await first.awaitProgress { $0.received > 0 }
+        await first.awaitProgress { $0.bytesReceived > 0 }
         let error = await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: place()))
         #expect(error?.code == .cannotWriteFile)
         #expect(error?.reason.hasSuffix("is already being downloaded") == true)

@@ -35,7 +35,7 @@ import Testing
         let session = try session(nginx) { $0.maximumConnectionsPerHost = 1 }
         _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
         let slow = session.dataTask(for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=500k")))
-        await slow.awaitProgress { $0.received > 0 }
+        await slow.awaitProgress { $0.bytesReceived > 0 }
         #expect(
             try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data == Nginx.pattern(1 << 20))
         slow.suspend()
@@ -58,7 +58,7 @@ import Testing
             for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=8m")), to: .init(folder.url("file")))
         await log.await("suspended")
         _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response
-        #expect(task.currentProgress.received < 16 << 20)
+        #expect(task.currentProgress.bytesReceived < 16 << 20)
         task.resume()
         _ = try await task.response
         #expect(try Data(contentsOf: folder.url("file")) == Nginx.pattern(16 << 20))
@@ -109,13 +109,13 @@ import Testing
         // The complete download would take half a minute at this rate.
         for count in [1, 2, 3] as [Int64] {
             let task = try download("512k")
-            await task.awaitProgress { $0.received > count << 19 }
+            await task.awaitProgress { $0.bytesReceived > count << 19 }
             task.cancel()
             #expect(await failure(task)?.code == .cancelled)
         }
         let response = try await download("900m").response
         #expect(try Data(contentsOf: place.file) == Nginx.pattern(1 << 24))
-        #expect(response.metrics.bytesResumed > 3 << 19)
+        #expect(response.metrics.bytesContinued > 3 << 19)
         #expect(response.metrics.transactions.map(\.statusCode) == [206])
         #expect(response.metrics.transactions.last?.networkProtocolName == (isSecure ? "h2" : "http/1.1"))
         #expect(folder.names == ["16m"])

@@ -28,7 +28,7 @@ import Testing
         #expect(!String(decoding: data, as: UTF8.self).contains("/"))
         source.sendCompleteResponses()
         let response = try await resumingSession().downloadTask(withResumeData: data, to: place("elsewhere", .remove)).response
-        #expect(response.metrics.bytesResumed == cut)
+        #expect(response.metrics.bytesContinued == cut)
         try expectCompleteFile("elsewhere", besides: ["resume"])
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("resume")).isEmpty)
         // Resume data cannot be used a second time.
@@ -59,7 +59,7 @@ import Testing
             .field("ETag", "\"1\"")
         }
         let task = try resumingSession().downloadTask(for: TransferRequest(url: server.url()), to: place("file", .remove))
-        await task.awaitProgress { $0.received >= 700_000 }
+        await task.awaitProgress { $0.bytesReceived >= 700_000 }
         task.cancel()
         let error = await failure(task)
         #expect(error?.code == .cancelled)
@@ -91,7 +91,7 @@ import Testing
         source.sendCompleteResponses()
         let request = TransferRequest(url: source.server.url("/file?signature=2"))
         let task = try resumingSession().downloadTask(withResumeData: data, for: request, to: place("file", .remove))
-        #expect(try await task.response.metrics.bytesResumed == cut)
+        #expect(try await task.response.metrics.bytesContinued == cut)
         try expectCompleteFile(besides: ["resume"])
     }
 
@@ -102,7 +102,7 @@ import Testing
         source.sendCompleteResponses()
         #expect(
             try await resumingSession().downloadTask(withResumeData: data, to: place("file", .remove)).response.metrics
-                .bytesResumed == 0)
+                .bytesContinued == 0)
         #expect(try Data(contentsOf: folder.url("file")) == pattern(size))
     }
 }

@@ -193,12 +193,12 @@ extension SecurityPolicy {
     }
 }
 
-/// Records the offset and total of each call of ``TransferHandlers/didResume``.
+/// Records the offset and total of each call of ``TransferHandlers/didContinue``.
 final class Resumptions: Sendable {
     private let numbers = Locked<[Int64?]>([])
 
     var offsets: [Int64?] { numbers.withLock { $0 } }
     var handlers: TransferHandlers {
-        TransferHandlers(didResume: { [numbers] offset, total in numbers.withLock { $0 += [offset, total] } })
+        TransferHandlers(didContinue: { [numbers] offset, total in numbers.withLock { $0 += [offset, total] } })
     }
 }

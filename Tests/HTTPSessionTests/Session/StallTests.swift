@@ -16,12 +16,12 @@ import Testing
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [stall])
         let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         let recorded = Locked<[Int64]>([])
-        task.onProgress { progress in recorded.withLock { $0.append(progress.received) } }
+        task.onProgress { progress in recorded.withLock { $0.append(progress.bytesReceived) } }
         task.resume()
         for (number, gate) in gates.dropLast().enumerated() {
             gate.open()
             // Each value is published, but the blocked queue delivers none.
-            await task.awaitProgress { $0.received > number }
+            await task.awaitProgress { $0.bytesReceived > number }
         }
         stall.end()
         gates.last?.open()

@@ -24,7 +24,7 @@ import Testing
 
     private func check(_ response: TransferResponse, came address: String) throws {
         #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))
-        #expect(response.metrics.bytesResumed == 500_000)
+        #expect(response.metrics.bytesContinued == 500_000)
         #expect(response.metrics.transactions.last?.localAddress == address)
     }
 

@@ -57,7 +57,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         patient.options.requestTimeout = .seconds(30)
         _ = try await session.dataTask(for: patient).response
         _ = try await server.awaitSeen { $0.answered == 1 }
-        #expect(task.currentProgress.received < 1 << 20)
+        #expect(task.currentProgress.bytesReceived < 1 << 20)
         while let chunk = try await chunks.next() {
             #expect(chunk.count <= 512 << 10)
             count += Int64(chunk.count)

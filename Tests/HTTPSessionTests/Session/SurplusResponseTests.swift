@@ -92,7 +92,7 @@ import Testing
         let session = try localSession()
         #expect(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data("first".utf8))
         let task = session.dataTask(for: TransferRequest(url: url, method: method, body: .data(Data("body".utf8))))
-        await task.awaitProgress { $0.sent == 4 }
+        await task.awaitProgress { $0.bytesSent == 4 }
         server.talk()
         if method == .put {
             let response = try await task.response

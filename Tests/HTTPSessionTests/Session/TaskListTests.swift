@@ -49,7 +49,7 @@ import Testing
         let session = try localSession(handlers: TransferHandlers(response: { _ in .becomeDownload(destination) }))
         let task = session.dataTask(for: TransferRequest(url: server.url()))
         #expect(await session.dataTasks.map(\.id) == [task.id])
-        await task.awaitProgress { $0.received > 0 }
+        await task.awaitProgress { $0.bytesReceived > 0 }
         #expect(await session.dataTasks.isEmpty)
         #expect(await session.downloadTasks.map(\.id) == [task.id])
         gate.open()

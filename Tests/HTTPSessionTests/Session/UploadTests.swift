@@ -49,7 +49,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
             let task = session.dataTask(for: post(body, to: server))
             #expect(try await task.response.data == Data("POST \(framing) 900000".utf8))
             #expect(task.kind == .upload)
-            #expect(task.currentProgress.sent == 900_000)
+            #expect(task.currentProgress.bytesSent == 900_000)
         }
         #expect(server.requests.allSatisfy { Data($0.body) == bytes })
     }
@@ -68,11 +68,11 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         #expect(try await task.response.data == Data("POST \(length) \(length)".utf8))
         // The first packet is sent immediately, and there are more than ten.
         #expect(ContinuousClock.now - start >= .milliseconds(200))
-        #expect(task.currentProgress.sent == length)
+        #expect(task.currentProgress.bytesSent == length)
         // A pause of the throttle does not count as a stall of the server, and stops while the task is suspended.
         form.throttleBandwidth(packetSize: 6_000, delay: .milliseconds(300))
         let held = session.dataTask(for: post(.multipart(form), to: server))
-        await held.awaitProgress { $0.sent > 0 }
+        await held.awaitProgress { $0.bytesSent > 0 }
         held.suspend()
         held.resume()
         #expect(try await held.response.data == Data("POST \(length) \(length)".utf8))
@@ -149,7 +149,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let file = folder.url("body")
         try Data(count: 32 << 20).write(to: file)
         let task = try localSession().dataTask(for: post(.file(file), to: server))
-        await task.awaitProgress { $0.sent > 0 }
+        await task.awaitProgress { $0.bytesSent > 0 }
         let handle = try FileHandle(forWritingTo: file)
         switch change {
         case "grows":
@@ -171,7 +171,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let server = try TestServer(options: options) { StubResponse(body: "\($0.bodyLength)") }
         try Data(count: 16 << 20).write(to: folder.url("body"))
         let task = try localSession().dataTask(for: post(.file(folder.url("body")), to: server))
-        await task.awaitProgress { $0.sent > 0 }
+        await task.awaitProgress { $0.bytesSent > 0 }
         try FileManager.default.removeItem(at: folder.url("body"))
         gate.open()
         #expect(try await task.response.data == Data("\(16 << 20)".utf8))
@@ -217,7 +217,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         }
         let session = try localSession()
         let task = session.dataTask(for: post(body, to: server))
-        await task.awaitProgress { $0.sent > 0 }
+        await task.awaitProgress { $0.bytesSent > 0 }
         // Without back-pressure, the stream would be exhausted by the time another request completes.
         let other = try TestServer { _ in StubResponse().delayed(.milliseconds(200)) }
         _ = try await session.dataTask(for: TransferRequest(url: other.url())).response
@@ -236,7 +236,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
             }
         }
         let task = try localSession().dataTask(for: post(body, to: server))
-        await task.awaitProgress { $0.sent == 3 }
+        await task.awaitProgress { $0.bytesSent == 3 }
         task.cancel()
         #expect(await failure(task)?.code == .cancelled)
         await hasEnded.wait()

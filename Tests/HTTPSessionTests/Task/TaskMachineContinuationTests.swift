@@ -27,8 +27,8 @@ import Testing
             try task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-99999/100000") == "report continued at 50000 of 100000")
         _ = task.body(50_000)
         #expect(task.endTransfer() == "release slot, report moved, end 200")
-        #expect(task.progress.received == 100_000)
-        #expect(task.metrics.bytesResumed == 50_000)
+        #expect(task.progress.bytesReceived == 100_000)
+        #expect(task.metrics.bytesContinued == 50_000)
     }
 
     @Test func `206 shorter than requested: the remaining range is requested at once`() throws {
@@ -77,7 +77,7 @@ import Testing
     @Test func `200 replaces the partial file`() throws {
         let task = try interrupted()
         #expect(try task.head(200, "ETag: \"2\"", "Content-Length: 70000") == "open sink")
-        #expect(task.progress.received == 0)
+        #expect(task.progress.bytesReceived == 0)
         _ = task.body(70_000)
         #expect(task.endTransfer() == "release slot, report moved, end 200")
     }

@@ -12,7 +12,7 @@ import Testing
         #expect(try task.head(200, "Content-Length: 3") == "open sink")
         #expect(task.body(3) == "")
         #expect(task.endTransfer() == "release slot, end 200")
-        #expect(task.progress.received == 3)
+        #expect(task.progress.bytesReceived == 3)
     }
 
     @Test func `104: an upload takes its location and the server's limit`() throws {

@@ -25,9 +25,9 @@ import Testing
         #expect(server.requests[0]["upload-metadata"] == "filename Ym9keQ==")
         #expect(server.requests[0]["content-length"] == "0")
         #expect(task.kind == .upload)
-        #expect(task.currentProgress.sent == Self.size)
+        #expect(task.currentProgress.bytesSent == Self.size)
         #expect(task.currentProgress.expectedToSend == Self.size)
-        #expect(response.metrics.bytesResumed == 0)
+        #expect(response.metrics.bytesContinued == 0)
         try expectCompleteUpload(server)
     }
 
@@ -53,7 +53,7 @@ import Testing
         #expect(log.names.contains("continued 45000"))
         #expect(log.names.contains("continued 900000"))
         #expect(resumptions.offsets == (1...20).flatMap { [$0 * 45_000, Self.size] })
-        #expect(response.metrics.bytesResumed == (1...20).reduce(0) { $0 + $1 * 45_000 })
+        #expect(response.metrics.bytesContinued == (1...20).reduce(0) { $0 + $1 * 45_000 })
     }
 
     @Test(arguments: [UploadProtocol.tus, .draft]) func `memory, a form and a stream are read again from the server's offset`(
@@ -118,7 +118,7 @@ import Testing
             let task = try session().uploadTask(for: request(server), resumableUsing: kind)
             #expect(try await task.response.statusCode == (kind == .tus ? 200 : 204))
             #expect(methods(server) == (kind == .tus ? "POST PATCH HEAD" : "POST HEAD"))
-            #expect(task.currentProgress.sent == Self.size)
+            #expect(task.currentProgress.bytesSent == Self.size)
             try expectCompleteUpload(server)
         }
     }

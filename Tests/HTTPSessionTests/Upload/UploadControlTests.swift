@@ -125,8 +125,8 @@ import Testing
         task.resume()
         _ = try await task.response
         let all = await seen.value
-        #expect(all.allSatisfy { $0.sent <= Self.size })
-        #expect(all.last?.sent == Self.size)
+        #expect(all.allSatisfy { $0.bytesSent <= Self.size })
+        #expect(all.last?.bytesSent == Self.size)
         #expect(all.dropFirst().allSatisfy { $0.expectedToSend == nil || $0.expectedToSend == Self.size })
     }
 }

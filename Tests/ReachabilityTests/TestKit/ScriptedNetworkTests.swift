@@ -35,7 +35,7 @@ import Testing
     func `a server monitor receives its server's status, even if it was published before the monitor was made`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
         let server = try ServerMonitor("api.example.com:443", on: network.monitor)
-        #expect(network.watchedServers.map(\.text) == ["api.example.com:443"])
+        #expect(network.watchedEndpoints.map(\.text) == ["api.example.com:443"])
         #expect(server.current?.status == .unknown)
         let refused = Cause(.tcp, .refused, detail: "api.example.com refuses")
         try network.publish(.down(refused), of: "api.example.com:443")
@@ -77,7 +77,7 @@ import Testing
         #expect(group.current(group.endpoints[1])?.status.isReachable == false)
         group.cancel()
         #expect(await updates.next() == nil)
-        #expect(network.watchedServers == [])
+        #expect(network.watchedEndpoints == [])
     }
 
     @Test func `callbacks receive each published update, in order`() async throws {
@@ -123,6 +123,30 @@ import Testing
             #expect(path.status == .satisfied)
             break
         }
+    }
+
+    @Test func `a server monitor is a sequence of its updates, and ends when it is canceled`() async throws {
+        let network = ScriptedNetwork(.satisfied(over: .wifi()))
+        let server = try ServerMonitor("api.example.com:443", on: network.monitor)
+        var statuses: [ServerStatus] = []
+        for await update in server {
+            statuses.append(update.status)
+            if update.isInitial { try network.publish(.down(noCarrier), of: "api.example.com:443") } else { server.cancel() }
+        }
+        #expect(statuses == [.unknown, .down(noCarrier)])
+    }
+
+    @Test func `a server group is a sequence of the updates of all its servers, and ends when it is canceled`() async throws {
+        let network = ScriptedNetwork(.satisfied(over: .wifi()))
+        let group = try ServerGroup(["a.example:1", "b.example:2"], on: network.monitor)
+        var seen: [String] = []
+        for await update in group {
+            seen.append("\(update.endpoint.text) \(update.cause?.code.rawValue ?? "unknown")")
+            if seen.count == 2 { try network.publish(.down(noCarrier), of: "b.example:2") }
+            if seen.count == 3 { group.cancel() }
+        }
+        #expect(Set(seen.prefix(2)) == ["a.example:1 unknown", "b.example:2 unknown"])
+        #expect(seen.dropFirst(2) == ["b.example:2 no-carrier"])
     }
 
     @Test func `paths, updates and codes print as a person would write them`() throws {
