@@ -359,17 +359,6 @@ struct Simulation {
         }
     }
 
-    /// Checks that the answer that a target shares with others is the kernel's answer for the target's own destination.
-    private func judgeSharedRoutes() throws {
-        for id in machine.fleet.ids {
-            for query in machine.fleet[id]?.queries ?? [] {
-                guard let shared = machine.fleet.book.lastAnswer(to: query) else { continue }
-                let own = RouteAnswer(NetlinkDecoder.decode(kernel.reply(to: query)), to: query)
-                guard shared == own else { throw Violation(description: "\(query): shared \(shared), own \(own as Any)") }
-            }
-        }
-    }
-
     private func queries(_ family: IPAddress.Family) -> [RouteQuery] {
         let anywhere = machine.path.destinations[family]
         let allowed = machine.path.catalog.interfaces.values.filter { $0.type != .loopback && configuration.allows($0) }.map(

@@ -56,6 +56,6 @@ struct ProbeAdmission: Hashable, Sendable {
         if limit < ceiling { limit += 1 }
     }
 
-    /// Lowers the limit after the system refused a socket (EMFILE, ENFILE, ENOBUFS).
-    mutating func refused() { limit = max(Self.minimumLimit, min(limit, total) * 3 / 4) }
+    /// Lowers the limit after the system refused a socket (EMFILE, ENFILE, ENOBUFS): one probe less than those that run fits.
+    mutating func refused() { limit = max(Self.minimumLimit, min(limit, total - 1)) }
 }

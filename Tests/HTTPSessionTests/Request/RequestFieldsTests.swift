@@ -1,7 +1,6 @@
 import Foundation
 import HTTPSession
 import HTTPSessionCompatibility
-import HTTPSessionFoundation
 import HTTPTypes
 import Testing
 
@@ -21,7 +20,6 @@ import Testing
         #expect(RequestFields.userAgent(product: "Ünï App", version: nil, system: nil) == "Uni-App")
         #expect(RequestFields.userAgent(product: "e\u{301}\u{6F}ß Æ?", version: nil, system: "naïve?") == "eoss-AE (naive?)")
         #expect(RequestFields.userAgent(product: "日本", version: "1\r\nX: y", system: "a)\r\n(b") == "HTTPSession/1X-y (ab)")
-        #expect(RequestFields.userAgent(product: RequestFields.latinized("日本"), version: nil, system: nil) == "ri-ben")
         #expect(RequestFields.userAgent(product: "", version: "", system: "") == "HTTPSession")
     }
 

@@ -32,7 +32,10 @@ import Testing
     @Test func `a sequence receives the events from its creation to the session's end`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
+        let earlier = session.events
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
+        // The awaiters of a response are resumed before its last event is delivered.
+        for await event in earlier where name(event) == "completed" { break }
         let events = session.events
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         await session.close()

@@ -35,15 +35,15 @@ private let silent4 = ProbeAdmission.Lane(.v4, isSuspect: true)
         #expect(admitted(v4, into: &admission) == 25)
     }
 
-    @Test func `a refused socket lowers the limit, and each ended probe raises it by one`() {
+    @Test func `a refused socket lowers the limit below the running probes, and each ended probe raises it by one`() {
         var admission = ProbeAdmission()
         admission.setCeiling(1_000)
         for _ in 0..<400 { admission.start(v4) }
-        admission.refused()
-        #expect(admission.limit == 300)
+        for _ in 0..<10 { admission.refused() }
+        #expect(admission.limit == 399)
         for _ in 0..<400 { admission.end(v4) }
-        #expect(admission.limit == 700)
-        for _ in 0..<20 { admission.refused() }
+        #expect(admission.limit == 799)
+        admission.refused()
         #expect(admission.limit == ProbeAdmission.minimumLimit)
     }
 }
