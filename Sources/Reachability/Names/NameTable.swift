@@ -149,7 +149,7 @@ package struct NameTable: Sendable {
     /// Begins the next step of a lookup, or ends the lookup.
     private mutating func advance(_ key: RunningLookup.Key, now: Int64) -> [Effect] {
         while var lookup = running[key] {
-            // Nobody waits any more.
+            // No target waits for this lookup any more.
             if lookup.requests.isEmpty { return finish(key, LookupAnswer(id: 0), now: now) }
             lookup.candidate = nil
             lookup.removeQuestions()
@@ -283,7 +283,7 @@ package struct NameTable: Sendable {
         if lookup.candidate == nil { answer = lookup.failure ?? LookupAnswer(id: 0, code: NameCode.tryAgain, answeredBy: .nss) }
         var effects = self.answer([request], answer, lookup.openQuestions, started: lookup.started, now: now)
         running[key] = lookup
-        // Nobody waits for getaddrinfo any more. A running call ends some time, and its answer is dropped.
+        // No lookup waits for getaddrinfo any more. The answer of a running call is dropped.
         if lookup.requests.isEmpty, let id = lookup.libcRequest {
             running[key] = nil
             askedLibc[id] = nil
