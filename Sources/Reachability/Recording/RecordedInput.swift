@@ -14,7 +14,8 @@ package struct RecordedInput: Hashable, Sendable {
 
 extension RecordedInput: Codable {
     private enum Keys: String, CodingKey {
-        case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep, limit, reply, bound, counters
+        case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep, limit,
+            reply, bound, counters
         case target, endpoint, settings, address, port, all
     }
 
@@ -81,7 +82,8 @@ extension RecordedInput: Codable {
                 address: try line.decode(IPAddress.self, forKey: .address)
             )
             input = .hostReply(
-                HostQuery(key, isBound: try line.decode(Bool.self, forKey: .bound)), try line.decode(HostReply.self, forKey: .reply))
+                HostQuery(key, isBound: try line.decode(Bool.self, forKey: .bound)),
+                try line.decode(HostReply.self, forKey: .reply))
         case "counters":
             input = .counters(
                 try line.decode(UInt32.self, forKey: .interface), try line.decodeIfPresent(LinkCounters.self, forKey: .counters))
