@@ -21,6 +21,8 @@ struct Simulation {
     private var upcoming: [MonitorMachine.Effect] = []
     private var isPerforming = false
     private var lookups: [LookupRequest] = []
+    private var hostQueries: [HostQuery] = []
+    private var counters: UInt64 = 0
     private var attempts: [ProbeAttempt] = []
     private var late: [MonitorInput] = []
     private var nextTarget = 0
@@ -176,6 +178,14 @@ struct Simulation {
 
     private mutating func answerTargets() throws {
         if chance(2), let answer = late.randomElement(using: &dice) { try feed(answer) }
+        while chance(50), !hostQueries.isEmpty {
+            let query = hostQueries.removeFirst()
+            let replies: [HostReply] = [
+                HostReply(.answered, errno: 111), HostReply(.silent), HostReply(.refused, errno: 1),
+                HostReply(.reported, errno: 113),
+            ]
+            try feed(.hostReply(query, replies[Int.random(in: 0..<4, using: &dice)]))
+        }
         while chance(50), !lookups.isEmpty {
             let request = lookups.removeFirst()
             let found: [IPAddress] = chance(80) ? [IPAddress(v4: 0xc000_0209), IPAddress(v6: 0x2001_0db8_ffff_0000, 9)] : []
@@ -222,6 +232,10 @@ struct Simulation {
             // A target's route query sometimes gets no answer.
             try feed(.routeReply(query, query.port != 0 && chance(2) ? [] : kernel.reply(to: query)))
         case .askNeighbor(let key): try feed(.neighborReply(key, neighborReply(key)))
+        case .askHost(let query): hostQueries.append(query)
+        case .readCounters(let interface):
+            counters += UInt64.random(in: 0..<3, using: &dice)
+            try feed(.counters(interface, chance(5) ? nil : LinkCounters(received: counters, sent: counters + 7)))
         case .readEvidence(let link): try feed(.evidence(link.index, kernel.evidence(link)))
         case .resolve(let request): lookups.append(request)
         case .connect(let attempt):

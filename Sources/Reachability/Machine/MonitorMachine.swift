@@ -9,6 +9,8 @@ package struct MonitorMachine: Sendable {
         case neighbor(Neighbor.Key, NeighborAnswer)
         case lookup(LookupAnswer)
         case probe(ProbeResult)
+        case hostReply(HostQuery, HostReply)
+        case counters(UInt32, LinkCounters?)
         /// The number of probes that the process's descriptors allow at the same time.
         case probeLimit(Int)
         case targetAdded(TargetID, Endpoint, ProbeSettings)
@@ -27,6 +29,9 @@ package struct MonitorMachine: Sendable {
         case dump(KernelTable, over: UInt32?, sequence: UInt32)
         case askRoute(RouteQuery)
         case askNeighbor(Neighbor.Key)
+        case askHost(HostQuery)
+        /// Reads the packet counters of an interface. The answer returns within the same turn.
+        case readCounters(UInt32)
         indirect case readEvidence(Link)
         indirect case resolve(LookupRequest)
         indirect case connect(ProbeAttempt)
@@ -106,6 +111,8 @@ package struct MonitorMachine: Sendable {
         case .neighbor(let key, let answer): return fleet.neighborAnswered(key, answer, path.snapshot, at: now)
         case .lookup(let answer): return fleet.lookedUp(answer, path.snapshot, at: now)
         case .probe(let result): return fleet.probed(result, path.snapshot, at: now)
+        case .hostReply(let query, let reply): return fleet.hostReplied(query, reply, path.snapshot, at: now)
+        case .counters(let interface, let counters): return fleet.counted(interface, counters, path.snapshot, at: now)
         case .probeLimit(let limit):
             fleet.setProbeLimit(limit)
             return []

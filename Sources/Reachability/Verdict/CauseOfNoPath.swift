@@ -75,16 +75,12 @@ extension Cause.Layer {
 
     /// Whether this machine alone determines a fault in this layer, without sending a packet: link, address, route.
     var isCertain: Bool { self == .link || self == .address || self == .route }
-
-    /// Whether the evidence shows a fault of the server: the server answered with a failure, or did not answer.
-    var accusesServer: Bool { self == .tcp || self == .tls || self == .http }
 }
 
 extension Cause {
-    /// Whether the evidence shows a fault of the server, or of the server's name: an authority answered that the name has no
-    /// usable address. A name server that fails accuses nobody but itself.
+    /// Whether the evidence shows a fault of the server's name: an authority answered that the name has no usable address. A name
+    /// server that fails accuses nobody but itself.
     var accusesServer: Bool {
-        if layer.accusesServer { return true }
         guard layer == .dns, [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(code) else { return false }
         let isAnswered = [LookupAnswer.Source.dns, .nss].contains { evidence["answered_by"] == .text($0.rawValue) }
         return isAnswered

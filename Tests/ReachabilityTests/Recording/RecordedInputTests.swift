@@ -46,13 +46,18 @@ import Testing
                                 reporter: .init(origin: 2, type: 3, code: 3, offender: Net.gateway), scope: .port)
                         ]))),
             .resolver(ResolverConfiguration(exists: true, ndots: 5, usesTCP: true, isIPv4Only: true)),
-            .probe(ProbeResult(id: 1 << 32, roundTripNanoseconds: 1_234_567)),
+            .probe(ProbeResult(id: 1 << 32, roundTripNanoseconds: 1_234_567, retransmissions: 2)),
             .probe(
                 ProbeResult(
                     id: 2, errno: 111, call: "handshake",
                     reporter: .init(origin: 2, type: 3, code: 13, offender: IPAddress(v6: 0, 0xffff_0102_0304)))),
             .resumed(nanosecondsAsleep: 1 << 50), .namespaceGone, .pollDue, .targetRemoved(TargetID(4)), .turnEnded,
-            .probeLimit(720),
+            .probeLimit(720), .counters(7, LinkCounters(received: .max, sent: 0)), .counters(0, nil),
+            .hostReply(HostQuery(Neighbor.Key(interface: 9, address: Net.gateway), isBound: true), HostReply(.silent)),
+            .hostReply(
+                HostQuery(Neighbor.Key(interface: 2, address: Net.source6), isBound: false),
+                HostReply(
+                    .reported, errno: 113, reporter: .init(origin: 3, type: 1, code: 3, offender: Net.linkLocal6))),
         ]
         if let endpoint = try? Endpoint("tcp://[fe80::1%eth0]:22") {
             inputs.append(.targetAdded(TargetID(5), endpoint, settings))
@@ -135,9 +140,11 @@ import Testing
                 case .targetRemoved: 15
                 case .turnEnded: 16
                 case .probeLimit: 17
+                case .hostReply: 18
+                case .counters: 19
                 }
             })
-        #expect(kinds == Set(0...17))
+        #expect(kinds == Set(0...19))
     }
 
     @Test func `a datagram of random bytes is encoded and decodes to itself`() throws {
