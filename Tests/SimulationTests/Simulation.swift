@@ -30,6 +30,7 @@ struct Simulation {
     private var removed: Set<TargetID> = []
     private var published: [TargetID: ServerUpdate] = [:]
     private var publishedPath: NetworkPath?
+    private var incidents: [String: Incident] = [:]
     private var mirror = Kernel.Snapshot()
     /// All inputs of the machine. ``emitted`` has its events.
     private(set) var recording: [RecordedInput] = []
@@ -170,6 +171,7 @@ struct Simulation {
             present.removeAll { $0 == id }
             try feed(.targetRemoved(id))
             removed.insert(id)
+            published[id] = nil
         }
         try endTurn()
     }
@@ -282,6 +284,13 @@ struct Simulation {
             published[id] = update
         case .probe(let id, _):
             if removed.contains(id) { throw Violation(description: "target \(id) is removed and reported a probe") }
+        case .incident(let incident):
+            let known = incidents.updateValue(incident, forKey: incident.id)
+            if incident.state == .over { incidents[incident.id] = nil }
+            let isGrowth = known.map { incident.targetCount > $0.targetCount } ?? true
+            guard incident.state == .over ? known != nil : isGrowth else {
+                throw Violation(description: "\(incident) after \(known as Any)")
+            }
         case .resync, .gap:
             if case .resync = event { needsResync = false }
             if publishedPath == nil { throw Violation(description: "\(event) before the path") }
@@ -302,6 +311,15 @@ struct Simulation {
             throw Violation(description: "evidence of a removed interface")
         }
         guard machine.targetCount == present.count else { throw Violation(description: "targets") }
+        let failing = present.compactMap { id in
+            published[id].flatMap { update in
+                update.cause.map { IncidentKey($0, of: update.endpoint, isUnreachable: update.state == .unreachable) }
+            }
+        }
+        let keys = Set(failing + (publishedPath?.cause.map { [IncidentKey(path: $0)] } ?? []))
+        guard Set(incidents.values.map(IncidentKey.init)) == keys else {
+            throw Violation(description: "the incidents \(incidents.values) of the failures \(keys)")
+        }
         // The last published path equals the present one.
         if let publishedPath, let path = machine.path.path {
             let pending = PathDifference.reasons(from: publishedPath, to: path)
@@ -407,5 +425,12 @@ struct Simulation {
         guard other.path.snapshot == machine.path.snapshot else {
             throw Violation(description: "the replay has another snapshot")
         }
+    }
+}
+
+extension IncidentKey {
+    /// The key of a published incident.
+    fileprivate init(_ incident: Incident) {
+        self.init(layer: incident.cause.layer, code: incident.cause.code, subject: incident.subject, scope: incident.scope)
     }
 }

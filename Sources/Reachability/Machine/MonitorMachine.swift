@@ -42,6 +42,7 @@ package struct MonitorMachine: Sendable {
     }
 
     package private(set) var path: PathMachine
+    private var incidents = IncidentBook()
     private(set) var fleet: Fleet
     // The path's queries. There are only a few at a time, because each query is answered before the turn ends.
     private var pathQueries: [RouteQuery] = []
@@ -65,7 +66,7 @@ package struct MonitorMachine: Sendable {
     /// never.
     package var deadline: Int64? {
         guard !path.hasEnded else { return nil }
-        return [path.deadline, path.isAsking ? nil : fleet.deadline].compactMap { $0 }.min()
+        return [path.deadline, path.isAsking ? nil : fleet.deadline, incidents.deadline].compactMap { $0 }.min()
     }
 
     /// Returns ``deadline`` to an owner that is a class. Reading a computed property of the machine there copies the complete
@@ -75,6 +76,22 @@ package struct MonitorMachine: Sendable {
     /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !path.hasEnded else { return [] }
+        let effects = effects(of: event, at: now)
+        for case .emit(let event) in effects { record(event) }
+        guard case .turnEnded = event, effects.isEmpty else { return effects }
+        // The turn's updates are complete, so that an incident is published with all targets of the turn.
+        return incidents.take(at: now).map { .emit(.incident($0)) }
+    }
+
+    private mutating func record(_ event: MonitorEvent) {
+        switch event {
+        case .server(let id, let update): incidents.record(id, update)
+        case .path(let update): incidents.record(update)
+        case .probe, .incident, .resync, .gap, .ended: break
+        }
+    }
+
+    private mutating func effects(of event: Event, at now: Moment) -> [Effect] {
         switch event {
         case .path(let event):
             switch event {
@@ -102,7 +119,9 @@ package struct MonitorMachine: Sendable {
         case .targetAdded(let id, let endpoint, let settings):
             fleet.add(id, endpoint, settings)
             return []
-        case .targetRemoved(let id): return fleet.remove(id, path.snapshot)
+        case .targetRemoved(let id):
+            incidents.remove(id)
+            return fleet.remove(id, path.snapshot)
         case .turnEnded: return endTurn(at: now)
         }
     }

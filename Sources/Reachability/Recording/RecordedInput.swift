@@ -182,6 +182,14 @@ private struct RecordedSettings: Codable {
     var failAfter, recoverAfter: Int
     var families: [UInt8]
     var interface: String?
+    /// `nil` in recordings of earlier versions, which had no limits.
+    var quality: Quality?
+
+    struct Quality: Codable {
+        var loss: Double?
+        var rtt, jitter: Int64?
+        var window: Int
+    }
 
     init(_ settings: ProbeSettings) {
         interval = settings.interval.saturatingNanoseconds
@@ -190,12 +198,24 @@ private struct RecordedSettings: Codable {
         recoverAfter = settings.recoverAfter
         families = settings.families.map(\.rawValue).sorted()
         interface = settings.interface
+        let limits = settings.quality
+        quality = Quality(
+            loss: limits.loss, rtt: limits.roundTrip?.saturatingNanoseconds, jitter: limits.jitter?.saturatingNanoseconds,
+            window: limits.window)
     }
 
     var settings: ProbeSettings {
         ProbeSettings(
             interval: .nanoseconds(interval), timeout: .nanoseconds(timeout), failAfter: failAfter, recoverAfter: recoverAfter,
-            families: Set(families.compactMap { IPAddress.Family(rawValue: $0) }), interface: interface
+            families: Set(families.compactMap { IPAddress.Family(rawValue: $0) }), interface: interface,
+            quality: quality?.limits ?? QualityLimits(loss: nil)
         )
+    }
+}
+
+extension RecordedSettings.Quality {
+    var limits: QualityLimits {
+        QualityLimits(
+            loss: loss, roundTrip: rtt.map { .nanoseconds($0) }, jitter: jitter.map { .nanoseconds($0) }, window: window)
     }
 }

@@ -7,7 +7,8 @@ import Testing
 
 @Suite struct RecordedInputTests {
     private static let settings = ProbeSettings(
-        interval: .milliseconds(250), timeout: .seconds(7), failAfter: 3, recoverAfter: 2, families: [.v6], interface: "eth0")
+        interval: .milliseconds(250), timeout: .seconds(7), failAfter: 3, recoverAfter: 2, families: [.v6], interface: "eth0",
+        quality: QualityLimits(loss: nil, roundTrip: .milliseconds(200), jitter: .microseconds(1_500), window: 7))
 
     static let inputs: [MonitorInput] = {
         var inputs: [MonitorInput] = [
@@ -98,6 +99,17 @@ import Testing
         let configuration = ResolverConfiguration(
             nameservers: [.init(IPAddress(v4: 0xc000_0201))], search: ["lan"], exists: true)
         #expect(try JSONDecoder().decode(RecordedInput.self, from: other).input == .resolver(configuration))
+    }
+
+    @Test func `a target of an earlier version has no limits of quality`() throws {
+        let settings = #"{"interval":1,"timeout":1,"failAfter":2,"recoverAfter":1,"families":[4]}"#
+        let line = #"{"t":1,"w":2,"input":"target-added","target":0,"endpoint":"a:1","settings":\#(settings)}"#
+        guard case .targetAdded(_, _, let read) = try JSONDecoder().decode(RecordedInput.self, from: Data(line.utf8)).input
+        else {
+            Issue.record("another input")
+            return
+        }
+        #expect(read.quality == QualityLimits(loss: nil))
     }
 
     @Test func `the contract's layers are spelled neighbor and not neighbour`() {
