@@ -160,6 +160,13 @@ private struct RecordedSettings: Codable {
     var failAfter, recoverAfter: Int
     var families: [UInt8]
     var interface: String?
+    /// Omitted if false.
+    var isScheduledOnly: Bool?
+
+    private enum CodingKeys: String, CodingKey {
+        case interval, timeout, failAfter, recoverAfter, families, interface
+        case isScheduledOnly = "scheduledOnly"
+    }
 
     init(_ settings: ProbeSettings) {
         interval = settings.interval.saturatingNanoseconds
@@ -168,12 +175,15 @@ private struct RecordedSettings: Codable {
         recoverAfter = settings.recoverAfter
         families = settings.families.map(\.rawValue).sorted()
         interface = settings.interface
+        isScheduledOnly = settings.isScheduledOnly ? true : nil
     }
 
     var settings: ProbeSettings {
-        ProbeSettings(
+        var settings = ProbeSettings(
             interval: .nanoseconds(interval), timeout: .nanoseconds(timeout), failAfter: failAfter, recoverAfter: recoverAfter,
             families: Set(families.compactMap { IPAddress.Family(rawValue: $0) }), interface: interface
         )
+        settings.isScheduledOnly = isScheduledOnly ?? false
+        return settings
     }
 }

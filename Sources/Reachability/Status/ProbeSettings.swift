@@ -14,6 +14,9 @@ public struct ProbeSettings: Hashable, Sendable {
     /// The interface to which probes are bound (`SO_BINDTODEVICE`), by its name or an alternative name. `nil`, the default,
     /// leaves the choice to the kernel.
     public var interface: String?
+    /// Whether probes start only at the times of the schedule, the first at once, as in `netwatch probe`; false by default. No probe
+    /// then confirms a result or follows a change of routes, and every scheduled probe has a report, even if no packet can be sent.
+    package var isScheduledOnly = false
 
     /// Creates settings. Omitted values have their defaults; values below their minimum are raised to it.
     public init(

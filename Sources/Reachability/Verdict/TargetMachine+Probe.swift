@@ -186,6 +186,7 @@ extension TargetMachine {
     mutating func pathless(_ cause: Cause, _ place: Place, _ turn: inout Turn) {
         if case .connecting(let run, _) = phase { report(run, cause, place, &turn) }
         if case .examining(let run, _) = phase { report(run, cause, place, &turn) }
+        if settings.isScheduledOnly, case .asking(let run, _) = phase { report(run, cause, place, &turn) }
         abandon(&turn)
         openRoutes = [:]
         streak.reset()
@@ -321,7 +322,7 @@ extension TargetMachine {
     /// Ends a probe, and schedules the next one.
     mutating func finishProbe(_ turn: inout Turn) {
         phase = .waiting
-        if isOutdated || verdict.needsConfirmation {
+        if !settings.isScheduledOnly, isOutdated || verdict.needsConfirmation {
             schedule.confirm(at: turn.time)
         } else {
             schedule.continueByGrid(at: turn.time)
