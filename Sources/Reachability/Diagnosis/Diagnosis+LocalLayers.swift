@@ -20,12 +20,16 @@ extension DiagnosisEvidence {
     var addressStep: Diagnosis.Step {
         var evidence: [String: Cause.Evidence] = [:]
         if let interface { evidence["interface"] = .text(interface.name) }
-        if let source = inspection?.chosen?.source ?? ownAddress {
+        if let source = inspection?.chosen?.source {
             evidence["source"] = .text("\(source)")
             return Diagnosis.Step(.address, .works, "packets are sent from \(source)", evidence: evidence)
         }
+        if let interface, let address = ownAddress, !isBehindFailure(.address) {
+            evidence["address"] = .text("\(address)")
+            return Diagnosis.Step(.address, .works, "\(interface.name) has the address \(address)", evidence: evidence)
+        }
         if answerer != .nobody {
-            return Diagnosis.Step(.address, .works, "packets have a source address that answers reach", evidence: evidence)
+            return Diagnosis.Step(.address, .works, "answers reach the source address", evidence: evidence)
         }
         return Diagnosis.Step(.address, .unproven, "no source address is known", evidence: evidence)
     }
@@ -51,7 +55,6 @@ extension DiagnosisEvidence {
             }
             return Diagnosis.Step(.route, .unproven, "the kernel named no route to \(destination)", evidence: evidence)
         }
-        evidence["table"] = .number(Int(route.table))
         if let interface { evidence["interface"] = .text(interface.name) }
         let over = interface.map { " over \($0.name)" } ?? ""
         if inspection.isLocal {
@@ -71,11 +74,13 @@ extension DiagnosisEvidence {
         guard path.status == .satisfied else { return Diagnosis.Step(.route, .unproven, "no route is usable") }
         var evidence: [String: Cause.Evidence] = ["ipv4": .flag(path.supportsIPv4), "ipv6": .flag(path.supportsIPv6)]
         if let gateway = path.gateways.first { evidence["gateway"] = .text("\(gateway)") }
-        let families = [(path.supportsIPv4, "IPv4"), (path.supportsIPv6, "IPv6")].filter(\.0).map(\.1).joined(separator: " and ")
+        let families = [(path.supportsIPv4, "IPv4"), (path.supportsIPv6, "IPv6")].filter(\.0).map(\.1)
         let gateways = path.gateways.map(\.description).joined(separator: " and ")
         let via = gateways.isEmpty ? "" : " via \(gateways)"
         let over = path.interface.map { " over \($0.name)" } ?? ""
-        return Diagnosis.Step(.route, .works, "\(families) is routed\(over)\(via)", evidence: evidence)
+        return Diagnosis.Step(
+            .route, .works, "\(families.joined(separator: " and ")) \(families.count > 1 ? "are" : "is") routed\(over)\(via)",
+            evidence: evidence)
     }
 
     var neighborStep: Diagnosis.Step {
@@ -85,15 +90,11 @@ extension DiagnosisEvidence {
                 endpoint == nil && path.status == .satisfied ? "not used: the path has no gateway" : "no neighbor is known"
             return Diagnosis.Step(.neighbor, endpoint == nil && path.status == .satisfied ? .notUsed : .unproven, detail)
         }
-        var evidence: [String: Cause.Evidence] = ["neighbor": .text("\(hop.address)")]
-        let place = inspection.isOnLink ? "\(hop.address)" : "the gateway \(hop.address)"
-        switch inspection.neighbor {
-        case .unknown: break
-        case .absent: evidence["neighbor_state"] = .text("NONE")
-        case .state(let state):
-            evidence["neighbor_state"] = .text(state.displayName)
-            if state.contains(.noARP) { return withoutNeighbors }
-        }
+        let isGateway = inspection.chosen?.gateway != nil || endpoint == nil
+        let place = isGateway ? "the gateway \(hop.address)" : "\(hop.address)"
+        var evidence: [String: Cause.Evidence] = [isGateway ? "gateway" : "address": .text("\(hop.address)")]
+        if let state = inspection.neighbor.stateName { evidence["neighbor_state"] = .text(state) }
+        if inspection.neighbor.needsNoResolution { return withoutNeighbors }
         if interface?.type == .tunnel { return withoutNeighbors }
         if let facts = cause?.evidence["first_hop"] { evidence["first_hop"] = facts }
         switch answerer {
@@ -103,7 +104,10 @@ extension DiagnosisEvidence {
             if inspection.neighbor.isReachable {
                 return Diagnosis.Step(.neighbor, .works, "\(place) answered on its link recently", evidence: evidence)
             }
-            return Diagnosis.Step(.neighbor, .unproven, "nothing shows whether \(place) answers", evidence: evidence)
+            let detail =
+                inspection.neighbor.isSilent
+                ? "\(place) did not answer on its link" : "nothing shows whether \(place) answers"
+            return Diagnosis.Step(.neighbor, .unproven, detail, evidence: evidence)
         }
     }
 

@@ -45,9 +45,9 @@ extension DiagnosisEvidence {
     }
 
     var networkStep: Diagnosis.Step {
+        guard case .server(let address)? = subject else { return Diagnosis.Step(.network, .unproven, "no packet was sent") }
         if isLocal { return Diagnosis.Step(.network, .notUsed, "not used: the target is this machine") }
         if isOnLink { return Diagnosis.Step(.network, .notUsed, "not used: the target is on the link") }
-        guard case .server(let address)? = subject else { return Diagnosis.Step(.network, .unproven, "no packet was sent") }
         if answerer == .subject {
             return Diagnosis.Step(
                 .network, .works, "packets reach \(address), and its answers return", evidence: ["address": .text("\(address)")])

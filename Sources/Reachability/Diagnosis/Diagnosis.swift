@@ -102,7 +102,7 @@ extension DiagnosisEvidence {
     }
 
     /// Whether the layer comes after the one that fails.
-    fileprivate func isBehindFailure(_ layer: Cause.Layer) -> Bool {
+    func isBehindFailure(_ layer: Cause.Layer) -> Bool {
         guard let failing = cause?.layer, !isDegraded, let place = Diagnosis.layers.firstIndex(of: failing),
             let own = Diagnosis.layers.firstIndex(of: layer)
         else { return false }
@@ -113,7 +113,8 @@ extension DiagnosisEvidence {
     func duration(of layer: Cause.Layer) -> Duration? {
         switch layer {
         case .link, .address, .route: nil
-        case .dns: report?.resolution
+        // Without a name server, nothing was asked.
+        case .dns: cause?.code == .noResolver ? nil : report?.resolution
         default: report?.connection
         }
     }

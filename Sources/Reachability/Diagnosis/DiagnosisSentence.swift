@@ -32,8 +32,9 @@ extension DiagnosisEvidence {
     /// The cause with its layer, its code and the hop at fault, and the last hop that answered.
     private func explanation(_ cause: Cause) -> String {
         var names = "\(cause.layer.rawValue)/\(cause.code.rawValue)"
-        if case .text(let hop)? = cause.evidence["hop"] { names += ", hop \(hop)" }
-        if cause.layer == .neighbor, case .text(let gateway)? = cause.evidence["gateway"] { names += ", hop \(gateway)" }
+        // Before the network, the ICMP message is this machine's own, and the first hop is at fault.
+        let keys: [Cause.Layer: String] = [.network: "hop", .neighbor: "gateway"]
+        if let key = keys[cause.layer], case .text(let hop)? = cause.evidence[key] { names += ", hop \(hop)" }
         var sentence = "\(cause.detail) (\(names))"
         if let hops, cause.layer == .tcp || cause.layer == .network {
             if let last = hops.last(where: { !$0.isServer }) {

@@ -32,19 +32,6 @@ package struct Neighbor: Hashable, Sendable {
         package static let probe = State(rawValue: 0x10)
         /// The neighbor did not answer.
         package static let failed = State(rawValue: 0x20)
-        /// The interface needs no address resolution.
-        package static let noARP = State(rawValue: 0x40)
-        /// An administrator entered the hardware address.
-        package static let permanent = State(rawValue: 0x80)
-
-        /// The name of the state in the output of ip-neighbor(8).
-        package var displayName: String {
-            let names: [(State, String)] = [
-                (.failed, "FAILED"), (.incomplete, "INCOMPLETE"), (.probe, "PROBE"), (.delay, "DELAY"), (.stale, "STALE"),
-                (.reachable, "REACHABLE"), (.noARP, "NOARP"), (.permanent, "PERMANENT"),
-            ]
-            return names.first { contains($0.0) }?.1 ?? "0x" + String(rawValue, radix: 16)
-        }
     }
 
     /// The identity of the neighbor.
