@@ -125,16 +125,16 @@ import Testing
             "the name does not exist",
             Place.named(
                 .down, Place.cause(.dns, .nameNotFound), lookup: Place.failure(.answered, rcode: 3),
-                inspection: Place.routed(to: Place.resolver)), "++++x.....".withoutLevels,
+                inspection: Place.routed(to: Place.resolver)), "++++x...--",
             "db.example:443 is down: the fault (dns/name-not-found)"),
         Fault(
             "the name server is silent",
             Place.named(
                 .unreachable, Place.cause(.dns, .resolverSilent), lookup: Place.failure(.silent),
-                inspection: Place.routed(to: Place.resolver, neighbor: .state(.stale))), "+++?x.....".withoutLevels,
+                inspection: Place.routed(to: Place.resolver, neighbor: .state(.stale))), "+++?x...--",
             "db.example:443 is unreachable: the fault (dns/resolver-silent)"),
         Fault(
-            "no name server", Place.named(.unreachable, Place.cause(.dns, .noResolver)), "++??x.....".withoutLevels,
+            "no name server", Place.named(.unreachable, Place.cause(.dns, .noResolver)), "++??x...--",
             "db.example:443 is unreachable: the fault (dns/no-resolver)"),
         Fault(
             "IPv6 is broken, IPv4 works",
@@ -194,11 +194,6 @@ import Testing
         #expect(Place.named(.up, lookup: Place.lookup("192.0.2.9")).subject == .server(Place.address("192.0.2.9")))
         #expect(DiagnosisEvidence(path: Place.path).subject?.address == Place.address("10.0.0.1"))
     }
-}
-
-extension String {
-    /// The marks of a target of TCP: the layers of TLS and HTTP are not used.
-    fileprivate var withoutLevels: String { String(dropLast(2)) + "--" }
 }
 
 /// Evidence about a host with eth0 (2) behind the gateway 10.0.0.1, and tun0 (4).
