@@ -21,7 +21,7 @@ final class MonitorLoop {
 
     private(set) var loop: EventLoop
     private let mailbox: Mailbox<Command>
-    private let kernel: any KernelSource
+    let kernel: any KernelSource
     private let evidence: InterfaceEvidenceReader
     private var resolver: ResolverWatcher?
     private let resolverFile: ResolverFile
@@ -264,6 +264,7 @@ final class MonitorLoop {
             case .remove(let id): feed(.targetRemoved(id))
             case .lookup(let answer): takeNames(answer)
             case .snapshot(let body): body(machine.path.snapshot)
+            case .inspect(let query, let body): body(inspect(query))
             case .state(let body): stateHandlers.append(body)
             case .follow(let follower):
                 if machine.path.path == nil {
@@ -393,6 +394,7 @@ final class MonitorLoop {
         for command in mailbox.close() {
             switch command {
             case .snapshot(let body): body(nil)
+            case .inspect(_, let body): body(nil)
             case .follow(let follower): _ = follower(nil, [])
             case .add, .remove, .lookup, .followPath, .state, .stop: break
             }

@@ -184,11 +184,18 @@ private struct RecordedSettings: Codable {
     var interface: String?
     /// `nil` in recordings of earlier versions, which had no limits.
     var quality: Quality?
+    /// Omitted if false.
+    var isScheduledOnly: Bool?
 
     struct Quality: Codable {
         var loss: Double?
         var rtt, jitter: Int64?
         var window: Int
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case interval, timeout, failAfter, recoverAfter, families, interface, quality
+        case isScheduledOnly = "scheduledOnly"
     }
 
     init(_ settings: ProbeSettings) {
@@ -202,14 +209,17 @@ private struct RecordedSettings: Codable {
         quality = Quality(
             loss: limits.loss, rtt: limits.roundTrip?.saturatingNanoseconds, jitter: limits.jitter?.saturatingNanoseconds,
             window: limits.window)
+        isScheduledOnly = settings.isScheduledOnly ? true : nil
     }
 
     var settings: ProbeSettings {
-        ProbeSettings(
+        var settings = ProbeSettings(
             interval: .nanoseconds(interval), timeout: .nanoseconds(timeout), failAfter: failAfter, recoverAfter: recoverAfter,
             families: Set(families.compactMap { IPAddress.Family(rawValue: $0) }), interface: interface,
             quality: quality?.limits ?? QualityLimits(loss: nil)
         )
+        settings.isScheduledOnly = isScheduledOnly ?? false
+        return settings
     }
 }
 

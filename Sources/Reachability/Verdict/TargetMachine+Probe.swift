@@ -184,6 +184,7 @@ extension TargetMachine {
     mutating func pathless(_ cause: Cause, _ place: Place, _ turn: inout Turn) {
         if case .connecting(let run, _) = phase { report(run, cause, place, &turn) }
         if case .examining(let run, _) = phase { report(run, cause, place, &turn) }
+        if settings.isScheduledOnly, case .asking(let run, _) = phase { report(run, cause, place, &turn) }
         abandon(&turn)
         openRoutes = [:]
         streak.reset()

@@ -169,7 +169,8 @@ package struct TargetMachine: Sendable {
         self.settings = settings
         nextNumber = firstNumber
         verdict = Verdict(failAfter: settings.failAfter, recoverAfter: settings.recoverAfter)
-        schedule = ProbeSchedule(interval: settings.interval, phase: ProbeSchedule.phase(of: id))
+        schedule = ProbeSchedule(
+            interval: settings.interval, phase: settings.isScheduledOnly ? 0 : ProbeSchedule.phase(of: id))
     }
 
     /// The time at which ``Event/tick`` is due, on the monotonic clock in nanoseconds; `nil` for never.

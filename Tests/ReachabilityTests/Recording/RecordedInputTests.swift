@@ -62,7 +62,13 @@ import Testing
         if let endpoint = try? Endpoint("tcp://[fe80::1%eth0]:22") {
             inputs.append(.targetAdded(TargetID(5), endpoint, settings))
         }
-        if let endpoint = try? Endpoint("Example.com:80") { inputs.append(.targetAdded(TargetID(0), endpoint, ProbeSettings())) }
+        if let endpoint = try? Endpoint("Example.com:80") {
+            var scheduled = ProbeSettings()
+            scheduled.isScheduledOnly = true
+            inputs += [
+                .targetAdded(TargetID(0), endpoint, ProbeSettings()), .targetAdded(TargetID(1), endpoint, scheduled),
+            ]
+        }
         return inputs
     }()
 
