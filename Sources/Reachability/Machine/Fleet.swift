@@ -15,6 +15,8 @@ struct Fleet: Sendable {
         /// The lane of the running probe; `nil` if none runs.
         var running: ProbeAdmission.Lane?
         var isPostponed = false
+        /// Whether an attempt to a further address runs.
+        var isSurveying = false
     }
 
     /// A target that waits for the answer to a query.
@@ -49,6 +51,8 @@ struct Fleet: Sendable {
     private var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
     private var counterAskers: [UInt32: Set<TargetID>] = [:]
     private var hops = HopBook()
+    // The number of targets of which a further address is tried now.
+    private var surveys = 0
 
     private var localState: TargetMachine.LocalState?
     private var hasResumed = false
@@ -99,6 +103,7 @@ struct Fleet: Sendable {
         book.move(id, from: machine.queries, to: [], in: snapshot)
         count(machine.usedInterfaces, -1)
         if let lane = traits[slot].running { admission.end(lane) }
+        if traits[slot].isSurveying { surveys -= 1 }
         due.set(slot, due: nil)
         ramp.remove(id)
         unrouted.remove(id)
@@ -362,7 +367,10 @@ struct Fleet: Sendable {
         guard let localState, let slot = slab.slot(of: id), let before = slab[slot] else { return [] }
         let (queries, interfaces) = (before.queries, before.usedInterfaces)
         _ = consume before
-        guard let found = slab[slot]?.handle(event, in: localState, at: now), let machine = slab[slot] else { return [] }
+        let allowsSurvey = surveys < admission.limit / 8
+        guard let found = slab[slot]?.handle(event, in: localState, at: now, allowsSurvey: allowsSurvey),
+            let machine = slab[slot]
+        else { return [] }
         if machine.queries != queries { book.move(id, from: queries, to: machine.queries, in: snapshot) }
         if machine.usedInterfaces != interfaces {
             count(interfaces, -1)
@@ -408,6 +416,9 @@ struct Fleet: Sendable {
             admission.end(lane)
         default: break
         }
+        let isSurveying = machine.survey?.running != nil
+        if isSurveying != traits[slot].isSurveying { surveys += isSurveying ? 1 : -1 }
+        traits[slot].isSurveying = isSurveying
         traits[slot].lane = machine.lane
         if machine.isProbing { traits[slot].isPostponed = false }
         due.set(slot, due: traits[slot].isPostponed ? nil : machine.deadline)

@@ -14,13 +14,16 @@ public struct ServerUpdate: Hashable, Sendable {
     public let interface: NetworkInterface?
     /// The round trip of the last successful probe; `nil` unless the server is up or degraded.
     public let roundTrip: Duration?
+    /// Whether the server's probes succeed and fail in turn: more than 30 % weighted changes in the last 20 results, until it is less
+    /// than 25 %.
+    public let isFlapping: Bool
     /// Whether the update is the present status rather than a change. True for the first element that a subscriber receives.
     public let isInitial: Bool
     package let moment: Moment
 
     package init(
         endpoint: Endpoint, state: ServerState, cause: Cause?, since: Moment, address: IPAddress?, interface: NetworkInterface?,
-        roundTrip: Duration?, isInitial: Bool, moment: Moment
+        roundTrip: Duration?, isFlapping: Bool = false, isInitial: Bool, moment: Moment
     ) {
         self.endpoint = endpoint
         self.state = state
@@ -29,6 +32,7 @@ public struct ServerUpdate: Hashable, Sendable {
         self.address = address
         self.interface = interface
         self.roundTrip = roundTrip
+        self.isFlapping = isFlapping
         self.isInitial = isInitial
         self.moment = moment
     }
@@ -81,7 +85,8 @@ public struct ServerUpdate: Hashable, Sendable {
     package func asInitial() -> ServerUpdate {
         ServerUpdate(
             endpoint: endpoint, state: state, cause: cause, since: stateMoment, address: address, interface: interface,
-            roundTrip: roundTrip, isInitial: true, moment: moment
+            roundTrip: roundTrip, isFlapping: isFlapping, isInitial: true,
+            moment: moment
         )
     }
 }
