@@ -16,7 +16,7 @@ extension JSONWriter {
             writer.member("detail", cause.detail)
             writer.key("evidence")
             writer.object { writer in
-                for (name, fact) in cause.evidence.sorted(by: { $0.key < $1.key }) {
+                for (name, fact) in cause.sortedEvidence {
                     writer.key(name)
                     switch fact {
                     case .text(let text): writer.value(text)
