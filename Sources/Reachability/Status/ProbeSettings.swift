@@ -33,6 +33,18 @@ public struct ProbeSettings: Hashable, Sendable {
         set { values.update { $0.interface = newValue } }
     }
 
+    /// The limits of loss, round trip and jitter beyond which a server that answers is degraded; by default 20 % of loss alone.
+    public var quality: QualityLimits {
+        get { values.value.quality }
+        set { values.update { $0.quality = newValue } }
+    }
+    /// Whether probes start only at the times of the schedule, the first at once, as in `netwatch probe`; false by default. No probe
+    /// then confirms a result or follows a change of routes, and every scheduled probe has a report, even if no packet can be sent.
+    package var isScheduledOnly: Bool {
+        get { values.value.isScheduledOnly }
+        set { values.update { $0.isScheduledOnly = newValue } }
+    }
+
     private struct Values: Hashable, Sendable {
         var interval: Duration
         var timeout: Duration
@@ -40,6 +52,8 @@ public struct ProbeSettings: Hashable, Sendable {
         var recoverAfter: Int
         var families: Set<IPAddress.Family>
         var interface: String?
+        var quality: QualityLimits
+        var isScheduledOnly = false
     }
 
     // All targets with the same settings share one box.
@@ -48,12 +62,12 @@ public struct ProbeSettings: Hashable, Sendable {
     /// Creates settings. Omitted values have their defaults; values below their minimum are raised to it.
     public init(
         interval: Duration = .seconds(10), timeout: Duration = .seconds(3), failAfter: Int = 2, recoverAfter: Int = 1,
-        families: Set<IPAddress.Family> = [.v4, .v6], interface: String? = nil
+        families: Set<IPAddress.Family> = [.v4, .v6], interface: String? = nil, quality: QualityLimits = QualityLimits()
     ) {
         values = Boxed(
             Values(
                 interval: max(interval, .milliseconds(10)), timeout: max(timeout, .milliseconds(1)),
                 failAfter: max(failAfter, 1), recoverAfter: max(recoverAfter, 1),
-                families: families.isEmpty ? [.v4, .v6] : families, interface: interface))
+                families: families.isEmpty ? [.v4, .v6] : families, interface: interface, quality: quality))
     }
 }
