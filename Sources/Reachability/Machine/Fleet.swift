@@ -221,7 +221,7 @@ struct Fleet: Sendable {
             effects += deliver(losses[taken], .localStateChanged, snapshot, at: now)
             taken += 1
         }
-        losses.removeFirst(taken)
+        if taken == losses.count { losses = [] } else { losses.removeFirst(taken) }
         while budget > 0, admitsNotice, let notice = ramp.take(at: now.monotonicNanoseconds) {
             budget -= 1
             effects += deliver(notice.target, notice.hasResumed ? .resumed : .localStateChanged, snapshot, at: now)
@@ -234,7 +234,9 @@ struct Fleet: Sendable {
             begun += 1
             effects += deliver(waiting[begun - 1], .begin, snapshot, at: now)
         }
-        if begun == waiting.count || begun > 4_096 {
+        if begun == waiting.count {
+            (waiting, begun) = ([], 0)
+        } else if begun > 4_096 {
             waiting.removeFirst(begun)
             begun = 0
         }
@@ -253,20 +255,20 @@ struct Fleet: Sendable {
                 }
                 taken += 1
             }
-            if taken > 0 { postponed[lane].removeFirst(taken) }
+            if taken == postponed[lane].count { postponed[lane] = [] } else { postponed[lane].removeFirst(taken) }
         }
     }
 
     private mutating func tickDue(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
         while budget > 0, let slot = due.takeDue(at: now.monotonicNanoseconds) {
-            guard let machine = slab[slot] else { continue }
-            if machine.wouldStartProbe(at: now.monotonicNanoseconds), !admission.allows(traits[slot].lane) {
+            guard let tick = slab[slot]?.tick(at: now.monotonicNanoseconds) else { continue }
+            if tick.startsProbe, !admission.allows(traits[slot].lane) {
                 traits[slot].isPostponed = true
-                postponed[traits[slot].lane.index].append(machine.id)
+                postponed[traits[slot].lane.index].append(tick.id)
                 continue
             }
             budget -= 1
-            effects += deliver(machine.id, .tick, snapshot, at: now)
+            effects += deliver(tick.id, .tick, snapshot, at: now)
         }
     }
 
@@ -364,20 +366,18 @@ struct Fleet: Sendable {
     private mutating func deliver(
         _ id: TargetID, _ event: TargetMachine.Event, _ snapshot: Kernel.Snapshot, at now: Moment
     ) -> [Effect] {
-        guard let localState, let slot = slab.slot(of: id), let before = slab[slot] else { return [] }
-        let (queries, interfaces) = (before.queries, before.usedInterfaces)
-        _ = consume before
         let allowsSurvey = surveys < admission.limit / 8
-        guard let found = slab[slot]?.handle(event, in: localState, at: now, allowsSurvey: allowsSurvey),
-            let machine = slab[slot]
+        guard let localState, let slot = slab.slot(of: id), let before = slab[slot]?.routing(),
+            let found = slab[slot]?.handle(event, in: localState, at: now, allowsSurvey: allowsSurvey), let after = slab[slot]?.routing(),
+            let timing = slab[slot]?.timing()
         else { return [] }
-        if machine.queries != queries { book.move(id, from: queries, to: machine.queries, in: snapshot) }
-        if machine.usedInterfaces != interfaces {
-            count(interfaces, -1)
-            count(machine.usedInterfaces, 1)
+        if after.queries != before.queries { book.move(id, from: before.queries, to: after.queries, in: snapshot) }
+        if after.interfaces != before.interfaces {
+            count(before.interfaces, -1)
+            count(after.interfaces, 1)
         }
-        if machine.followsEveryChange { unrouted.insert(id) } else { unrouted.remove(id) }
-        update(slot, machine)
+        if timing.followsEveryChange { unrouted.insert(id) } else if !unrouted.isEmpty { unrouted.remove(id) }
+        update(slot, timing)
         var effects: [Effect] = []
         effects.reserveCapacity(found.count)
         for effect in found {
@@ -406,8 +406,8 @@ struct Fleet: Sendable {
     }
 
     // Keeps the number of running probes and the time of the next tick.
-    private mutating func update(_ slot: Int, _ machine: TargetMachine) {
-        switch (traits[slot].running, machine.isProbing) {
+    private mutating func update(_ slot: Int, _ timing: TargetMachine.Timing) {
+        switch (traits[slot].running, timing.isProbing) {
         case (nil, true):
             traits[slot].running = traits[slot].lane
             admission.start(traits[slot].lane)
@@ -416,11 +416,38 @@ struct Fleet: Sendable {
             admission.end(lane)
         default: break
         }
-        let isSurveying = machine.survey?.running != nil
-        if isSurveying != traits[slot].isSurveying { surveys += isSurveying ? 1 : -1 }
-        traits[slot].isSurveying = isSurveying
-        traits[slot].lane = machine.lane
-        if machine.isProbing { traits[slot].isPostponed = false }
-        due.set(slot, due: traits[slot].isPostponed ? nil : machine.deadline)
+        if timing.isSurveying != traits[slot].isSurveying { surveys += timing.isSurveying ? 1 : -1 }
+        traits[slot].isSurveying = timing.isSurveying
+        traits[slot].lane = timing.lane
+        if timing.isProbing { traits[slot].isPostponed = false }
+        due.set(slot, due: traits[slot].isPostponed ? nil : timing.deadline)
     }
+}
+
+// The fleet reads these values around each event. The functions are mutating, because a computed property of a machine in the slab
+// copies the machine, and a mutating function does not.
+extension TargetMachine {
+    fileprivate struct Routing {
+        let queries: [RouteQuery]
+        let interfaces: Set<UInt32>
+    }
+
+    fileprivate struct Timing {
+        let deadline: Int64?
+        let lane: ProbeAdmission.Lane
+        let isProbing: Bool
+        let isSurveying: Bool
+        let followsEveryChange: Bool
+    }
+
+    fileprivate mutating func routing() -> Routing { Routing(queries: queries, interfaces: usedInterfaces) }
+
+    fileprivate mutating func timing() -> Timing {
+        Timing(
+            deadline: deadline, lane: lane, isProbing: isProbing, isSurveying: survey?.running != nil,
+            followsEveryChange: followsEveryChange)
+    }
+
+    /// The target's number, and whether a tick at this time starts a probe.
+    fileprivate mutating func tick(at time: Int64) -> (id: TargetID, startsProbe: Bool) { (id, wouldStartProbe(at: time)) }
 }
