@@ -62,7 +62,12 @@ import Testing
         if let endpoint = try? Endpoint("tcp://[fe80::1%eth0]:22") {
             inputs.append(.targetAdded(TargetID(5), endpoint, settings))
         }
-        if let endpoint = try? Endpoint("Example.com:80") { inputs.append(.targetAdded(TargetID(0), endpoint, ProbeSettings())) }
+        if let endpoint = try? Endpoint("Example.com:80") {
+            inputs.append(.targetAdded(TargetID(0), endpoint, ProbeSettings()))
+            inputs.append(.passiveReport(PassiveReport(endpoint, .failure)))
+            inputs.append(.passiveReport(PassiveReport(endpoint, .success(address: nil, roundTrip: nil))))
+            inputs.append(.passiveReport(PassiveReport(endpoint, .success(address: Net.source6, roundTrip: .microseconds(7)))))
+        }
         return inputs
     }()
 
@@ -142,9 +147,10 @@ import Testing
                 case .probeLimit: 17
                 case .hostReply: 18
                 case .counters: 19
+                case .passiveReport: 20
                 }
             })
-        #expect(kinds == Set(0...19))
+        #expect(kinds == Set(0...20))
     }
 
     @Test func `a datagram of random bytes is encoded and decodes to itself`() throws {
