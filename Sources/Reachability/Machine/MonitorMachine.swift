@@ -158,9 +158,13 @@ package struct MonitorMachine: Sendable {
     private func makeLocalState() -> TargetMachine.LocalState? {
         guard let present = path.path, let resolver = path.resolver else { return nil }
         let own = Set(path.snapshot.addresses.keys.map(\.prefix.address))
+        let addresses = path.catalog.addresses
         return TargetMachine.LocalState(
-            interfaces: path.catalog.interfaces, path: present, isOwn: { own.contains($0) }, hasResolver: resolver.hasNameserver
-        )
+            interfaces: path.catalog.interfaces, path: present, isOwn: { own.contains($0) },
+            hasResolver: resolver.hasNameserver,
+            addressFault: { interface, family in
+                Reachability.addressFault(of: (addresses[interface] ?? []).filter { $0.address.family == family })
+            })
     }
 
     private mutating func follow(_ effects: [PathMachine.Effect], at now: Moment) -> [Effect] {

@@ -13,6 +13,7 @@ extension MonitorLoop {
         case lookup(LookupAnswer)
         case report(PassiveReport)
         case snapshot(@Sendable (Kernel.Snapshot?) -> Void)
+        case inspect(RouteQuery, @Sendable (RouteInspection?) -> Void)
         case follow(Follower)
         case followPath(PathFollower)
         case state(@Sendable (MonitorState) -> Void)

@@ -21,7 +21,7 @@ final class MonitorLoop {
 
     private(set) var loop: EventLoop
     private let mailbox: Mailbox<Command>
-    private let kernel: any KernelSource
+    let kernel: any KernelSource
     private let evidence: InterfaceEvidenceReader
     private var resolver: ResolverWatcher?
     private let resolverFile: ResolverFile
@@ -265,6 +265,7 @@ final class MonitorLoop {
             case .lookup(let answer): takeNames(answer)
             case .report(let report): feed(.passiveReport(report))
             case .snapshot(let body): body(machine.path.snapshot)
+            case .inspect(let query, let body): body(inspect(query))
             case .state(let body): stateHandlers.append(body)
             case .follow(let follower):
                 if machine.path.path == nil {
@@ -394,6 +395,7 @@ final class MonitorLoop {
         for command in mailbox.close() {
             switch command {
             case .snapshot(let body): body(nil)
+            case .inspect(_, let body): body(nil)
             case .follow(let follower): _ = follower(nil, [])
             case .add, .remove, .lookup, .report, .followPath, .state, .stop: break
             }

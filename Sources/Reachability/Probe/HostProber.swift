@@ -57,7 +57,9 @@ struct HostProber: ~Copyable {
         }
         let address = query.host.address
         let zone = address.isLinkLocal ? query.host.interface : 0
-        guard SocketAddress(address, port: Self.firstPort, zone: zone).connect(socket) == 0, send(socket, "", 1, 0) >= 0 else { return refusal(socket) }
+        guard SocketAddress(address, port: Self.firstPort, zone: zone).connect(socket) == 0, send(socket, "", 1, 0) >= 0 else {
+            return refusal(socket)
+        }
         do { try loop.add(socket, interest: .read, token: next) } catch {
             close(socket)
             return HostReply(.refused, errno: error.errno)

@@ -82,7 +82,8 @@ extension RecordedInput: Codable {
                 address: try line.decode(IPAddress.self, forKey: .address)
             )
             input = .hostReply(
-                HostQuery(key, isBound: try line.decode(Bool.self, forKey: .bound)), try line.decode(HostReply.self, forKey: .reply))
+                HostQuery(key, isBound: try line.decode(Bool.self, forKey: .bound)),
+                try line.decode(HostReply.self, forKey: .reply))
         case "counters":
             input = .counters(
                 try line.decode(UInt32.self, forKey: .interface), try line.decodeIfPresent(LinkCounters.self, forKey: .counters))
@@ -190,11 +191,18 @@ private struct RecordedSettings: Codable {
     var interface: String?
     /// `nil` in recordings of earlier versions, which had no limits.
     var quality: Quality?
+    /// Omitted if false.
+    var isScheduledOnly: Bool?
 
     struct Quality: Codable {
         var loss: Double?
         var rtt, jitter: Int64?
         var window: Int
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case interval, timeout, failAfter, recoverAfter, families, interface, quality
+        case isScheduledOnly = "scheduledOnly"
     }
 
     init(_ settings: ProbeSettings) {
@@ -208,14 +216,17 @@ private struct RecordedSettings: Codable {
         quality = Quality(
             loss: limits.loss, rtt: limits.roundTrip?.saturatingNanoseconds, jitter: limits.jitter?.saturatingNanoseconds,
             window: limits.window)
+        isScheduledOnly = settings.isScheduledOnly ? true : nil
     }
 
     var settings: ProbeSettings {
-        ProbeSettings(
+        var settings = ProbeSettings(
             interval: .nanoseconds(interval), timeout: .nanoseconds(timeout), failAfter: failAfter, recoverAfter: recoverAfter,
             families: Set(families.compactMap { IPAddress.Family(rawValue: $0) }), interface: interface,
             quality: quality?.limits ?? QualityLimits(loss: nil)
         )
+        settings.isScheduledOnly = isScheduledOnly ?? false
+        return settings
     }
 }
 

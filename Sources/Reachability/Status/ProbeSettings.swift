@@ -16,6 +16,9 @@ public struct ProbeSettings: Hashable, Sendable {
     public var interface: String?
     /// The limits of loss, round trip and jitter beyond which a server that answers is degraded; by default 20 % of loss alone.
     public var quality: QualityLimits
+    /// Whether probes start only at the times of the schedule, the first at once, as in `netwatch probe`; false by default. No probe
+    /// then confirms a result or follows a change of routes, and every scheduled probe has a report, even if no packet can be sent.
+    package var isScheduledOnly = false
 
     /// Creates settings. Omitted values have their defaults; values below their minimum are raised to it.
     public init(

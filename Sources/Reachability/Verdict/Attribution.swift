@@ -11,7 +11,8 @@ extension FailedAttempt {
     func firstHop(in localState: TargetMachine.LocalState) -> Neighbor.Key? {
         guard let hop = nextHop else { return nil }
         guard route.gateway == nil, localState.interfaces[route.interface]?.type == .tunnel else { return hop }
-        return Neighbor.Key(interface: route.interface, address: candidate.address.family == .v4 ? IPAddress(v4: 0) : IPAddress(v6: 0, 0))
+        return Neighbor.Key(
+            interface: route.interface, address: candidate.address.family == .v4 ? IPAddress(v4: 0) : IPAddress(v6: 0, 0))
     }
 
     /// Returns whether somebody beyond this machine has answered.

@@ -143,7 +143,7 @@ extension TargetMachine {
     /// Ends a probe, and schedules the next one.
     mutating func finishProbe(_ ending: ProbeSchedule.Ending, _ turn: inout Turn) {
         phase = .waiting
-        if isOutdated || verdict.needsConfirmation {
+        if !settings.isScheduledOnly, isOutdated || verdict.needsConfirmation {
             schedule.confirm(isOutdated ? .other : ending, timeout: settings.timeout, at: turn.time)
         } else {
             schedule.continueByGrid(at: turn.time)

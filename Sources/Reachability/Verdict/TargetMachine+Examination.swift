@@ -24,7 +24,9 @@ extension TargetMachine {
                     address: failure.candidate.address, port: endpoint.port, hop: hop))
         }
         for failure in failures {
-            guard failure.suspectedHop(in: turn.localState) != nil, let hop = failure.firstHop(in: turn.localState) else { continue }
+            guard failure.suspectedHop(in: turn.localState) != nil, let hop = failure.firstHop(in: turn.localState) else {
+                continue
+            }
             let address = failure.candidate.address
             if !hop.address.isUnspecified { add(failure, hop, isBound: true, hop) }
             // The target's host is asked until its state is explained; later only the hops.
@@ -70,7 +72,9 @@ extension TargetMachine {
         for failure in failures {
             guard let key = failure.suspectedHop(in: turn.localState) else { continue }
             if isTunnel(failure.route, turn) {
-                if !tunnels.contains(key.interface), run.firstCounters?.interface == key.interface { tunnels.append(key.interface) }
+                if !tunnels.contains(key.interface), run.firstCounters?.interface == key.interface {
+                    tunnels.append(key.interface)
+                }
             } else if !keys.contains(key) {
                 keys.append(key)
             }

@@ -5,10 +5,12 @@ internal import Pacing
 /// - A success counts as a successful probe, and the next scheduled probe is skipped. It changes the address and the round trip
 ///   of the published status only if the target was not up: the addresses of a name may change with each connection.
 /// - A failure counts as no result. It is a reason to probe at once, but not within a second of the start of the last probe.
-/// - While the kernel has no route to the target, its probes are certain to fail, so reports are ignored.
+/// - While the kernel has no route to the target, its probes are certain to fail, so reports are ignored. So are reports of targets that
+///   are probed only at the times of the schedule.
 extension TargetMachine {
     mutating func reported(_ outcome: PassiveReport.Outcome, _ turn: inout Turn) {
         if case .pathless = phase { return }
+        if settings.isScheduledOnly { return }
         switch outcome {
         case .success(let address, let roundTrip):
             // A target that is bound to an interface or a family is not reached by a connection over another one.

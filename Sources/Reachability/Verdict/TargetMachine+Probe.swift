@@ -174,13 +174,17 @@ extension TargetMachine {
 
     mutating func pathless(_ candidateRoutes: [(Candidate, CandidateRoute)], _ turn: inout Turn) {
         guard let lowest = lowestCause(candidateRoutes) else { return finishProbe(.other, &turn) }
-        pathless(lowest.cause, Place(address: lowest.candidate.address, interface: lowest.interface), &turn)
+        let address = lowest.candidate.address
+        let removed = causeOfRemovedRoute(lowest.cause, to: address, over: Array(usedInterfaces), in: turn.localState)
+        pathless(
+            removed?.cause ?? lowest.cause, Place(address: address, interface: removed?.interface ?? lowest.interface), &turn)
     }
 
     /// Fails the target, because the kernel would certainly not send a packet to it.
     mutating func pathless(_ cause: Cause, _ place: Place, _ turn: inout Turn) {
         if case .connecting(let run, _) = phase { report(run, cause, place, &turn) }
         if case .examining(let run, _) = phase { report(run, cause, place, &turn) }
+        if settings.isScheduledOnly, case .asking(let run, _) = phase { report(run, cause, place, &turn) }
         abandon(&turn)
         openRoutes = [:]
         streak.reset()

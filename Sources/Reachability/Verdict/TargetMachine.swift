@@ -40,15 +40,18 @@ package struct TargetMachine: Sendable {
         package var isOwn: @Sendable (IPAddress) -> Bool
         /// Whether a name server is configured.
         package var hasResolver: Bool
+        /// Returns why an interface has no source address of a family; `nil` if it has one.
+        var addressFault: @Sendable (UInt32, IPAddress.Family) -> AddressFault?
 
-        package init(
+        init(
             interfaces: [UInt32: NetworkInterface], path: NetworkPath, isOwn: @escaping @Sendable (IPAddress) -> Bool,
-            hasResolver: Bool
+            hasResolver: Bool, addressFault: @escaping @Sendable (UInt32, IPAddress.Family) -> AddressFault? = { _, _ in nil }
         ) {
             self.interfaces = interfaces
             self.path = path
             self.isOwn = isOwn
             self.hasResolver = hasResolver
+            self.addressFault = addressFault
         }
     }
 
@@ -93,7 +96,7 @@ package struct TargetMachine: Sendable {
     }
 
     /// The minimum time between two checks of the routes, in nanoseconds.
-    static let recheckGap: Int64 = 100_000_000
+    static let recheckGap: Int64 = 20_000_000
     /// The minimum time between two lookups because of changed local state, in nanoseconds.
     static let lookupGap: Int64 = 1_000_000_000
     /// The time after which an unanswered query is repeated, in nanoseconds.
@@ -168,7 +171,8 @@ package struct TargetMachine: Sendable {
         self.settings = settings
         nextNumber = firstNumber
         verdict = Verdict(failAfter: settings.failAfter, recoverAfter: settings.recoverAfter)
-        schedule = ProbeSchedule(interval: settings.interval, phase: ProbeSchedule.phase(of: id))
+        schedule = ProbeSchedule(
+            interval: settings.interval, phase: settings.isScheduledOnly ? 0 : ProbeSchedule.phase(of: id))
     }
 
     /// The time at which ``Event/tick`` is due, on the monotonic clock in nanoseconds; `nil` for never.

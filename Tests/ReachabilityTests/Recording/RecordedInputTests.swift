@@ -63,7 +63,11 @@ import Testing
             inputs.append(.targetAdded(TargetID(5), endpoint, settings))
         }
         if let endpoint = try? Endpoint("Example.com:80") {
-            inputs.append(.targetAdded(TargetID(0), endpoint, ProbeSettings()))
+            var scheduled = ProbeSettings()
+            scheduled.isScheduledOnly = true
+            inputs += [
+                .targetAdded(TargetID(0), endpoint, ProbeSettings()), .targetAdded(TargetID(1), endpoint, scheduled),
+            ]
             inputs.append(.passiveReport(PassiveReport(endpoint, .failure)))
             inputs.append(.passiveReport(PassiveReport(endpoint, .success(address: nil, roundTrip: nil))))
             inputs.append(.passiveReport(PassiveReport(endpoint, .success(address: Net.source6, roundTrip: .microseconds(7)))))

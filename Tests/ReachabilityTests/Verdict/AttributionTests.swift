@@ -19,7 +19,8 @@ import Testing
         return failure
     }
 
-    private func state(_ outcome: HostReply.Outcome, alive: Bool? = nil, before: Bool = false, errno: Int32 = 0) -> HopBook.State {
+    private func state(_ outcome: HostReply.Outcome, alive: Bool? = nil, before: Bool = false, errno: Int32 = 0) -> HopBook.State
+    {
         HopBook.State(
             isAlive: alive ?? (outcome == .answered), reply: HostReply(outcome, errno: errno), hasAnswered: before)
     }

@@ -113,6 +113,16 @@ private let server = "192.0.2.1"
         #expect(target.at(10, success(server, .milliseconds(3))) == ["up 192.0.2.1 eth0"])
     }
 
+    @Test func `reports change neither the status nor the schedule of a target that is probed only at the times of the schedule`()
+        throws
+    {
+        var settings = ProbeSettings(failAfter: 1)
+        settings.isScheduledOnly = true
+        var target = try down(settings)
+        #expect(target.at(10, success(server, .milliseconds(3))) == [] && target.at(20, failure) == [])
+        #expect(target.machine.verdict.state == .down && target.tickDue == 10_000)
+    }
+
     // MARK: Failures
 
     @Test func `a failed transfer causes a probe at once, and is no result itself`() throws {
