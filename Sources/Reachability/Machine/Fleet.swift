@@ -77,6 +77,9 @@ struct Fleet: Sendable {
     /// Returns a target's machine; `nil` if there is none.
     subscript(id: TargetID) -> TargetMachine? { slab.slot(of: id).flatMap { slab[$0] } }
 
+    /// Returns a target's endpoint; `nil` if there is no such target.
+    func endpoint(of id: TargetID) -> Endpoint? { slab.slot(of: id).flatMap { slab[$0]?.endpoint } }
+
     /// Returns whether the target has not begun yet.
     func isWaiting(_ id: TargetID) -> Bool { self[id].map { !$0.hasBegun } ?? false }
 
@@ -284,6 +287,11 @@ struct Fleet: Sendable {
         if result.isRefusedByLimit { admission.refused() }
         return deliver(TargetID(owning: result.id), .probe(result), snapshot, at: now)
     }
+
+    /// Delivers the outcome of a connection that another part of the program made, and returns the effects.
+    mutating func reported(
+        _ outcome: PassiveReport.Outcome, to id: TargetID, _ snapshot: Kernel.Snapshot, at now: Moment
+    ) -> [Effect] { deliver(id, .reported(outcome), snapshot, at: now) }
 
     /// Delivers the state of a next hop to the targets that asked for it, and returns the effects.
     mutating func neighborAnswered(

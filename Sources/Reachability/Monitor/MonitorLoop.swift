@@ -263,6 +263,7 @@ final class MonitorLoop {
             case .add(let id, let endpoint, let settings): feed(.targetAdded(id, endpoint, settings))
             case .remove(let id): feed(.targetRemoved(id))
             case .lookup(let answer): takeNames(answer)
+            case .report(let report): feed(.passiveReport(report))
             case .snapshot(let body): body(machine.path.snapshot)
             case .inspect(let query, let body): body(inspect(query))
             case .state(let body): stateHandlers.append(body)
@@ -396,7 +397,7 @@ final class MonitorLoop {
             case .snapshot(let body): body(nil)
             case .inspect(_, let body): body(nil)
             case .follow(let follower): _ = follower(nil, [])
-            case .add, .remove, .lookup, .followPath, .state, .stop: break
+            case .add, .remove, .lookup, .report, .followPath, .state, .stop: break
             }
         }
         prober.closeAll()

@@ -72,6 +72,8 @@ package struct TargetMachine: Sendable {
         case host(Neighbor.Key, HopBook.State)
         /// The packet counters of an interface.
         case counters(UInt32, LinkCounters?)
+        /// The outcome of a connection that another part of the program made.
+        case reported(PassiveReport.Outcome)
         /// The time of ``deadline`` is reached.
         case tick
     }
@@ -212,6 +214,7 @@ package struct TargetMachine: Sendable {
             neighborAnswered(key, answer, &turn)
         case .host(let host, let state): hostAnswered(host, state, &turn)
         case .counters(let interface, let counters): counted(interface, counters, &turn)
+        case .reported(let outcome): reported(outcome, &turn)
         case .tick: tick(&turn)
         }
         return turn.effects
