@@ -10,6 +10,8 @@ struct Netwatch: ParsableCommand {
         netwatch watch                      show changes until stopped
         netwatch watch --json db:5432       also watch a server; JSON for programs
         netwatch status 192.0.2.7:22        probe once; exit code 0 if it answers
+        netwatch probe db:5432              probe five times; loss and round trips
+        netwatch why db:5432                explain each layer up to a server
         netwatch wait db:5432 -- ./start    run a command when a server answers
         netwatch get https://HOST/FILE      download, and continue after outages and restarts
         """
@@ -20,13 +22,14 @@ struct Netwatch: ParsableCommand {
         discussion: "\(examples)\n\nA TARGET is HOST:PORT, with IPv6 addresses in brackets. Only named targets are probed.",
         version: version,
         subcommands: [
-            WatchCommand.self, StatusCommand.self, WaitCommand.self, GetCommand.self, PutCommand.self, RecordCommand.self,
+            WatchCommand.self, StatusCommand.self, ProbeCommand.self, WhyCommand.self, WaitCommand.self, GetCommand.self,
+            PutCommand.self, RecordCommand.self,
             ReplayCommand.self, SchemaCommand.self,
         ]
     )
 
     /// Commands of the contract that later versions will have.
-    static let laterCommands: Set<String> = ["probe", "why", "serve", "history", "report", "config"]
+    static let laterCommands: Set<String> = ["serve", "history", "report", "config"]
 
     static func main() { CommandProgram.main(run) }
 

@@ -14,15 +14,20 @@ extension JSONWriter {
             writer.member("layer", cause.layer.rawValue)
             writer.member("code", cause.code.rawValue)
             writer.member("detail", cause.detail)
-            writer.key("evidence")
-            writer.object { writer in
-                for (name, fact) in cause.evidence.sorted(by: { $0.key < $1.key }) {
-                    writer.key(name)
-                    switch fact {
-                    case .text(let text): writer.value(text)
-                    case .number(let number): writer.value(number)
-                    case .flag(let flag): writer.value(flag)
-                    }
+            writer.member(evidence: cause.evidence)
+        }
+    }
+
+    /// Writes the member `evidence`: an object of facts in alphabetical order.
+    package mutating func member(evidence: [String: Cause.Evidence]) {
+        key("evidence")
+        object { writer in
+            for (name, fact) in evidence.sorted(by: { $0.key < $1.key }) {
+                writer.key(name)
+                switch fact {
+                case .text(let text): writer.value(text)
+                case .number(let number): writer.value(number)
+                case .flag(let flag): writer.value(flag)
                 }
             }
         }

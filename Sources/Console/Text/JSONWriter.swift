@@ -131,6 +131,12 @@ extension JSONWriter {
         }
     }
 
+    /// Writes a number of thousandths as a number with at most three decimals: `0`, `0.25`, `1`.
+    package mutating func member(_ name: String, thousandths number: Int?) {
+        // Milliseconds have the same form.
+        member(name, milliseconds: number.map { .microseconds($0) })
+    }
+
     package mutating func member(_ name: String, milliseconds duration: Duration?) {
         key(name)
         self.milliseconds(duration)

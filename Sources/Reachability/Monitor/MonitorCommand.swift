@@ -12,6 +12,7 @@ extension MonitorLoop {
         case remove(TargetID)
         case lookup(LookupAnswer)
         case snapshot(@Sendable (Kernel.Snapshot?) -> Void)
+        case inspect(RouteQuery, @Sendable (RouteInspection?) -> Void)
         case follow(Follower)
         case followPath(PathFollower)
         case state(@Sendable (MonitorState) -> Void)

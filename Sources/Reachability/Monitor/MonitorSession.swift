@@ -82,6 +82,12 @@ package final class MonitorSession: MonitorSource {
         if !mailbox.post(.snapshot(body)) { body(nil) }
     }
 
+    /// Asks the kernel for a route and for the neighbor to which it leads, and passes the answer to `body` on the monitor's thread;
+    /// `nil` if the monitor has ended. Recordings do not have the answer, because no decision of the monitor depends on it.
+    package func inspect(_ query: RouteQuery, _ body: @escaping @Sendable (RouteInspection?) -> Void) {
+        if !mailbox.post(.inspect(query, body)) { body(nil) }
+    }
+
     /// Passes the snapshot with each batch of changes to `body` on the monitor's thread until `body` returns false. The first
     /// call has no changes; the last call, at the monitor's end, has `nil`.
     package func follow(_ body: @escaping @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool) {

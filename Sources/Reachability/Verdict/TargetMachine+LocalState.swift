@@ -26,7 +26,8 @@ extension TargetMachine {
         case .resolving:
             isOutdated = true
             if !addresses.isEmpty { startCheck(&turn) }
-        case .waiting where needsLookup: startProbe(&turn)
+        case .waiting where needsLookup:
+            if !settings.isScheduledOnly { startProbe(&turn) }
         case .waiting, .pathless, .connecting, .examining: startCheck(&turn)
         }
     }
@@ -53,13 +54,14 @@ extension TargetMachine {
         streak.keep(to: routes)
         switch phase {
         case .idle, .asking, .resolving: break
+        case .pathless where settings.isScheduledOnly: phase = .waiting
         case .pathless: startProbe(&turn, knowing: candidateRoutes)
         case .waiting:
-            if isChanged { startProbe(&turn, knowing: candidateRoutes) }
+            if isChanged, !settings.isScheduledOnly { startProbe(&turn, knowing: candidateRoutes) }
         case .connecting, .examining:
             guard isChanged else { return }
             // Running attempts keep their routes.
-            guard restarts < Self.restartLimit else {
+            guard restarts < Self.restartLimit, !settings.isScheduledOnly else {
                 isOutdated = true
                 if case .connecting(let run, var race) = phase {
                     race.reroute(by: routes)

@@ -24,6 +24,8 @@ enum Schema {
 
     /// All types of records: those of the monitor's streams, and `transfer`.
     static let records = Record.Kind.allCases.map(\.rawValue) + ["transfer"]
+    /// The documents of commands without a stream.
+    static let documents = ["status", "probe_summary", "why"]
     static let identifier = "urn:netwatch:schema:v\(RecordFormat.version)"
 
     static func encode() -> [UInt8] {
@@ -34,11 +36,11 @@ enum Schema {
             writer.member("title", "netwatch records and documents")
             writer.member(
                 "description",
-                "One line of a stream (netwatch watch, record, replay, get with --json), or the document of netwatch status --json. "
+                "One line of a stream (netwatch watch, record, replay, get with --json), or the document of netwatch status, probe or why --json. "
                     + "Additions do not raise v: readers ignore types, keys and values that they do not know.")
             writer.key("anyOf")
             writer.array { writer in
-                for name in records + ["status"] { write(.reference(name), to: &writer) }
+                for name in records + documents { write(.reference(name), to: &writer) }
             }
             writer.key("$defs")
             writer.object { writer in

@@ -12,6 +12,7 @@ extension Schema {
             ("path", record(.path, path)),
             ("target", record(.target, target)),
             ("probe", record(.probe, probe)),
+            ("incident", record(.incident, incident)),
             (
                 "resync",
                 record(
@@ -21,6 +22,8 @@ extension Schema {
             ("gap", record(.gap, gap)),
             ("transfer", record(named: "transfer", transfer)),
             ("status", status),
+            ("probe_summary", probeSummary),
+            ("why", why),
             ("path_state", .object(path)),
             ("interface", interface),
             ("cause", cause),
@@ -106,6 +109,25 @@ extension Schema {
         ]
     }
 
+    private static var incident: Members {
+        let subject: Members = [
+            ("kind", .enumeration(Incident.Subject.Kind.allCases.map(\.rawValue), "")),
+            ("name", .nullable(.text("An interface, an address, or a target; null for this machine and for all resolvers"))),
+        ]
+        return [
+            ("incident", .text("The incident's identifier, the same in all its records")),
+            ("state", .enumeration(Incident.State.allCases.map(\.rawValue), "")),
+            ("from", .date("The time of the first failure")),
+            ("to", .nullable(.date("The time at which the incident was over"))),
+            ("scope", .enumeration(Incident.Scope.allCases.map(\.rawValue), "The part of the network that is at fault")),
+            ("subject", .object(subject)),
+            ("cause", .reference("cause")),
+            ("target_count", .integer("The largest number of targets that the incident affected at the same time")),
+            ("targets", .array(.text(""), "The first targets that the incident affected, at most 10")),
+            ("recorded", .nullable(.flag("Whether the history has the incident; null outside of serve"))),
+        ]
+    }
+
     private static var gap: Members {
         [("reason", .enumeration(["suspend", "stopped"], "")), ("from", .date("")), ("to", .date(""))]
     }
@@ -132,6 +154,50 @@ extension Schema {
             ("ts", .date("When the document was created")),
             ("path", .reference("path_state")),
             ("targets", .array(.reference("target"), "The targets in the given order")),
+        ])
+    }
+
+    private static var probeSummary: Node {
+        let times: Members = [
+            ("min", "The shortest"), ("median", "The middle one, or the mean of the two in the middle"), ("max", "The longest"),
+            ("jitter", "The mean difference between consecutive ones; null for fewer than two"),
+        ].map { ($0.0, .nullable(.number("\($0.1), milliseconds"))) }
+        let target: Members = [
+            ("target", .text("The target as the user wrote it")),
+            ("sent", .integer("The number of probes that ended")),
+            ("ok", .integer("The number of probes that the target answered")),
+            ("loss", .nullable(.number("The part of the probes without an answer, from 0 to 1; null without a probe"))),
+            ("rtt_ms", .object(times)),
+            ("cause", .nullable(.reference("cause"))),
+        ]
+        return .object([
+            ("v", .integer("The version of this format")),
+            ("ts", .date("When the document was created")),
+            ("targets", .array(.object(target), "The targets in the given order; cause is that of the last failed probe")),
+        ])
+    }
+
+    private static var why: Node {
+        let layer: Members = [
+            ("layer", .enumeration(Diagnosis.layers.map(\.rawValue), "")),
+            ("ok", .nullable(.flag("Null if the layer is not reached, not used, or not proven to work"))),
+            ("ms", .nullable(.number("The time that the layer took, milliseconds"))),
+            ("detail", .text("One sentence for a person")),
+            ("evidence", .facts("Raw values by name")),
+        ]
+        return .object([
+            ("v", .integer("The version of this format")),
+            ("ts", .date("When the document was created")),
+            ("target", .nullable(.text("The target as the user wrote it; null if the path is explained"))),
+            ("status", .enumeration(ServerState.allCases.map(\.rawValue) + ["satisfied", "unsatisfied"], "")),
+            ("cause", .nullable(.reference("cause"))),
+            ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
+            ("address", .nullable(.text(""))),
+            ("family", .nullable(.integer("4 or 6"))),
+            ("interface", .nullable(.text(""))),
+            ("interface_type", .nullable(interfaceType)),
+            ("layers", .array(.object(layer), "All layers, from the link to HTTP")),
+            ("canary", .null),
         ])
     }
 

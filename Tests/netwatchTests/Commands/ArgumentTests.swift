@@ -11,14 +11,17 @@ import Testing
 
     @Test(arguments: [
         (
-            "probe a:1",
-            "probe: a later version will have this command; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
+            "history",
+            "history: a later version will have this command; 0.1.0 has watch, status, probe, why, wait, get, put, record, replay, schema, help"
         ),
         (
             "serve",
-            "serve: a later version will have this command; 0.1.0 has watch, status, wait, get, put, record, replay, schema, help"
+            "serve: a later version will have this command; 0.1.0 has watch, status, probe, why, wait, get, put, record, replay, schema, help"
         ),
-        ("frob", "frob: unknown command; the commands are watch, status, wait, get, put, record, replay, schema, help"),
+        (
+            "frob",
+            "frob: unknown command; the commands are watch, status, probe, why, wait, get, put, record, replay, schema, help"
+        ),
         ("--json", "usage: unknown option '--json'; see 'netwatch --help'"),
         ("watch --frobnicate", "watch: unknown option '--frobnicate'; see 'netwatch watch --help'"),
         ("watch --for", "watch: missing value for '--for <duration>'; see 'netwatch watch --help'"),
@@ -28,6 +31,14 @@ import Testing
         ("wait --timeout 5", "--timeout 5: the unit is missing; \(form)"),
         ("wait --stable 1.5s", "--stable 1.5s: not a duration; \(form)"),
         ("status --probe-timeout 9999999h", "--probe-timeout 9999999h: longer than 365 days, the most that is allowed"),
+        ("probe", "probe: the target is missing; write HOST:PORT"),
+        ("probe -c 0 a:1", "-c 0: must be from 1 to 1000000"),
+        ("probe -c -1 a:1", "-c -1: must be from 1 to 1000000"),
+        ("probe --interval 0s a:1", "--interval 0s: must be above zero; \(form)"),
+        ("probe a", "target 'a': port: is missing; write a:PORT"),
+        ("why a", "target 'a': port: is missing; write a:PORT"),
+        ("why a:1 b:1", "why: unexpected argument 'b:1'; see 'netwatch why --help'"),
+        ("why --probe-timeout 3", "--probe-timeout 3: the unit is missing; \(form)"),
         ("watch --count 0", "--count 0: must be at least 1"),
         ("watch --count -1", "--count -1: must be at least 1"),
         ("watch --fail-after 0", "--fail-after 0: must be from 1 to 1000000"),

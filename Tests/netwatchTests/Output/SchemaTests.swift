@@ -28,7 +28,7 @@ import Testing
         }
         look(schema)
         #expect(missing == [])
-        #expect((schema["anyOf"] as? [Any])?.count == Record.Kind.allCases.count + 2)
+        #expect((schema["anyOf"] as? [Any])?.count == Record.Kind.allCases.count + 1 + Schema.documents.count)
     }
 
     @Test(arguments: Samples.oneOfEach + [Samples.probe(failed: true), Samples.server(0, "[::1]:1", .unknown, initial: true)])
@@ -44,6 +44,25 @@ import Testing
         let document = StatusDocument(moment: Samples.moment(9), path: path, targets: [target])
         let value = try JSONSerialization.jsonObject(with: Data(document.encode(with: Samples.encoder)))
         #expect(try mistakes(value, definition: "status") == [])
+    }
+
+    @Test func `the document of probe has the keys and types of its schema`() throws {
+        var answered = ProbeStatistics(Samples.endpoint("192.0.2.9:22"))
+        for event in [Samples.probe(), Samples.probe(failed: true), Samples.probe()] {
+            if case .probe(_, let report) = event { answered.add(report) }
+        }
+        for target in [answered, ProbeStatistics(Samples.endpoint("a:1"))] {
+            let document = ProbeSummary(moment: Samples.moment(9), targets: [target])
+            let value = try JSONSerialization.jsonObject(with: Data(document.encode()))
+            #expect(try mistakes(value, definition: "probe_summary") == [])
+        }
+    }
+
+    @Test(arguments: [WhySamples.silent, WhySamples.up, WhySamples.path, WhySamples.unsatisfied])
+    func `the document of why has the keys and types of its schema`(evidence: DiagnosisEvidence) throws {
+        let document = WhyDocument(moment: Samples.moment(9), evidence: evidence)
+        let value = try JSONSerialization.jsonObject(with: Data(document.encode()))
+        #expect(try mistakes(value, definition: "why") == [])
     }
 
     @Test func `the schema check finds a missing key and a wrong type`() throws {

@@ -1,0 +1,81 @@
+/// The layers between this machine and the server.
+extension DiagnosisEvidence {
+    var dnsStep: Diagnosis.Step {
+        guard let endpoint else { return pathNamesStep }
+        guard case .name(let name) = endpoint.host else {
+            return Diagnosis.Step(.dns, .notUsed, "not used: the target is an address")
+        }
+        guard let lookup = report?.lookup, lookup.code == 0, !lookup.addresses.isEmpty else {
+            return Diagnosis.Step(.dns, .unproven, "\(name) was not resolved", duration: report?.resolution)
+        }
+        let addresses = lookup.addresses.map { "\($0)" }.joined(separator: ", ")
+        var evidence: [String: Cause.Evidence] = ["name": .text(name), "addresses": .text(addresses)]
+        if let source = lookup.answeredBy { evidence["answered_by"] = .text(source.rawValue) }
+        if let server = lookup.server { evidence["resolver"] = .text("\(server)") }
+        let source =
+            switch lookup.answeredBy {
+            case .dns: lookup.server.map { ", by the name server \($0)" } ?? ", by a name server"
+            case .hosts: ", by the hosts file"
+            case .nss: ", by getaddrinfo"
+            case .nobody, nil: ""
+            }
+        let listed = lookup.addresses.count > 3 ? "\(lookup.addresses.count) addresses" : addresses
+        return Diagnosis.Step(
+            .dns, .works, "\(name) is resolved to \(listed)\(source)", duration: report?.resolution, evidence: evidence)
+    }
+
+    private var pathNamesStep: Diagnosis.Step {
+        path.supportsDNS
+            ? Diagnosis.Step(.dns, .unproven, "a name server is configured; it was not asked")
+            : Diagnosis.Step(.dns, .fails, "no name server is configured, so names cannot be resolved")
+    }
+
+    var firewallStep: Diagnosis.Step {
+        guard case .server(let address)? = subject else { return Diagnosis.Step(.firewall, .unproven, "no packet was sent") }
+        let evidence: [String: Cause.Evidence] = ["address": .text("\(address)")]
+        switch answerer {
+        case .subject, .router:
+            return Diagnosis.Step(
+                .firewall, .works, "this machine's packet filter lets packets to \(address) pass", evidence: evidence)
+        case .firstHop, .nobody:
+            return Diagnosis.Step(
+                .firewall, .unproven, "no packet was refused; a filter that drops silently leaves no evidence", evidence: evidence
+            )
+        }
+    }
+
+    var networkStep: Diagnosis.Step {
+        guard case .server(let address)? = subject else { return Diagnosis.Step(.network, .unproven, "no packet was sent") }
+        if isLocal { return Diagnosis.Step(.network, .notUsed, "not used: the target is this machine") }
+        if isOnLink { return Diagnosis.Step(.network, .notUsed, "not used: the target is on the link") }
+        if answerer == .subject {
+            return Diagnosis.Step(
+                .network, .works, "packets reach \(address), and its answers return", evidence: ["address": .text("\(address)")])
+        }
+        guard let hops else { return Diagnosis.Step(.network, .unproven, "no router reported a failure") }
+        guard let last = hops.last else {
+            return Diagnosis.Step(.network, .unproven, "no hop answered a sweep of \(HopSweep.limits) hop limits")
+        }
+        let list = hops.map { "\($0.address) (hop \($0.distance))" }.joined(separator: ", ")
+        let evidence = lastHopEvidence.merging(["hops_answered": .number(hops.count)]) { one, _ in one }
+        let answered = hops.count == 1 ? "only \(list) answers" : "\(list) answer"
+        return Diagnosis.Step(
+            .network, .unproven, "\(answered); nothing beyond hop \(last.distance) does", duration: last.roundTrip,
+            evidence: evidence)
+    }
+
+    var tcpStep: Diagnosis.Step {
+        guard let endpoint, case .server(let address)? = subject else {
+            return Diagnosis.Step(.tcp, .unproven, "no connection was attempted")
+        }
+        guard let report, report.cause == nil, let roundTrip = report.roundTrip else {
+            return Diagnosis.Step(.tcp, .unproven, "no connection was attempted")
+        }
+        return Diagnosis.Step(
+            .tcp, .works, "\(report.address ?? address) accepts connections to port \(endpoint.port)",
+            duration: report.connection ?? roundTrip,
+            evidence: [
+                "address": .text("\(report.address ?? address)"), "port": .number(Int(endpoint.port)),
+            ])
+    }
+}

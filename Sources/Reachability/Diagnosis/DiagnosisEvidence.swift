@@ -1,0 +1,130 @@
+/// The evidence of a ``Diagnosis``: the path, a target's verdict with its last probe, and the kernel's answers about its route.
+package struct DiagnosisEvidence: Sendable {
+    /// The target; `nil` if the path is explained.
+    package var endpoint: Endpoint?
+    package var path: NetworkPath
+    /// The target's verdict; `nil` if there is none yet, or if the path is explained.
+    package var update: ServerUpdate?
+    /// The probe that decided the verdict; `nil` if no packet could be sent.
+    package var report: ProbeReport?
+    /// The route to ``subject``; `nil` if it is not known.
+    package var inspection: RouteInspection?
+    /// The hops that answered a sweep; `nil` if there was none.
+    package var hops: [HopSweep.Hop]?
+
+    package init(
+        endpoint: Endpoint? = nil, path: NetworkPath, update: ServerUpdate? = nil, report: ProbeReport? = nil,
+        inspection: RouteInspection? = nil, hops: [HopSweep.Hop]? = nil
+    ) {
+        self.endpoint = endpoint
+        self.path = path
+        self.update = update
+        self.report = report
+        self.inspection = inspection
+        self.hops = hops
+    }
+
+    /// The host whose route explains the result.
+    package enum Subject: Hashable, Sendable {
+        case server(IPAddress)
+        /// A name server, if the target's name has no address.
+        case resolver(ResolverConfiguration.Nameserver)
+        /// The first gateway of the path, if the path is explained.
+        case gateway(NetworkPath.Gateway)
+
+        package var address: IPAddress {
+            switch self {
+            case .server(let address): address
+            case .resolver(let server): server.address
+            case .gateway(let gateway): gateway.address
+            }
+        }
+
+        /// The name or number of the interface of a link-local address; `nil` for other addresses.
+        package var zone: String? {
+            switch self {
+            case .server: nil
+            case .resolver(let server): server.zone
+            case .gateway(let gateway): gateway.zone
+            }
+        }
+    }
+
+    /// The host whose route explains the result; `nil` if no packet was to be sent.
+    package var subject: Subject? {
+        guard let endpoint else { return path.gateways.first.map { .gateway($0) } }
+        if let address = update?.address ?? report?.address { return .server(address) }
+        if case .address(let address, _) = endpoint.host { return .server(address) }
+        return resolver.map { .resolver($0) }
+    }
+
+    /// The name server that answered last, or that was asked last.
+    var resolver: ResolverConfiguration.Nameserver? {
+        let exchanges = report?.lookup?.families.flatMap(\.exchanges) ?? []
+        return report?.lookup?.server ?? (exchanges.last { $0.outcome == .answered } ?? exchanges.last)?.server
+    }
+}
+
+/// Conclusions from the evidence.
+extension DiagnosisEvidence {
+    /// The state of the target; unknown without a verdict.
+    var state: ServerState { update?.state ?? .unknown }
+
+    /// The cause of the target's verdict, of its last failed probe, or of the unsatisfied path.
+    var cause: Cause? {
+        guard endpoint != nil else { return path.cause }
+        return state == .unknown ? report?.cause : update?.cause
+    }
+
+    /// Whether the target answers, although not as well as it should.
+    var isDegraded: Bool { state == .degraded }
+
+    /// The interface that leads to the subject, or the one that is at fault.
+    var interface: NetworkInterface? {
+        func present(_ index: UInt32) -> NetworkInterface? { path.interfaces.first { $0.index == index } }
+        if let route = inspection?.chosen, let found = present(route.interface) { return found }
+        if let interface = update?.interface { return present(interface.index) ?? interface }
+        if case .text(let name)? = cause?.evidence["interface"], let found = path.interfaces.first(where: { $0.hasName(name) }) {
+            return found
+        }
+        return path.interface ?? path.interfaces.first { $0.type != .loopback && $0.level >= .degradedCarrier }
+    }
+
+    /// Whether the subject is this machine.
+    var isLocal: Bool { inspection?.isLocal ?? subject?.address.isLoopback ?? false }
+
+    /// Whether the subject is on the link, so that no router is before it.
+    var isOnLink: Bool { inspection?.isOnLink == true && interface?.type != .tunnel }
+
+    /// The host that answered a packet to the subject, which proves all layers before it.
+    enum Answerer: Hashable {
+        case subject
+        /// A router. The first hop answered too, because the packet passed it.
+        case router(IPAddress)
+        /// Only the first hop, to a question of its own.
+        case firstHop
+        case nobody
+    }
+
+    var answerer: Answerer {
+        if state == .up || state == .degraded || report?.cause == nil && report != nil { return .subject }
+        if hops?.contains(where: \.isServer) == true { return .subject }
+        if let cause, let answerer = Self.answerer(of: cause, subject: subject?.address) { return answerer }
+        if let last = hops?.last { return .router(last.address) }
+        return cause?.evidence["first_hop"] == .text("answered") ? .firstHop : .nobody
+    }
+
+    private static func answerer(of cause: Cause, subject: IPAddress?) -> Answerer? {
+        switch (cause.layer, cause.code) {
+        case (.dns, .serverFailure), (.dns, .nameNotFound), (.dns, .noAddressForFamily), (.dns, .resolverRefused),
+            (.dns, .unusableAddress):
+            return .subject
+        case (.quality, _), (.tls, _), (.http, _), (.tcp, .refused), (.tcp, .reset): return .subject
+        case (.network, _):
+            guard case .text(let text)? = cause.evidence["hop"], let hop = IPAddress(text), cause.evidence["inferred"] == nil
+            else { return nil }
+            return hop == subject ? .subject : .router(hop)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,249 @@
+internal import CLinux
+internal import EventLoop
+internal import Glibc
+internal import Pacing
+
+/// A search for the routers on the way to a server, without privilege: one TCP SYN to the server's port for each hop limit (`IP_TTL`,
+/// `IPV6_UNICAST_HOPS`), all at the same time. A router that discards one reports it by ICMP, and the socket's error queue names the
+/// router (ip(7), IP_RECVERR).
+///
+/// Routers limit their ICMP messages (RFC 1812 section 4.3.2.8), and some send none. Missing hops are therefore normal.
+package final class HopSweep: Sendable {
+    /// A router that answered, or the server itself.
+    package struct Hop: Hashable, Sendable {
+        package var address: IPAddress
+        /// The number of links to the router; 1 for the first hop.
+        package var distance: Int
+        package var roundTrip: Duration
+        /// Whether the hop is the server.
+        package var isServer: Bool
+
+        package init(_ address: IPAddress, distance: Int, roundTrip: Duration = .zero, isServer: Bool = false) {
+            self.address = address
+            self.distance = distance
+            self.roundTrip = roundTrip
+            self.isServer = isServer
+        }
+    }
+
+    /// The destination of a sweep.
+    package struct Target: Hashable, Sendable {
+        package var address: IPAddress
+        package var port: UInt16
+        /// The interface to which the sockets are bound (SO_BINDTODEVICE); `nil` leaves the choice to the kernel.
+        package var interface: String?
+
+        package init(_ address: IPAddress, port: UInt16, interface: String? = nil) {
+            self.address = address
+            self.port = port
+            self.interface = interface
+        }
+    }
+
+    /// An answer to the SYN with a hop limit.
+    struct Answer: Hashable, Sendable {
+        enum Kind: Hashable, Sendable {
+            /// A router discarded the SYN because of its hop limit (ICMP type 11, ICMPv6 type 3).
+            case exceeded
+            /// A router reports another failure.
+            case refused
+            /// The server accepted or refused the connection.
+            case server
+        }
+
+        var limit: Int
+        var kind: Kind
+        var sender: IPAddress
+        var roundTrip: Duration
+    }
+
+    /// The hop limits that are tried, from 1. Few routes on the Internet are longer than 30 hops.
+    static let limits = 30
+    /// The time for all answers.
+    package static let timeLimit = Duration.seconds(1)
+
+    private let found = Locked<[Hop]>([])
+    private let thread: LoopThread
+
+    /// Starts a sweep on a thread of its own, inside `namespace`. The result is `nil` if the system refuses the thread, or the entry into
+    /// the namespace. `isOwn` returns whether an address belongs to this machine, which reports failures of its own by ICMP.
+    package init?(
+        to target: Target, in namespace: NetworkNamespace?, isOwn: @escaping @Sendable (IPAddress) -> Bool,
+        timeLimit: Duration = HopSweep.timeLimit
+    ) {
+        let started = try? LoopThread(name: "hops", namespace: namespace?.path) { [found] () throws(LoopError) in
+            return {
+                var sockets = Sockets(target)
+                let answers = sockets.answers(within: timeLimit)
+                let hops = HopSweep.hops(from: answers.filter { !isOwn($0.sender) || $0.kind == .server }, to: target.address)
+                found.withLock { $0 = hops }
+            }
+        }
+        guard let started else { return nil }
+        thread = started
+    }
+
+    /// Waits for the end of the sweep, and returns the hops in the order of their distance.
+    package func hops() -> [Hop] {
+        thread.join()
+        return found.withLock { $0 }
+    }
+
+    /// Returns the hops that answered, in the order of their distance.
+    ///
+    /// A router reports another failure than an exceeded limit only for SYNs that it would have forwarded, so its distance is one less
+    /// than the lowest of their limits.
+    static func hops(from answers: [Answer], to server: IPAddress) -> [Hop] {
+        var hops: [Hop] = []
+        for answer in answers.sorted(by: { $0.limit < $1.limit }) {
+            let isServer = answer.kind == .server || answer.sender == server
+            switch answer.kind {
+            case .exceeded where !isServer:
+                hops.append(Hop(answer.sender, distance: answer.limit, roundTrip: answer.roundTrip))
+            case .exceeded, .refused, .server:
+                guard !hops.contains(where: { $0.address == answer.sender }) else { continue }
+                let distance = isServer ? answer.limit : max(1, answer.limit - 1)
+                hops.append(Hop(answer.sender, distance: distance, roundTrip: answer.roundTrip, isServer: isServer))
+            }
+        }
+        return hops.sorted { $0.distance < $1.distance }
+    }
+}
+
+/// The sockets of a sweep, one for each hop limit. They are closed with this value.
+private struct Sockets: ~Copyable {
+    private struct Socket {
+        var limit: Int
+        var descriptor: Int32
+        var started: Int64
+    }
+
+    private let target: HopSweep.Target
+    private var open: [Socket] = []
+
+    init(_ target: HopSweep.Target) {
+        self.target = target
+    }
+
+    deinit {
+        for socket in open { close(socket.descriptor) }
+    }
+
+    /// Sends the SYNs, and returns the answers that arrive within the time limit.
+    mutating func answers(within timeLimit: Duration) -> [HopSweep.Answer] {
+        let deadline = MonotonicClock.now().addingSaturated(timeLimit.saturatingNanoseconds)
+        var answers: [HopSweep.Answer] = []
+        for limit in 1...HopSweep.limits {
+            guard let socket = start(limit) else { continue }
+            // An ICMP message may arrive while connect(2) runs.
+            if let answer = answer(to: socket) {
+                answers.append(answer)
+                close(socket.descriptor)
+            } else {
+                open.append(socket)
+            }
+        }
+        while !open.isEmpty {
+            let left = deadline - MonotonicClock.now()
+            guard left > 0 else { break }
+            var polled = open.map { pollfd(fd: $0.descriptor, events: Int16(POLLOUT), revents: 0) }
+            guard poll(&polled, nfds_t(polled.count), Int32(clamping: left / 1_000_000 + 1)) > 0 || errno == EINTR else { break }
+            var waiting: [Socket] = []
+            for (socket, entry) in zip(open, polled) {
+                if entry.revents == 0 {
+                    waiting.append(socket)
+                    continue
+                }
+                if let answer = answer(to: socket) { answers.append(answer) }
+                close(socket.descriptor)
+            }
+            open = waiting
+            // The server has answered, so higher limits show nothing else.
+            if let reached = answers.filter({ $0.kind == .server }).map(\.limit).min(),
+                open.allSatisfy({ $0.limit > reached })
+            {
+                break
+            }
+        }
+        return answers
+    }
+
+    private func start(_ limit: Int) -> Socket? {
+        let isIPv4 = target.address.family == .v4
+        let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let descriptor = Glibc.socket(isIPv4 ? AF_INET : AF_INET6, kind, Int32(IPPROTO_TCP))
+        guard descriptor >= 0 else { return nil }
+        let socket = Socket(limit: limit, descriptor: descriptor, started: MonotonicClock.now())
+        var value = Int32(limit)
+        let size = socklen_t(MemoryLayout<Int32>.size)
+        let (level, option) = isIPv4 ? (IPPROTO_IP, IP_TTL) : (IPPROTO_IPV6, IPV6_UNICAST_HOPS)
+        var isReady = setsockopt(descriptor, Int32(level), Int32(option), &value, size) == 0
+        // A connection that the server accepts ends with a reset.
+        var abort = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &abort, socklen_t(MemoryLayout<linger>.size))
+        ErrorQueue.enable(on: descriptor, target.address.family)
+        if isReady, let interface = target.interface {
+            isReady = interface.utf8CString.withUnsafeBytes {
+                setsockopt(descriptor, SOL_SOCKET, SO_BINDTODEVICE, $0.baseAddress, socklen_t($0.count)) == 0
+            }
+        }
+        guard isReady else {
+            close(descriptor)
+            return nil
+        }
+        connect(descriptor)
+        return socket
+    }
+
+    private func connect(_ descriptor: Int32) {
+        let bytes = target.address.bytes
+        switch target.address.family {
+        case .v4:
+            var name = sockaddr_in()
+            name.sin_family = sa_family_t(AF_INET)
+            name.sin_port = target.port.bigEndian
+            withUnsafeMutableBytes(of: &name.sin_addr) { $0.copyBytes(from: bytes) }
+            connect(descriptor, name)
+        case .v6:
+            var name = sockaddr_in6()
+            name.sin6_family = sa_family_t(AF_INET6)
+            name.sin6_port = target.port.bigEndian
+            withUnsafeMutableBytes(of: &name.sin6_addr) { $0.copyBytes(from: bytes) }
+            connect(descriptor, name)
+        }
+    }
+
+    // The result is in the error queue and in SO_ERROR.
+    private func connect<Name>(_ descriptor: Int32, _ name: Name) {
+        withUnsafeBytes(of: name) { bytes in
+            guard let start = bytes.baseAddress else { return }
+            _ = Glibc.connect(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+        }
+    }
+
+    /// Returns the answer that a socket has; `nil` if it has none, or a failure of this machine.
+    private func answer(to socket: Socket) -> HopSweep.Answer? {
+        let roundTrip = Duration.nanoseconds(max(0, MonotonicClock.now() - socket.started))
+        func answer(_ kind: HopSweep.Answer.Kind, _ sender: IPAddress) -> HopSweep.Answer {
+            HopSweep.Answer(limit: socket.limit, kind: kind, sender: sender, roundTrip: roundTrip)
+        }
+        if let reporter = ErrorQueue.report(of: socket.descriptor)?.reporter {
+            guard reporter.origin != 1, let offender = reporter.offender,
+                let code = reporter.code(target.address.family)
+            else { return nil }
+            return answer(code == .ttlExceeded ? .exceeded : .refused, offender)
+        }
+        var number: Int32 = 0
+        var size = socklen_t(MemoryLayout<Int32>.size)
+        guard getsockopt(socket.descriptor, SOL_SOCKET, SO_ERROR, &number, &size) == 0 else { return nil }
+        if number == ECONNREFUSED || number == ECONNRESET { return answer(.server, target.address) }
+        guard number == 0 else { return nil }
+        // Without an error, only a completed handshake is an answer.
+        var info = tcp_info()
+        size = socklen_t(MemoryLayout<tcp_info>.size)
+        guard getsockopt(socket.descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0,
+            Int(info.tcpi_state) == Int(TCP_ESTABLISHED)
+        else { return nil }
+        return answer(.server, target.address)
+    }
+}

@@ -1,0 +1,66 @@
+import ArgumentParser
+import Console
+import FoundationEssentials
+import Glibc
+import Reachability
+
+/// `netwatch probe`: probes targets a number of times, and prints a summary.
+struct ProbeCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "probe",
+        abstract: "Probe targets a number of times, and print loss and round trips.",
+        discussion: """
+            netwatch probe db:5432
+            netwatch probe -c 20 --interval 200ms 192.0.2.7:22 '[2001:db8::7]:22'
+
+            A probe is a TCP connection that is reset at once. Probes of a target start one interval apart, and later if a probe takes longer. \
+            Ctrl-C ends the command with the summary of the results so far.
+
+            Exit code 0: each target answered at least one probe. 1: not so. 2: could not be determined. 128+n: ended by signal n.
+            """
+    )
+
+    @Option(
+        name: [.customShort("c"), .long], parsing: .unconditional, help: ArgumentHelp("Probes of each target", valueName: "n"))
+    var count = 5
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The time between the starts of a target's probes (default: 1s).", valueName: "duration"))
+    var interval: String?
+
+    @OptionGroup var network: NetworkOptions
+    @OptionGroup var targets: TargetOptions
+    @OptionGroup var output: OutputOptions
+
+    func run() throws {
+        guard (1...1_000_000).contains(count) else { throw Failure.usage("-c \(count)", "must be from 1 to 1000000") }
+        let configuration = try network.configuration()
+        let endpoints = try targets.endpoints()
+        guard !endpoints.isEmpty else { throw Failure.usage("probe", "the target is missing; write HOST:PORT") }
+        var settings = ProbeSettings(
+            interval: try TimeSpan.option("--interval", interval) ?? .seconds(1), timeout: try targets.timeout(),
+            families: try network.families(), interface: network.interface)
+        settings.isScheduledOnly = true
+        let writer = try ProbeWriter(output, targets: endpoints.map(\.text), count: count)
+        let signals = try Signals()
+        let collection = ProbeCollection(endpoints: endpoints, count: count, settings: settings, start: Clock.now)
+        let run = try ProbeRun(configuration, endpoints.map { ($0, settings) }, collection, writer, signals)
+        let ending = run.run()
+        let summary = ProbeSummary(moment: Clock.now, targets: run.collection.statistics)
+        switch ending {
+        case .readerGone: Signals.end(by: SIGPIPE)
+        case .outputFailed(let number): throw StandardOutput.failure(number)
+        case .signal, .finished, .monitorEnded: try writer.finish(summary)
+        }
+        if case .signal(let number) = ending { Signals.end(by: number) }
+        if ending == .monitorEnded {
+            throw Failure(ExitCode.doesNotHold, "probe: the network namespace no longer exists")
+        }
+        switch summary.verdict {
+        case .holds: return
+        case .doesNotHold: throw SilentExit(code: ExitCode.doesNotHold)
+        case .undetermined: throw SilentExit(code: ExitCode.undetermined)
+        }
+    }
+}

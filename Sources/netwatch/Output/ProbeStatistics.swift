@@ -1,0 +1,97 @@
+import Console
+import FoundationEssentials
+import Reachability
+
+/// The results of the probes of one target.
+struct ProbeStatistics: Hashable {
+    var endpoint: Endpoint
+    /// The number of probes that ended.
+    private(set) var sent = 0
+    /// The number of probes that the target answered.
+    private(set) var ok = 0
+    /// The cause of the last failed probe; `nil` if none failed.
+    var cause: Cause?
+    private var roundTrips: [Duration] = []
+
+    init(_ endpoint: Endpoint) {
+        self.endpoint = endpoint
+    }
+
+    mutating func add(_ report: ProbeReport) {
+        sent += 1
+        if let cause = report.cause {
+            self.cause = cause
+            return
+        }
+        ok += 1
+        if let roundTrip = report.roundTrip { roundTrips.append(roundTrip) }
+    }
+
+    /// The lost part of the probes, in thousandths; `nil` without a probe. It is 0 or 1000 only if none or all are lost.
+    var lossThousandths: Int? {
+        guard sent > 0 else { return nil }
+        let lost = sent - ok
+        guard lost > 0, ok > 0 else { return lost == 0 ? 0 : 1000 }
+        return min(999, max(1, (lost * 1000 + sent / 2) / sent))
+    }
+
+    var shortest: Duration? { roundTrips.min() }
+    var longest: Duration? { roundTrips.max() }
+
+    /// The middle round trip, or the mean of the two in the middle.
+    var median: Duration? {
+        guard !roundTrips.isEmpty else { return nil }
+        let sorted = roundTrips.sorted()
+        return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+    }
+
+    /// The mean difference between consecutive round trips (RFC 3550 section 6.4.1, without its smoothing); `nil` for fewer than two.
+    var jitter: Duration? {
+        guard roundTrips.count > 1 else { return nil }
+        let differences = zip(roundTrips, roundTrips.dropFirst()).map { $0 < $1 ? $1 - $0 : $0 - $1 }
+        return differences.reduce(.zero, +) / differences.count
+    }
+}
+
+/// The results of all targets, which decide the exit code of `probe`.
+struct ProbeSummary: Hashable {
+    /// The time at which the summary was made.
+    var moment: Moment
+    /// The targets in the order in which the user gave them.
+    var targets: [ProbeStatistics]
+
+    /// Each target answered at least one probe, or a target answered none, or a target has no result.
+    var verdict: StatusDocument.Verdict {
+        if targets.contains(where: { $0.ok == 0 && $0.cause != nil }) { return .doesNotHold }
+        return targets.allSatisfy { $0.ok > 0 } ? .holds : .undetermined
+    }
+
+    /// The document as one line of JSON, without the newline.
+    func encode() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("v", RecordFormat.version)
+            writer.member("ts", Timestamp.text(moment))
+            writer.key("targets")
+            writer.array { writer in
+                for target in targets { writer.object { Self.write(target, to: &$0) } }
+            }
+        }
+        return writer.bytes
+    }
+
+    private static func write(_ target: ProbeStatistics, to writer: inout JSONWriter) {
+        writer.member("target", target.endpoint.text)
+        writer.member("sent", target.sent)
+        writer.member("ok", target.ok)
+        writer.member("loss", thousandths: target.lossThousandths)
+        writer.key("rtt_ms")
+        writer.object { writer in
+            writer.member("min", milliseconds: target.shortest)
+            writer.member("median", milliseconds: target.median)
+            writer.member("max", milliseconds: target.longest)
+            writer.member("jitter", milliseconds: target.jitter)
+        }
+        writer.member(target.cause)
+    }
+}

@@ -1,0 +1,68 @@
+import Console
+import FoundationEssentials
+import Reachability
+
+/// The document of `why`: a verdict with its layers.
+struct WhyDocument {
+    /// The time at which the document was created.
+    let moment: Moment
+    let evidence: DiagnosisEvidence
+    let diagnosis: Diagnosis
+
+    init(moment: Moment, evidence: DiagnosisEvidence) {
+        self.moment = moment
+        self.evidence = evidence
+        diagnosis = Diagnosis(evidence)
+    }
+
+    /// The result, which decides the exit code: that of the target, or of the path if there is none.
+    var verdict: StatusDocument.Verdict {
+        guard evidence.endpoint != nil else { return evidence.path.status == .satisfied ? .holds : .doesNotHold }
+        return switch evidence.update?.state ?? .unknown {
+        case .up, .degraded: .holds
+        case .down, .unreachable: .doesNotHold
+        case .unknown: .undetermined
+        }
+    }
+
+    /// The assessment of the result, for the closing line.
+    var assessment: TextStyle.Assessment {
+        guard evidence.endpoint != nil else { return evidence.path.assessment }
+        return (evidence.update?.state ?? .unknown).assessment
+    }
+
+    /// The document as one line of JSON, without the newline.
+    func encode() -> [UInt8] {
+        let (path, update) = (evidence.path, evidence.update)
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("v", RecordFormat.version)
+            writer.member("ts", Timestamp.text(moment))
+            writer.member("target", evidence.endpoint?.text)
+            let state = (update?.state ?? .unknown).rawValue
+            writer.member("status", evidence.endpoint == nil ? path.status.rawValue : state)
+            writer.member(diagnosis.cause)
+            writer.member("rtt_ms", milliseconds: update?.roundTrip)
+            writer.member("address", update?.address?.description)
+            writer.member("family", update?.address?.family.rawValue)
+            let interface = evidence.endpoint == nil ? path.interface : update?.interface
+            writer.member("interface", interface?.name)
+            writer.member("interface_type", interface?.type.rawValue)
+            writer.key("layers")
+            writer.array { writer in
+                for step in diagnosis.steps { writer.object { Self.write(step, to: &$0) } }
+            }
+            writer.key("canary")
+            writer.null()
+        }
+        return writer.bytes
+    }
+
+    private static func write(_ step: Diagnosis.Step, to writer: inout JSONWriter) {
+        writer.member("layer", step.layer.rawValue)
+        writer.member("ok", step.finding.isWorking)
+        writer.member("ms", milliseconds: step.duration)
+        writer.member("detail", step.detail)
+        writer.member(evidence: step.evidence)
+    }
+}

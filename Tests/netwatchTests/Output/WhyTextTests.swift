@@ -1,0 +1,115 @@
+import Foundation
+import Reachability
+import Testing
+
+@testable import Console
+@testable import netwatch
+
+/// Evidence for diagnoses of the target 192.0.2.9:22 behind the gateway 198.18.0.1.
+enum WhySamples {
+    private static let target = Samples.endpoint("192.0.2.9:22")
+    private static let server = Samples.address("192.0.2.9")
+    private static let inspection = RouteInspection(
+        RouteQuery(server, port: 22),
+        route: .route(ChosenRoute(interface: 2, gateway: Samples.address("198.18.0.1"), source: Samples.address("192.0.2.7"))))
+
+    static let silence = Cause(
+        .tcp, .timeout, detail: "192.0.2.9 does not answer on port 22",
+        evidence: ["port": .number(22), "words": .text("two words")])
+
+    static let up = evidence(.up, nil)
+    static let silent = evidence(.down, silence, hops: [HopSweep.Hop(Samples.address("198.18.0.1"), distance: 1)])
+    static let path = DiagnosisEvidence(path: Samples.satisfied)
+    static let unsatisfied = DiagnosisEvidence(path: Samples.unsatisfied)
+
+    private static func evidence(_ state: ServerState, _ cause: Cause?, hops: [HopSweep.Hop]? = nil) -> DiagnosisEvidence {
+        let report = ProbeReport(
+            endpoint: target, roundTrip: cause == nil ? .microseconds(1250) : nil, address: server,
+            connection: cause == nil ? .microseconds(1300) : .seconds(3), cause: cause, moment: Samples.moment(1))
+        let update = ServerUpdate(
+            endpoint: target, state: state, cause: cause, since: Samples.moment(1), address: server, interface: Samples.eth0,
+            roundTrip: report.roundTrip, isInitial: false, moment: Samples.moment(1))
+        return DiagnosisEvidence(
+            endpoint: target, path: Samples.satisfied, update: update, report: report, inspection: inspection, hops: hops)
+    }
+}
+
+@Suite struct WhyTextTests {
+    private func lines(
+        _ evidence: DiagnosisEvidence, _ style: TextStyle = TextStyle(isUnicode: true), columns: Int? = nil
+    ) -> [String] {
+        WhyText(document: WhyDocument(moment: Samples.moment(2), evidence: evidence), style: style, columns: columns).lines
+    }
+
+    @Test func `each layer has a mark, a time, a sentence and its evidence, and the last line is the conclusion`() {
+        #expect(
+            lines(WhySamples.silent) == [
+                "✓ link                eth0 (wired) is switched on and has carrier",
+                "                      interface=eth0 level=routable type=wired",
+                "✓ address             packets are sent from 192.0.2.7",
+                "                      interface=eth0 source=192.0.2.7",
+                "✓ route               192.0.2.9 is routed over eth0 via 198.18.0.1",
+                "                      destination=192.0.2.9 gateway=198.18.0.1 interface=eth0",
+                "✓ neighbor            the gateway 198.18.0.1 answers",
+                "                      gateway=198.18.0.1",
+                "· dns                 not used: the target is an address",
+                "✓ firewall            this machine's packet filter lets packets to 192.0.2.9 pass",
+                "                      address=192.0.2.9",
+                "? network   0.000 ms  only 198.18.0.1 (hop 1) answers; nothing beyond hop 1 does",
+                "                      hops_answered=1 last_hop=198.18.0.1 last_hop_ttl=1",
+                "✗ tcp         3.00 s  192.0.2.9 does not answer on port 22",
+                "                      last_hop=198.18.0.1 last_hop_ttl=1 port=22 words=\"two words\"",
+                "· tls                 not asked: the target is tcp",
+                "· http                not asked: the target is tcp",
+                "",
+                "✗ 192.0.2.9:22 is down: 192.0.2.9 does not answer on port 22 (tcp/timeout); the last hop that answers is 198.18.0.1, "
+                    + "hop 1",
+            ])
+    }
+
+    @Test func `a pipe has neither colors nor characters beyond ASCII`() {
+        let text = lines(WhySamples.silent, TextStyle()).joined(separator: "\n")
+        #expect(text.utf8.allSatisfy { $0 < 0x80 } && !text.contains("\u{1b}"))
+        #expect(text.contains("\nx tcp         3.00 s  192.0.2.9 does not answer"))
+        #expect(lines(WhySamples.up, TextStyle(isColored: true)).first?.hasPrefix("\u{1b}[32m+\u{1b}[0m link") == true)
+    }
+
+    @Test(arguments: [30, 60, 80, 200]) func `lines are wrapped to the width of the terminal`(columns: Int) {
+        let lines = lines(WhySamples.silent, columns: columns)
+        #expect(lines.allSatisfy { DisplayWidth.columns($0) < max(columns, 22 + 21 + 20) })
+        let words = { (lines: [String]) in lines.joined(separator: " ").split(separator: " ") }
+        #expect(words(lines) == words(self.lines(WhySamples.silent)))
+    }
+
+    @Test func `without a target, the path is explained`() {
+        let satisfied = lines(WhySamples.path)
+        #expect(satisfied.contains("? dns                 a name server is configured; it was not asked"))
+        #expect(
+            satisfied.last == "✓ the path is satisfied: IPv4 and IPv6 are routed over eth0 via 192.0.2.1 and fe80::1%eth0")
+        let unsatisfied = lines(WhySamples.unsatisfied)
+        #expect(unsatisfied.first == "✗ link                eth0 has no carrier")
+        #expect(unsatisfied.last == "✗ the path is unsatisfied: eth0 has no carrier (link/no-carrier)")
+    }
+
+    @Test func `the document has every layer and the exit code follows from the verdict`() throws {
+        let document = WhyDocument(moment: Samples.moment(2), evidence: WhySamples.silent)
+        let value = try #require(
+            try JSONSerialization.jsonObject(with: Data(document.encode())) as? [String: Any])
+        let layers = try #require(value["layers"] as? [[String: Any]])
+        #expect(layers.map { $0["layer"] as? String ?? "" } == Diagnosis.layers.map(\.rawValue))
+        #expect(layers.map { $0["ok"] as? Bool } == [true, true, true, true, nil, true, nil, false, nil, nil])
+        #expect(layers[7]["ms"] as? Int == 3000 && layers[0]["ms"] is NSNull && value["canary"] is NSNull)
+        #expect((value["cause"] as? [String: Any])?["code"] as? String == "timeout")
+        #expect(
+            (value["status"] as? String, value["address"] as? String, value["interface"] as? String) == (
+                "down", "192.0.2.9", "eth0"
+            ))
+        #expect(document.verdict == .doesNotHold)
+        #expect(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.up).verdict == .holds)
+        #expect(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.path).verdict == .holds)
+        #expect(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.unsatisfied).verdict == .doesNotHold)
+        var unknown = WhySamples.up
+        unknown.update = nil
+        #expect(WhyDocument(moment: Samples.moment(2), evidence: unknown).verdict == .undetermined)
+    }
+}
