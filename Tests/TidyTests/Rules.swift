@@ -9,6 +9,7 @@ enum Rules {
     static let pure = [
         "Sources/Pacing", "Sources/Reachability/Kernel", "Sources/Reachability/Evidence", "Sources/Reachability/Interfaces",
         "Sources/Reachability/Names", "Sources/Reachability/Path", "Sources/Reachability/Verdict", "Sources/Reachability/Machine",
+        "Sources/Reachability/Diagnosis",
         "Sources/netwatch/Output", "Sources/netwatch-transfer/Output", "Sources/netwatch-transfer/Plans", "Sources/Console/Text",
         "Sources/HTTPSession/Fields", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
         "Sources/HTTPSession/Retry", "Sources/HTTPSession/Task", "Sources/HTTPSession/Upload",

@@ -54,7 +54,7 @@ extension DiagnosisEvidence {
         }
         guard let hops else { return Diagnosis.Step(.network, .unproven, "no router reported a failure") }
         guard let last = hops.last else {
-            return Diagnosis.Step(.network, .unproven, "no hop answered a sweep of \(HopSweep.limits) hop limits")
+            return Diagnosis.Step(.network, .unproven, "no hop answered a sweep of \(Hop.limits) hop limits")
         }
         let list = hops.map { "\($0.address) (hop \($0.distance))" }.joined(separator: ", ")
         let evidence = lastHopEvidence.merging(["hops_answered": .number(hops.count)]) { one, _ in one }

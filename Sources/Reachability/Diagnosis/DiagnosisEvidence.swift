@@ -10,11 +10,11 @@ package struct DiagnosisEvidence: Sendable {
     /// The route to ``subject``; `nil` if it is not known.
     package var inspection: RouteInspection?
     /// The hops that answered a sweep; `nil` if there was none.
-    package var hops: [HopSweep.Hop]?
+    package var hops: [Hop]?
 
     package init(
         endpoint: Endpoint? = nil, path: NetworkPath, update: ServerUpdate? = nil, report: ProbeReport? = nil,
-        inspection: RouteInspection? = nil, hops: [HopSweep.Hop]? = nil
+        inspection: RouteInspection? = nil, hops: [Hop]? = nil
     ) {
         self.endpoint = endpoint
         self.path = path
