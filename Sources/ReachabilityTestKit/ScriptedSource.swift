@@ -75,7 +75,7 @@ final class ScriptedSource: MonitorSource {
         switch event {
         case .server(_, let update): publish(update)
         case .path: emit { _ in [event] }
-        case .probe, .resync, .gap: break
+        case .probe, .incident, .resync, .gap: break
         case .ended: end()
         }
     }

@@ -39,7 +39,7 @@ final class LibraryObserver: Observer {
             switch try nextEvent() {
             case .path(let update): return Seen(update)
             case .ended: return nil
-            case .server, .probe, .resync, .gap: continue
+            case .server, .probe, .incident, .resync, .gap: continue
             }
         }
     }

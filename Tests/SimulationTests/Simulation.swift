@@ -21,6 +21,8 @@ struct Simulation {
     private var upcoming: [MonitorMachine.Effect] = []
     private var isPerforming = false
     private var lookups: [LookupRequest] = []
+    private var hostQueries: [HostQuery] = []
+    private var counters: UInt64 = 0
     private var attempts: [ProbeAttempt] = []
     private var late: [MonitorInput] = []
     private var nextTarget = 0
@@ -28,6 +30,7 @@ struct Simulation {
     private var removed: Set<TargetID> = []
     private var published: [TargetID: ServerUpdate] = [:]
     private var publishedPath: NetworkPath?
+    private var incidents: [String: Incident] = [:]
     private var mirror = Kernel.Snapshot()
     /// All inputs of the machine. ``emitted`` has its events.
     private(set) var recording: [RecordedInput] = []
@@ -168,12 +171,21 @@ struct Simulation {
             present.removeAll { $0 == id }
             try feed(.targetRemoved(id))
             removed.insert(id)
+            published[id] = nil
         }
         try endTurn()
     }
 
     private mutating func answerTargets() throws {
         if chance(2), let answer = late.randomElement(using: &dice) { try feed(answer) }
+        while chance(50), !hostQueries.isEmpty {
+            let query = hostQueries.removeFirst()
+            let replies: [HostReply] = [
+                HostReply(.answered, errno: 111), HostReply(.silent), HostReply(.refused, errno: 1),
+                HostReply(.reported, errno: 113),
+            ]
+            try feed(.hostReply(query, replies[Int.random(in: 0..<4, using: &dice)]))
+        }
         while chance(50), !lookups.isEmpty {
             let request = lookups.removeFirst()
             let found: [IPAddress] = chance(80) ? [IPAddress(v4: 0xc000_0209), IPAddress(v6: 0x2001_0db8_ffff_0000, 9)] : []
@@ -220,6 +232,10 @@ struct Simulation {
             // A target's route query sometimes gets no answer.
             try feed(.routeReply(query, query.port != 0 && chance(2) ? [] : kernel.reply(to: query)))
         case .askNeighbor(let key): try feed(.neighborReply(key, neighborReply(key)))
+        case .askHost(let query): hostQueries.append(query)
+        case .readCounters(let interface):
+            counters += UInt64.random(in: 0..<3, using: &dice)
+            try feed(.counters(interface, chance(5) ? nil : LinkCounters(received: counters, sent: counters + 7)))
         case .readEvidence(let link): try feed(.evidence(link.index, kernel.evidence(link)))
         case .resolve(let request): lookups.append(request)
         case .connect(let attempt):
@@ -268,6 +284,13 @@ struct Simulation {
             published[id] = update
         case .probe(let id, _):
             if removed.contains(id) { throw Violation(description: "target \(id) is removed and reported a probe") }
+        case .incident(let incident):
+            let known = incidents.updateValue(incident, forKey: incident.id)
+            if incident.state == .over { incidents[incident.id] = nil }
+            let isGrowth = known.map { incident.targetCount > $0.targetCount } ?? true
+            guard incident.state == .over ? known != nil : isGrowth else {
+                throw Violation(description: "\(incident) after \(known as Any)")
+            }
         case .resync, .gap:
             if case .resync = event { needsResync = false }
             if publishedPath == nil { throw Violation(description: "\(event) before the path") }
@@ -288,6 +311,15 @@ struct Simulation {
             throw Violation(description: "evidence of a removed interface")
         }
         guard machine.targetCount == present.count else { throw Violation(description: "targets") }
+        let failing = present.compactMap { id in
+            published[id].flatMap { update in
+                update.cause.map { IncidentKey($0, of: update.endpoint, isUnreachable: update.state == .unreachable) }
+            }
+        }
+        let keys = Set(failing + (publishedPath?.cause.map { [IncidentKey(path: $0)] } ?? []))
+        guard Set(incidents.values.map(IncidentKey.init)) == keys else {
+            throw Violation(description: "the incidents \(incidents.values) of the failures \(keys)")
+        }
         // The last published path equals the present one.
         if let publishedPath, let path = machine.path.path {
             let pending = PathDifference.reasons(from: publishedPath, to: path)
@@ -393,5 +425,12 @@ struct Simulation {
         guard other.path.snapshot == machine.path.snapshot else {
             throw Violation(description: "the replay has another snapshot")
         }
+    }
+}
+
+extension IncidentKey {
+    /// The key of a published incident.
+    fileprivate init(_ incident: Incident) {
+        self.init(layer: incident.cause.layer, code: incident.cause.code, subject: incident.subject, scope: incident.scope)
     }
 }

@@ -90,6 +90,18 @@ enum Samples {
             ))
     }
 
+    static func incident(
+        _ count: Int = 1, cause: Cause = noCarrier, subject: Incident.Subject? = nil, over seconds: Double? = nil,
+        at time: Double = 1
+    ) -> MonitorEvent {
+        .incident(
+            Incident(
+                id: "1785672001000-3", state: seconds == nil ? .open : .over, scope: .local,
+                subject: subject ?? .init(.interface, "eth0"), cause: cause, targetCount: count,
+                targets: (0..<min(10, count)).map { endpoint("192.0.2.\($0):22") }, began: moment(time),
+                ended: seconds.map(moment), moment: moment(seconds ?? time)))
+    }
+
     static let header = StreamHeader(
         version: "0.1.0", identity: MonitorIdentity(bootID: "b0071d", namespaceName: nil, namespaceInode: 4_026_531_840),
         targets: ["192.0.2.9:22"]
@@ -102,6 +114,6 @@ enum Samples {
 
     /// One record of each type.
     static let oneOfEach: [MonitorEvent] = [
-        hello, path(), server(), probe(), .resync(.overrun, moment(2)), .gap(from: moment(3), to: moment(60)),
+        hello, path(), server(), probe(), incident(), .resync(.overrun, moment(2)), .gap(from: moment(3), to: moment(60)),
     ]
 }

@@ -53,14 +53,19 @@ package struct ProbeResult: Hashable, Sendable, Codable {
     /// The round trip of the handshake (`tcpi_rtt`); 0 if it failed.
     package var roundTripNanoseconds: Int64
     package var reporter: Reporter?
+    /// The number of SYN segments that were sent again before the handshake completed (`tcpi_total_retrans`); `nil` in recordings of
+    /// earlier versions.
+    package var retransmissions: Int?
 
     package init(
-        id: UInt64, errno: Int32 = 0, call: String? = nil, roundTripNanoseconds: Int64 = 0, reporter: Reporter? = nil
+        id: UInt64, errno: Int32 = 0, call: String? = nil, roundTripNanoseconds: Int64 = 0, reporter: Reporter? = nil,
+        retransmissions: Int? = nil
     ) {
         self.id = id
         self.errno = errno
         self.call = call
         self.roundTripNanoseconds = roundTripNanoseconds
         self.reporter = reporter
+        self.retransmissions = retransmissions
     }
 }

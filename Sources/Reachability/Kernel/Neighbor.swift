@@ -32,6 +32,8 @@ package struct Neighbor: Hashable, Sendable {
         package static let probe = State(rawValue: 0x10)
         /// The neighbor did not answer.
         package static let failed = State(rawValue: 0x20)
+        /// The link has no address resolution (`NUD_NOARP`), for example a tunnel.
+        package static let noResolution = State(rawValue: 0x40)
     }
 
     /// The identity of the neighbor.
@@ -40,12 +42,19 @@ package struct Neighbor: Hashable, Sendable {
     package var state: State
     /// The hardware address; empty if it is not known.
     package var hardwareAddress: [UInt8]
+    /// The time since the neighbor last proved that it is alive (`ndm_confirmed` of `struct nda_cacheinfo`), in nanoseconds; `nil`
+    /// if the kernel did not say.
+    package var confirmedNanosecondsAgo: Int64?
 
     /// Creates a neighbor.
-    package init(interface: UInt32, address: IPAddress, state: State, hardwareAddress: [UInt8] = []) {
+    package init(
+        interface: UInt32, address: IPAddress, state: State, hardwareAddress: [UInt8] = [],
+        confirmedNanosecondsAgo: Int64? = nil
+    ) {
         key = Key(interface: interface, address: address)
         self.state = state
         self.hardwareAddress = hardwareAddress
+        self.confirmedNanosecondsAgo = confirmedNanosecondsAgo
     }
 }
 
@@ -55,18 +64,24 @@ package enum NeighborAnswer: Hashable, Sendable {
     case unknown
     /// The table has no entry: no packet was sent to the neighbor recently.
     case absent
-    /// The state of the neighbor's entry.
-    case state(Neighbor.State)
+    /// The state of the neighbor's entry, and the time since the neighbor proved that it is alive, in nanoseconds.
+    case state(Neighbor.State, confirmedAgo: Int64? = nil)
 
     /// Whether the kernel asked for the neighbor and received no answer.
     var isSilent: Bool {
-        if case .state(let state) = self { return !state.isDisjoint(with: [.failed, .incomplete]) }
+        if case .state(let state, _) = self { return !state.isDisjoint(with: [.failed, .incomplete]) }
         return false
     }
 
     /// Whether the neighbor answered recently.
     var isReachable: Bool {
-        if case .state(let state) = self { return state.contains(.reachable) }
+        if case .state(let state, _) = self { return state.contains(.reachable) }
         return false
+    }
+
+    /// Returns whether the neighbor proved within the last nanoseconds that it is alive.
+    func isConfirmed(within nanoseconds: Int64) -> Bool {
+        guard case .state(let state, let confirmed?) = self, !isSilent else { return false }
+        return !state.contains(.noResolution) && confirmed <= nanoseconds
     }
 }

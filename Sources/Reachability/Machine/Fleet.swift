@@ -47,6 +47,8 @@ struct Fleet: Sendable {
     private var askers: [RouteQuery: [Asker]] = [:]
     private var checks: Set<RouteQuery> = []
     private var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
+    private var counterAskers: [UInt32: Set<TargetID>] = [:]
+    private var hops = HopBook()
 
     private var localState: TargetMachine.LocalState?
     private var hasResumed = false
@@ -126,7 +128,17 @@ struct Fleet: Sendable {
     // MARK: Changes of the local state
 
     /// Applies changes of the kernel's state. `snapshot` is the state after them.
-    mutating func apply(_ changes: [Kernel.Change], _ snapshot: Kernel.Snapshot) { book.apply(changes, snapshot) }
+    mutating func apply(_ changes: [Kernel.Change], _ snapshot: Kernel.Snapshot) {
+        book.apply(changes, snapshot)
+        for change in changes {
+            switch change {
+            // Behind a link that has lost its carrier, other hosts may have the same addresses.
+            case .link(let link) where !link.flags.contains(.lowerUp): hops.forget(link.index)
+            case .linkRemoved(let index): hops.forget(index)
+            default: break
+            }
+        }
+    }
 
     /// Sets the local state after a change.
     mutating func setLocalState(_ state: TargetMachine.LocalState?, at now: Moment) {
@@ -179,6 +191,7 @@ struct Fleet: Sendable {
         if hasResumed {
             hasResumed = false
             unroutedDue = nil
+            hops.forgetAll()
             ramp.add(slab.ids.filter { !isWaiting($0) }, hasResumed: true, using: &random, at: time)
         }
         if let due = unroutedDue, due <= time {
@@ -277,6 +290,36 @@ struct Fleet: Sendable {
         return effects
     }
 
+    /// Delivers the packet counters of an interface to the targets that asked for them, and returns the effects.
+    mutating func counted(
+        _ interface: UInt32, _ counters: LinkCounters?, _ snapshot: Kernel.Snapshot, at now: Moment
+    ) -> [Effect] {
+        var effects: [Effect] = []
+        for id in (counterAskers.removeValue(forKey: interface) ?? []).sorted() {
+            effects += deliver(id, .counters(interface, counters), snapshot, at: now)
+        }
+        return effects
+    }
+
+    /// Delivers the reply of a host to the targets that asked for it, and returns the effects.
+    mutating func hostReplied(
+        _ query: HostQuery, _ reply: HostReply, _ snapshot: Kernel.Snapshot, at now: Moment
+    ) -> [Effect] {
+        var effects: [Effect] = []
+        for (id, state) in hops.take(query, reply, at: now.monotonicNanoseconds) {
+            effects += deliver(id, .host(query.host, state), snapshot, at: now)
+        }
+        return effects
+    }
+
+    private mutating func ask(
+        _ id: TargetID, _ request: HopBook.Request, _ snapshot: Kernel.Snapshot, at now: Moment
+    ) -> [Effect] {
+        let (state, mustAsk) = hops.state(request, for: id, at: now.monotonicNanoseconds)
+        if let state { return deliver(id, .host(request.query.host, state), snapshot, at: now) }
+        return mustAsk ? [.askHost(request.query)] : []
+    }
+
     /// Stores the kernel's answer to a query, and delivers it to the targets that wait for it. Other targets are notified if the
     /// answer has changed: at once if their route is blocked, otherwise at the rate of ``NoticeRamp``. Returns the effects.
     mutating func routeAnswered(
@@ -338,6 +381,15 @@ struct Fleet: Sendable {
             case .askNeighbor(let key):
                 neighborAskers[key, default: []].insert(id)
                 effects.append(.askNeighbor(key))
+            case .askHost(let request): effects += ask(id, request, snapshot, at: now)
+            case .readCounters(let interface):
+                if counterAskers[interface] == nil { effects.append(.readCounters(interface)) }
+                counterAskers[interface, default: []].insert(id)
+            case .noteAlive(let hop):
+                if hops.noteAlive(hop, at: now.monotonicNanoseconds) {
+                    effects.append(.askHost(HostQuery(hop, isBound: true)))
+                }
+            case .note(let report, let hop): hops.note(report, behind: hop)
             case .publish(let update): effects.append(.emit(.server(id, update)))
             case .report(let report): effects.append(.emit(.probe(id, report)))
             }

@@ -14,6 +14,8 @@ extension MonitorInput {
         case .resolver(let configuration): .path(.resolver(configuration))
         case .lookup(let answer): .lookup(answer)
         case .probe(let result): .probe(result)
+        case .hostReply(let query, let reply): .hostReply(query, reply)
+        case .counters(let interface, let counters): .counters(interface, counters)
         case .probeLimit(let limit): .probeLimit(limit)
         case .resumed(let asleep): .path(.resumed(nanosecondsAsleep: asleep))
         case .namespaceGone: .path(.namespaceGone)

@@ -6,6 +6,8 @@ package enum MonitorEvent: Hashable, Sendable {
     case server(TargetID, ServerUpdate)
     /// The outcome of one probe.
     case probe(TargetID, ProbeReport)
+    /// An incident opened, has grown, or is over. It follows the updates of its servers.
+    case incident(Incident)
     /// All tables of the kernel were dumped again.
     case resync(ResyncReason, Moment)
     /// The monitor observed nothing between `from` and `to`.
@@ -19,6 +21,7 @@ package enum MonitorEvent: Hashable, Sendable {
         case .path(let update): update.moment
         case .server(_, let update): update.moment
         case .probe(_, let report): report.moment
+        case .incident(let incident): incident.moment
         case .resync(_, let moment), .gap(_, let moment), .ended(let moment): moment
         }
     }

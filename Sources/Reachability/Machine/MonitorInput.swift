@@ -20,6 +20,10 @@ package enum MonitorInput: Hashable, Sendable {
     case resolver(ResolverConfiguration)
     case lookup(LookupAnswer)
     case probe(ProbeResult)
+    /// The outcome of asking whether a host is alive.
+    case hostReply(HostQuery, HostReply)
+    /// The packet counters of an interface; `nil` if the kernel did not answer.
+    case counters(UInt32, LinkCounters?)
     /// The number of probes that the process's descriptors allow at the same time.
     case probeLimit(Int)
     case resumed(nanosecondsAsleep: Int64)

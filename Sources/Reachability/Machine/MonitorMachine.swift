@@ -9,6 +9,8 @@ package struct MonitorMachine: Sendable {
         case neighbor(Neighbor.Key, NeighborAnswer)
         case lookup(LookupAnswer)
         case probe(ProbeResult)
+        case hostReply(HostQuery, HostReply)
+        case counters(UInt32, LinkCounters?)
         /// The number of probes that the process's descriptors allow at the same time.
         case probeLimit(Int)
         case targetAdded(TargetID, Endpoint, ProbeSettings)
@@ -27,6 +29,9 @@ package struct MonitorMachine: Sendable {
         case dump(KernelTable, over: UInt32?, sequence: UInt32)
         case askRoute(RouteQuery)
         case askNeighbor(Neighbor.Key)
+        case askHost(HostQuery)
+        /// Reads the packet counters of an interface. The answer returns within the same turn.
+        case readCounters(UInt32)
         indirect case readEvidence(Link)
         indirect case resolve(LookupRequest)
         indirect case connect(ProbeAttempt)
@@ -37,6 +42,7 @@ package struct MonitorMachine: Sendable {
     }
 
     package private(set) var path: PathMachine
+    private var incidents = IncidentBook()
     private(set) var fleet: Fleet
     // The path's queries. There are only a few at a time, because each query is answered before the turn ends.
     private var pathQueries: [RouteQuery] = []
@@ -60,7 +66,7 @@ package struct MonitorMachine: Sendable {
     /// never.
     package var deadline: Int64? {
         guard !path.hasEnded else { return nil }
-        return [path.deadline, path.isAsking ? nil : fleet.deadline].compactMap { $0 }.min()
+        return [path.deadline, path.isAsking ? nil : fleet.deadline, incidents.deadline].compactMap { $0 }.min()
     }
 
     /// Returns ``deadline`` to an owner that is a class. Reading a computed property of the machine there copies the complete
@@ -70,6 +76,22 @@ package struct MonitorMachine: Sendable {
     /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !path.hasEnded else { return [] }
+        let effects = effects(of: event, at: now)
+        for case .emit(let event) in effects { record(event) }
+        guard case .turnEnded = event, effects.isEmpty else { return effects }
+        // The turn's updates are complete, so that an incident is published with all targets of the turn.
+        return incidents.take(at: now).map { .emit(.incident($0)) }
+    }
+
+    private mutating func record(_ event: MonitorEvent) {
+        switch event {
+        case .server(let id, let update): incidents.record(id, update)
+        case .path(let update): incidents.record(update)
+        case .probe, .incident, .resync, .gap, .ended: break
+        }
+    }
+
+    private mutating func effects(of event: Event, at now: Moment) -> [Effect] {
         switch event {
         case .path(let event):
             switch event {
@@ -89,13 +111,17 @@ package struct MonitorMachine: Sendable {
         case .neighbor(let key, let answer): return fleet.neighborAnswered(key, answer, path.snapshot, at: now)
         case .lookup(let answer): return fleet.lookedUp(answer, path.snapshot, at: now)
         case .probe(let result): return fleet.probed(result, path.snapshot, at: now)
+        case .hostReply(let query, let reply): return fleet.hostReplied(query, reply, path.snapshot, at: now)
+        case .counters(let interface, let counters): return fleet.counted(interface, counters, path.snapshot, at: now)
         case .probeLimit(let limit):
             fleet.setProbeLimit(limit)
             return []
         case .targetAdded(let id, let endpoint, let settings):
             fleet.add(id, endpoint, settings)
             return []
-        case .targetRemoved(let id): return fleet.remove(id, path.snapshot)
+        case .targetRemoved(let id):
+            incidents.remove(id)
+            return fleet.remove(id, path.snapshot)
         case .turnEnded: return endTurn(at: now)
         }
     }
@@ -116,9 +142,13 @@ package struct MonitorMachine: Sendable {
     private func makeLocalState() -> TargetMachine.LocalState? {
         guard let present = path.path, let resolver = path.resolver else { return nil }
         let own = Set(path.snapshot.addresses.keys.map(\.prefix.address))
+        let addresses = path.catalog.addresses
         return TargetMachine.LocalState(
-            interfaces: path.catalog.interfaces, path: present, isOwn: { own.contains($0) }, hasResolver: resolver.hasNameserver
-        )
+            interfaces: path.catalog.interfaces, path: present, isOwn: { own.contains($0) },
+            hasResolver: resolver.hasNameserver,
+            addressFault: { interface, family in
+                Reachability.addressFault(of: (addresses[interface] ?? []).filter { $0.address.family == family })
+            })
     }
 
     private mutating func follow(_ effects: [PathMachine.Effect], at now: Moment) -> [Effect] {

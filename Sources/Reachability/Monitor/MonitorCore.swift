@@ -36,7 +36,7 @@ final class MonitorCore: Sendable {
                 paths.finish()
                 announcements.finish()
                 servers.finish()
-            case .probe, .resync, .gap: break
+            case .probe, .incident, .resync, .gap: break
             }
         }
         self.paths = paths

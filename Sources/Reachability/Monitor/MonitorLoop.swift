@@ -28,6 +28,7 @@ final class MonitorLoop {
     private var suspend: SuspendWatch?
     private var namespace: NamespaceWatch?
     private var prober = TCPProber()
+    private var hostProber = HostProber()
     let names: NameService
     private let recording: RecordingWriter?
     private let recordingFailed: @Sendable (Int32) -> Void
@@ -109,8 +110,8 @@ final class MonitorLoop {
     func run() {
         var generator = SystemRandomNumberGenerator()
         feed(.began(seed: generator.next(), isPolling: isPolling))
-        // A probe has one socket, and a second one for a short time if the first address is slow.
-        feed(.probeLimit(min(prober.limit * 3 / 4, Self.probeLimit)))
+        // A silent probe has three sockets, and at most half of the probes are silent.
+        feed(.probeLimit(min(prober.limit * 2 / 5, Self.probeLimit)))
         take(resolverFile.read())
         if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
         checkFiles()
@@ -130,6 +131,7 @@ final class MonitorLoop {
             if let due = nextFileCheck, due <= now.monotonicNanoseconds { checkFiles() }
             startWaiting()
             tickNames()
+            for (query, reply) in hostProber.tick(on: loop, now: now.monotonicNanoseconds) { feed(.hostReply(query, reply)) }
             if isRunning { endTurn() }
             // Attempts that the end of the turn canceled have freed sockets.
             startWaiting()
@@ -143,6 +145,7 @@ final class MonitorLoop {
         if let nextPoll { due = min(due ?? nextPoll, nextPoll) }
         if let nextFileCheck { due = min(due ?? nextFileCheck, nextFileCheck) }
         if let next = names.deadline { due = min(due ?? next, next) }
+        if let next = hostProber.deadline { due = min(due ?? next, next) }
         return due
     }
 
@@ -176,6 +179,8 @@ final class MonitorLoop {
         case Token.namespace:
             if namespace?.isGone() == true { feed(.namespaceGone) }
         case let token where NameService.owns(token): takeNames(ready)
+        case let token where HostProber.owns(token):
+            if let (query, reply) = hostProber.ready(ready, on: loop) { feed(.hostReply(query, reply)) }
         default:
             if let result = prober.ready(ready, on: loop, now: now) { feed(result) }
         }
@@ -330,6 +335,9 @@ final class MonitorLoop {
         case .dump(let table, let interface, let sequence): dump(table, interface, sequence)
         case .askRoute: break
         case .askNeighbor(let key): feed(.neighborReply(key, kernel.ask(key)))
+        case .askHost(let query):
+            if let reply = hostProber.start(query, on: loop, now: now.monotonicNanoseconds) { feed(.hostReply(query, reply)) }
+        case .readCounters(let interface): feed(.counters(interface, kernel.counters(of: interface)))
         case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
         case .resolve(let request): resolve(request)
         case .connect(let attempt): connect(attempt)
@@ -392,6 +400,7 @@ final class MonitorLoop {
             }
         }
         prober.closeAll()
+        hostProber.closeAll()
         names.stop(on: loop)
         if let errno = recording?.finish(), !hasRecordingFailed { recordingFailed(errno) }
     }

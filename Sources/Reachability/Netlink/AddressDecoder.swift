@@ -46,9 +46,19 @@ extension NetlinkDecoder {
         guard let (destination, hardwareAddress) = found else { return .malformed }
         let decoded = Neighbor(
             interface: UInt32(bitPattern: header.ndm_ifindex), address: destination,
-            state: Neighbor.State(rawValue: header.ndm_state), hardwareAddress: hardwareAddress
+            state: Neighbor.State(rawValue: header.ndm_state), hardwareAddress: hardwareAddress,
+            confirmedNanosecondsAgo: isAnswer ? confirmedNanosecondsAgo(message) : nil
         )
         return Int(message.pointee.nlmsg_type) == RTM_DELNEIGH ? .neighborRemoved(decoded.key) : .neighbor(decoded)
+    }
+
+    // NDA_CACHEINFO counts in hundredths of a second (USER_HZ). libnl-route does not pass this number on for every state.
+    private static func confirmedNanosecondsAgo(_ message: UnsafeMutablePointer<nlmsghdr>) -> Int64? {
+        for attribute in AttributeSequence(message, headerSize: MemoryLayout<ndmsg>.size)
+        where attribute.type == 3 && attribute.bytes.count >= 4 {  // NDA_CACHEINFO
+            return Int64(attribute.bytes.loadUnaligned(as: UInt32.self)) * 10_000_000
+        }
+        return nil
     }
 
     private static func neighborFields(_ object: OpaquePointer) -> (IPAddress, [UInt8])? {

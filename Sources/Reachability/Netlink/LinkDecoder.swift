@@ -22,6 +22,25 @@ extension NetlinkDecoder {
         return link.name.isEmpty ? .malformed : .link(link)
     }
 
+    /// Returns the packet counters of an answer to RTM_GETLINK (IFLA_STATS64: packets received, packets sent, …); `nil` if it has none.
+    static func counters(_ bytes: [UInt8]) -> LinkCounters? {
+        var bytes = bytes
+        return bytes.withUnsafeMutableBytes { buffer in
+            guard buffer.count >= MemoryLayout<nlmsghdr>.size, let start = buffer.baseAddress else { return nil }
+            let message = start.assumingMemoryBound(to: nlmsghdr.self)
+            guard Int(message.pointee.nlmsg_type) == RTM_NEWLINK, Int(message.pointee.nlmsg_len) <= buffer.count,
+                fixedHeader(message, as: ifinfomsg.self) != nil
+            else { return nil }
+            for attribute in AttributeSequence(message, headerSize: MemoryLayout<ifinfomsg>.size)
+            where Int(attribute.type) == IFLA_STATS64 && attribute.bytes.count >= 16 {
+                return LinkCounters(
+                    received: attribute.bytes.loadUnaligned(as: UInt64.self),
+                    sent: attribute.bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            }
+            return nil
+        }
+    }
+
     /// Decodes RTM_NEWNETCONF, if the message is about `ignore_routes_with_linkdown`.
     static func linkdownPolicy(_ message: UnsafeMutablePointer<nlmsghdr>) -> NetlinkEvent {
         guard let header = fixedHeader(message, as: netconfmsg.self) else { return .malformed }

@@ -87,6 +87,13 @@ extension NetlinkRequest {
         return request
     }
 
+    /// Requests one link with its statistics.
+    static func link(_ interface: UInt32, sequence: UInt32) -> NetlinkRequest? {
+        var header = ifinfomsg()
+        header.ifi_index = Int32(bitPattern: interface)
+        return NetlinkRequest(type: Int32(RTM_GETLINK), flags: 0, sequence: sequence, header: header)
+    }
+
     /// Requests the state of one neighbor (Linux 5.0).
     static func neighbor(_ key: Neighbor.Key, sequence: UInt32) -> NetlinkRequest? {
         var header = ndmsg()

@@ -20,6 +20,8 @@ protocol KernelSource: AnyObject {
     func ask(_ queries: ArraySlice<RouteQuery>) -> [[UInt8]]
     /// Requests the entry of a neighbor. Returns the bytes of the answer; empty if the kernel did not answer.
     func ask(_ key: Neighbor.Key) -> [UInt8]
+    /// Returns the packet counters of an interface; `nil` if the kernel did not answer.
+    func counters(of interface: UInt32) -> LinkCounters?
 }
 
 /// The kernel's rtnetlink interface. Events use one socket, dumps a second and queries a third: none waits for another, and their
@@ -177,6 +179,14 @@ final class NetlinkSource: KernelSource {
         requests.removeAll(keepingCapacity: true)
         requests += request.bytes
         return answers(from: sequence, 1).first ?? []
+    }
+
+    func counters(of interface: UInt32) -> LinkCounters? {
+        sequence &+= 1
+        guard let request = NetlinkRequest.link(interface, sequence: sequence) else { return nil }
+        requests.removeAll(keepingCapacity: true)
+        requests += request.bytes
+        return answers(from: sequence, 1).first.flatMap { NetlinkDecoder.counters($0) }
     }
 
     // rtnetlink answers within sendto: when the call returns, the replies are queued, one datagram each. Replies to earlier

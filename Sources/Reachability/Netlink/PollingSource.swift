@@ -71,6 +71,9 @@ final class PollingSource: KernelSource {
     /// Returns an empty answer: the neighbor table cannot be read without netlink.
     func ask(_ key: Neighbor.Key) -> [UInt8] { [] }
 
+    /// Returns `nil`: without netlink, verdicts do not depend on counters.
+    func counters(of interface: UInt32) -> LinkCounters? { nil }
+
     // MARK: Tables
 
     private func readLinks() -> [Link] {

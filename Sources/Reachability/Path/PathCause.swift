@@ -69,15 +69,7 @@ struct PathCause {
         case .degradedCarrier, .carrier, .degraded, .enslaved, .routable: break
         }
         let addresses = (catalog.addresses[interface.index] ?? []).filter { configuration.families.contains($0.address.family) }
-        let sources = addresses.filter { $0.isUsable && !($0.address.family == .v6 && $0.address.isLinkLocal) }
-        guard sources.isEmpty else { return nil }
-        if addresses.contains(where: { $0.flags.contains(.duplicate) }) {
-            return cause(.address, .duplicateAddress, "an address of interface \(name) is in use by another host")
-        }
-        if addresses.contains(where: { $0.flags.contains(.tentative) && !$0.address.isLinkLocal }) {
-            return cause(.address, .tentativeAddress, "the addresses of interface \(name) are still being checked for duplicates")
-        }
-        return cause(.address, .noAddress, "interface \(name) has no usable address")
+        return addressFault(of: addresses).map { cause(.address, $0.code, $0.detail(of: name)) }
     }
 
     private func route(_ choices: PathEvaluation.Choices, _ interface: NetworkInterface) -> Cause {

@@ -324,27 +324,7 @@ final class DNSSockets {
     }
 
     private static func connect(_ descriptor: Int32, to server: ResolverConfiguration.Nameserver, port: UInt16) -> Int32 {
-        switch server.address.family {
-        case .v4:
-            var name = sockaddr_in()
-            name.sin_family = sa_family_t(AF_INET)
-            name.sin_port = port.bigEndian
-            withUnsafeMutableBytes(of: &name.sin_addr) { $0.copyBytes(from: server.address.bytes) }
-            return connect(descriptor, name)
-        case .v6:
-            var name = sockaddr_in6()
-            name.sin6_family = sa_family_t(AF_INET6)
-            name.sin6_port = port.bigEndian
-            withUnsafeMutableBytes(of: &name.sin6_addr) { $0.copyBytes(from: server.address.bytes) }
-            name.sin6_scope_id = server.zone.map { UInt32($0) ?? if_nametoindex($0) } ?? 0
-            return connect(descriptor, name)
-        }
-    }
-
-    private static func connect<Name>(_ descriptor: Int32, _ name: Name) -> Int32 {
-        withUnsafeBytes(of: name) { bytes in
-            guard let start = bytes.baseAddress else { return -1 }
-            return Glibc.connect(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
-        }
+        let zone = server.zone.map { UInt32($0) ?? if_nametoindex($0) } ?? 0
+        return SocketAddress(server.address, port: port, zone: server.address.family == .v6 ? zone : 0).connect(descriptor)
     }
 }

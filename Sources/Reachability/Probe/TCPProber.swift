@@ -182,29 +182,7 @@ extension TCPProber {
     }
 
     private func connect(_ socket: Int32, to attempt: ProbeAttempt) -> Int32 {
-        let bytes = attempt.address.bytes
-        switch attempt.address.family {
-        case .v4:
-            var name = sockaddr_in()
-            name.sin_family = sa_family_t(AF_INET)
-            name.sin_port = attempt.port.bigEndian
-            withUnsafeMutableBytes(of: &name.sin_addr) { $0.copyBytes(from: bytes) }
-            return connect(socket, name)
-        case .v6:
-            var name = sockaddr_in6()
-            name.sin6_family = sa_family_t(AF_INET6)
-            name.sin6_port = attempt.port.bigEndian
-            name.sin6_scope_id = attempt.zone
-            withUnsafeMutableBytes(of: &name.sin6_addr) { $0.copyBytes(from: bytes) }
-            return connect(socket, name)
-        }
-    }
-
-    private func connect<Name>(_ socket: Int32, _ name: Name) -> Int32 {
-        withUnsafeBytes(of: name) { bytes in
-            guard let start = bytes.baseAddress else { return -1 }
-            return Glibc.connect(socket, start.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
-        }
+        SocketAddress(attempt.address, port: attempt.port, zone: attempt.zone).connect(socket)
     }
 
     private func outcome(of connection: Connecting, now: Moment) -> ProbeResult? {
@@ -226,7 +204,8 @@ extension TCPProber {
         }
         var roundTrip = known ? Int64(info.tcpi_rtt) * 1000 : 0
         if roundTrip == 0 { roundTrip = max(1, now.elapsed(since: connection.started).saturatingNanoseconds) }
-        return ProbeResult(id: id, roundTripNanoseconds: roundTrip)
+        return ProbeResult(
+            id: id, roundTripNanoseconds: roundTrip, retransmissions: known ? Int(info.tcpi_total_retrans) : nil)
     }
 
     private func failure(_ id: UInt64, errno number: Int32, call: String, socket: Int32) -> ProbeResult {

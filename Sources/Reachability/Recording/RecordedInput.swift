@@ -14,7 +14,8 @@ package struct RecordedInput: Hashable, Sendable {
 
 extension RecordedInput: Codable {
     private enum Keys: String, CodingKey {
-        case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep, limit
+        case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep, limit,
+            reply, bound, counters
         case target, endpoint, settings, address, port, all
     }
 
@@ -75,6 +76,17 @@ extension RecordedInput: Codable {
         case "resolver": input = .resolver(try line.decode(ResolverConfiguration.self, forKey: .resolver))
         case "lookup": input = .lookup(try line.decode(LookupAnswer.self, forKey: .lookup))
         case "probe": input = .probe(try line.decode(ProbeResult.self, forKey: .probe))
+        case "host-reply":
+            let key = Neighbor.Key(
+                interface: try line.decode(UInt32.self, forKey: .interface),
+                address: try line.decode(IPAddress.self, forKey: .address)
+            )
+            input = .hostReply(
+                HostQuery(key, isBound: try line.decode(Bool.self, forKey: .bound)),
+                try line.decode(HostReply.self, forKey: .reply))
+        case "counters":
+            input = .counters(
+                try line.decode(UInt32.self, forKey: .interface), try line.decodeIfPresent(LinkCounters.self, forKey: .counters))
         case "probe-limit": input = .probeLimit(try line.decode(Int.self, forKey: .limit))
         case "resumed": input = .resumed(nanosecondsAsleep: try time(.asleep))
         case "namespace-gone": input = .namespaceGone
@@ -133,6 +145,16 @@ extension RecordedInput: Codable {
         case .probe(let result):
             try put("probe")
             try line.encode(result, forKey: .probe)
+        case .hostReply(let query, let reply):
+            try put("host-reply")
+            try line.encode(query.host.interface, forKey: .interface)
+            try line.encode(query.host.address, forKey: .address)
+            try line.encode(query.isBound, forKey: .bound)
+            try line.encode(reply, forKey: .reply)
+        case .counters(let interface, let counters):
+            try put("counters")
+            try line.encode(interface, forKey: .interface)
+            try line.encodeIfPresent(counters, forKey: .counters)
         case .probeLimit(let limit):
             try put("probe-limit")
             try line.encode(limit, forKey: .limit)
@@ -160,11 +182,19 @@ private struct RecordedSettings: Codable {
     var failAfter, recoverAfter: Int
     var families: [UInt8]
     var interface: String?
+    /// `nil` in recordings of earlier versions, which had no limits.
+    var quality: Quality?
     /// Omitted if false.
     var isScheduledOnly: Bool?
 
+    struct Quality: Codable {
+        var loss: Double?
+        var rtt, jitter: Int64?
+        var window: Int
+    }
+
     private enum CodingKeys: String, CodingKey {
-        case interval, timeout, failAfter, recoverAfter, families, interface
+        case interval, timeout, failAfter, recoverAfter, families, interface, quality
         case isScheduledOnly = "scheduledOnly"
     }
 
@@ -175,15 +205,27 @@ private struct RecordedSettings: Codable {
         recoverAfter = settings.recoverAfter
         families = settings.families.map(\.rawValue).sorted()
         interface = settings.interface
+        let limits = settings.quality
+        quality = Quality(
+            loss: limits.loss, rtt: limits.roundTrip?.saturatingNanoseconds, jitter: limits.jitter?.saturatingNanoseconds,
+            window: limits.window)
         isScheduledOnly = settings.isScheduledOnly ? true : nil
     }
 
     var settings: ProbeSettings {
         var settings = ProbeSettings(
             interval: .nanoseconds(interval), timeout: .nanoseconds(timeout), failAfter: failAfter, recoverAfter: recoverAfter,
-            families: Set(families.compactMap { IPAddress.Family(rawValue: $0) }), interface: interface
+            families: Set(families.compactMap { IPAddress.Family(rawValue: $0) }), interface: interface,
+            quality: quality?.limits ?? QualityLimits(loss: nil)
         )
         settings.isScheduledOnly = isScheduledOnly ?? false
         return settings
+    }
+}
+
+extension RecordedSettings.Quality {
+    var limits: QualityLimits {
+        QualityLimits(
+            loss: loss, roundTrip: rtt.map { .nanoseconds($0) }, jitter: jitter.map { .nanoseconds($0) }, window: window)
     }
 }

@@ -14,6 +14,8 @@ public struct ProbeSettings: Hashable, Sendable {
     /// The interface to which probes are bound (`SO_BINDTODEVICE`), by its name or an alternative name. `nil`, the default,
     /// leaves the choice to the kernel.
     public var interface: String?
+    /// The limits of loss, round trip and jitter beyond which a server that answers is degraded; by default 20 % of loss alone.
+    public var quality: QualityLimits
     /// Whether probes start only at the times of the schedule, the first at once, as in `netwatch probe`; false by default. No probe
     /// then confirms a result or follows a change of routes, and every scheduled probe has a report, even if no packet can be sent.
     package var isScheduledOnly = false
@@ -21,7 +23,7 @@ public struct ProbeSettings: Hashable, Sendable {
     /// Creates settings. Omitted values have their defaults; values below their minimum are raised to it.
     public init(
         interval: Duration = .seconds(10), timeout: Duration = .seconds(3), failAfter: Int = 2, recoverAfter: Int = 1,
-        families: Set<IPAddress.Family> = [.v4, .v6], interface: String? = nil
+        families: Set<IPAddress.Family> = [.v4, .v6], interface: String? = nil, quality: QualityLimits = QualityLimits()
     ) {
         self.interval = max(interval, .milliseconds(10))
         self.timeout = max(timeout, .milliseconds(1))
@@ -29,5 +31,6 @@ public struct ProbeSettings: Hashable, Sendable {
         self.recoverAfter = max(recoverAfter, 1)
         self.families = families.isEmpty ? [.v4, .v6] : families
         self.interface = interface
+        self.quality = quality
     }
 }

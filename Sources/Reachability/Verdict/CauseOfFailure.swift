@@ -11,12 +11,22 @@ struct FailedAttempt: Hashable, Sendable {
     var result: ProbeResult?
     /// The entry of the next hop in the neighbor table.
     var neighbor = NeighborAnswer.unknown
+    /// The state of the first hop; `nil` if it was not asked.
+    var hop: HopBook.State?
+    /// The state of the target's host, as datagrams to another port show it; `nil` if it was not asked.
+    var host: HopBook.State?
+    /// The packets that a tunnel carried during the probe; `nil` for other interfaces.
+    var tunnel: LinkCounters?
+    /// The start of the first failed probe of the streak, in nanoseconds; `nil` if the failure is the first.
+    var failingSince: Int64?
+    /// The end of the probe in nanoseconds.
+    var probeEnded: Int64 = 0
     var elapsedNanoseconds: Int64
 
-    private var port: UInt16 { candidate.port }
+    var port: UInt16 { candidate.port }
 
     /// The target's host. A name that resolves to a loopback address means this machine.
-    private var host: String {
+    var hostText: String {
         candidate.address.isLoopback ? "this machine (\(candidate.address))" : "\(candidate.address)"
     }
 
@@ -42,24 +52,30 @@ struct FailedAttempt: Hashable, Sendable {
         return isSilence ? nextHop : nil
     }
 
-    /// Returns the cause. The cause's layer decides whether the server is at fault.
+    /// Returns the cause, and whether the server is at fault.
+    func finding(in localState: TargetMachine.LocalState) -> Finding {
+        let cause = cause(in: localState)
+        return Finding(cause, accusesServer: accusesServer(cause))
+    }
+
+    /// Returns the cause.
     func cause(in localState: TargetMachine.LocalState) -> Cause {
         let evidence = evidence(in: localState)
         let address = candidate.address
         func makeCause(_ layer: Cause.Layer, _ code: Cause.Code, _ detail: String) -> Cause {
             Cause(layer, code, detail: detail, evidence: evidence)
         }
-        guard let result else { return silence(evidence) }
+        guard let result else { return silence(evidence, in: localState) }
         if let reporter = result.reporter, let cause = reported(by: reporter, evidence, in: localState) { return cause }
 
         let isLocal = result.call != "handshake"
         switch SystemErrorNumber(rawValue: result.errno) {
         case .connectionRefused:
-            return makeCause(.tcp, .refused, "\(host) refuses connections to port \(port)")
+            return makeCause(.tcp, .refused, "\(hostText) refuses connections to port \(port)")
         case .timedOut:
-            return silence(evidence)
+            return silence(evidence, in: localState)
         case .connectionReset, .connectionAborted, .brokenPipe:
-            return makeCause(.tcp, .reset, "\(host) reset the connection to port \(port)")
+            return makeCause(.tcp, .reset, "\(hostText) reset the connection to port \(port)")
         case .networkUnreachable where isLocal:
             return makeCause(.route, .noRoute, "there is no route to \(address)")
         case .networkUnreachable:
@@ -93,14 +109,7 @@ struct FailedAttempt: Hashable, Sendable {
         }
     }
 
-    /// Returns the cause of an attempt without any answer.
-    private func silence(_ evidence: [String: Cause.Evidence]) -> Cause {
-        if neighbor.isSilent { return neighborSilence(evidence) }
-        let detail = "\(host) does not answer on port \(port)"
-        return Cause(.tcp, .timeout, detail: detail, evidence: evidence)
-    }
-
-    private func neighborSilence(_ evidence: [String: Cause.Evidence]) -> Cause {
+    func neighborSilence(_ evidence: [String: Cause.Evidence]) -> Cause {
         if let gateway = route.gateway {
             return Cause(
                 .neighbor, .gatewaySilent, detail: "the gateway \(gateway) does not answer on its link", evidence: evidence)
@@ -128,75 +137,9 @@ struct FailedAttempt: Hashable, Sendable {
         switch neighbor {
         case .unknown: break
         case .absent: evidence["neighbor_state"] = .text("NONE")
-        case .state(let state): evidence["neighbor_state"] = .text(state.name)
+        case .state(let state, _): evidence["neighbor_state"] = .text(state.name)
         }
         return evidence
-    }
-}
-
-extension FailedAttempt {
-    /// Returns the cause that an ICMP message reports (RFC 792 and its successors; RFC 4443); `nil` if the message does not
-    /// report a failure.
-    private func reported(
-        by reporter: ProbeResult.Reporter, _ evidence: [String: Cause.Evidence], in localState: TargetMachine.LocalState
-    ) -> Cause? {
-        let code: Cause.Code
-        if reporter.origin == 1 {
-            // A local error without an ICMP message has only its errno.
-            guard result?.errno == SystemErrorNumber.connectionRefused.rawValue else { return nil }
-            code = .portFiltered
-        } else {
-            guard let found = self.code(of: reporter) else { return nil }
-            code = found
-        }
-        let address = candidate.address
-        if isOwn(reporter, in: localState), code != .packetTooBig {
-            // The kernel reports its own failed neighbor discovery like a rejecting filter; the neighbor table distinguishes
-            // them. Without an answer from that table, a silent neighbor is more likely than such a filter.
-            let isNeighbors = neighbor == .unknown || neighbor.isSilent
-            if code == .hostUnreachable, nextHop != nil, isNeighbors { return neighborSilence(evidence) }
-            let detail = "this machine's packet filter rejects packets to \(address)"
-            return Cause(.firewall, .localReject, detail: detail, evidence: evidence)
-        }
-        let hop = reporter.offender.map { "\($0)" } ?? "this machine"
-        let detail =
-            switch code {
-            case .netUnreachable: "\(hop) has no route to the network of \(address)"
-            case .adminProhibited: "\(hop) prohibits packets to \(address)"
-            case .portFiltered: "\(hop) filters port \(port) of \(address)"
-            case .packetTooBig: "\(hop) reports that packets are too big for the path to \(address)"
-            case .ttlExceeded: "\(hop) reports that packets to \(address) exceeded their hop limit"
-            default: "\(hop) cannot reach \(address)"
-            }
-        return Cause(.network, code, detail: detail, evidence: evidence)
-    }
-
-    private func isOwn(_ reporter: ProbeResult.Reporter, in localState: TargetMachine.LocalState) -> Bool {
-        reporter.origin == 1 || reporter.offender.map { $0.isLoopback || localState.isOwn($0) } ?? true
-    }
-
-    private func code(of reporter: ProbeResult.Reporter) -> Cause.Code? { reporter.code(candidate.address.family) }
-}
-
-extension ProbeResult.Reporter {
-    /// The failure that the ICMP message reports; `nil` if it reports none.
-    func code(_ family: IPAddress.Family) -> Cause.Code? {
-        switch (family == .v6, type, code) {
-        case (false, 3, 0), (false, 3, 5), (false, 3, 6), (false, 3, 11): return .netUnreachable
-        case (false, 3, 2), (false, 3, 3): return .portFiltered
-        case (false, 3, 4): return .packetTooBig
-        case (false, 3, 9), (false, 3, 10), (false, 3, 13...15): return .adminProhibited
-        case (false, 3, _): return .hostUnreachable
-        case (false, 11, _): return .ttlExceeded
-        case (true, 1, 0), (true, 1, 2): return .netUnreachable
-        case (true, 1, 1), (true, 1, 5...6): return .adminProhibited
-        case (true, 1, 4): return .portFiltered
-        case (true, 1, _): return .hostUnreachable
-        case (true, 2, _): return .packetTooBig
-        case (true, 3, _): return .ttlExceeded
-        case (false, 12, _), (true, 4, _): return .hostUnreachable
-        default: return nil
-        }
     }
 }
 
@@ -209,16 +152,4 @@ extension Neighbor.State {
         ]
         return names.first { contains($0.0) }?.1 ?? "0x" + String(rawValue, radix: 16)
     }
-}
-
-/// Returns the failure that represents a probe: the one that got furthest, then the most definite, then the first.
-func furthest(_ failures: [(FailedAttempt, Cause)]) -> (FailedAttempt, Cause)? {
-    var best: (FailedAttempt, Cause)?
-    var bestRank = -1
-    for (failure, cause) in failures {
-        // This process's own limits rank lowest, because an attempt to another address may have been sent.
-        let rank = cause.layer == .local ? 0 : cause.layer.depth * 2 + (cause.code == .timeout ? 1 : 2)
-        if rank > bestRank { (best, bestRank) = ((failure, cause), rank) }
-    }
-    return best
 }

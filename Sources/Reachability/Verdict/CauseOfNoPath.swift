@@ -15,8 +15,10 @@ func candidateRoute(of candidate: Candidate, by answer: RouteAnswer, in localSta
         case .throw: return refusal(of: candidate, .networkUnreachable, in: localState)
         case .local: return .open(route)
         default:
-            guard let cause = fault(of: route.interface, in: localState, for: candidate.address) else { return .open(route) }
-            return .blocked(cause, interface: route.interface)
+            let cause =
+                fault(of: route.interface, in: localState, for: candidate.address)
+                ?? sourceFault(of: candidate, route, in: localState)
+            return cause.map { .blocked($0, interface: route.interface) } ?? .open(route)
         }
     case .refused(let number):
         return refusal(of: candidate, SystemErrorNumber(rawValue: number) ?? .networkUnreachable, number, in: localState)
@@ -75,16 +77,12 @@ extension Cause.Layer {
 
     /// Whether this machine alone determines a fault in this layer, without sending a packet: link, address, route.
     var isCertain: Bool { self == .link || self == .address || self == .route }
-
-    /// Whether the evidence shows a fault of the server: the server answered with a failure, or did not answer.
-    var accusesServer: Bool { self == .tcp || self == .tls || self == .http }
 }
 
 extension Cause {
-    /// Whether the evidence shows a fault of the server, or of the server's name: an authority answered that the name has no
-    /// usable address. A name server that fails accuses nobody but itself.
+    /// Whether the evidence shows a fault of the server's name: an authority answered that the name has no usable address. A name
+    /// server that fails accuses nobody but itself.
     var accusesServer: Bool {
-        if layer.accusesServer { return true }
         guard layer == .dns, [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(code) else { return false }
         let isAnswered = [LookupAnswer.Source.dns, .nss].contains { evidence["answered_by"] == .text($0.rawValue) }
         return isAnswered
@@ -118,6 +116,49 @@ private func refusal(
         return .blocked(cause, interface: nil)
     }
     return .blocked(Cause(.route, code, detail: detail, evidence: evidence), interface: nil)
+}
+
+/// Returns the reason why the route has no usable source address; `nil` if it has one. The kernel then sends IPv4 packets from
+/// 0.0.0.0, and IPv6 packets from a link-local address or even from ::1, to which no answer can come back.
+private func sourceFault(
+    of candidate: Candidate, _ route: ChosenRoute, in localState: TargetMachine.LocalState
+) -> Cause? {
+    let address = candidate.address
+    // The kernel names no source for a query with an interface.
+    guard candidate.boundTo == 0, candidate.zone == 0, !address.isLinkLocal, !address.isLoopback else { return nil }
+    let fault = localState.addressFault(route.interface, address.family)
+    switch (address.family, route.source) {
+    case (.v4, nil): break
+    case (.v6, let source?) where source.isLoopback: break
+    // A host on the link can answer to a link-local address, but a proper address may be about to become usable.
+    case (.v6, let source?) where source.isLinkLocal && (route.gateway != nil || (fault != nil && fault != .missing)): break
+    default: return nil
+    }
+    return missingAddress(fault ?? .missing, route.interface, address, in: localState)
+}
+
+private func missingAddress(
+    _ fault: AddressFault, _ index: UInt32, _ address: IPAddress, in localState: TargetMachine.LocalState
+) -> Cause {
+    let name = localState.interfaces[index]?.name ?? "\(index)"
+    return Cause(
+        .address, fault.code, detail: fault.detail(of: name),
+        evidence: ["interface": .text(name), "address": .text("\(address)")])
+}
+
+/// Returns the cause of a route that has been removed: the fault of the interface that it used, if that has one. The kernel removes
+/// the routes of an interface that is switched off, and those of a family with the interface's last address.
+func causeOfRemovedRoute(
+    _ cause: Cause, to address: IPAddress, over interfaces: [UInt32], in localState: TargetMachine.LocalState
+) -> (cause: Cause, interface: UInt32)? {
+    guard cause.layer == .route, cause.code == .noRoute, !address.isLoopback else { return nil }
+    for index in interfaces.sorted() where localState.interfaces[index] != nil {
+        if let cause = fault(of: index, in: localState, for: address) { return (cause, index) }
+        if let fault = localState.addressFault(index, address.family) {
+            return (missingAddress(fault, index, address, in: localState), index)
+        }
+    }
+    return nil
 }
 
 /// Returns the reason why an interface carries no packets; `nil` if it does. An interface that is not in the snapshot yet is

@@ -4,43 +4,60 @@
 /// Therefore most probes of a row time out, although an earlier one received the reason. A timeout adds no information: the
 /// earlier cause for the same address and route remains valid until it is refuted.
 struct FailureStreak: Hashable, Sendable {
-    private struct Finding: Hashable, Sendable {
+    private struct Earlier: Hashable, Sendable {
         let route: ChosenRoute
-        let cause: Cause
+        let finding: Finding
     }
 
-    private var findings: [IPAddress: Finding] = [:]
+    private var earlier: [IPAddress: Earlier] = [:]
+    /// The start of the first failed probe of the streak, on the monotonic clock in nanoseconds; `nil` without a failure.
+    private(set) var since: Int64?
 
     /// Clears the causes at the end of a streak. A streak ends when the target is reached, when it has no route, or when the
     /// machine was suspended and may be on another network.
-    mutating func reset() { findings = [:] }
+    mutating func reset() { (earlier, since) = ([:], nil) }
+
+    /// Notes the start of a probe that failed.
+    mutating func began(at time: Int64) { since = since ?? time }
 
     /// Removes the causes that were found over other routes than these.
     mutating func keep(to routes: [IPAddress: ChosenRoute]) {
-        findings = findings.filter { routes[$0.key] == $0.value.route }
+        earlier = earlier.filter { routes[$0.key] == $0.value.route }
     }
 
-    /// Returns the cause of a failure: its own cause, or the earlier one if the probe timed out.
-    mutating func cause(of failure: FailedAttempt, in localState: TargetMachine.LocalState) -> Cause {
-        let cause = failure.cause(in: localState)
+    /// Returns the finding of a failure: its own, or the earlier one if the probe timed out.
+    mutating func finding(of failure: FailedAttempt, in localState: TargetMachine.LocalState) -> Finding {
+        let finding = failure.finding(in: localState)
         let address = failure.candidate.address
-        switch (cause.layer, cause.code) {
-        case (.neighbor, _), (.network, _):
+        switch (finding.cause.layer, finding.cause.code) {
+        case (.network, _) where finding.cause.evidence["inferred"] != nil: break
+        case (.neighbor, _) where !failure.neighbor.isSilent:
+            // A first hop that does not answer queries may have used up its rate of ICMP messages (RFC 1812 section 4.3.2.8).
+            if let earlier = earlierFinding(failure, ofLayer: .network) { return earlier }
+            self.earlier[address] = Earlier(route: failure.route, finding: finding)
+        case (.neighbor, _), (.network, _), (.firewall, _):
             // The latest cause counts: a gateway that is silent now can no longer report, and one that reports is not silent.
-            findings[address] = Finding(route: failure.route, cause: cause)
+            earlier[address] = Earlier(route: failure.route, finding: finding)
         case (.tcp, .timeout):
-            guard let earlier = findings[address], earlier.route == failure.route else { return cause }
-            if earlier.cause.layer == .neighbor, failure.neighbor.isReachable {
-                findings[address] = nil
-                return cause
+            guard let former = earlierFinding(failure) else { return finding }
+            if former.cause.layer != .network, failure.neighbor.isReachable || failure.isFirstHopAlive {
+                earlier[address] = nil
+                return finding
             }
-            return earlier.cause.markedAsEarlier
+            return former
         case (.tcp, _):
             // The host has answered.
-            findings[address] = nil
+            earlier[address] = nil
         default: break
         }
-        return cause
+        return finding
+    }
+
+    private func earlierFinding(_ failure: FailedAttempt, ofLayer layer: Cause.Layer? = nil) -> Finding? {
+        guard let earlier = earlier[failure.candidate.address], earlier.route == failure.route,
+            layer == nil || earlier.finding.cause.layer == layer
+        else { return nil }
+        return Finding(earlier.finding.cause.markedAsEarlier, accusesServer: earlier.finding.accusesServer)
     }
 }
 

@@ -6,8 +6,24 @@ internal import Pacing
 /// The grid begins at the first probe, shifted by the target's *phase*: the first probes of many targets start together, and the
 /// next ones are spread evenly over the interval.
 struct ProbeSchedule: Hashable, Sendable {
-    /// The maximum delay before an unconfirmed result is probed again.
+    /// The end of a probe.
+    enum Ending: Hashable, Sendable {
+        /// The server, a router or this machine refused the connection.
+        case refusal
+        /// No answer arrived before the deadline.
+        case silence
+        /// The server was reached, its name was not resolved, or the probe has no result.
+        case other
+    }
+
+    /// The maximum delay before another result is confirmed, in nanoseconds.
     static let confirmation: Int64 = 1_000_000_000
+    /// The time between the starts of a silent probe and the probe that confirms it, in nanoseconds. The kernel reports a silent
+    /// neighbor 3.05 to 3.08 s after the first packet, and so do routers.
+    static let silentConfirmation: Int64 = 3_100_000_000
+    /// The number of refusals that are confirmed at once. Further ones are confirmed once a second, so that a server that refuses
+    /// connections is not flooded.
+    static let immediateLimit = 100
 
     /// The time between two slots of the grid, in nanoseconds.
     let interval: Int64
@@ -17,6 +33,7 @@ struct ProbeSchedule: Hashable, Sendable {
     private(set) var missed = 0
     private var origin: Int64?
     private var lastStart: Int64 = 0
+    private var immediate = 0
     private let shift: Int64
 
     /// Creates a schedule.
@@ -45,6 +62,7 @@ struct ProbeSchedule: Hashable, Sendable {
 
     /// Schedules the next probe on the grid. A slot less than half an interval after an additional probe is skipped.
     mutating func continueByGrid(at now: Int64) {
+        immediate = 0
         let origin = origin ?? now
         let first = slot(notBefore: lastStart.addingSaturated(interval / 2), origin)
         guard now >= first else { return next = first }
@@ -59,9 +77,18 @@ struct ProbeSchedule: Hashable, Sendable {
         return origin.addingSaturated(passed.multipliedSaturated(by: interval))
     }
 
-    /// Schedules the next probe within a second of the last start, or at once if the last probe took longer.
-    mutating func confirm(at now: Int64) {
-        next = max(now, lastStart.addingSaturated(min(interval, Self.confirmation)))
+    /// Schedules the probe that confirms a result. A refusal is confirmed at once. Silence is confirmed 3.1 s after the start of the
+    /// silent probe, but at most 0.1 s after its end. Other results are confirmed within a second.
+    mutating func confirm(_ ending: Ending, timeout: Duration, at now: Int64) {
+        switch ending {
+        case .refusal where immediate < Self.immediateLimit:
+            immediate += 1
+            next = now
+        case .refusal, .other: next = max(now, lastStart.addingSaturated(min(interval, Self.confirmation)))
+        case .silence:
+            let gap = min(Self.silentConfirmation, timeout.saturatingNanoseconds.addingSaturated(100_000_000))
+            next = max(now, lastStart.addingSaturated(gap))
+        }
     }
 
     /// Schedules no further probe.

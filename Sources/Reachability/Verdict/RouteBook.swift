@@ -274,7 +274,7 @@ struct RouteBook: Sendable {
 
     // MARK: Checks
 
-    /// The minimum time between two checks of all groups, in nanoseconds: 50 µs for each group, and at least 100 ms.
+    /// The minimum time between two checks of all groups, in nanoseconds: 50 µs for each group, and at least 20 ms.
     private var checkGap: Int64 { max(TargetMachine.recheckGap, Int64(pages.count) * 50_000) }
 
     /// The time at which ``takeCheck(at:)`` returns queries; `nil` if no change is unchecked.

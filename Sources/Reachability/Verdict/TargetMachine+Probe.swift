@@ -39,7 +39,7 @@ extension TargetMachine {
     private mutating func excluded(_ address: IPAddress, _ turn: inout Turn) {
         let detail = "\(address) is not of the families that are tried"
         let cause = Cause(.dns, .noAddressForFamily, detail: detail, evidence: ["address": .text("\(address)")])
-        _ = verdict.fail(cause, isCertain: true)
+        _ = verdict.fail(Finding(cause, accusesServer: false, isCertain: true))
         place = Place(address: address)
         phase = .waiting
         schedule.stop()
@@ -77,7 +77,7 @@ extension TargetMachine {
             addresses = []
             setQueries([])
         }
-        fail(run, cause, Place(), &turn)
+        fail(run, Finding(cause), Place(), .other, &turn)
     }
 
     // MARK: Routes
@@ -106,11 +106,6 @@ extension TargetMachine {
     }
 
     struct NoCandidates: Error { let cause: Cause }
-
-    /// Returns the primary name of the interface to bind to: SO_BINDTODEVICE accepts no alternative name of more than 15 bytes.
-    private func boundName(in localState: LocalState) -> String? {
-        settings.interface.map { name in localState.interfaces.values.first { $0.hasName(name) }?.name ?? name }
-    }
 
     mutating func ask(_ run: ProbeRun, _ turn: inout Turn) {
         // Queries from here on belong to the present local state.
@@ -168,7 +163,7 @@ extension TargetMachine {
         guard !entries.isEmpty else { return pathless(candidateRoutes, &turn) }
         openRoutes = Self.openRoutes(candidateRoutes)
         streak.keep(to: openRoutes)
-        startAttempt(run, AttemptRace(entries), &turn)
+        startAttempt(run, AttemptRace(entries, deadline: run.deadline), &turn)
     }
 
     static func openRoutes(_ candidateRoutes: [(Candidate, CandidateRoute)]) -> [IPAddress: ChosenRoute] {
@@ -178,8 +173,11 @@ extension TargetMachine {
     }
 
     mutating func pathless(_ candidateRoutes: [(Candidate, CandidateRoute)], _ turn: inout Turn) {
-        guard let lowest = lowestCause(candidateRoutes) else { return finishProbe(&turn) }
-        pathless(lowest.cause, Place(address: lowest.candidate.address, interface: lowest.interface), &turn)
+        guard let lowest = lowestCause(candidateRoutes) else { return finishProbe(.other, &turn) }
+        let address = lowest.candidate.address
+        let removed = causeOfRemovedRoute(lowest.cause, to: address, over: Array(usedInterfaces), in: turn.localState)
+        pathless(
+            removed?.cause ?? lowest.cause, Place(address: address, interface: removed?.interface ?? lowest.interface), &turn)
     }
 
     /// Fails the target, because the kernel would certainly not send a packet to it.
@@ -191,144 +189,11 @@ extension TargetMachine {
         openRoutes = [:]
         streak.reset()
         restarts = 0
-        _ = verdict.fail(cause, isCertain: true)
+        _ = verdict.fail(Finding(cause))
         self.place = place
         phase = .pathless
         schedule.continueByGrid(at: turn.time)
         publish(&turn)
-    }
-
-    // MARK: Attempts
-
-    mutating func startAttempt(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
-        var (run, race) = (run, race)
-        if !race.waiting.isEmpty {
-            let entry = race.waiting.removeFirst()
-            let address = entry.candidate.address
-            // A link-local IPv6 address needs an interface. If the user named none, it is the interface of the route.
-            let isScoped = address.family == .v6 && address.isLinkLocal
-            let number = takeNumber()
-            run.connecting = run.connecting ?? turn.now
-            race.running.append(AttemptRace.Running(id: number, entry: entry, started: turn.now))
-            turn.effects.append(
-                .connect(
-                    ProbeAttempt(
-                        id: number, address: address,
-                        zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
-                        port: endpoint.port, interface: boundName(in: turn.localState),
-                        latestStart: turn.time.addingSaturated((run.deadline - turn.time) / 2))))
-        }
-        race.nextStart = race.waiting.isEmpty ? nil : turn.time.addingSaturated(AttemptRace.delay)
-        phase = .connecting(run, race)
-    }
-
-    mutating func attemptEnded(_ result: ProbeResult, _ turn: inout Turn) {
-        guard case .connecting(let run, var race) = phase,
-            let index = race.running.firstIndex(where: { $0.id == result.id })
-        else { return }
-        let ended = race.running.remove(at: index)
-        if result.errno == 0 {
-            phase = .connecting(run, race)
-            return succeed(run, ended, .nanoseconds(max(1, result.roundTripNanoseconds)), &turn)
-        }
-        // Nothing was sent, so the result is no evidence.
-        if result.call != ProbeResult.queue { race.failures.append(failure(of: ended, result, turn)) }
-        phase = .connecting(run, race)
-        if !race.waiting.isEmpty {
-            startAttempt(run, race, &turn)
-        } else if race.running.isEmpty {
-            wasSilent = false
-            examine(run, race.failures, &turn)
-        }
-    }
-
-    private func failure(of attempt: AttemptRace.Running, _ result: ProbeResult?, _ turn: Turn) -> FailedAttempt {
-        FailedAttempt(
-            candidate: attempt.entry.candidate, route: attempt.entry.route, result: result,
-            elapsedNanoseconds: turn.now.elapsed(since: attempt.started).saturatingNanoseconds)
-    }
-
-    /// Ends the attempts at the probe's deadline. Attempts without an answer count as silent.
-    mutating func deadlineReached(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
-        cancelAttempts(&turn)
-        wasSilent = true
-        examine(run, race.failures + race.running.map { failure(of: $0, nil, turn) }, &turn)
-    }
-
-    /// Checks in the neighbor table whether the server or its next hop is at fault.
-    private mutating func examine(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
-        var keys: [Neighbor.Key] = []
-        for failure in failures {
-            if let key = failure.suspectedHop(in: turn.localState), !keys.contains(key) { keys.append(key) }
-        }
-        guard !keys.isEmpty else { return conclude(run, failures, &turn) }
-        let until = turn.time.addingSaturated(Examination.timeLimit)
-        phase = .examining(run, Examination(failures: failures, pending: keys, until: until))
-        turn.effects += keys.map { .askNeighbor($0) }
-    }
-
-    mutating func neighborAnswered(_ key: Neighbor.Key, _ answer: NeighborAnswer, _ turn: inout Turn) {
-        guard case .examining(let run, var examination) = phase else { return }
-        examination.take(key, answer, in: turn.localState)
-        continueExamination(run, examination, &turn)
-    }
-
-    private mutating func otherHopsAnswered(_ query: RouteQuery, _ answer: RouteAnswer, _ turn: inout Turn) {
-        guard case .examining(let run, var examination) = phase else { return }
-        turn.effects += examination.take(query, answer).map { .askNeighbor($0) }
-        continueExamination(run, examination, &turn)
-    }
-
-    private mutating func continueExamination(_ run: ProbeRun, _ examination: Examination, _ turn: inout Turn) {
-        var examination = examination
-        if examination.pending.isEmpty {
-            turn.effects += examination.routesToAsk(in: turn.localState).map { .askRoute($0) }
-        }
-        phase = .examining(run, examination)
-        if examination.isComplete { conclude(run, examination.failures, &turn) }
-    }
-
-    // MARK: Ends
-
-    private mutating func succeed(
-        _ run: ProbeRun, _ attempt: AttemptRace.Running, _ roundTrip: Duration, _ turn: inout Turn
-    ) {
-        cancelAttempts(&turn)
-        let place = Place(
-            address: attempt.entry.candidate.address, interface: attempt.entry.route.interface, roundTrip: roundTrip)
-        lastAnswered = place.address
-        wasSilent = false
-        streak.reset()
-        report(run, nil, place, &turn)
-        verdict.succeed()
-        if verdict.state == .up { self.place = place }
-        finishProbe(&turn)
-        publish(&turn)
-    }
-
-    mutating func conclude(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
-        let causes = failures.map { ($0, streak.cause(of: $0, in: turn.localState)) }
-        guard let (failure, cause) = furthest(causes) else { return finishProbe(&turn) }
-        fail(run, cause, Place(address: failure.candidate.address, interface: failure.route.interface), &turn)
-    }
-
-    private mutating func fail(_ run: ProbeRun, _ cause: Cause, _ place: Place, _ turn: inout Turn) {
-        report(run, cause, place, &turn)
-        if verdict.fail(cause, isCertain: cause.layer.isCertain) { self.place = place }
-        finishProbe(&turn)
-        publish(&turn)
-    }
-
-    /// Ends a probe, and schedules the next one.
-    mutating func finishProbe(_ turn: inout Turn) {
-        phase = .waiting
-        if !settings.isScheduledOnly, isOutdated || verdict.needsConfirmation {
-            schedule.confirm(at: turn.time)
-        } else {
-            schedule.continueByGrid(at: turn.time)
-        }
-        isOutdated = false
-        restarts = 0
     }
 }
 

@@ -40,20 +40,23 @@ package struct TargetMachine: Sendable {
         package var isOwn: @Sendable (IPAddress) -> Bool
         /// Whether a name server is configured.
         package var hasResolver: Bool
+        /// Returns why an interface has no source address of a family; `nil` if it has one.
+        var addressFault: @Sendable (UInt32, IPAddress.Family) -> AddressFault?
 
-        package init(
+        init(
             interfaces: [UInt32: NetworkInterface], path: NetworkPath, isOwn: @escaping @Sendable (IPAddress) -> Bool,
-            hasResolver: Bool
+            hasResolver: Bool, addressFault: @escaping @Sendable (UInt32, IPAddress.Family) -> AddressFault? = { _, _ in nil }
         ) {
             self.interfaces = interfaces
             self.path = path
             self.isOwn = isOwn
             self.hasResolver = hasResolver
+            self.addressFault = addressFault
         }
     }
 
     /// An input of the machine.
-    package enum Event: Hashable, Sendable {
+    enum Event: Hashable, Sendable {
         /// The monitor is settled, and the target begins.
         case begin
         /// Links, addresses, routes, rules or the resolver's configuration changed, possibly with an effect on targets.
@@ -65,23 +68,33 @@ package struct TargetMachine: Sendable {
         case probe(ProbeResult)
         /// The entry of a next hop in the neighbor table.
         case neighbor(Neighbor.Key, NeighborAnswer)
+        /// The state of a first hop or of the target's host.
+        case host(Neighbor.Key, HopBook.State)
+        /// The packet counters of an interface.
+        case counters(UInt32, LinkCounters?)
         /// The time of ``deadline`` is reached.
         case tick
     }
 
     /// A request of the machine to its owner.
-    package enum Effect: Hashable, Sendable {
+    enum Effect: Hashable, Sendable {
         case resolve(LookupRequest)
         case askRoute(RouteQuery)
         case connect(ProbeAttempt)
         case cancel(attempt: UInt64)
         case askNeighbor(Neighbor.Key)
+        case askHost(HopBook.Request)
+        case readCounters(UInt32)
+        /// The first hop is alive: a host behind it has answered.
+        case noteAlive(Neighbor.Key)
+        /// A router behind the hop has reported why it does not forward.
+        case note(HopBook.Report, behind: Neighbor.Key)
         case publish(ServerUpdate)
         case report(ProbeReport)
     }
 
     /// The minimum time between two checks of the routes, in nanoseconds.
-    static let recheckGap: Int64 = 100_000_000
+    static let recheckGap: Int64 = 20_000_000
     /// The minimum time between two lookups because of changed local state, in nanoseconds.
     static let lookupGap: Int64 = 1_000_000_000
     /// The time after which an unanswered query is repeated, in nanoseconds.
@@ -167,14 +180,15 @@ package struct TargetMachine: Sendable {
             case .idle: nil
             case .waiting, .pathless: schedule.next
             case .resolving(let run, _), .asking(let run, _): run.deadline
-            case .connecting(let run, let race): min(run.deadline, race.nextStart ?? .max)
+            case .connecting(let run, let race):
+                min(run.deadline, race.nextStart ?? .max, run.hosts == nil ? hostQueryDue(run) : .max)
             case .examining(_, let examination): examination.until
             }
         return [own, recheckDue, retryDue, check?.until].compactMap { $0 }.min()
     }
 
     /// Handles one event and returns the effects, in order.
-    package mutating func handle(_ event: Event, in localState: LocalState, at now: Moment) -> [Effect] {
+    mutating func handle(_ event: Event, in localState: LocalState, at now: Moment) -> [Effect] {
         var turn = Turn(localState: localState, now: now)
         if case .idle = phase, event != .begin { return [] }
         switch event {
@@ -185,6 +199,8 @@ package struct TargetMachine: Sendable {
         case .route(let query, let answer): routeAnswered(query, answer, &turn)
         case .probe(let result): attemptEnded(result, &turn)
         case .neighbor(let key, let answer): neighborAnswered(key, answer, &turn)
+        case .host(let host, let state): hostAnswered(host, state, &turn)
+        case .counters(let interface, let counters): counted(interface, counters, &turn)
         case .tick: tick(&turn)
         }
         return turn.effects
@@ -236,6 +252,10 @@ package struct TargetMachine: Sendable {
     /// the last lookup failed, or the interface that the user named is missing.
     var followsEveryChange: Bool { hasBegun && (queries.isEmpty || needsLookup) }
 
+    private func hostQueryDue(_ run: ProbeRun) -> Int64 {
+        run.deadline - min(Self.hostQueryLead, (run.deadline - run.started.monotonicNanoseconds) / 2)
+    }
+
     /// The numbers of the running attempts.
     var runningAttempts: [UInt64] {
         if case .connecting(_, let race) = phase { race.running.map(\.id) } else { [] }
@@ -272,9 +292,11 @@ package struct TargetMachine: Sendable {
                 deadlineReached(run, race, &turn)
             } else if let next = race.nextStart, turn.time >= next {
                 startAttempt(run, race, &turn)
+            } else if run.hosts == nil, turn.time >= hostQueryDue(run) {
+                askHosts(run, race, &turn)
             }
         case .examining(let run, let examination):
-            if turn.time >= examination.until { conclude(run, examination.failures, &turn) }
+            if turn.time >= examination.until { finishExamination(run, examination, &turn) }
         }
     }
 }

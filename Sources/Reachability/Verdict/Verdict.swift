@@ -1,3 +1,22 @@
+/// The result of a failed probe: its cause, and whether the server is at fault.
+struct Finding: Hashable, Sendable {
+    let cause: Cause
+    /// Whether it is proven that the route to the server works, so that the server is `down`. Otherwise it is `unreachable`.
+    let accusesServer: Bool
+
+    /// Whether the cause needs no confirmation: this machine alone determines it, without sending a packet.
+    let isCertain: Bool
+
+    init(_ cause: Cause, accusesServer: Bool, isCertain: Bool? = nil) {
+        self.cause = cause
+        self.accusesServer = accusesServer
+        self.isCertain = isCertain ?? cause.layer.isCertain
+    }
+
+    /// Creates the finding of a cause that needs no further proof.
+    init(_ cause: Cause) { self.init(cause, accusesServer: cause.accusesServer) }
+}
+
 /// The state of a target and its cause, determined by counting consecutive results.
 ///
 /// | present state | result | effect |
@@ -49,7 +68,9 @@ struct Verdict: Hashable, Sendable {
     /// Counts a failed probe, or the certainty that no packet can be sent.
     ///
     /// - Returns: whether this failure now determines the state and its cause.
-    mutating func fail(_ failure: Cause, isCertain: Bool) -> Bool {
+    mutating func fail(_ finding: Finding) -> Bool {
+        let failure = finding.cause
+        let isCertain = finding.isCertain
         successes = 0
         failures = isCertain ? failAfter : min(failures + 1, failAfter)
         equalFailures = isCertain ? failAfter : failure.isSameFailure(as: lastFailure) ? min(equalFailures + 1, failAfter) : 1
@@ -59,8 +80,11 @@ struct Verdict: Hashable, Sendable {
             case .unknown, .up, .degraded: failures >= failAfter
             case .down, .unreachable: equalFailures >= failAfter || failure.isSameFailure(as: cause)
             }
-        if isAccepted { (state, cause) = (failure.accusesServer ? .down : .unreachable, failure) }
-        return isAccepted
+        guard isAccepted else { return false }
+        // A proof remains valid as long as the cause is the same: the first hop is not asked in every probe.
+        let isProven = finding.accusesServer || (state == .down && failure.isSameFailure(as: cause))
+        (state, cause) = (isProven ? .down : .unreachable, failure)
+        return true
     }
 
     /// Resets the counts. The state and its cause stay unchanged.

@@ -43,7 +43,7 @@ struct StatusCollection: Watcher.Condition {
             isProbed[id.number] = true
             unprobed -= 1
             lastProbe = max(lastProbe ?? report.moment, report.moment)
-        case .resync, .gap, .ended: break
+        case .incident, .resync, .gap, .ended: break
         }
     }
 

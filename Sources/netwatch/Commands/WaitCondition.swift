@@ -40,7 +40,7 @@ struct WaitCondition: Watcher.Condition {
         case .probe(let id, let report):
             failures[id] = report.cause
             return
-        case .resync, .ended: return
+        case .incident, .resync, .ended: return
         }
         holdsSince = holds ? holdsSince ?? event.moment : nil
     }

@@ -12,7 +12,8 @@ struct WatchCommand: ParsableCommand {
 
             A hook receives the record on its standard input, and in its environment NETWATCH_TYPE (path or target), _STATUS, _TARGET, \
             _ADDRESS, _INTERFACE, _INTERFACE_TYPE, _CAUSE (LAYER/CODE), _DETAIL, _SEQ, _TS and _SUPERSEDED (the number of changes that \
-            this one replaced while the previous hook ran); empty if unknown. Its output goes to standard error.
+            this one replaced while the previous hook ran); empty if unknown. Its output goes to standard error. Incidents run no hook: \
+            the changes that they combine do.
 
             Exit code 0: --for or --count is reached. 1: the network namespace no longer exists. 128+n: ended by signal n.
             """

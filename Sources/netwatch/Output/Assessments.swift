@@ -7,6 +7,10 @@ extension NetworkPath {
     var assessment: TextStyle.Assessment { status == .satisfied ? .good : .bad }
 }
 
+extension Incident {
+    var assessment: TextStyle.Assessment { state == .over ? .good : .bad }
+}
+
 extension ServerState {
     var assessment: TextStyle.Assessment {
         switch self {

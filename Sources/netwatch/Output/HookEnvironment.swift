@@ -4,12 +4,13 @@ import Reachability
 
 /// The environment variables of a hook. Every variable is always set; it is empty if its value is unknown.
 enum HookEnvironment {
-    /// Returns whether hooks run for this record: they run for changes of the path and of targets, not for the initial state.
+    /// Returns whether hooks run for this record: they run for changes of the path and of targets, not for the initial state. An
+    /// incident only combines such changes.
     static func isChange(_ record: Record) -> Bool {
         switch record.event {
         case .path(let update): !update.isInitial
         case .server(_, let update): !update.isInitial
-        case .probe, .resync, .gap, .ended: false
+        case .probe, .incident, .resync, .gap, .ended: false
         }
     }
 
@@ -27,7 +28,7 @@ enum HookEnvironment {
             address = update.address?.description ?? ""
             interface = update.interface
             cause = update.cause
-        case .probe, .resync, .gap, .ended: break
+        case .probe, .incident, .resync, .gap, .ended: break
         }
         return [
             ("NETWATCH_TYPE", record.kind.rawValue),

@@ -50,6 +50,8 @@ struct LiveLines {
             let assessment: TextStyle.Assessment = report.succeeded ? .good : .bad
             let text = "probe \(TextStyle.pad(report.endpoint.sentence, targetWidth))  \(report.sentence)"
             lines.append(line(report.moment, style.symbol(.neutral), style.paint(text, assessment == .good ? .dim : .red)))
+        case .incident(let incident):
+            if incident.isShared { lines.append(line(incident)) }
         case .resync(let reason, let moment):
             let text = "resync  the kernel's state was read again: \(reason.rawValue)"
             lines.append(line(moment, style.symbol(.uncertain), style.paint(text, .yellow)))
@@ -115,6 +117,12 @@ struct LiveLines {
             text += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
         }
         return line(update.moment, style.paint(style.symbol(update.state.assessment), update.state.assessment), text)
+    }
+
+    private func line(_ incident: Incident) -> String {
+        let state = style.paint("incident \(incident.subjectSentence)  \(incident.state.rawValue)", incident.assessment)
+        let symbol = style.paint(style.symbol(incident.assessment), incident.assessment)
+        return line(incident.moment, symbol, "\(state)  \(incident.sentence)")
     }
 
     private func line(_ moment: Moment, _ symbol: String, _ text: String) -> String {

@@ -38,6 +38,9 @@ struct PlainLines {
         case .probe(_, let report):
             let outcome = style.paint(report.succeeded ? "ok" : "failed", report.succeeded ? .good : .bad)
             return "\(report.endpoint.sentence) \(outcome) \(report.sentence)"
+        case .incident(let incident):
+            let state = style.paint(incident.state.rawValue, incident.assessment)
+            return "\(incident.subjectSentence) \(state) \(incident.sentence)"
         case .resync(let reason, _):
             return "the kernel's state was read again: \(reason.rawValue)"
         case .gap(let from, let to):

@@ -12,7 +12,7 @@ struct Record: Hashable {
 
     /// The record types of the contract.
     enum Kind: String, Hashable, CaseIterable {
-        case hello, path, target, probe, resync, gap
+        case hello, path, target, probe, incident, resync, gap
     }
 
     var kind: Kind {
@@ -20,6 +20,7 @@ struct Record: Hashable {
         case .path(let update): update.isInitial ? .hello : .path
         case .server: .target
         case .probe: .probe
+        case .incident: .incident
         case .resync: .resync
         case .gap, .ended: .gap
         }
@@ -31,6 +32,8 @@ enum Subject: Hashable {
     case path
     case target(TargetID)
     case probe(TargetID)
+    /// An incident, by its identifier.
+    case incident(String)
     case resync
 }
 
@@ -41,6 +44,7 @@ extension Record {
         case .path(let update): update.isInitial ? nil : .path
         case .server(let id, _): .target(id)
         case .probe(let id, _): .probe(id)
+        case .incident(let incident): .incident(incident.id)
         case .resync: .resync
         case .gap, .ended: nil
         }

@@ -30,6 +30,7 @@ struct RecordEncoder {
             case .path(let update): write(keysOf: update, to: &writer)
             case .server(_, let update): write(keysOf: update, to: &writer)
             case .probe(_, let report): write(keysOf: report, to: &writer)
+            case .incident(let incident): write(keysOf: incident, to: &writer)
             case .resync(let reason, _): writer.member("reason", reason.rawValue)
             case .gap(let from, let to): write(gap: "suspend", from, to, to: &writer)
             case .ended(let moment): write(gap: "stopped", moment, moment, to: &writer)
@@ -114,6 +115,24 @@ struct RecordEncoder {
             writer.member("http", milliseconds: nil)
         }
         writer.member(report.cause)
+    }
+
+    private func write(keysOf incident: Incident, to writer: inout JSONWriter) {
+        writer.member("incident", incident.id)
+        writer.member("state", incident.state.rawValue)
+        writer.member("from", Timestamp.text(incident.began))
+        writer.member("to", incident.ended.map { Timestamp.text($0) })
+        writer.member("scope", incident.scope.rawValue)
+        writer.key("subject")
+        writer.object { writer in
+            writer.member("kind", incident.subject.kind.rawValue)
+            writer.member("name", incident.subject.name)
+        }
+        writer.member(incident.cause)
+        writer.member("target_count", incident.targetCount)
+        writer.member("targets", incident.targets.map(\.text))
+        // Only a service keeps a history.
+        writer.member("recorded", nil as Bool?)
     }
 
     private func write(gap reason: String, _ from: Moment, _ to: Moment, to writer: inout JSONWriter) {

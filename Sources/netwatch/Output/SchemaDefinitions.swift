@@ -12,6 +12,7 @@ extension Schema {
             ("path", record(.path, path)),
             ("target", record(.target, target)),
             ("probe", record(.probe, probe)),
+            ("incident", record(.incident, incident)),
             (
                 "resync",
                 record(
@@ -105,6 +106,25 @@ extension Schema {
             ("address", .nullable(.text(""))),
             ("phases_ms", .object(phases)),
             ("cause", .nullable(.reference("cause"))),
+        ]
+    }
+
+    private static var incident: Members {
+        let subject: Members = [
+            ("kind", .enumeration(Incident.Subject.Kind.allCases.map(\.rawValue), "")),
+            ("name", .nullable(.text("An interface, an address, or a target; null for this machine and for all resolvers"))),
+        ]
+        return [
+            ("incident", .text("The incident's identifier, the same in all its records")),
+            ("state", .enumeration(Incident.State.allCases.map(\.rawValue), "")),
+            ("from", .date("The time of the first failure")),
+            ("to", .nullable(.date("The time at which the incident was over"))),
+            ("scope", .enumeration(Incident.Scope.allCases.map(\.rawValue), "The part of the network that is at fault")),
+            ("subject", .object(subject)),
+            ("cause", .reference("cause")),
+            ("target_count", .integer("The largest number of targets that the incident affected at the same time")),
+            ("targets", .array(.text(""), "The first targets that the incident affected, at most 10")),
+            ("recorded", .nullable(.flag("Whether the history has the incident; null outside of serve"))),
         ]
     }
 

@@ -58,6 +58,26 @@ extension ServerUpdate {
     }
 }
 
+extension Incident {
+    /// Whether the incident affects several targets. An incident of one target or of the path repeats their records.
+    var isShared: Bool { targetCount > 1 }
+
+    /// The component that is at fault, without control characters; this machine if an interface has no name.
+    var subjectSentence: String {
+        subject.kind == .interface && subject.name == nil ? "this machine" : TextStyle.printable(subject.description)
+    }
+
+    /// The incident as `3 targets (a:1, b:2, c:3), tcp/refused: …`, and its duration if it is over.
+    var sentence: String {
+        let names = targets.prefix(3).map(\.text).joined(separator: ", ")
+        let further = targetCount > 3 ? ", …" : ""
+        let noun = targetCount == 1 ? "target" : "targets"
+        let affected = targetCount == 0 ? "path" : "\(targetCount) \(noun) (\(names)\(further))"
+        let duration = ended.map { " after \(TimeSpan.rough($0.elapsed(since: began)))" } ?? ""
+        return TextStyle.printable("\(affected), ") + cause.sentence + duration
+    }
+}
+
 extension ProbeReport {
     /// The probe's result as `0.2 ms from 192.0.2.7`, or the cause of its failure.
     var sentence: String {

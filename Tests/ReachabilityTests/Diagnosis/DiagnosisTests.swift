@@ -190,9 +190,9 @@ import Testing
 
     @Test func `the route to the name server is inspected if the name has no address`() {
         let evidence = Place.named(.unreachable, Place.cause(.dns, .resolverSilent), lookup: Place.failure(.silent))
-        #expect(evidence.subject == .resolver(.init(Place.address(Place.resolver))))
-        #expect(Place.named(.up, lookup: Place.lookup("192.0.2.9")).subject == .server(Place.address("192.0.2.9")))
-        #expect(DiagnosisEvidence(path: Place.path).subject?.address == Place.address("10.0.0.1"))
+        #expect(evidence.destination == .resolver(.init(Place.address(Place.resolver))))
+        #expect(Place.named(.up, lookup: Place.lookup("192.0.2.9")).destination == .server(Place.address("192.0.2.9")))
+        #expect(DiagnosisEvidence(path: Place.path).destination?.address == Place.address("10.0.0.1"))
     }
 }
 

@@ -7,7 +7,8 @@ import Testing
 
 @Suite struct RecordedInputTests {
     private static let settings = ProbeSettings(
-        interval: .milliseconds(250), timeout: .seconds(7), failAfter: 3, recoverAfter: 2, families: [.v6], interface: "eth0")
+        interval: .milliseconds(250), timeout: .seconds(7), failAfter: 3, recoverAfter: 2, families: [.v6], interface: "eth0",
+        quality: QualityLimits(loss: nil, roundTrip: .milliseconds(200), jitter: .microseconds(1_500), window: 7))
 
     static let inputs: [MonitorInput] = {
         var inputs: [MonitorInput] = [
@@ -45,13 +46,18 @@ import Testing
                                 reporter: .init(origin: 2, type: 3, code: 3, offender: Net.gateway), scope: .port)
                         ]))),
             .resolver(ResolverConfiguration(exists: true, ndots: 5, usesTCP: true, isIPv4Only: true)),
-            .probe(ProbeResult(id: 1 << 32, roundTripNanoseconds: 1_234_567)),
+            .probe(ProbeResult(id: 1 << 32, roundTripNanoseconds: 1_234_567, retransmissions: 2)),
             .probe(
                 ProbeResult(
                     id: 2, errno: 111, call: "handshake",
                     reporter: .init(origin: 2, type: 3, code: 13, offender: IPAddress(v6: 0, 0xffff_0102_0304)))),
             .resumed(nanosecondsAsleep: 1 << 50), .namespaceGone, .pollDue, .targetRemoved(TargetID(4)), .turnEnded,
-            .probeLimit(720),
+            .probeLimit(720), .counters(7, LinkCounters(received: .max, sent: 0)), .counters(0, nil),
+            .hostReply(HostQuery(Neighbor.Key(interface: 9, address: Net.gateway), isBound: true), HostReply(.silent)),
+            .hostReply(
+                HostQuery(Neighbor.Key(interface: 2, address: Net.source6), isBound: false),
+                HostReply(
+                    .reported, errno: 113, reporter: .init(origin: 3, type: 1, code: 3, offender: Net.linkLocal6))),
         ]
         if let endpoint = try? Endpoint("tcp://[fe80::1%eth0]:22") {
             inputs.append(.targetAdded(TargetID(5), endpoint, settings))
@@ -101,6 +107,17 @@ import Testing
         #expect(try JSONDecoder().decode(RecordedInput.self, from: other).input == .resolver(configuration))
     }
 
+    @Test func `a target of an earlier version has no limits of quality`() throws {
+        let settings = #"{"interval":1,"timeout":1,"failAfter":2,"recoverAfter":1,"families":[4]}"#
+        let line = #"{"t":1,"w":2,"input":"target-added","target":0,"endpoint":"a:1","settings":\#(settings)}"#
+        guard case .targetAdded(_, _, let read) = try JSONDecoder().decode(RecordedInput.self, from: Data(line.utf8)).input
+        else {
+            Issue.record("another input")
+            return
+        }
+        #expect(read.quality == QualityLimits(loss: nil))
+    }
+
     @Test func `the contract's layers are spelled neighbor and not neighbour`() {
         #expect(Cause.Layer(rawValue: "neighbor") == .neighbor)
         #expect(!Cause.Layer.allCases.contains(Cause.Layer(rawValue: "neighbour")))
@@ -129,9 +146,11 @@ import Testing
                 case .targetRemoved: 15
                 case .turnEnded: 16
                 case .probeLimit: 17
+                case .hostReply: 18
+                case .counters: 19
                 }
             })
-        #expect(kinds == Set(0...17))
+        #expect(kinds == Set(0...19))
     }
 
     @Test func `a datagram of random bytes is encoded and decodes to itself`() throws {

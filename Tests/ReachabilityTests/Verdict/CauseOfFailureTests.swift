@@ -50,7 +50,7 @@ import Testing
     func `a failed socket call does not accuse the server`(call: String, number: SystemErrorNumber, expected: String) throws {
         let cause = try cause(number, call: call)
         #expect(name(cause) == expected)
-        #expect(!cause.layer.accusesServer)
+        #expect(!cause.accusesServer)
         #expect(cause.evidence["call"] == .text(call))
         #expect(cause.evidence["errno"] == .text(number.name))
     }
@@ -134,10 +134,5 @@ import Testing
         #expect(name(try cause(.timedOut, neighbor: .state(.failed))) == "neighbor/gateway-silent")
         #expect(name(try cause(.timedOut, over: nil, neighbor: .state(.incomplete))) == "neighbor/host-silent")
         #expect(name(try cause(.timedOut, neighbor: .state(.stale))) == "tcp/timeout")
-    }
-
-    @Test(arguments: Cause.Layer.allCases)
-    func `only causes of the tcp, tls and http layers accuse the server`(layer: Cause.Layer) {
-        #expect(layer.accusesServer == [.tcp, .tls, .http].contains(layer))
     }
 }

@@ -55,15 +55,41 @@ private let second: Int64 = 1_000_000_000
         #expect(schedule.missed == 2)
     }
 
-    @Test func `a probe's confirmation comes within a second or an interval, the next slot at least half an interval later`() {
+    @Test func `a success is confirmed within a second or an interval, and the next slot is at least half an interval later`() {
         var schedule = ProbeSchedule(interval: .nanoseconds(10_000_000_000))
         schedule.began(at: 0)
         #expect(schedule.next == nil)
-        schedule.confirm(at: 3)
+        schedule.confirm(.other, timeout: .seconds(3), at: 3)
         #expect(schedule.next == 1_000_000_000)
         schedule.began(at: 6_000_000_000)
         schedule.continueByGrid(at: 6_000_000_000)
         #expect(schedule.next == 20_000_000_000)
+    }
+
+    @Test func `a refusal is confirmed at once, and after a hundred times in a row once a second`() {
+        var schedule = ProbeSchedule(interval: .seconds(10))
+        for attempt in 0..<100 as Range<Int64> {
+            schedule.began(at: attempt)
+            schedule.confirm(.refusal, timeout: .seconds(3), at: attempt)
+            #expect(schedule.next == attempt)
+        }
+        schedule.began(at: 200)
+        schedule.confirm(.refusal, timeout: .seconds(3), at: 200)
+        #expect(schedule.next == 200 + second)
+        schedule.continueByGrid(at: 300)
+        schedule.began(at: 400)
+        schedule.confirm(.refusal, timeout: .seconds(3), at: 400)
+        #expect(schedule.next == 400)
+    }
+
+    @Test(arguments: [(1, 1100), (3, 3100), (10, 10_000)] as [(Int64, Int64)])
+    func `silence is confirmed 3.1 s after its start, and within twice the deadline plus 100 ms`(
+        deadline: Int64, expected: Int64
+    ) {
+        var schedule = ProbeSchedule(interval: .seconds(60))
+        schedule.began(at: 0)
+        schedule.confirm(.silence, timeout: .seconds(deadline), at: deadline * second)
+        #expect(schedule.next == expected * 1_000_000)
     }
 
     @Test func `the longest probe interval does not overflow`() {
@@ -71,7 +97,7 @@ private let second: Int64 = 1_000_000_000
         schedule.began(at: 5)
         schedule.continueByGrid(at: 7)
         #expect(schedule.next == .max)
-        schedule.confirm(at: .max)
+        schedule.confirm(.silence, timeout: .seconds(3), at: .max)
         #expect(schedule.next == .max)
     }
 }

@@ -19,7 +19,8 @@ private let server = "192.0.2.1"
         #expect(target.tickDue == nil)
         #expect(target.at(0, .begin) == ["initial unknown", "route? 192.0.2.1"])
         #expect(target.at(1, .route(to: server)) == ["connect 1 192.0.2.1"])
-        #expect(target.tickDue == 3000)
+        // If no answer arrives, a second attempt follows.
+        #expect(target.tickDue == 500)
         #expect(target.at(6, .connected(1)) == ["report ok", "up 192.0.2.1 eth0"])
         #expect(target.tickDue == 10_000)
     }
@@ -46,28 +47,51 @@ private let server = "192.0.2.1"
         #expect(target.tickDue == 40_000)
     }
 
-    @Test func `a first failure is confirmed within a second, and the second failure is published`() throws {
+    @Test func `a first refusal is confirmed at once, and the second one is published`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
         #expect(target.at(10_002, .failed(2, .connectionRefused)) == ["report tcp/refused"])
-        #expect(target.tickDue == 11_000)
-        #expect(target.at(11_000, .tick) == ["route? 192.0.2.1"])
-        #expect(target.at(11_000, .route(to: server)) == ["connect 3 192.0.2.1"])
-        #expect(target.at(11_001, .failed(3, .connectionRefused)) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        #expect(target.tickDue == 10_002)
+        #expect(target.at(10_002, .tick) == ["route? 192.0.2.1"])
+        #expect(target.at(10_002, .route(to: server)) == ["connect 3 192.0.2.1"])
+        #expect(target.at(10_003, .failed(3, .connectionRefused)) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
         #expect(target.cause?.evidence["errno"] == .text("ECONNREFUSED"))
         #expect(target.cause?.evidence["gateway"] == .text("10.0.0.1"))
         #expect(target.tickDue == 20_000)
     }
 
-    @Test func `a failure that took longer than a second is confirmed at once`() throws {
+    @Test func `silence is confirmed 3.1 seconds after its start`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
         #expect(target.at(13_000, .tick) == ["cancel 2", "neighbor? 10.0.0.1 on 2"])
         let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
         #expect(target.at(13_001, .neighbor(gateway, .state(.reachable))) == ["report tcp/timeout"])
-        #expect(target.tickDue == 13_001)
+        #expect(target.tickDue == 13_100)
+    }
+
+    @Test func `while no answer arrives, the address is tried again, and the hosts are asked before the deadline`() throws {
+        var target = try up()
+        _ = target.at(10_000, .tick)
+        #expect(target.at(10_000, .route(to: server)) == ["connect 2 192.0.2.1"])
+        #expect(target.tickDue == 10_500)
+        #expect(target.at(10_500, .tick) == ["connect 3 192.0.2.1"])
+        #expect(target.tickDue == 11_250)
+        #expect(target.at(11_250, .tick) == ["connect 4 192.0.2.1"])
+        #expect(target.tickDue == 12_300)
+        #expect(target.at(12_300, .tick) == [])
+        #expect(target.tickDue == 13_000)
+        // The second attempt succeeds, and the others are canceled.
+        #expect(target.at(12_900, .connected(3)) == ["cancel 2", "cancel 4", "report ok"])
+    }
+
+    @Test func `a refusal ends all attempts to the address`() throws {
+        var target = try up()
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: server))
+        _ = target.at(10_500, .tick)
+        #expect(target.at(10_600, .failed(3, .connectionRefused)) == ["cancel 2", "report tcp/refused"])
     }
 
     @Test func `fail-after 1 needs no confirmation`() throws {

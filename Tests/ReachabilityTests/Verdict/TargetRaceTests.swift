@@ -68,6 +68,8 @@ import Testing
     @Test func `a missing neighbor answer is not awaited beyond 200 ms`() throws {
         var target = try racing()
         _ = target.at(250, .tick)
+        _ = target.at(2300, .tick)
+        _ = target.at(2300, .tick)
         _ = target.at(3000, .tick)
         #expect(target.tickDue == 3200)
         #expect(target.at(3200, .tick) == ["report tcp/timeout"])

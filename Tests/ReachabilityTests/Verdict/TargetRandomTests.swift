@@ -14,6 +14,7 @@ private struct Model {
     private var lookup: UInt64?
     private var questions: [RouteQuery] = []
     private var neighbors: [Neighbor.Key] = []
+    private var hosts: [HopBook.Request] = []
     /// The interface over which a packet to each address leaves, by the last answer that the machine received. 0 if there is
     /// none.
     private var exits: [IPAddress: UInt32] = [:]
@@ -61,7 +62,13 @@ private struct Model {
             let states: [Neighbor.State] = [.failed, .incomplete, .reachable, .stale]
             let answers = [.unknown, .absent] + states.map { NeighborAnswer.state($0) }
             play(.neighbor(key, answers[dice.below(answers.count)]))
-        case 91..<95:
+        case 91..<94:
+            guard let request = hosts.popLast() else { return }
+            let outcomes: [HostReply.Outcome] = [.answered, .silent, .silent, .reported, .refused]
+            let reply = HostReply(outcomes[dice.below(outcomes.count)], errno: dice.chance(50) ? 1 : 111)
+            let state = HopBook.State(isAlive: reply.outcome == .answered, reply: reply, hasAnswered: dice.chance(50))
+            play(.host(request.query.host, state))
+        case 94:
             changeHost()
             play(.localStateChanged)
         case 95:
@@ -130,7 +137,7 @@ private struct Model {
         let effects = machine.handle(
             event, in: host.localState, at: Moment(monotonicNanoseconds: now, wallClockNanoseconds: now))
         for effect in effects { take(effect) }
-        expect(attempts.count <= AttemptRace.limit, "at most four attempts are under way")
+        expect(attempts.count <= 8, "at most eight attempts are under way")
         if case .connecting(_, let race) = machine.phase {
             expect(Set(race.running.map(\.id)) == Set(attempts.keys), "the machine knows its attempts")
         } else {
@@ -165,6 +172,10 @@ private struct Model {
         case .askNeighbor(let key):
             neighbors.append(key)
             if neighbors.count > 8 { neighbors.removeFirst() }
+        case .askHost(let request):
+            hosts.append(request)
+            if hosts.count > 8 { hosts.removeFirst() }
+        case .readCounters, .noteAlive, .note: break
         case .report(let report):
             expect((report.roundTrip != nil) == (report.cause == nil), "a round trip or a cause")
             lastReport = report
@@ -185,12 +196,15 @@ private struct Model {
         case .up, .degraded:
             expect(update.cause == nil && update.roundTrip != nil && update.address != nil, "up has a round trip, not a cause")
         case .down:
-            expect(update.cause?.accusesServer == true, "down is the server's fault, or that of its name")
+            let layers: [Cause.Layer] = [.tcp, .network, .dns]
+            expect(update.cause.map { layers.contains($0.layer) } ?? false, "down is the server's fault, or that of its name")
             let isName = update.cause?.layer == .dns
             expect(attemptsSinceSuccess > 0 || published?.state == .down || isName, "down rests on attempts")
             expect(lastReport?.cause == update.cause || published?.state == .down, "down rests on the last probe")
         case .unreachable:
-            expect(update.cause.map { !$0.accusesServer } ?? false, "unreachable is not the server's fault")
+            let isAnswer = [Cause.Code.refused, .reset, .nameNotFound].contains { update.cause?.code == $0 }
+            let isNobody = update.cause?.evidence["answered_by"] == nil && update.cause?.code == .nameNotFound
+            expect(update.cause != nil && (!isAnswer || isNobody), "unreachable is not the server's fault")
         }
     }
 

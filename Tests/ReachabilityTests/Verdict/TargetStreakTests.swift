@@ -112,11 +112,46 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     @Test(arguments: [.unknown, .absent, .state(.stale), .state(.probe)] as [NeighborAnswer])
     func `a silent gateway remains the cause if its neighbor entry says nothing new`(neighbor: NeighborAnswer) throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
+        // The gateway answers no queries, dead or alive.
+        streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
         #expect(
             streak.silent(at: 0, .state(.failed)) == [
                 "report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0",
             ])
         #expect(streak.silent(at: 10_000, neighbor) == ["report neighbor/gateway-silent"])
+    }
+
+    @Test func `a gateway that has died while its neighbor entry is reachable is silent after two probes`() throws {
+        var streak = try Streak()
+        streak.probe(at: 0)
+        _ = streak.target.at(0, .connected(streak.attempt))
+        streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: true)
+        #expect(streak.silent(at: 10_000) == ["report neighbor/gateway-silent"])
+        #expect(
+            streak.silent(at: 13_100) == [
+                "report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0",
+            ])
+    }
+
+    @Test func `a router that reports and then exceeds its rate of ICMP remains the cause`() throws {
+        var streak = try Streak()
+        _ = streak.rejected(at: 0, (3, 13))
+        streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: true)
+        #expect(
+            streak.silent(at: 1) == [
+                "report network/admin-prohibited", "unreachable network/admin-prohibited 192.0.2.1 eth0",
+            ])
+    }
+
+    @Test func `without a proof of the route, silence is unreachable until the first hop answers`() throws {
+        var streak = try Streak(ProbeSettings(failAfter: 1))
+        streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
+        #expect(streak.silent(at: 0) == ["report tcp/timeout", "unreachable tcp/timeout 192.0.2.1 eth0"])
+        streak.target.hostState = HopBook.State(isAlive: true, reply: nil, hasAnswered: false)
+        #expect(streak.silent(at: 10_000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        // The proof remains valid for the same cause.
+        streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
+        #expect(streak.silent(at: 20_000) == ["report tcp/timeout"])
     }
 
     @Test func `a reachable gateway is no longer the cause`() throws {

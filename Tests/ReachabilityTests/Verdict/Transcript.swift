@@ -8,6 +8,8 @@ struct Transcript {
     var host = Host()
     /// The next hops of the route to the target, if it has several.
     var nextHops: [Route.NextHop] = []
+    /// The reply of first hops and of the target's host; by default they are alive.
+    var hostState = HopBook.State(isAlive: true, reply: HostReply(.answered), hasAnswered: true)
     /// The complete effects of the last event.
     private(set) var effects: [TargetMachine.Effect] = []
 
@@ -51,7 +53,17 @@ struct Transcript {
             effects.remove(at: place)
             effects += machine.handle(.route(query, .route(route)), in: host.localState, at: Self.moment(milliseconds))
         }
-        return effects.map(Self.line)
+        // Hosts are asked before the deadline. Their replies have no line.
+        while let place = effects.firstIndex(where: Self.asksHost), case .askHost(let request) = effects[place] {
+            effects.remove(at: place)
+            let event = Event.host(request.query.host, hostState)
+            effects += machine.handle(event, in: host.localState, at: Self.moment(milliseconds))
+        }
+        return effects.compactMap(Self.line)
+    }
+
+    private static func asksHost(_ effect: TargetMachine.Effect) -> Bool {
+        if case .askHost = effect { true } else { false }
     }
 
     private static func asksForAll(_ effect: TargetMachine.Effect) -> Bool {
@@ -77,7 +89,7 @@ struct Transcript {
         Moment(monotonicNanoseconds: milliseconds * 1_000_000, wallClockNanoseconds: milliseconds * 1_000_000)
     }
 
-    private static func line(_ effect: TargetMachine.Effect) -> String {
+    private static func line(_ effect: TargetMachine.Effect) -> String? {
         switch effect {
         case .resolve(let request): "resolve \(request.id) \(request.name)"
         case .askRoute(let query): "route? \(query.destination)" + (query.interface == 0 ? "" : " over \(query.interface)")
@@ -86,6 +98,8 @@ struct Transcript {
                 + (attempt.interface.map { " by \($0)" } ?? "")
         case .cancel(let attempt): "cancel \(attempt)"
         case .askNeighbor(let key): "neighbor? \(key.address) on \(key.interface)"
+        case .askHost, .noteAlive, .note: nil
+        case .readCounters(let interface): "counters? \(interface)"
         case .publish(let update):
             "\(update.isInitial ? "initial " : "")\(update.state.rawValue)" + word(update.cause)
                 + (update.address.map { " \($0)" } ?? "") + (update.interface.map { " \($0.name)" } ?? "")

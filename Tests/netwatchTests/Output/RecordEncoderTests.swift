@@ -61,6 +61,21 @@ import Testing
         #expect(Samples.text(Samples.probe(failed: true)) == expected)
     }
 
+    @Test func `an incident has its subject, its cause, its first ten targets and their number`() {
+        let expected =
+            #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"incident","#
+            + #""incident":"1785672001000-3","state":"open","from":"2026-08-02T12:00:01.000Z","to":null,"scope":"local","#
+            + #""subject":{"kind":"interface","name":"eth0"},"cause":{"layer":"link","code":"no-carrier","#
+            + #""detail":"eth0 has no carrier","evidence":{"flags":4099,"interface":"eth0"}},"target_count":2,"#
+            + #""targets":["192.0.2.0:22","192.0.2.1:22"],"recorded":null}"#
+        #expect(Samples.text(Samples.incident(2)) == expected)
+        let over = Samples.text(Samples.incident(5_000, subject: .init(.interface, nil), over: 61))
+        #expect(over.contains(#""ts":"2026-08-02T12:01:01.000Z""#))
+        #expect(over.contains(#""state":"over","from":"2026-08-02T12:00:01.000Z""#))
+        #expect(over.contains(#""to":"2026-08-02T12:01:01.000Z""#) && over.contains(#""name":null"#))
+        #expect(over.contains(#""target_count":5000"#) && over.contains(#""192.0.2.9:22"]"#))
+    }
+
     @Test func `resync and gap have their reasons`() {
         #expect(
             Samples.text(.resync(.dumpInterrupted, Samples.moment(2)))
@@ -95,6 +110,9 @@ import Testing
             "target", "status", "cause", "since", "rtt_ms", "address", "family", "interface", "interface_type", "initial",
         ],
         .probe: ["target", "ok", "rtt_ms", "address", "phases_ms", "cause"],
+        .incident: [
+            "incident", "state", "from", "to", "scope", "subject", "cause", "target_count", "targets", "recorded",
+        ],
         .resync: ["reason"],
         .gap: ["reason", "from", "to"],
     ]

@@ -56,6 +56,19 @@ import Testing
         #expect(Self.drain(&queue).map(\.event) == events)
     }
 
+    @Test func `above the limit a newer record of an incident replaces an older one, and none of another incident`() {
+        var queue = RecordQueue(limit: 0)
+        let other = Incident(
+            id: "other", scope: .server, subject: .init(.target, "a:1"), cause: Samples.refused, from: Samples.moment(1).date)
+        queue.push(Record(event: Samples.incident(1)))
+        queue.push(Record(event: .incident(other)))
+        queue.push(Record(event: Samples.incident(4)))
+        queue.push(Record(event: Samples.incident(9, over: 2)))
+        let records = Self.drain(&queue)
+        #expect(records.map(\.event) == [.incident(other), Samples.incident(9, over: 2)])
+        #expect(records.map(\.superseded) == [1, 1])
+    }
+
     @Test func `hello and gaps are never dropped`() {
         var queue = RecordQueue(limit: 0)
         let gap = MonitorEvent.gap(from: Samples.moment(3), to: Samples.moment(4))

@@ -88,9 +88,27 @@ import Testing
                     + "(eth0 routable -> no-carrier, -192.0.2.7/24, -fe80::7/64)",
                 "2026-08-02T12:00:01.000Z target 192.0.2.9:22 up 1.25 ms from 192.0.2.9 via eth0 (wired)",
                 "2026-08-02T12:00:01.000Z probe  192.0.2.9:22 ok 1.25 ms from 192.0.2.9",
+                "2026-08-02T12:00:01.000Z incident interface eth0 open 1 target (192.0.2.0:22), "
+                    + "link/no-carrier: eth0 has no carrier",
                 "2026-08-02T12:00:02.000Z resync the kernel's state was read again: overrun",
                 "2026-08-02T12:01:00.000Z gap    suspended from 2026-08-02T12:00:03.000Z to 2026-08-02T12:01:00.000Z",
             ])
+    }
+
+    @Test func `an incident's line has the subject, the number and the first targets, and the duration`() {
+        var lines = PlainLines(header: Samples.header, style: TextStyle())
+        func text(_ event: MonitorEvent) -> Substring { lines.line(Record(event: event)).dropFirst(34) }
+        #expect(
+            text(Samples.incident(1_000, over: 63.5))
+                == "interface eth0 over 1000 targets (192.0.2.0:22, 192.0.2.1:22, 192.0.2.2:22, …), "
+                + "link/no-carrier: eth0 has no carrier after 1m02s")
+        #expect(text(Samples.incident(0)) == "interface eth0 open path, link/no-carrier: eth0 has no carrier")
+        let limit = Cause(.local, .fileLimit, detail: "no descriptor is left")
+        #expect(
+            text(Samples.incident(2, cause: limit, subject: .init(.interface, nil)))
+                == "this machine open 2 targets (192.0.2.0:22, 192.0.2.1:22), local/file-limit: no descriptor is left")
+        let evil = Samples.incident(2, subject: .init(.hop, "e\u{1b}[2J\n"))
+        #expect(!lines.line(Record(event: evil)).contains { $0 == "\u{1b}" || $0.isNewline })
     }
 
     @Test func `reasons appear only with -v`() {
@@ -129,6 +147,24 @@ import Testing
                              eth0  wired  no-carrier
                   +1m03.5s ✗ 192.0.2.9:22  unreachable  link/no-carrier: eth0 has no carrier  (was up for 1m03s)
                 """)
+    }
+
+    @Test func `a terminal shows incidents of several targets`() {
+        var live = LiveLines(header: Samples.header, style: TextStyle(isColored: false, isUnicode: true))
+        _ = live.lines(Record(event: Samples.hello))
+        func text(_ event: MonitorEvent) -> [String] { live.lines(Record(event: event)) }
+        // The records of the path and of the only target say the same.
+        #expect(text(Samples.incident(0)).isEmpty && text(Samples.incident(1)).isEmpty)
+        #expect(
+            text(Samples.incident(2)) == [
+                "   +1.000s ✗ incident interface eth0  open  2 targets (192.0.2.0:22, 192.0.2.1:22), "
+                    + "link/no-carrier: eth0 has no carrier"
+            ])
+        #expect(
+            text(Samples.incident(2, over: 3.5)) == [
+                "   +3.500s ✓ incident interface eth0  over  2 targets (192.0.2.0:22, 192.0.2.1:22), "
+                    + "link/no-carrier: eth0 has no carrier after 2.5s"
+            ])
     }
 
     /// Returns whether a line was truncated, or counts items that do not fit.

@@ -52,7 +52,9 @@ import Testing
     @Test func `queued changes are replaced by newer ones and counted`() throws {
         let directory = try Directory()
         let events =
-            (1...5).map { Samples.path(at: Double($0)) } + [Samples.server(at: 6), Samples.server(1, at: 7), Samples.probe()]
+            (1...5).map { Samples.path(at: Double($0)) } + [
+                Samples.server(at: 6), Samples.server(1, at: 7), Samples.probe(), Samples.incident(),
+            ]
         let command = "echo $NETWATCH_TYPE $NETWATCH_SEQ $NETWATCH_SUPERSEDED >> \(directory.path)/runs"
         #expect(try run(events, command) == [])
         #expect(directory.text("runs") == "path 5 4\ntarget 6 0\ntarget 7 0\n")

@@ -1,0 +1,48 @@
+/// A query whether a host is alive: UDP datagrams to a port that is expected to be closed. A host without a filter answers each with
+/// an ICMP message from its own address (RFC 1122 section 4.1.3.1, RFC 4443 section 3.1). No privilege is needed.
+package struct HostQuery: Hashable, Sendable {
+    /// The host's address, and the interface that leads to it.
+    package var host: Neighbor.Key
+    /// Whether the datagrams are bound to the interface (SO_BINDTOIFINDEX). The kernel chooses the route of others.
+    package var isBound: Bool
+
+    package init(_ host: Neighbor.Key, isBound: Bool) {
+        self.host = host
+        self.isBound = isBound
+    }
+}
+
+/// The outcome of a query.
+package struct HostReply: Hashable, Sendable, Codable {
+    package enum Outcome: String, Hashable, Sendable, Codable {
+        /// The host answered: an ICMP message from its own address, or a datagram.
+        case answered
+        /// No answer arrived in time.
+        case silent
+        /// Another host reported an error; ``HostReply/reporter`` is its message.
+        case reported
+        /// A system call failed with ``HostReply/errno``. EPERM means that this machine's packet filter drops the datagram.
+        case refused
+    }
+
+    package var outcome: Outcome
+    package var errno: Int32
+    package var reporter: ProbeResult.Reporter?
+
+    package init(_ outcome: Outcome, errno: Int32 = 0, reporter: ProbeResult.Reporter? = nil) {
+        self.outcome = outcome
+        self.errno = errno
+        self.reporter = reporter
+    }
+}
+
+/// The numbers of packets that an interface has received and sent (`struct rtnl_link_stats64`).
+package struct LinkCounters: Hashable, Sendable, Codable {
+    package var received: UInt64
+    package var sent: UInt64
+
+    package init(received: UInt64, sent: UInt64) {
+        self.received = received
+        self.sent = sent
+    }
+}

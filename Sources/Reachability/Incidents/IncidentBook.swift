@@ -1,0 +1,216 @@
+internal import Pacing
+
+/// The open incidents of a monitor. It combines failures of targets, and of the path, that have the same cause and subject.
+///
+/// ```
+///            the first failure            the last target is up, fails for another cause, or is removed
+///   (none) ───────────────────▶ open ──────────────────────────────────────────────────────────▶ over
+///                              │    ▲
+///                              └────┘ another target fails with the same key
+/// ```
+///
+/// - A failure belongs to the open incident of its ``IncidentKey``. A fault of the subject as such (a silent gateway, a lost
+///   carrier) accepts failures for as long as it is open: targets are probed one after the other. Another incident accepts
+///   them for ``window`` after its last one.
+/// - ``take(at:)`` returns what is to be published. An incident that is over before it was published is not published.
+/// - A target that changes its cause leaves its incident and belongs to another one.
+///
+/// Each event takes constant time. Targets that do not fail need no memory, those that fail a number in a dictionary.
+struct IncidentBook: Sendable {
+    /// The time within which failures with the same key are one incident, in nanoseconds.
+    static let window: Int64 = 2_000_000_000
+    /// The minimum time between two publications of a growing incident, in nanoseconds.
+    static let growthGap: Int64 = 1_000_000_000
+
+    private struct Entry: Sendable {
+        /// The incident's number; 0 for a free entry.
+        var number: Int
+        let key: IncidentKey
+        let cause: Cause
+        let began: Moment
+        var targets: [Endpoint] = []
+        /// The number of targets that fail now.
+        var failing = 0
+        /// The largest number of targets that failed at the same time.
+        var count = 0
+        var includesPath = false
+        var lastFailure: Int64
+        // The number of targets that was published last; `nil` before the first publication.
+        var publishedCount: Int?
+        var isChanged = false
+        // The next publication of a larger count must wait until the entry's place in `throttled` is due.
+        var isThrottled = false
+
+        var isOver: Bool { failing == 0 && !includesPath }
+        var hasGrown: Bool { publishedCount.map { count > $0 } ?? false }
+        var needsPublication: Bool { publishedCount == nil || isOver || hasGrown && !isThrottled }
+    }
+
+    private struct Throttle: Sendable {
+        let slot: Int
+        let number: Int
+        let due: Int64
+    }
+
+    private var entries: [Entry] = []
+    private var free: [Int] = []
+    /// The slot of the incident that accepts further failures.
+    private var newest: [IncidentKey: Int] = [:]
+    private var slots: [TargetID: Int] = [:]
+    private var pathSlot: Int?
+    // Slots in the order of their changes.
+    private var changed: [Int] = []
+    // In the order of their times, because each is added at its publication.
+    private var throttled: [Throttle] = []
+    private var firstThrottled = 0
+    /// The number of throttled incidents that have grown.
+    private var growing = 0
+    private var nextNumber = 1
+
+    /// The number of open incidents.
+    var count: Int { entries.count - free.count }
+
+    /// The time at which ``take(at:)`` has something to return, in nanoseconds; `.min` for now, `nil` for never.
+    var deadline: Int64? {
+        if !changed.isEmpty { return .min }
+        return growing > 0 ? throttled[firstThrottled].due : nil
+    }
+
+    // MARK: Failures
+
+    /// Records a target's status.
+    mutating func record(_ id: TargetID, _ update: ServerUpdate) {
+        guard let cause = update.cause, update.state != .up, update.state != .unknown else {
+            return remove(id)
+        }
+        let key = IncidentKey(cause, of: update.endpoint, isUnreachable: update.state == .unreachable)
+        if let slot = slots[id] {
+            if entries[slot].key == key { return }
+            remove(id)
+        }
+        let slot = slot(for: key, cause, at: update.moment)
+        slots[id] = slot
+        change(slot) { entry in
+            entry.failing += 1
+            entry.count = max(entry.count, entry.failing)
+            if entry.targets.count < Incident.listedTargets, !entry.targets.contains(update.endpoint) {
+                entry.targets.append(update.endpoint)
+            }
+        }
+    }
+
+    /// Records the path's status.
+    mutating func record(_ update: PathUpdate) {
+        let cause = update.path.status == .unsatisfied ? update.path.cause : nil
+        let key = cause.map { IncidentKey(path: $0) }
+        if let slot = pathSlot {
+            if entries[slot].key == key { return }
+            pathSlot = nil
+            change(slot) { $0.includesPath = false }
+        }
+        guard let cause, let key else { return }
+        let slot = slot(for: key, cause, at: update.moment)
+        pathSlot = slot
+        change(slot) { $0.includesPath = true }
+    }
+
+    /// Removes a target from its incident: it is up, or is no longer monitored.
+    mutating func remove(_ id: TargetID) {
+        guard let slot = slots.removeValue(forKey: id) else { return }
+        change(slot) { $0.failing -= 1 }
+    }
+
+    /// Returns the slot of the incident to which a failure belongs; a new one if none accepts it.
+    private mutating func slot(for key: IncidentKey, _ cause: Cause, at now: Moment) -> Int {
+        let time = now.monotonicNanoseconds
+        if let slot = newest[key],
+            key.isFaultOfSubject || time <= entries[slot].lastFailure.addingSaturated(Self.window)
+        {
+            entries[slot].lastFailure = time
+            return slot
+        }
+        let entry = Entry(number: nextNumber, key: key, cause: cause, began: now, lastFailure: time)
+        nextNumber += 1
+        let slot: Int
+        if let reused = free.popLast() {
+            slot = reused
+            entries[slot] = entry
+        } else {
+            slot = entries.count
+            entries.append(entry)
+        }
+        newest[key] = slot
+        return slot
+    }
+
+    private mutating func change(_ slot: Int, _ body: (inout Entry) -> Void) {
+        let hadGrown = entries[slot].hasGrown
+        body(&entries[slot])
+        if entries[slot].isThrottled, entries[slot].hasGrown, !hadGrown { growing += 1 }
+        if entries[slot].needsPublication { note(slot) }
+    }
+
+    private mutating func note(_ slot: Int) {
+        guard !entries[slot].isChanged else { return }
+        entries[slot].isChanged = true
+        changed.append(slot)
+    }
+
+    // MARK: Publication
+
+    /// Returns the incidents that have opened, are over, or have grown and may be published again, in the order of these
+    /// changes.
+    mutating func take(at now: Moment) -> [Incident] {
+        endThrottles(at: now.monotonicNanoseconds)
+        guard !changed.isEmpty else { return [] }
+        let slots = changed
+        changed.removeAll(keepingCapacity: slots.count <= 1_024)
+        var incidents: [Incident] = []
+        for slot in slots {
+            entries[slot].isChanged = false
+            let entry = entries[slot]
+            guard entry.needsPublication else { continue }
+            if !entry.isOver {
+                incidents.append(incident(entry, at: now))
+                (entries[slot].publishedCount, entries[slot].isThrottled) = (entry.count, true)
+                let due = now.monotonicNanoseconds.addingSaturated(Self.growthGap)
+                throttled.append(Throttle(slot: slot, number: entry.number, due: due))
+            } else {
+                if entry.publishedCount != nil { incidents.append(incident(entry, at: now)) }
+                remove(slot)
+            }
+        }
+        return incidents
+    }
+
+    private mutating func remove(_ slot: Int) {
+        if entries[slot].isThrottled, entries[slot].hasGrown { growing -= 1 }
+        if newest[entries[slot].key] == slot { newest[entries[slot].key] = nil }
+        (entries[slot].number, entries[slot].targets) = (0, [])
+        free.append(slot)
+    }
+
+    /// Permits the publication of incidents that were published ``growthGap`` ago.
+    private mutating func endThrottles(at now: Int64) {
+        while firstThrottled < throttled.count, throttled[firstThrottled].due <= now {
+            let throttle = throttled[firstThrottled]
+            firstThrottled += 1
+            guard entries[throttle.slot].number == throttle.number else { continue }
+            entries[throttle.slot].isThrottled = false
+            guard entries[throttle.slot].hasGrown else { continue }
+            growing -= 1
+            note(throttle.slot)
+        }
+        guard firstThrottled > 64, firstThrottled * 2 > throttled.count else { return }
+        throttled.removeFirst(firstThrottled)
+        firstThrottled = 0
+    }
+
+    private func incident(_ entry: Entry, at now: Moment) -> Incident {
+        // The time makes the identifier unique in a history that several processes write.
+        let id = "\(entry.began.wallClockNanoseconds / 1_000_000)-\(entry.number)"
+        return Incident(
+            id: id, state: entry.isOver ? .over : .open, scope: entry.key.scope, subject: entry.key.subject, cause: entry.cause,
+            targetCount: entry.count, targets: entry.targets, began: entry.began, ended: entry.isOver ? now : nil, moment: now)
+    }
+}

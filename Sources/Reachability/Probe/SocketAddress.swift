@@ -1,0 +1,42 @@
+internal import CLinux
+internal import Glibc
+
+/// An address and a port for connect(2).
+struct SocketAddress {
+    private let address: IPAddress
+    private let port: UInt16
+    private let zone: UInt32
+
+    /// Creates an address. `zone` is the index of the interface of a link-local IPv6 address; otherwise 0.
+    init(_ address: IPAddress, port: UInt16, zone: UInt32 = 0) {
+        self.address = address
+        self.port = port
+        self.zone = zone
+    }
+
+    /// Connects a socket. Returns the result of connect(2), and sets errno.
+    func connect(_ socket: Int32) -> Int32 {
+        switch address.family {
+        case .v4:
+            var name = sockaddr_in()
+            name.sin_family = sa_family_t(AF_INET)
+            name.sin_port = port.bigEndian
+            withUnsafeMutableBytes(of: &name.sin_addr) { $0.copyBytes(from: address.bytes) }
+            return connect(socket, name)
+        case .v6:
+            var name = sockaddr_in6()
+            name.sin6_family = sa_family_t(AF_INET6)
+            name.sin6_port = port.bigEndian
+            name.sin6_scope_id = zone
+            withUnsafeMutableBytes(of: &name.sin6_addr) { $0.copyBytes(from: address.bytes) }
+            return connect(socket, name)
+        }
+    }
+
+    private func connect<Name>(_ socket: Int32, _ name: Name) -> Int32 {
+        withUnsafeBytes(of: name) { bytes in
+            guard let start = bytes.baseAddress else { return -1 }
+            return Glibc.connect(socket, start.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+        }
+    }
+}

@@ -1,0 +1,134 @@
+public import FoundationEssentials
+
+/// A fault, and the servers that it affects. Failures of several servers with the same cause and the same subject, such as one
+/// silent gateway, are one incident.
+///
+/// An incident is published when it opens, when it is over, and at most once a second while the number of its servers grows.
+/// ``id`` is the same in all of these values. An unsatisfied path is an incident too, also without a server.
+public struct Incident: Hashable, Sendable, Identifiable {
+    /// Whether the fault exists. Later versions may add states.
+    @nonexhaustive public enum State: String, Hashable, Sendable, CaseIterable {
+        /// The fault exists.
+        case open
+        /// The last affected server is reachable again, fails for another cause, or is no longer monitored.
+        case over
+    }
+
+    /// The part of the network that is at fault. Later versions may add scopes.
+    @nonexhaustive public enum Scope: String, Hashable, Sendable, CaseIterable {
+        /// This machine: its link, address, routes, packet filter, configuration or limits.
+        case local
+        /// A component between this machine and the server: a gateway, a resolver, a router, or one that is not known.
+        case path
+        /// The server.
+        case server
+    }
+
+    /// The component that is at fault.
+    public struct Subject: Hashable, Sendable {
+        /// The kind of a component. Later versions may add kinds.
+        @nonexhaustive public enum Kind: String, Hashable, Sendable, CaseIterable {
+            /// An interface of this machine, or this machine if the name is `nil`.
+            case interface
+            /// The next router.
+            case gateway
+            /// A name server, or all of them if the name is `nil`.
+            case resolver
+            /// A router that reported the fault by ICMP.
+            case hop
+            /// The server.
+            case target
+        }
+
+        /// The kind of the component.
+        public let kind: Kind
+        /// The component's name: an interface, an address, or the server as its monitor was given it. `nil` if it has none.
+        public let name: String?
+
+        /// Creates a subject.
+        ///
+        /// - Parameters:
+        ///   - kind: the kind of the component.
+        ///   - name: the component's name; `nil` if it has none.
+        public init(_ kind: Kind, _ name: String?) { (self.kind, self.name) = (kind, name) }
+    }
+
+    /// The incident's identifier. It is unique among the incidents of all monitors of this machine, unless two begin in the same
+    /// millisecond.
+    public let id: String
+    /// Whether the fault exists.
+    public let state: State
+    /// The part of the network that is at fault.
+    public let scope: Scope
+    /// The component that is at fault.
+    public let subject: Subject
+    /// The cause of the first failure.
+    public let cause: Cause
+    /// The largest number of servers that the incident affected at the same time; 0 if only the path was affected.
+    public let targetCount: Int
+    /// The first servers that the incident affected, at most ten.
+    public let targets: [Endpoint]
+    package let began: Moment
+    package let ended: Moment?
+    package let moment: Moment
+
+    package init(
+        id: String, state: State, scope: Scope, subject: Subject, cause: Cause, targetCount: Int, targets: [Endpoint],
+        began: Moment, ended: Moment?, moment: Moment
+    ) {
+        self.id = id
+        self.state = state
+        self.scope = scope
+        self.subject = subject
+        self.cause = cause
+        self.targetCount = targetCount
+        self.targets = targets
+        self.began = began
+        self.ended = ended
+        self.moment = moment
+    }
+
+    /// Creates an incident like those that monitors publish, for tests and previews.
+    ///
+    /// - Parameters:
+    ///   - id: the incident's identifier.
+    ///   - scope: the part of the network that is at fault.
+    ///   - subject: the component that is at fault.
+    ///   - cause: the cause of the first failure.
+    ///   - targetCount: the largest number of servers that were affected at the same time; by default the number of `targets`.
+    ///   - targets: the first servers that the incident affected.
+    ///   - from: the time of the first failure.
+    ///   - to: the time of the end; `nil`, the default, if the incident is open.
+    public init(
+        id: String, scope: Scope, subject: Subject, cause: Cause, targetCount: Int? = nil, targets: [Endpoint] = [],
+        from: Date, to: Date? = nil
+    ) {
+        let (began, ended) = (Moment(from), to.map { Moment($0) })
+        self.init(
+            id: id, state: ended == nil ? .open : .over, scope: scope, subject: subject, cause: cause,
+            targetCount: targetCount ?? targets.count, targets: Array(targets.prefix(Self.listedTargets)), began: began,
+            ended: ended, moment: ended ?? began)
+    }
+
+    /// The maximum number of ``targets``.
+    package static let listedTargets = 10
+
+    /// The time of the first failure, by the wall clock.
+    public var from: Date { began.date }
+    /// The time at which the incident was over, by the wall clock; `nil` while it is open.
+    public var to: Date? { ended?.date }
+    /// The time at which this state was read, by the wall clock.
+    public var date: Date { moment.date }
+    /// The time at which this state was read, by a clock that is never set.
+    public var instant: ContinuousClock.Instant { moment.instant }
+}
+
+extension Incident.Subject: CustomStringConvertible {
+    /// The kind and the name: `gateway 192.0.2.1`.
+    public var description: String { name.map { "\(kind.rawValue) \($0)" } ?? kind.rawValue }
+}
+
+extension Incident: CustomStringConvertible {
+    /// The state, the subject, the number of servers, and the cause, in one line.
+    public var description: String { "\(state.rawValue): \(subject), \(targetCount) servers, \(cause)" }
+}

@@ -1,0 +1,154 @@
+internal import Pacing
+
+/// The connection attempts of a probe.
+extension TargetMachine {
+    mutating func startAttempt(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
+        var (run, race) = (run, race)
+        if let entry = race.takeNext(at: turn.time) {
+            let isFirst = run.connecting == nil
+            run.connecting = run.connecting ?? turn.now
+            connect(entry, &run, &race, &turn)
+            phase = .connecting(run, race)
+            if isFirst, isTunnel(entry.route, turn) {
+                // The counters at the start show at the end whether the tunnel has carried anything in between.
+                turn.effects.append(.readCounters(entry.route.interface))
+            }
+        } else {
+            phase = .connecting(run, race)
+        }
+    }
+
+    private mutating func connect(
+        _ entry: AttemptRace.Entry, _ run: inout ProbeRun, _ race: inout AttemptRace, _ turn: inout Turn
+    ) {
+        let address = entry.candidate.address
+        // A link-local IPv6 address needs an interface. If the user named none, it is the interface of the route.
+        let isScoped = address.family == .v6 && address.isLinkLocal
+        let number = takeNumber()
+        race.running.append(AttemptRace.Running(id: number, entry: entry, started: turn.now))
+        turn.effects.append(
+            .connect(
+                ProbeAttempt(
+                    id: number, address: address,
+                    zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
+                    port: endpoint.port, interface: boundName(in: turn.localState),
+                    latestStart: turn.time.addingSaturated((run.deadline - turn.time) / 2))))
+    }
+
+    /// Returns the primary name of the interface to bind to: SO_BINDTODEVICE accepts no alternative name of more than 15 bytes.
+    private func boundName(in localState: LocalState) -> String? {
+        settings.interface.map { name in localState.interfaces.values.first { $0.hasName(name) }?.name ?? name }
+    }
+
+    func isTunnel(_ route: ChosenRoute, _ turn: Turn) -> Bool {
+        turn.localState.interfaces[route.interface]?.type == .tunnel
+    }
+
+    mutating func attemptEnded(_ result: ProbeResult, _ turn: inout Turn) {
+        guard case .connecting(let run, var race) = phase,
+            let index = race.running.firstIndex(where: { $0.id == result.id })
+        else { return }
+        let ended = race.running.remove(at: index)
+        if result.errno == 0 {
+            phase = .connecting(run, race)
+            return succeed(run, ended, result, &turn)
+        }
+        // Nothing was sent, so the result is no evidence.
+        if result.call != ProbeResult.queue {
+            let failure = failure(of: ended, result, turn)
+            race.failures.append(failure)
+            noteAnswer(failure, &turn)
+            // The other attempts to this address would fail alike.
+            for other in race.running where other.entry.candidate == ended.entry.candidate {
+                turn.effects.append(.cancel(attempt: other.id))
+            }
+            race.running.removeAll { $0.entry.candidate == ended.entry.candidate }
+        }
+        phase = .connecting(run, race)
+        if !race.waiting.isEmpty {
+            startAttempt(run, race, &turn)
+        } else if race.running.isEmpty {
+            wasSilent = false
+            examine(run, race.failures, &turn)
+        }
+    }
+
+    /// Notes what an answer from beyond this machine proves for other targets: the first hop is alive, and perhaps a router has
+    /// reported why it does not forward.
+    private func noteAnswer(_ failure: FailedAttempt, _ turn: inout Turn) {
+        guard failure.isAnswer(in: turn.localState), let hop = failure.firstHop(in: turn.localState) else { return }
+        if failure.route.gateway != nil { turn.effects.append(.noteAlive(hop)) }
+        if let report = failure.report(in: turn.localState, at: turn.time) { turn.effects.append(.note(report, behind: hop)) }
+    }
+
+    func failure(of attempt: AttemptRace.Running, _ result: ProbeResult?, _ turn: Turn) -> FailedAttempt {
+        FailedAttempt(
+            candidate: attempt.entry.candidate, route: attempt.entry.route, result: result,
+            elapsedNanoseconds: turn.now.elapsed(since: attempt.started).saturatingNanoseconds)
+    }
+
+    /// Ends the attempts at the probe's deadline. Attempts without an answer count as silent.
+    mutating func deadlineReached(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
+        cancelAttempts(&turn)
+        wasSilent = true
+        examine(run, race.failures + race.silentAttempts.map { failure(of: $0, nil, turn) }, &turn)
+    }
+
+    // MARK: Ends
+
+    private mutating func succeed(
+        _ run: ProbeRun, _ attempt: AttemptRace.Running, _ result: ProbeResult, _ turn: inout Turn
+    ) {
+        cancelAttempts(&turn)
+        let route = attempt.entry.route
+        let place = Place(
+            address: attempt.entry.candidate.address, interface: route.interface,
+            roundTrip: .nanoseconds(max(1, result.roundTripNanoseconds)))
+        if let gateway = route.gateway {
+            turn.effects.append(.noteAlive(Neighbor.Key(interface: route.interface, address: gateway)))
+        }
+        lastAnswered = place.address
+        wasSilent = false
+        streak.reset()
+        report(run, nil, place, &turn)
+        verdict.succeed()
+        if verdict.state == .up { self.place = place }
+        finishProbe(.other, &turn)
+        publish(&turn)
+    }
+
+    mutating func conclude(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
+        streak.began(at: run.started.monotonicNanoseconds)
+        let failures = failures.map { failure in
+            var failure = failure
+            failure.failingSince = streak.since
+            failure.probeEnded = turn.time
+            return failure
+        }
+        let findings = failures.map { ($0, streak.finding(of: $0, in: turn.localState)) }
+        guard let (failure, finding) = furthest(findings) else { return finishProbe(.other, &turn) }
+        let place = Place(address: failure.candidate.address, interface: failure.route.interface)
+        fail(run, finding, place, wasSilent ? .silence : .refusal, &turn)
+    }
+
+    mutating func fail(
+        _ run: ProbeRun, _ finding: Finding, _ place: Place, _ ending: ProbeSchedule.Ending, _ turn: inout Turn
+    ) {
+        report(run, finding.cause, place, &turn)
+        if verdict.fail(finding) { self.place = place }
+        finishProbe(ending, &turn)
+        publish(&turn)
+    }
+
+    /// Ends a probe, and schedules the next one.
+    mutating func finishProbe(_ ending: ProbeSchedule.Ending, _ turn: inout Turn) {
+        phase = .waiting
+        if !settings.isScheduledOnly, isOutdated || verdict.needsConfirmation {
+            schedule.confirm(isOutdated ? .other : ending, timeout: settings.timeout, at: turn.time)
+        } else {
+            schedule.continueByGrid(at: turn.time)
+        }
+        isOutdated = false
+        restarts = 0
+    }
+}

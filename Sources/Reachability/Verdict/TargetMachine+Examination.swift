@@ -1,0 +1,123 @@
+internal import Pacing
+
+/// The search for the fault after a probe without an answer: in the neighbor table, at the first hop, and at the target's host.
+extension TargetMachine {
+    /// The time before the probe's deadline at which hosts are asked, so that their replies are known at the deadline.
+    static let hostQueryLead: Int64 = 700_000_000
+
+    /// Asks the first hops of the silent attempts, and the target's host, whether they are alive.
+    mutating func askHosts(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
+        var run = run
+        let requests = hostRequests(race.silentAttempts.map { failure(of: $0, nil, turn) }, run, turn)
+        run.hosts = HostSurvey(requests.map(\.query.host))
+        phase = .connecting(run, race)
+        turn.effects += requests.map { .askHost($0) }
+    }
+
+    private func hostRequests(_ failures: [FailedAttempt], _ run: ProbeRun, _ turn: Turn) -> [HopBook.Request] {
+        var requests: [HopBook.Request] = []
+        func add(_ failure: FailedAttempt, _ host: Neighbor.Key, isBound: Bool, _ hop: Neighbor.Key) {
+            guard !requests.contains(where: { $0.query.host == host }) else { return }
+            requests.append(
+                HopBook.Request(
+                    query: HostQuery(host, isBound: isBound), since: run.started.monotonicNanoseconds,
+                    address: failure.candidate.address, port: endpoint.port, hop: hop))
+        }
+        for failure in failures {
+            guard failure.suspectedHop(in: turn.localState) != nil, let hop = failure.firstHop(in: turn.localState) else {
+                continue
+            }
+            let address = failure.candidate.address
+            if !hop.address.isUnspecified { add(failure, hop, isBound: true, hop) }
+            // The target's host is asked until its state is explained; later only the hops.
+            if hop.address != address, !isExplained {
+                let host = Neighbor.Key(interface: failure.route.interface, address: address)
+                add(failure, host, isBound: failure.candidate.boundTo != 0, hop)
+            }
+        }
+        return requests
+    }
+
+    private var isExplained: Bool { verdict.state == .down && verdict.cause?.code == .timeout }
+
+    mutating func hostAnswered(_ host: Neighbor.Key, _ state: HopBook.State, _ turn: inout Turn) {
+        switch phase {
+        case .connecting(var run, let race):
+            run.hosts?.take(host, state)
+            phase = .connecting(run, race)
+        case .examining(var run, let examination):
+            run.hosts?.take(host, state)
+            continueExamination(run, examination, &turn)
+        default: break
+        }
+    }
+
+    mutating func counted(_ interface: UInt32, _ counters: LinkCounters?, _ turn: inout Turn) {
+        switch phase {
+        case .connecting(var run, let race):
+            run.firstCounters = run.firstCounters ?? counters.map { TunnelTraffic(interface, $0) }
+            phase = .connecting(run, race)
+        case .examining(let run, var examination):
+            examination.take(interface, counters, since: run.firstCounters)
+            continueExamination(run, examination, &turn)
+        default: break
+        }
+    }
+
+    /// Checks in the neighbor table whether the server or its next hop is at fault.
+    mutating func examine(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
+        var run = run
+        var keys: [Neighbor.Key] = []
+        var tunnels: [UInt32] = []
+        for failure in failures {
+            guard let key = failure.suspectedHop(in: turn.localState) else { continue }
+            if isTunnel(failure.route, turn) {
+                if !tunnels.contains(key.interface), run.firstCounters?.interface == key.interface {
+                    tunnels.append(key.interface)
+                }
+            } else if !keys.contains(key) {
+                keys.append(key)
+            }
+        }
+        var requests: [HopBook.Request] = []
+        if run.hosts == nil {
+            requests = hostRequests(failures.filter { $0.result == nil }, run, turn)
+            run.hosts = HostSurvey(requests.map(\.query.host))
+        }
+        let examination = Examination(
+            failures: failures, pending: keys, tunnels: tunnels,
+            until: turn.time.addingSaturated(requests.isEmpty ? Examination.timeLimit : Self.hostQueryLead))
+        guard !keys.isEmpty || !tunnels.isEmpty || run.hosts?.isComplete == false else {
+            return conclude(run, run.hosts?.explain(failures, turn.localState) ?? failures, &turn)
+        }
+        phase = .examining(run, examination)
+        turn.effects += requests.map { .askHost($0) }
+        turn.effects += keys.map { .askNeighbor($0) }
+        turn.effects += tunnels.map { .readCounters($0) }
+    }
+
+    mutating func neighborAnswered(_ key: Neighbor.Key, _ answer: NeighborAnswer, _ turn: inout Turn) {
+        guard case .examining(let run, var examination) = phase else { return }
+        examination.take(key, answer, in: turn.localState)
+        continueExamination(run, examination, &turn)
+    }
+
+    mutating func otherHopsAnswered(_ query: RouteQuery, _ answer: RouteAnswer, _ turn: inout Turn) {
+        guard case .examining(let run, var examination) = phase else { return }
+        turn.effects += examination.take(query, answer).map { .askNeighbor($0) }
+        continueExamination(run, examination, &turn)
+    }
+
+    private mutating func continueExamination(_ run: ProbeRun, _ examination: Examination, _ turn: inout Turn) {
+        var examination = examination
+        if examination.pending.isEmpty {
+            turn.effects += examination.routesToAsk(in: turn.localState).map { .askRoute($0) }
+        }
+        phase = .examining(run, examination)
+        if examination.isComplete, run.hosts?.isComplete != false { finishExamination(run, examination, &turn) }
+    }
+
+    mutating func finishExamination(_ run: ProbeRun, _ examination: Examination, _ turn: inout Turn) {
+        conclude(run, run.hosts?.explain(examination.failures, turn.localState) ?? examination.failures, &turn)
+    }
+}

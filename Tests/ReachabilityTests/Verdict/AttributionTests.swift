@@ -1,0 +1,146 @@
+import Testing
+
+@testable import Reachability
+
+/// `down` needs a proof that the route to the server works.
+@Suite struct AttributionTests {
+    private static let gateway = IPAddress(v4: 0x0a00_0001)
+    private static let server = IPAddress(v4: 0xc000_0201)
+
+    private let host = Transcript.Host()
+
+    /// An attempt without an answer, from 0 s to 3 s, by default over eth0 through the gateway.
+    private func silence(over gateway: IPAddress? = Self.gateway, interface: UInt32 = 2) -> FailedAttempt {
+        var failure = FailedAttempt(
+            candidate: Candidate(address: Self.server, port: 443, zone: 0, boundTo: 0),
+            route: ChosenRoute(interface: interface, gateway: gateway), result: nil, elapsedNanoseconds: 3_000_000_000)
+        failure.failingSince = 0
+        failure.probeEnded = 3_000_000_000
+        return failure
+    }
+
+    private func state(_ outcome: HostReply.Outcome, alive: Bool? = nil, before: Bool = false, errno: Int32 = 0) -> HopBook.State
+    {
+        HopBook.State(
+            isAlive: alive ?? (outcome == .answered), reply: HostReply(outcome, errno: errno), hasAnswered: before)
+    }
+
+    private func verdict(_ failure: FailedAttempt) -> String {
+        let finding = failure.finding(in: host.localState)
+        return "\(finding.accusesServer ? "down" : "unreachable") \(finding.cause.layer)/\(finding.cause.code)"
+    }
+
+    @Test func `silence without a sign of life of the gateway is unreachable`() {
+        var failure = silence()
+        #expect(verdict(failure) == "unreachable tcp/timeout")
+        failure.neighbor = .state(.reachable)
+        #expect(verdict(failure) == "unreachable tcp/timeout")
+        // The gateway has never answered a query, so its silence says nothing.
+        failure.hop = state(.silent)
+        #expect(verdict(failure) == "unreachable tcp/timeout")
+        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("unknown"))
+    }
+
+    @Test func `silence behind a gateway that answers is the server's fault`() {
+        var failure = silence()
+        failure.hop = state(.answered)
+        #expect(verdict(failure) == "down tcp/timeout")
+        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("answered"))
+        failure.hop = state(.silent, alive: true)
+        #expect(verdict(failure) == "down tcp/timeout")
+    }
+
+    @Test func `silence of a server whose host answers on another port is the server's fault`() {
+        var failure = silence()
+        failure.host = state(.answered)
+        #expect(verdict(failure) == "down tcp/timeout")
+        #expect(failure.cause(in: host.localState).detail == "192.0.2.1 does not answer on port 443, although the host is alive")
+    }
+
+    @Test func `a gateway that was confirmed during the failure proves the route, one confirmed before does not`() {
+        var failure = silence()
+        failure.neighbor = .state(.reachable, confirmedAgo: 2_900_000_000)
+        #expect(verdict(failure) == "down tcp/timeout")
+        failure.neighbor = .state(.stale, confirmedAgo: 2_900_000_000)
+        #expect(verdict(failure) == "down tcp/timeout")
+        failure.neighbor = .state(.reachable, confirmedAgo: 3_100_000_000)
+        #expect(verdict(failure) == "unreachable tcp/timeout")
+        failure.failingSince = -2_000_000_000
+        #expect(verdict(failure) == "down tcp/timeout")
+    }
+
+    @Test func `a gateway that answered queries before and does not now is silent, whatever its neighbor entry says`() {
+        var failure = silence()
+        failure.neighbor = .state(.reachable)
+        failure.hop = state(.silent, before: true)
+        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("silent"))
+        failure.hop = state(.silent, alive: true, before: true)
+        #expect(verdict(failure) == "down tcp/timeout")
+    }
+
+    @Test func `a machine that refuses datagrams to the server has a local packet filter`() {
+        var failure = silence()
+        failure.hop = state(.answered)
+        failure.host = state(.refused, errno: 1)
+        #expect(verdict(failure) == "unreachable firewall/local-drop")
+        #expect(failure.cause(in: host.localState).evidence["scope"] == .text("address"))
+        failure.host = state(.refused, errno: 24)
+        #expect(verdict(failure) == "down tcp/timeout")
+    }
+
+    @Test func `a machine that refuses all datagrams but passes TCP of other targets does not filter the server`() {
+        var failure = silence()
+        failure.host = state(.refused, errno: 1)
+        failure.hop = state(.refused, errno: 1)
+        #expect(verdict(failure) == "unreachable firewall/local-drop")
+        failure.hop = state(.refused, alive: true, errno: 1)
+        #expect(verdict(failure) == "down tcp/timeout")
+    }
+
+    @Test func `a tunnel that sends and receives nothing is silent, and one that receives proves the route`() {
+        var failure = silence(over: nil)
+        failure.tunnel = LinkCounters(received: 0, sent: 3)
+        #expect(verdict(failure) == "unreachable network/tunnel-silent")
+        failure.tunnel = LinkCounters(received: 1, sent: 3)
+        #expect(verdict(failure) == "down tcp/timeout")
+        failure.tunnel = LinkCounters(received: 0, sent: 0)
+        #expect(verdict(failure) == "unreachable tcp/timeout")
+    }
+
+    @Test func `an ICMP error from the server's own address is the server's fault, that of a router is not`() {
+        var failure = silence()
+        func reported(from offender: IPAddress, code: UInt8) -> ProbeResult {
+            ProbeResult(
+                id: 1, errno: 111, call: "handshake",
+                reporter: ProbeResult.Reporter(origin: 2, type: 3, code: code, offender: offender))
+        }
+        failure.result = reported(from: Self.server, code: 3)
+        #expect(verdict(failure) == "down network/port-filtered")
+        #expect(failure.cause(in: host.localState).evidence["hop"] == .text("192.0.2.1"))
+        failure.result = reported(from: IPAddress(v4: 0xcb00_7109), code: 3)
+        #expect(verdict(failure) == "unreachable network/port-filtered")
+        failure.result = reported(from: IPAddress(v4: 0xcb00_7109), code: 13)
+        #expect(verdict(failure) == "unreachable network/admin-prohibited")
+    }
+
+    @Test func `a router's report about another target of the network explains silence`() {
+        var failure = silence()
+        let reporter = ProbeResult.Reporter(origin: 2, type: 3, code: 13, offender: IPAddress(v4: 0xcb00_7109))
+        failure.hop = state(.answered)
+        failure.hop?.report = HopBook.Report(
+            target: IPAddress(v4: 0xc000_0202), code: .adminProhibited, reporter: reporter, port: nil, time: 0)
+        #expect(verdict(failure) == "unreachable network/admin-prohibited")
+        let evidence = failure.cause(in: host.localState).evidence
+        #expect(evidence["inferred"] == .text("192.0.2.2") && evidence["hop"] == .text("203.0.113.9"))
+        // The server's host has answered, so the router does forward.
+        failure.host = state(.answered)
+        #expect(verdict(failure) == "down tcp/timeout")
+    }
+
+    @Test func `silence of this machine's own address is the server's fault`() {
+        var failure = silence(over: nil, interface: 1)
+        failure.route.kind = .local
+        #expect(verdict(failure) == "down tcp/timeout")
+    }
+}
