@@ -14,6 +14,9 @@ public struct ServerUpdate: Hashable, Sendable {
     public var interface: NetworkInterface? { values.value.interface }
     /// The round trip of the last successful probe; `nil` unless the server is up or degraded.
     public var roundTrip: Duration? { values.value.roundTrip }
+    /// Whether the server's probes succeed and fail in turn: more than 30 % weighted changes in the last 20 results, until it is less
+    /// than 25 %.
+    public var isFlapping: Bool { values.value.isFlapping }
     /// Whether the update is the present status rather than a change. True for the first element that a subscriber receives.
     public var isInitial: Bool { values.value.isInitial }
     package var moment: Moment { values.value.moment }
@@ -27,6 +30,7 @@ public struct ServerUpdate: Hashable, Sendable {
         let moment: Moment
         let roundTrip: Duration?
         // After the other values, so that these fill the bytes that alignment would leave unused.
+        let isFlapping: Bool
         let isInitial: Bool
         let state: ServerState
     }
@@ -36,12 +40,12 @@ public struct ServerUpdate: Hashable, Sendable {
 
     package init(
         endpoint: Endpoint, state: ServerState, cause: Cause?, since: Moment, address: IPAddress?, interface: NetworkInterface?,
-        roundTrip: Duration?, isInitial: Bool, moment: Moment
+        roundTrip: Duration?, isFlapping: Bool = false, isInitial: Bool, moment: Moment
     ) {
         values = Boxed(
             Values(
                 endpoint: endpoint, cause: cause, interface: interface, stateMoment: since, address: address, moment: moment,
-                roundTrip: roundTrip, isInitial: isInitial, state: state))
+                roundTrip: roundTrip, isFlapping: isFlapping, isInitial: isInitial, state: state))
     }
 
     /// Creates an update like those that ``ServerMonitor`` publishes, for tests and previews.
@@ -93,7 +97,7 @@ public struct ServerUpdate: Hashable, Sendable {
         if isInitial { return self }
         return ServerUpdate(
             endpoint: endpoint, state: state, cause: cause, since: stateMoment, address: address, interface: interface,
-            roundTrip: roundTrip, isInitial: true, moment: moment
+            roundTrip: roundTrip, isFlapping: isFlapping, isInitial: true, moment: moment
         )
     }
 }
