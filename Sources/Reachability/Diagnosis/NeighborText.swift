@@ -1,7 +1,7 @@
 /// Neighbors in explanations.
 extension NeighborAnswer {
     private var bits: UInt16? {
-        if case .state(let state) = self { state.rawValue } else { nil }
+        if case .state(let state, _) = self { state.rawValue } else { nil }
     }
 
     /// The state as ip-neighbor(8) writes it; `nil` if the kernel did not answer.
