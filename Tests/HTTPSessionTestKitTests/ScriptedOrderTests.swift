@@ -2,6 +2,7 @@ import FoundationEssentials
 import Glibc
 import HTTPSession
 import HTTPSessionTestKit
+import NetworkLab
 import Reachability
 import ReachabilityTestKit
 import Testing
@@ -11,6 +12,7 @@ import Testing
 struct ScriptedOrderTests {
     private static let noCarrier = NetworkPath.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier"))
     private static let wifi = NetworkPath.satisfied(over: .wifi())
+    private static let rounds = Sanitizer.isUsed ? 200 : 1_000
 
     private static func session(
         _ transport: ScriptedTransport, _ network: ScriptedNetwork? = nil,
@@ -30,7 +32,7 @@ struct ScriptedOrderTests {
         let (transport, network) = (ScriptedTransport(time: time), ScriptedNetwork(Self.wifi))
         transport.stub("/", with: StubResponse(body: "hello"))
         let session = try Self.session(transport, network)
-        for round in 1...1_000 {
+        for round in 1...Self.rounds {
             network.publish(Self.noCarrier)
             let task = session.get("/")
             await transport.waitUntilIdle()
@@ -46,7 +48,7 @@ struct ScriptedOrderTests {
         let (transport, network) = (ScriptedTransport(time: .manual), ScriptedNetwork(Self.wifi))
         transport.stub("/", with: StubResponse(body: "hello"))
         let session = try Self.session(transport, network) { $0.resourceTimeout = .seconds(60) }
-        for round in 1...1_000 {
+        for round in 1...Self.rounds {
             network.publish(Self.noCarrier)
             let task = session.get("/")
             await transport.waitUntilIdle()
@@ -61,7 +63,7 @@ struct ScriptedOrderTests {
         let (transport, network) = (ScriptedTransport(), ScriptedNetwork(Self.wifi))
         transport.stub("/", with: StubResponse(body: "hello").delayed(.seconds(10)))
         let session = try Self.session(transport, network) { $0.retryPolicy = .never }
-        for round in 1...1_000 {
+        for round in 1...Self.rounds {
             let gate = try Gate()
             transport.stub("/held", with: StubResponse(body: "held").held(by: gate))
             let held = session.get("/held")

@@ -3,6 +3,8 @@ import NetworkLab
 import Testing
 
 /// If netlink is refused, the program reads all tables every two seconds and finds the same state.
+///
+/// Tests that wait for polls run without sanitizers: the other tests here run the same code.
 @Suite(.requiresNamespaces, .requiresTun) struct PollingTests {
     /// A network with two uplinks, one of which has the default routes of both families, a bridge, a tap and an unreachable
     /// destination.
@@ -62,7 +64,7 @@ import Testing
         try expectSame("unsatisfied link/interface-down")
     }
 
-    @Test(arguments: Sandbox.allCases)
+    @Test(.skippedUnderSanitizers, arguments: Sandbox.allCases)
     func `without netlink a change of the path is published at the next poll`(sandbox: Sandbox) throws {
         let network = try network()
         let watch = try sandbox.perform { try ProgramObserver(watching: network.host.path) }
@@ -86,7 +88,7 @@ import Testing
         throw LabError("the program has ended: \(watch.program.standardError)")
     }
 
-    @Test(arguments: ["instances", "watches"])
+    @Test(.skippedUnderSanitizers, arguments: ["instances", "watches"])
     func `without inotify the resolver's configuration is read, and read again from time to time`(
         lacks: String
     ) throws {

@@ -104,7 +104,7 @@ enum Samples {
 
     static let header = StreamHeader(
         version: "0.1.0", identity: MonitorIdentity(bootID: "b0071d", namespaceName: nil, namespaceInode: 4_026_531_840),
-        targets: ["192.0.2.9:22"]
+        targets: [endpoint("192.0.2.9:22")]
     )
     static let encoder = RecordEncoder(header: header)
 

@@ -16,6 +16,7 @@ struct Benchmarks {
             ("latency", { try LatencyBenchmark.run(Programs(), $0) }), ("storm", { try StormBenchmark.run(Programs(), $0) }),
             ("table", { try LargeTableBenchmark.run(Programs(), $0) }), ("idle", { try IdleBenchmark.run(Programs(), $0) }),
             ("names", { try NamesBenchmark.run(Programs(), $0) }),
+            ("fleet", { try FleetBenchmark.run(Programs(), $0) }),
         ]
         let http: [(name: String, run: Measurement)] = [
             ("http-requests", { try RequestBenchmark.run(LoadPrograms(), $0) }),
@@ -63,6 +64,8 @@ struct Programs {
     let netlinkLatency: String
     let dnsResponder: String
     let dnsLookups: String
+    let tcpListener: String
+    let tcpConnects: String
 
     init() throws {
         let environment = ProcessInfo.processInfo.environment
@@ -73,7 +76,10 @@ struct Programs {
         netlinkLatency = "\(limits)/netlink-latency"
         dnsResponder = "\(limits)/dns-responder"
         dnsLookups = "\(limits)/dns-lookups"
-        for program in [netwatch, flip, netlinkLatency, dnsResponder, dnsLookups] where access(program, X_OK) != 0 {
+        tcpListener = "\(limits)/tcp-listener"
+        tcpConnects = "\(limits)/tcp-connects"
+        let all = [netwatch, flip, netlinkLatency, dnsResponder, dnsLookups, tcpListener, tcpConnects]
+        for program in all where access(program, X_OK) != 0 {
             throw BenchmarkError("\(program) is missing: run scripts/bench, which builds it")
         }
     }

@@ -111,8 +111,8 @@ package final class Child: Sendable {
     @discardableResult
     package func wait() -> Int32 { waitWithUsage().code }
 
-    /// Waits like ``wait()``. - Returns: also the processor time, user and system, in nanoseconds.
-    package func waitWithUsage() -> (code: Int32, processorTime: Double) {
+    /// Waits like ``wait()``. - Returns: also the processor time, user and system, in nanoseconds, and the peak resident memory.
+    package func waitWithUsage() -> (code: Int32, processorTime: Double, peakKibibytes: Double) {
         var status: Int32 = 0
         var usage = rusage()
         while wait4(processID, &status, 0, &usage) < 0 && errno == EINTR {}
@@ -120,7 +120,7 @@ package final class Child: Sendable {
         let seconds = Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
         let microseconds = Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec)
         let code = status & 0x7f == 0 ? status >> 8 & 0xff : 128 + status & 0x7f
-        return (code, seconds * 1e9 + microseconds * 1e3)
+        return (code, seconds * 1e9 + microseconds * 1e3, Double(usage.ru_maxrss))
     }
 
     /// Sends SIGTERM and waits for the program's end.

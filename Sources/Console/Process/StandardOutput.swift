@@ -38,6 +38,9 @@ package final class StandardOutput {
         pending.append(UInt8(ascii: "\n"))
     }
 
+    /// Appends a piece of a line.
+    package func append(piece bytes: [UInt8]) { pending.append(contentsOf: bytes) }
+
     /// Appends text without a newline, for the display of a terminal.
     package func append(_ text: String) { pending.append(contentsOf: text.utf8) }
 

@@ -14,15 +14,19 @@ extension JSONWriter {
             writer.member("layer", cause.layer.rawValue)
             writer.member("code", cause.code.rawValue)
             writer.member("detail", cause.detail)
-            writer.member(evidence: cause.evidence)
+            writer.member(facts: cause.sortedEvidence)
         }
     }
 
     /// Writes the member `evidence`: an object of facts in alphabetical order.
     package mutating func member(evidence: [String: Cause.Evidence]) {
+        member(facts: evidence.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+    }
+
+    private mutating func member(facts: [(name: String, value: Cause.Evidence)]) {
         key("evidence")
         object { writer in
-            for (name, fact) in evidence.sorted(by: { $0.key < $1.key }) {
+            for (name, fact) in facts {
                 writer.key(name)
                 switch fact {
                 case .text(let text): writer.value(text)

@@ -4,7 +4,7 @@ import FoundationEssentials
 ///
 /// `JSONEncoder` guarantees no order of keys, and people compare records as text.
 package struct JSONWriter {
-    /// The written JSON in UTF-8.
+    /// The written JSON in UTF-8, since the last ``takeBytes()``.
     package private(set) var bytes: [UInt8] = []
     private let isIndented: Bool
     private var depth = 0
@@ -14,6 +14,12 @@ package struct JSONWriter {
     /// Creates a writer of one line, or of an indented document.
     package init(isIndented: Bool = false) {
         self.isIndented = isIndented
+    }
+
+    /// Removes and returns ``bytes``, for a document that is written in pieces.
+    package mutating func takeBytes() -> [UInt8] {
+        defer { bytes.removeAll(keepingCapacity: true) }
+        return bytes
     }
 
     package mutating func object(_ members: (inout JSONWriter) -> Void) {
@@ -93,6 +99,10 @@ package struct JSONWriter {
 
     private mutating func quote(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
+        defer { bytes.append(UInt8(ascii: "\"")) }
+        // Nearly all texts need no escape sequence.
+        guard !text.utf8.allSatisfy({ (0x20..<0x7f).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
+        else { return bytes.append(contentsOf: text.utf8) }
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"", "\\": bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(truncatingIfNeeded: scalar.value)])
@@ -104,7 +114,6 @@ package struct JSONWriter {
             default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
     }
 }
 

@@ -37,28 +37,44 @@ package enum RouteAnswer: Hashable, Sendable {
     static let unanswered = RouteAnswer.refused(errno: 0)
 }
 
-/// The route that the kernel chose.
+/// The route that the kernel chose. Copies share one box: many targets have the same route.
 package struct ChosenRoute: Hashable, Sendable {
     /// The kind of the route: unicast, or local for addresses of this machine.
-    package var kind: Route.Kind
+    package var kind: Route.Kind { values.value.kind }
     /// The index of the interface.
-    package var interface: UInt32
+    package var interface: UInt32 {
+        get { values.value.interface }
+        set { values.update { $0.interface = newValue } }
+    }
     /// The router; `nil` if the destination is on the link.
-    package var gateway: IPAddress?
+    package var gateway: IPAddress? {
+        get { values.value.gateway }
+        set { values.update { $0.gateway = newValue } }
+    }
     /// The source address that the packet would have.
-    package var source: IPAddress?
-    package var table: UInt32
+    package var source: IPAddress? { values.value.source }
+    package var table: UInt32 { values.value.table }
     /// All next hops of the route; empty unless the query's ``RouteQuery/showsAll`` is true.
-    package var nextHops: [Route.NextHop] = []
+    package var nextHops: [Route.NextHop] {
+        get { values.value.nextHops }
+        set { values.update { $0.nextHops = newValue } }
+    }
+
+    private struct Values: Hashable, Sendable {
+        var gateway: IPAddress?
+        var source: IPAddress?
+        var nextHops: [Route.NextHop] = []
+        var interface: UInt32
+        var table: UInt32
+        var kind: Route.Kind
+    }
+
+    private var values: Boxed<Values>
 
     package init(
         kind: Route.Kind = .unicast, interface: UInt32, gateway: IPAddress? = nil, source: IPAddress? = nil, table: UInt32 = 254
     ) {
-        self.kind = kind
-        self.interface = interface
-        self.gateway = gateway
-        self.source = source
-        self.table = table
+        values = Boxed(Values(gateway: gateway, source: source, interface: interface, table: table, kind: kind))
     }
 }
 

@@ -81,13 +81,34 @@ public struct Cause: Hashable, Sendable {
     }
 
     /// The lowest layer that fails.
-    public let layer: Layer
+    public var layer: Layer { values.value.layer }
     /// The failure in that layer.
-    public let code: Code
+    public var code: Code { values.value.code }
     /// One sentence for a person, without a final period.
-    public let detail: String
+    public var detail: String { values.value.detail }
     /// The facts that support the cause, by name: `errno`, `interface`, `gateway`, `icmp_type`, `offender`, ….
-    public let evidence: [String: Evidence]
+    public var evidence: [String: Evidence] {
+        Dictionary(values.value.facts.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+    }
+    /// The facts of ``evidence`` in the order of their names.
+    package var sortedEvidence: [(name: String, value: Evidence)] { values.value.facts.map { ($0.name, $0.value) } }
+    /// The number of facts in ``evidence``.
+    package var evidenceCount: Int { values.value.facts.count }
+
+    private struct Fact: Hashable, Sendable {
+        let name: String
+        let value: Evidence
+    }
+
+    private struct Values: Hashable, Sendable {
+        let layer: Layer
+        let code: Code
+        let detail: String
+        // Sorted by name. A dictionary takes about twice the memory, and a monitor may have a cause for each of 100,000 targets.
+        let facts: [Fact]
+    }
+
+    private let values: Boxed<Values>
 
     /// Creates a cause.
     ///
@@ -97,10 +118,8 @@ public struct Cause: Hashable, Sendable {
     ///   - detail: one sentence for a person, without a final period.
     ///   - evidence: the facts that support the cause, by name.
     public init(_ layer: Layer, _ code: Code, detail: String, evidence: [String: Evidence] = [:]) {
-        self.layer = layer
-        self.code = code
-        self.detail = detail
-        self.evidence = evidence
+        let facts = evidence.map { Fact(name: $0.key, value: $0.value) }.sorted { $0.name < $1.name }
+        values = Boxed(Values(layer: layer, code: code, detail: detail, facts: facts))
     }
 
     /// Returns whether `other` has the same layer and the same code. Detail and evidence may differ.

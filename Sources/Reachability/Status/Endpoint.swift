@@ -37,17 +37,25 @@ public struct Endpoint: Hashable, Sendable {
     }
 
     /// The name or address of the server.
-    public let host: Host
+    public var host: Host { values.value.host }
     /// The TCP port, 1 to 65535.
-    public let port: UInt16
+    public var port: UInt16 { values.value.port }
     /// The text from which the endpoint was created, as the user wrote it.
-    public let text: String
+    public var text: String { values.value.text ?? Self.text(host, port) }
+
+    private struct Values: Hashable, Sendable {
+        let host: Host
+        let port: UInt16
+        // `nil` if the text follows from host and port, so that a name is stored once.
+        let text: String?
+    }
+
+    private let values: Boxed<Values>
 
     /// Creates an endpoint from `HOST:PORT` or `tcp://HOST:PORT`. An IPv6 address needs brackets: `[fe80::1%eth0]:22`.
     ///
     /// - Throws: ``ParseError``, which names the invalid component.
     public init(_ text: String) throws(ParseError) {
-        self.text = text
         var remainder = text[...]
         if let separator = remainder.firstRange(of: "://") {
             let scheme = remainder[..<separator.lowerBound].lowercased()
@@ -65,7 +73,18 @@ public struct Endpoint: Hashable, Sendable {
                     description: "port: '\(remainder[slash...])' does not belong to a TCP target; write tcp://HOST:PORT")
             }
         }
-        (host, port) = try Self.split(remainder)
+        let (host, port) = try Self.split(remainder)
+        values = Boxed(Values(host: host, port: port, text: Self.text(host, port) == text ? nil : text))
+    }
+
+    /// Returns the usual text of an endpoint: `HOST:PORT`, with brackets around an IPv6 address.
+    private static func text(_ host: Host, _ port: UInt16) -> String {
+        switch host {
+        case .name(let name): "\(name):\(port)"
+        case .address(let address, let zone) where address.family == .v6:
+            "[\(address)\(zone.map { "%\($0)" } ?? "")]:\(port)"
+        case .address(let address, _): "\(address):\(port)"
+        }
     }
 
     /// Creates an endpoint from a host and a port.

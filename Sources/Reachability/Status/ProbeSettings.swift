@@ -1,36 +1,73 @@
 /// The settings of a server's probes and of its status changes.
 public struct ProbeSettings: Hashable, Sendable {
     /// The time between probes of a server that answers; at least 10 ms, default 10 s.
-    public var interval: Duration
+    public var interval: Duration {
+        get { values.value.interval }
+        set { values.update { $0.interval = newValue } }
+    }
     /// The deadline of one probe, including name resolution; at least 1 ms, default 3 s. The monitor does not wait for the
     /// kernel's own timeouts.
-    public var timeout: Duration
+    public var timeout: Duration {
+        get { values.value.timeout }
+        set { values.update { $0.timeout = newValue } }
+    }
     /// The number of consecutive probes that must fail before the server counts as not reachable; at least 1, default 2.
-    public var failAfter: Int
+    public var failAfter: Int {
+        get { values.value.failAfter }
+        set { values.update { $0.failAfter = newValue } }
+    }
     /// The number of consecutive probes that must succeed before the server counts as reachable; at least 1, default 1.
-    public var recoverAfter: Int
+    public var recoverAfter: Int {
+        get { values.value.recoverAfter }
+        set { values.update { $0.recoverAfter = newValue } }
+    }
     /// The address families that probes use; default both. An empty set means both.
-    public var families: Set<IPAddress.Family>
+    public var families: Set<IPAddress.Family> {
+        get { values.value.families }
+        set { values.update { $0.families = newValue } }
+    }
     /// The interface to which probes are bound (`SO_BINDTODEVICE`), by its name or an alternative name. `nil`, the default,
     /// leaves the choice to the kernel.
-    public var interface: String?
+    public var interface: String? {
+        get { values.value.interface }
+        set { values.update { $0.interface = newValue } }
+    }
+
     /// The limits of loss, round trip and jitter beyond which a server that answers is degraded; by default 20 % of loss alone.
-    public var quality: QualityLimits
+    public var quality: QualityLimits {
+        get { values.value.quality }
+        set { values.update { $0.quality = newValue } }
+    }
     /// Whether probes start only at the times of the schedule, the first at once, as in `netwatch probe`; false by default. No probe
     /// then confirms a result or follows a change of routes, and every scheduled probe has a report, even if no packet can be sent.
-    package var isScheduledOnly = false
+    package var isScheduledOnly: Bool {
+        get { values.value.isScheduledOnly }
+        set { values.update { $0.isScheduledOnly = newValue } }
+    }
+
+    private struct Values: Hashable, Sendable {
+        var interval: Duration
+        var timeout: Duration
+        var failAfter: Int
+        var recoverAfter: Int
+        var families: Set<IPAddress.Family>
+        var interface: String?
+        var quality: QualityLimits
+        var isScheduledOnly = false
+    }
+
+    // All targets with the same settings share one box.
+    private var values: Boxed<Values>
 
     /// Creates settings. Omitted values have their defaults; values below their minimum are raised to it.
     public init(
         interval: Duration = .seconds(10), timeout: Duration = .seconds(3), failAfter: Int = 2, recoverAfter: Int = 1,
         families: Set<IPAddress.Family> = [.v4, .v6], interface: String? = nil, quality: QualityLimits = QualityLimits()
     ) {
-        self.interval = max(interval, .milliseconds(10))
-        self.timeout = max(timeout, .milliseconds(1))
-        self.failAfter = max(failAfter, 1)
-        self.recoverAfter = max(recoverAfter, 1)
-        self.families = families.isEmpty ? [.v4, .v6] : families
-        self.interface = interface
-        self.quality = quality
+        values = Boxed(
+            Values(
+                interval: max(interval, .milliseconds(10)), timeout: max(timeout, .milliseconds(1)),
+                failAfter: max(failAfter, 1), recoverAfter: max(recoverAfter, 1),
+                families: families.isEmpty ? [.v4, .v6] : families, interface: interface, quality: quality))
     }
 }

@@ -3,34 +3,49 @@ public import FoundationEssentials
 /// A server's status and the time of its last change.
 public struct ServerUpdate: Hashable, Sendable {
     /// The server, as given to the monitor.
-    public let endpoint: Endpoint
-    package let state: ServerState
+    public var endpoint: Endpoint { values.value.endpoint }
+    package var state: ServerState { values.value.state }
     /// The cause of the status; `nil` if the server is up or its status is unknown.
-    public let cause: Cause?
-    package let stateMoment: Moment
+    public var cause: Cause? { values.value.cause }
+    package var stateMoment: Moment { values.value.stateMoment }
     /// The address that answered, or the last one that was tried; `nil` if none was tried.
-    public let address: IPAddress?
+    public var address: IPAddress? { values.value.address }
     /// The interface over which the kernel routes to ``address``; `nil` if it is not known.
-    public let interface: NetworkInterface?
+    public var interface: NetworkInterface? { values.value.interface }
     /// The round trip of the last successful probe; `nil` unless the server is up or degraded.
-    public let roundTrip: Duration?
+    public var roundTrip: Duration? { values.value.roundTrip }
+    /// Whether the server's probes succeed and fail in turn: more than 30 % weighted changes in the last 20 results, until it is
+    /// less than 25 %.
+    public var isFlapping: Bool { values.value.isFlapping }
     /// Whether the update is the present status rather than a change. True for the first element that a subscriber receives.
-    public let isInitial: Bool
-    package let moment: Moment
+    public var isInitial: Bool { values.value.isInitial }
+    package var moment: Moment { values.value.moment }
+
+    private struct Values: Hashable, Sendable {
+        let endpoint: Endpoint
+        let cause: Cause?
+        let interface: NetworkInterface?
+        let stateMoment: Moment
+        let address: IPAddress?
+        let moment: Moment
+        let roundTrip: Duration?
+        // After the other values, so that these fill the bytes that alignment would leave unused.
+        let isInitial: Bool
+        let isFlapping: Bool
+        let state: ServerState
+    }
+
+    // The target's machine, the publisher and the readers of an update share one box.
+    private let values: Boxed<Values>
 
     package init(
         endpoint: Endpoint, state: ServerState, cause: Cause?, since: Moment, address: IPAddress?, interface: NetworkInterface?,
-        roundTrip: Duration?, isInitial: Bool, moment: Moment
+        roundTrip: Duration?, isFlapping: Bool = false, isInitial: Bool, moment: Moment
     ) {
-        self.endpoint = endpoint
-        self.state = state
-        self.cause = cause
-        stateMoment = since
-        self.address = address
-        self.interface = interface
-        self.roundTrip = roundTrip
-        self.isInitial = isInitial
-        self.moment = moment
+        values = Boxed(
+            Values(
+                endpoint: endpoint, cause: cause, interface: interface, stateMoment: since, address: address, moment: moment,
+                roundTrip: roundTrip, isInitial: isInitial, isFlapping: isFlapping, state: state))
     }
 
     /// Creates an update like those that ``ServerMonitor`` publishes, for tests and previews.
@@ -79,9 +94,11 @@ public struct ServerUpdate: Hashable, Sendable {
     public var instant: ContinuousClock.Instant { moment.instant }
 
     package func asInitial() -> ServerUpdate {
-        ServerUpdate(
+        if isInitial { return self }
+        return ServerUpdate(
             endpoint: endpoint, state: state, cause: cause, since: stateMoment, address: address, interface: interface,
-            roundTrip: roundTrip, isInitial: true, moment: moment
+            roundTrip: roundTrip, isFlapping: isFlapping, isInitial: true,
+            moment: moment
         )
     }
 }

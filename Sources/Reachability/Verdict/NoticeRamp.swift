@@ -56,6 +56,8 @@ struct NoticeRamp: Sendable {
             let target = queue[taken]
             taken += 1
             guard let hasResumed = queued.removeValue(forKey: target) else { continue }
+            // The storage of 100,000 targets is not kept until the next change of the network.
+            if isEmpty { (queue, taken, queued) = ([], 0, [:]) }
             return Notice(target: target, hasResumed: hasResumed)
         }
         return nil

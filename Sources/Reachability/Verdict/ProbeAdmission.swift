@@ -7,14 +7,15 @@ struct ProbeAdmission: Hashable, Sendable {
     /// A group of targets with a share of the probes.
     struct Lane: Hashable, Sendable {
         static let count = 4
-        let index: Int
+        private let number: UInt8
+        var index: Int { Int(number) }
 
         /// Creates a lane.
         ///
         /// - Parameters:
         ///   - family: the family of the address that is probed first.
         ///   - isSuspect: whether the target's last probe received no answer, or no probe has ended.
-        init(_ family: IPAddress.Family, isSuspect: Bool) { index = (family == .v6 ? 1 : 0) + (isSuspect ? 2 : 0) }
+        init(_ family: IPAddress.Family, isSuspect: Bool) { number = (family == .v6 ? 1 : 0) + (isSuspect ? 2 : 0) }
     }
 
     /// The limit before the process's own limit is known.

@@ -30,10 +30,8 @@ struct RouteBook: Sendable {
     private struct Page: Sendable {
         /// The query that represents the group.
         var query: RouteQuery
-        var members: Set<Member> = []
-        // The members in the order in which they came, with former ones. Those before `first` have left.
-        var order: [Member] = []
-        var first = 0
+        /// The number of members.
+        var count = 0
         var answer: RouteAnswer?
         var view: View?
         var askedAt: Int64 = 0
@@ -52,7 +50,8 @@ struct RouteBook: Sendable {
     private let groupingLimit: Int
     private var pages: [Group: Page] = [:]
     private var prefixes: CoveringPrefixes?
-    // The members by destination, for the search of a changed prefix; sorted when it is needed.
+    // The members of all groups by destination; sorted when it is needed. The members of one group are those within its prefix that
+    // belong to it: a list for each group would take as much memory again.
     private var members: [Member] = []
     private var isSorted = true
     // Targets that have come to a group whose answer has another meaning than that of their former group.
@@ -116,7 +115,13 @@ struct RouteBook: Sendable {
         pages[group]?.view = view
         pages[group]?.askedAt = now
         pages[group]?.generation = generation
-        return (isChanged ? Array(Set(page.members.map(\.target))).sorted() : [], view.route?.route != nil)
+        return (isChanged ? targets(of: group) : [], view.route?.route != nil)
+    }
+
+    private mutating func targets(of group: Group) -> [TargetID] {
+        sort()
+        let targets = members(within: group.prefix).filter { self.group(of: $0.query) == group }.map(\.target)
+        return Array(Set(targets)).sorted()
     }
 
     private func view(of query: RouteQuery, _ answer: RouteAnswer, in localState: TargetMachine.LocalState) -> View {
@@ -133,8 +138,10 @@ struct RouteBook: Sendable {
         for query in old where !new.contains(query) { leave(target, query) }
         for query in new where !old.contains(query) {
             let member = Member(query: query, target: target)
-            if removed.remove(member) == nil { members.append(member) }
-            isSorted = false
+            if removed.remove(member) == nil {
+                isSorted = isSorted && members.last.map { $0 < member } ?? true
+                members.append(member)
+            }
             join(member)
         }
         if prefixes == nil, members.count - removed.count > groupingLimit {
@@ -165,25 +172,29 @@ struct RouteBook: Sendable {
             (page.answer, page.view) = (former?.answer, former?.view)
             pages[group] = page
         }
-        pages[group]?.members.insert(member)
-        pages[group]?.order.append(member)
+        pages[group]?.count += 1
         return isOther
     }
 
     private mutating func part(_ member: Member, from group: Group) {
-        pages[group]?.members.remove(member)
-        guard let page = pages[group], page.query == member.query else { return }
-        guard !page.members.isEmpty else { return pages[group] = nil }
+        guard let page = pages[group] else { return }
+        guard page.count > 1 else { return pages[group] = nil }
+        pages[group]?.count -= 1
         // A query represents its group only as long as a member has it: a later change may move its destination elsewhere.
-        var first = page.first
-        while first < page.order.count, !page.members.contains(page.order[first]) { first += 1 }
-        guard first < page.order.count else { return }
-        pages[group]?.first = first
-        pages[group]?.query = page.order[first].query
-        if first > 64, first * 2 > page.order.count {
-            pages[group]?.order.removeFirst(first)
-            pages[group]?.first = 0
-        }
+        guard page.query == member.query else { return }
+        // Removed members stay in the list: to drop them here would cost the complete list for each removed target.
+        if !isSorted { members.sort() }
+        isSorted = true
+        if let next = self.member(after: member, in: group) { pages[group]?.query = next.query }
+    }
+
+    /// Returns the member of a group that follows a former member, in order; after the last one, the first.
+    private func member(after former: Member, in group: Group) -> Member? {
+        let range = members(within: group.prefix).indices
+        let start = place(in: range) { $0 < former }
+        let isMember = { (place: Int) in !removed.contains(members[place]) && self.group(of: members[place].query) == group }
+        let next = (start..<range.upperBound).first(where: isMember) ?? (range.lowerBound..<start).first(where: isMember)
+        return next.map { members[$0] }
     }
 
     private mutating func compact() {
@@ -262,14 +273,20 @@ struct RouteBook: Sendable {
     }
 
     private func members(within prefix: IPPrefix) -> ArraySlice<Member> {
-        var (low, high) = (0, members.count)
+        let first = prefix.first
+        let start = place(in: 0..<members.count) { $0.query.destination < first }
+        let end = place(in: start..<members.count) { prefix.contains($0.query.destination) }
+        return members[start..<end]
+    }
+
+    /// Returns the place after the members that fulfill a condition. These are the first ones of the range.
+    private func place(in range: Range<Int>, after isBefore: (Member) -> Bool) -> Int {
+        var (low, high) = (range.lowerBound, range.upperBound)
         while low < high {
             let middle = (low + high) / 2
-            if members[middle].query.destination < prefix.first { low = middle + 1 } else { high = middle }
+            if isBefore(members[middle]) { low = middle + 1 } else { high = middle }
         }
-        var end = low
-        while end < members.count, prefix.contains(members[end].query.destination) { end += 1 }
-        return members[low..<end]
+        return low
     }
 
     // MARK: Checks

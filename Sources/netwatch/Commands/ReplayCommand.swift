@@ -25,7 +25,7 @@ struct ReplayCommand: ParsableCommand {
         do {
             var replay = try Replay { try lines.next() }
             let header = StreamHeader(
-                version: CommandProgram.version, identity: replay.identity, targets: replay.targets.map(\.text))
+                version: CommandProgram.version, identity: replay.identity, targets: replay.targets)
             var printer = RecordPrinter(format: output.streamFormat, header: header, isVerbose: output.verbose)
             if printer.isLive { printer.columns = TerminalSize.columns(of: 1) }
             var seq = 0

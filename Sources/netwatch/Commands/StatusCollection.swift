@@ -71,8 +71,7 @@ struct StatusCollection: Watcher.Condition {
     func document(at now: Moment) -> StatusDocument? {
         guard let path else { return nil }
         let updates = endpoints.enumerated().map { number, endpoint in
-            // The document has one record for each target: its first.
-            self.updates[number]?.asInitial()
+            self.updates[number]
                 ?? ServerUpdate(
                     endpoint: endpoint, state: .unknown, cause: nil, since: start, address: nil, interface: nil, roundTrip: nil,
                     isInitial: true, moment: now

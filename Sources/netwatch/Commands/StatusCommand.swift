@@ -35,10 +35,7 @@ struct StatusCommand: ParsableCommand {
             throw Failure(
                 ExitCode.undetermined, "status: the kernel did not answer within \(TimeSpan.rough(StatusCollection.settleLimit))")
         }
-        if let standardOutput {
-            for line in lines(document, watcher.session.identity) { standardOutput.append(line: line) }
-            try standardOutput.flush()
-        }
+        if let standardOutput { try write(document, watcher.session.identity, to: standardOutput) }
         switch document.verdict {
         case .holds: return
         case .doesNotHold: throw SilentExit(code: ExitCode.doesNotHold)
@@ -46,14 +43,22 @@ struct StatusCommand: ParsableCommand {
         }
     }
 
-    private func lines(_ document: StatusDocument, _ identity: MonitorIdentity) -> [[UInt8]] {
-        if output.json {
-            let header = StreamHeader(
-                version: CommandProgram.version, identity: identity, targets: document.targets.map(\.endpoint.text))
-            return [document.encode(with: RecordEncoder(header: header))]
+    private func write(_ document: StatusDocument, _ identity: MonitorIdentity, to output: StandardOutput) throws {
+        if self.output.json {
+            let encoder = RecordEncoder(header: StreamHeader(version: CommandProgram.version, identity: identity, targets: []))
+            var failure: Failure?
+            document.write(with: encoder) { bytes in
+                guard failure == nil else { return }
+                output.append(piece: bytes)
+                do throws(Failure) { try output.flush() } catch { failure = error }
+            }
+            if let failure { throw failure }
+            output.append(line: [])
+        } else {
+            var text = StatusText(document: document, style: self.output.style, showsEvidence: self.output.verbose)
+            if isatty(STDOUT_FILENO) == 1 { text.columns = TerminalSize.columns(of: STDOUT_FILENO) }
+            for line in text.lines { output.append(line: Array(line.utf8)) }
         }
-        var text = StatusText(document: document, style: output.style, showsEvidence: output.verbose)
-        if isatty(STDOUT_FILENO) == 1 { text.columns = TerminalSize.columns(of: STDOUT_FILENO) }
-        return text.lines.map { Array($0.utf8) }
+        try output.flush()
     }
 }

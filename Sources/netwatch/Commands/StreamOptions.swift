@@ -70,7 +70,7 @@ struct StreamOptions: ParsableArguments {
 
     private func streamSettings(_ endpoints: [Endpoint], isQuiet: Bool) throws(Failure) -> RecordStream.Settings {
         var settings = RecordStream.Settings()
-        settings.targets = endpoints.map(\.text)
+        settings.targets = endpoints
         settings.format = output.streamFormat
         settings.isQuiet = isQuiet
         settings.isVerbose = output.verbose

@@ -25,7 +25,7 @@ struct LiveLines {
         self.columns = columns
         self.header = header
         self.style = style
-        targetWidth = min(40, header.targets.map(\.count).max() ?? 0)
+        targetWidth = min(40, header.targets.map(\.text.count).max() ?? 0)
     }
 
     mutating func lines(_ record: Record) -> [String] {

@@ -7,8 +7,8 @@ struct StreamHeader: Hashable {
     /// The program's version.
     var version: String
     var identity: MonitorIdentity
-    /// The targets as the user wrote them.
-    var targets: [String]
+    /// The targets, whose texts are those that the user wrote.
+    var targets: [Endpoint]
 }
 
 /// The format of records as JSON, one line each, without the newline. The keys and their order are those of the contract.
@@ -49,7 +49,10 @@ struct RecordEncoder {
         }
         writer.key("path")
         writer.object { write(keysOf: update, to: &$0) }
-        writer.member("targets", header.targets)
+        writer.key("targets")
+        writer.array { writer in
+            for target in header.targets { writer.value(target.text) }
+        }
     }
 
     /// Writes the keys of a `path` record, without the keys that every record has.
@@ -99,6 +102,7 @@ struct RecordEncoder {
         writer.member("family", update.address?.family.rawValue)
         writer.member("interface", update.interface?.name)
         writer.member("interface_type", update.interface?.type.rawValue)
+        writer.member("flapping", update.isFlapping)
         writer.member("initial", update.isInitial)
     }
 

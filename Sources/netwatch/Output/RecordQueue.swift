@@ -112,5 +112,5 @@ extension Record {
 }
 
 extension Cause {
-    fileprivate var estimatedSize: Int { 60 + detail.utf8.count + 30 * evidence.count }
+    fileprivate var estimatedSize: Int { 60 + detail.utf8.count + 30 * evidenceCount }
 }

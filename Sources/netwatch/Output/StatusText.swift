@@ -28,11 +28,12 @@ struct StatusText {
             lines += interface.evidence.map { style.paint("      \(TextStyle.printable($0))", .dim) }
         }
         if path.interfaces.isEmpty { lines.append("  none") }
-        guard !document.targets.isEmpty else { return lines }
-        let width = document.targets.map { DisplayWidth.columns($0.endpoint.sentence) }.max() ?? 0
-        let stateWidth = document.targets.map(\.state.rawValue.count).max() ?? 0
+        let targets = document.targets
+        guard !targets.isEmpty else { return lines }
+        let width = targets.map { DisplayWidth.columns($0.endpoint.sentence) }.max() ?? 0
+        let stateWidth = targets.map(\.state.rawValue.count).max() ?? 0
         lines += ["", "targets"]
-        for target in document.targets {
+        for target in targets {
             let assessment = target.state.assessment
             let state = TextStyle.pad(target.state.rawValue, target.sentence.isEmpty ? 0 : stateWidth)
             let cells = [

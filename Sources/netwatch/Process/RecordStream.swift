@@ -12,7 +12,7 @@ final class RecordStream {
     }
 
     struct Settings {
-        var targets: [String] = []
+        var targets: [Endpoint] = []
         var format: OutputFormat = .json
         /// Whether no records are written. Hooks still run.
         var isQuiet = false
@@ -139,7 +139,7 @@ final class RecordStream {
             nextSeq += 1
             // The user may have changed the terminal's size.
             if let output, printer?.isLive == true { printer?.columns = TerminalSize.columns(of: output.descriptor) }
-            if let output { printer?.lines(record).forEach(output.append) }
+            if let output { printer?.lines(record).forEach { output.append(line: $0) } }
             hooks?.receive(record)
         }
     }

@@ -29,7 +29,7 @@ import Testing
         let pipe = try OutputPipe()
         pipe.read()
         let script = Script(events: Samples.oneOfEach + [.ended(Samples.moment(99))])
-        #expect(try stream(.init(targets: ["192.0.2.9:22"]), pipe).run(script.start) == .monitorEnded)
+        #expect(try stream(.init(targets: [Samples.endpoint("192.0.2.9:22")]), pipe).run(script.start) == .monitorEnded)
         let expected = Samples.oneOfEach.enumerated().map { Samples.text($1, seq: $0).replacing("0.1.0", with: Netwatch.version) }
         #expect(pipe.lines() == expected)
     }

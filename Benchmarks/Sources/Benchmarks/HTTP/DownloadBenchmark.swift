@@ -38,7 +38,7 @@ enum DownloadBenchmark {
         sync()
         let start = Clock.now()
         let child = try Child(command, output: .lines)
-        let (code, time) = child.waitWithUsage()
+        let (code, time, _) = child.waitWithUsage()
         let wall = Double(Clock.now() - start)
         var status = stat()
         guard code == 0, stat(file, &status) == 0, status.st_size == 1 << 31 else {
