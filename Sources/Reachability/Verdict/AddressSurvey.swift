@@ -18,7 +18,7 @@ struct AddressSurvey: Hashable, Sendable {
     }
 
     private var boxed: Boxed<Running>?
-    private var records: LinearMap<IPAddress, Record> = [:]
+    private var records: [IPAddress: Record] = [:]
     private var last: IPAddress?
 
     /// The attempts that run; `nil` between them.
@@ -29,7 +29,7 @@ struct AddressSurvey: Hashable, Sendable {
 
     /// Returns the address to try next: one whose failure is not confirmed, otherwise the one after the last.
     mutating func next(of addresses: [IPAddress], failAfter: Int) -> IPAddress? {
-        records.keep { address, _ in addresses.contains(address) }
+        records = records.filter { addresses.contains($0.key) }
         let unconfirmed = addresses.first { (1..<max(failAfter, 2)).contains(records[$0]?.failures ?? 0) && failAfter > 1 }
         let after = last.flatMap { addresses.firstIndex(of: $0) }.map { ($0 + 1) % addresses.count } ?? 0
         guard let chosen = unconfirmed ?? (addresses.indices.contains(after) ? addresses[after] : nil) else { return nil }

@@ -4,7 +4,7 @@ internal import Pacing
 struct ProbeRun: Hashable, Sendable {
     let started: Moment
     /// The time at which the probe ends in any case, on the monotonic clock in nanoseconds.
-    let deadline: Int64
+    var deadline: Int64
     /// The duration of the name's resolution; `nil` for addresses.
     var resolution: Duration?
     /// The answer to the name's lookup; `nil` for addresses.
@@ -20,7 +20,7 @@ struct ProbeRun: Hashable, Sendable {
 /// The states of hosts that were asked during a probe.
 struct HostSurvey: Hashable, Sendable {
     private var pending: [Neighbor.Key]
-    private var states: LinearMap<Neighbor.Key, HopBook.State> = [:]
+    private var states: [Neighbor.Key: HopBook.State] = [:]
 
     init(_ hosts: [Neighbor.Key]) { pending = hosts }
 
@@ -162,7 +162,7 @@ struct AttemptRace: Hashable, Sendable {
     }
 
     /// Assigns the present routes to the waiting attempts. Attempts without a route are dropped.
-    mutating func reroute(by routes: LinearMap<IPAddress, ChosenRoute>) {
+    mutating func reroute(by routes: SmallMap<IPAddress, ChosenRoute>) {
         waiting = waiting.compactMap { entry in
             routes[entry.candidate.address].map { Entry(candidate: entry.candidate, route: $0) }
         }

@@ -132,20 +132,20 @@ package struct TargetMachine: Sendable {
     /// The addresses of the target, as last resolved.
     var addresses: [IPAddress] = []
     /// The open routes of the addresses, as last queried.
-    var openRoutes: LinearMap<IPAddress, ChosenRoute> = [:] {
+    var openRoutes: SmallMap<IPAddress, ChosenRoute> = [:] {
         didSet {
             guard !openRoutes.isEmpty, openRoutes != oldValue else { return }
-            usedInterfaces = Set(openRoutes.values.flatMap { [$0.interface] + $0.nextHops.map(\.interface) })
+            usedInterfaces = InterfaceSet(openRoutes.values.flatMap { [$0.interface] + $0.nextHops.map(\.interface) })
         }
     }
     /// The interfaces of the present open routes, or of the last ones if none is open now.
-    private(set) var usedInterfaces: Set<UInt32> = []
+    private(set) var usedInterfaces = InterfaceSet()
     /// The route queries of the present addresses. The fleet asks them again after a change.
     private(set) var queries: [RouteQuery] = []
     /// Whether the last probe ended at its deadline, without an answer of any kind; also true before the first result.
     var wasSilent = true
     /// The kernel's last answers to the queries of the present addresses.
-    var known: LinearMap<RouteQuery, RouteAnswer> = [:]
+    var known: SmallMap<RouteQuery, RouteAnswer> = [:]
     /// The definite causes since the target was last reached.
     var streak = FailureStreak()
     /// The address that answered last.
