@@ -36,7 +36,8 @@ final class SessionLoop {
     /// The random numbers that spread retries. Unchecked: as above.
     @exclusivity(unchecked) private var random: SplitMix64
     let serverWatches: ServerWatches?
-    /// The reports to the path monitor; `nil` without one, and if the transport does not use its network.
+    /// The reports to the path monitor; `nil` without one, if the transport does not use its network, and if the
+    /// session is bound to an interface.
     let transferReports: TransferReports?
     private let pathToken: CallbackToken?
     let notices = KernelNotices()
@@ -74,7 +75,9 @@ final class SessionLoop {
                 mailbox.post(.serverChanged($0, watch: $1, $2))
             }
         }
-        transferReports = settings.transport.probesServers ? settings.path.map { settings.transferReports(to: $0) } : nil
+        // Connections that are bound to an interface show nothing about the kernel's choice.
+        let isEvidence = settings.transport.probesServers && network.interface == nil
+        transferReports = isEvidence ? settings.path.map { settings.transferReports(to: $0) } : nil
         // A published path is in the mailbox when its publisher returns, so scripted time does not pass before the session has handled it. The
         // routes come first, because followers do: tasks that proceed with the path must not use connections of the former network.
         settings.path?.followKernel { [weak notices] path in

@@ -4,9 +4,12 @@ internal import Pacing
 ///
 /// - A success counts as a successful probe, and the next scheduled probe is skipped. It changes the address and the round trip
 ///   of the published status only if the target was not up: the addresses of a name may change with each connection.
+/// - A target may have many successes in one interval. The one that replaces a probe counts for flapping and quality as a probe does,
+///   and is followed by an attempt to another address. A degraded target is probed nevertheless, because only probes show the end
+///   of a loss.
 /// - A failure counts as no result. It is a reason to probe at once, but not within a second of the start of the last probe.
-/// - While the kernel has no route to the target, its probes are certain to fail, so reports are ignored. So are reports of targets that
-///   are probed only at the times of the schedule.
+/// - While the kernel has no route to the target, its probes are certain to fail, so reports are ignored. So are reports of
+///   targets that are probed only at the times of the schedule.
 extension TargetMachine {
     mutating func reported(_ outcome: PassiveReport.Outcome, _ turn: inout Turn) {
         if case .pathless = phase { return }
@@ -16,39 +19,48 @@ extension TargetMachine {
             // A target that is bound to an interface or a family is not reached by a connection over another one.
             if settings.interface != nil { return }
             if let address, !settings.families.contains(address.family) { return }
-            let (address, roundTrip) = (address ?? lastAnswered ?? addresses.first, roundTrip ?? place.roundTrip)
             // A status that is up has an address and a round trip.
-            guard let address, let roundTrip else { return probeSoon(&turn) }
-            succeed(at: address, roundTrip, &turn)
+            guard let address = address ?? lastAnswered ?? addresses.first, (roundTrip ?? place.roundTrip) != nil else {
+                return probeSoon(&turn)
+            }
+            succeed(at: address, measured: roundTrip, &turn)
         case .failure: probeSoon(&turn)
         }
     }
 
-    private mutating func succeed(at address: IPAddress, _ roundTrip: Duration, _ turn: inout Turn) {
-        let wasUp = verdict.state == .up || verdict.state == .degraded
+    private mutating func succeed(at address: IPAddress, measured: Duration?, _ turn: inout Turn) {
+        let (wasReachable, hadFailed) = (isReachable, verdict.lastLayer != nil)
         wasSilent = false
         restarts = 0
         streak.reset()
         verdict.succeed()
-        if verdict.state == .up, !wasUp {
+        if isReachable, !wasReachable {
             lastAnswered = address
-            place = Place(address: address, interface: openRoutes[address]?.interface, roundTrip: roundTrip)
+            place = Place(address: address, interface: openRoutes[address]?.interface, roundTrip: measured ?? place.roundTrip)
         }
-        if case .waiting = phase { skipProbe(&turn) }
+        let isProbe = replacesProbe(turn.time)
+        if isProbe { recordQuality(measured, lost: 0) }
+        if isProbe || hadFailed { _ = flaps.record(true) }
+        _ = judgeQuality()
         publish(&turn)
+        if isProbe, isReachable { surveyNextAddress(&turn) }
     }
 
-    /// Schedules the next probe at least one interval from now, or soon if the success needs a confirmation.
-    private mutating func skipProbe(_ turn: inout Turn) {
-        guard schedule.next != nil else { return }
+    private var isReachable: Bool { verdict.state == .up || verdict.state == .degraded }
+
+    /// Schedules the next probe at least one interval from now, or soon if the success needs a confirmation. Returns whether a
+    /// scheduled probe is skipped.
+    private mutating func replacesProbe(_ now: Int64) -> Bool {
+        guard case .waiting = phase, let next = schedule.next, verdict.state != .degraded else { return false }
         if verdict.needsConfirmation {
-            schedule.began(at: turn.time)
-            schedule.confirm(.other, timeout: settings.timeout, at: turn.time)
-        } else {
-            // The grid skips slots that follow a probe by less than half an interval.
-            schedule.began(at: turn.time.addingSaturated(schedule.interval / 2))
-            schedule.continueByGrid(at: turn.time)
+            schedule.began(at: now)
+            schedule.confirm(.other, timeout: settings.timeout, at: now)
+            return false
         }
+        // The grid skips slots that follow a probe by less than half an interval.
+        schedule.began(at: now.addingSaturated(schedule.interval / 2))
+        schedule.continueByGrid(at: now)
+        return schedule.next != next
     }
 
     /// Moves the next probe forward: to now, or to one second after the start of the last one.

@@ -123,6 +123,38 @@ private let server = "192.0.2.1"
         #expect(target.machine.verdict.state == .down && target.tickDue == 10_000)
     }
 
+    @Test func `only the successes that replace a probe count for flapping`() throws {
+        var target = try up()
+        // Twelve failed transfers, each with a probe that fails, and a hundred successes before the next one.
+        var changes: [Bool] = []
+        for step in 0..<12 as Range<Int64> {
+            let start = 10_000 + step * 40_000
+            _ = target.at(start, failure)
+            guard target.at(start, .tick) == ["route? 192.0.2.1"] else { continue }
+            let line = target.at(start, .route(to: server)).first ?? ""
+            let number = line.split(separator: " ").dropFirst().first.flatMap { UInt64($0) } ?? 0
+            _ = target.at(start + 1, .failed(number, .connectionRefused))
+            for time in 0..<100 as Range<Int64> { _ = target.at(start + 2 + time, success(server, .milliseconds(3))) }
+            changes.append(target.machine.flaps.isFlapping)
+        }
+        #expect(changes.count == 12 && changes.last == true)
+    }
+
+    @Test func `a degraded target is probed although its traffic succeeds`() throws {
+        var settings = ProbeSettings()
+        settings.quality = QualityLimits(loss: nil, roundTrip: .milliseconds(4), window: 5)
+        var target = try up(settings)
+        for slot in 1...5 as ClosedRange<Int64> where target.machine.verdict.state == .up {
+            _ = target.at(slot * 10_000, .tick)
+            let line = target.at(slot * 10_000, .route(to: server)).first ?? ""
+            let number = line.split(separator: " ").dropFirst().first.flatMap { UInt64($0) } ?? 0
+            _ = target.at(slot * 10_000, .connected(number))
+        }
+        try #require(target.machine.verdict.state == .degraded)
+        let due = target.tickDue
+        #expect(target.at((due ?? 0) - 1, success(server, .milliseconds(1))) == [] && target.tickDue == due)
+    }
+
     // MARK: Failures
 
     @Test func `a failed transfer causes a probe at once, and is no result itself`() throws {
