@@ -1,5 +1,5 @@
 # Every target runs a script; this file only names them.
-.PHONY: run test setup check bench chaos docs interface install
+.PHONY: run test setup check bench chaos verdicts docs interface install
 
 # Builds netwatch and shows the live stream of this machine.
 run:
@@ -26,6 +26,11 @@ bench:
 chaos:
 	@scripts/setup test
 	@scripts/chaos $(ARGS)
+
+# Prints the verdict of each fault of the laboratory, and its time. The test suite checks the same rows.
+verdicts:
+	@scripts/setup test
+	@scripts/verdicts $(ARGS)
 
 docs:
 	@scripts/setup run

@@ -131,6 +131,11 @@ let package = Package(
 
         // Test hosts that are network namespaces; it contains no tests.
         .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
+        // The faults whose verdicts are known, each in a network of its own; it contains no tests.
+        .target(name: "FaultLaboratory", dependencies: ["NetworkLab", "EventLoop"], path: "Tests/FaultLaboratory"),
+        // The table of all faults, verdicts and times: `make verdicts`.
+        .executableTarget(
+            name: "verdicts", dependencies: ["FaultLaboratory", "NetworkLab", "EventLoop"], path: "Tests/Verdicts"),
         // Transfers during outages, kills and faults: `make chaos`, and a short form in the test suite.
         .executableTarget(
             name: "chaos",
@@ -202,6 +207,7 @@ let package = Package(
             dependencies: ["Reachability", "HTTPSession", "HTTPSessionJournal", "NetlinkBytes", "Pacing"]),
         // The repository's rules that neither the compiler nor swift-format checks.
         .testTarget(name: "TidyTests"),
+        .testTarget(name: "FaultLaboratoryTests", dependencies: ["FaultLaboratory", "NetworkLab"]),
         .testTarget(
             name: "KernelTests",
             dependencies: [

@@ -64,7 +64,8 @@ public final class HTTPSessionManager: Sendable {
     ///   - credentials: The store of credentials. Several sessions may share it.
     ///   - reachability: The monitor of the network path. Without one, the session does not recognize cellular or expensive networks, and tasks do
     ///     not wait for a network. A lookup without a network then fails with ``HTTPSessionError/Code/cannotFindHost`` instead of
-    ///     ``HTTPSessionError/Code/notConnected``.
+    ///     ``HTTPSessionError/Code/notConnected``. The outcomes of transfers are reported to the monitor: for its `ServerMonitor`s of the
+    ///     same host and port, a response counts as a successful probe, and a failure to connect causes a probe at once.
     ///   - monitors: The monitors that receive every event, in this order.
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, whose reason names the property, or an error if the system refuses descriptors or
     ///   a thread. A policy with a pinning mode requires an https base URL, as in AFNetworking: without TLS no certificate is verified

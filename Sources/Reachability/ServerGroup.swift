@@ -68,6 +68,9 @@ public final class ServerGroup: Sendable {
         watch.hub.deliver(on: queue, through: watch.core.delivery, keeping: watch) { $0.ordered.forEach(body) }
     }
 
+    /// Passes the outcome of a connection that another part of the program made.
+    func report(_ report: PassiveReport) { watch.core.report(report) }
+
     /// Calls `post` with each update, independently of the callbacks, while the group exists.
     func announce(_ post: @escaping @Sendable (ServerUpdate) -> Void) { watch.announce(post) }
 
@@ -140,6 +143,7 @@ final class GroupWatch: Sendable {
     private let announcements = Broadcast<ServerBatch>()
     private let announcement = Locked<CallbackToken?>(nil)
     private let targets: [TargetID]
+    private let hasEnded = Locked(false)
 
     init(_ core: MonitorCore, _ endpoints: [Endpoint], _ settings: ProbeSettings) {
         self.core = core
@@ -168,5 +172,11 @@ final class GroupWatch: Sendable {
         announcements.finish()
     }
 
-    private func end() { for target in targets { core.remove(target) } }
+    private func end() {
+        let hadEnded = hasEnded.withLock { hasEnded in
+            defer { hasEnded = true }
+            return hasEnded
+        }
+        if !hadEnded { core.remove(targets, of: endpoints) }
+    }
 }

@@ -19,7 +19,7 @@ public import FoundationEssentials
 /// ends when the monitor, its iterators and its tokens are released. Each update is also posted to `NotificationCenter.default`
 /// (``StatusDidChange``).
 public final class ServerMonitor: Sendable {
-    private let group: ServerGroup
+    let group: ServerGroup
 
     /// Creates a monitor of the server `HOST:PORT` or `tcp://HOST:PORT`.
     ///

@@ -169,6 +169,9 @@ final class ScriptedSource: MonitorSource {
 
     func remove(_ id: TargetID) { state.withLock { $0.targets[id] = nil } }
 
+    /// Ignores the report: a script or a recording decides alone which statuses are published.
+    func report(_ report: PassiveReport) {}
+
     func withSnapshot(_ body: @escaping @Sendable (Kernel.Snapshot?) -> Void) {
         body(state.withLock { $0.hasEnded } ? nil : Kernel.Snapshot())
     }

@@ -17,9 +17,9 @@ struct WhyInHostTests {
         init() throws {
             client = try lab.namedHost(loopback: true)
             (near, far, server) = (try lab.host(loopback: true), try lab.host(loopback: true), try lab.host(loopback: true))
-            try connect(client, "v0", near, "down", 1, from: 1, to: 254)
-            try connect(near, "up", far, "down", 2, from: 1, to: 2)
-            try connect(far, "up", server, "v0", 3, from: 1, to: 9)
+            try connect(client, "v0", near, "in0", 1, from: 1, to: 254)
+            try connect(near, "out0", far, "in0", 2, from: 1, to: 2)
+            try connect(far, "out0", server, "v0", 3, from: 1, to: 9)
             for router in [near, far] {
                 try router.set("ipv4.ip_forward", "1")
                 try router.set("ipv6.conf.all.forwarding", "1")
@@ -60,7 +60,7 @@ struct WhyInHostTests {
 
         /// Runs `why`. - Returns: the marks of the layers (`+`, `x`, or `.` for null), the sentence, and the document.
         func why(_ words: String...) throws -> (marks: String, code: Int32, sentence: String, document: [String: Any]) {
-            let command = [Programs.netwatch, "why", "--netns", client.name ?? ""] + words
+            let command = [try Programs.netwatch, "why", "--netns", client.name ?? ""] + words
             let json = try Program(command + ["--json"], output: .file)
             let code = try json.wait(within: patience)
             let document = try #require(
@@ -147,7 +147,7 @@ struct WhyInHostTests {
 
     @Test func `an interface without carrier is the lowest failing layer`() throws {
         let row = try Row()
-        try row.near.ip("link set down down")
+        try row.near.ip("link set in0 down")
         let end = ContinuousClock.now + patience
         while try !row.client.ip("link show v0").contains("NO-CARRIER"), ContinuousClock.now < end { poll(nil, 0, 5) }
         let why = try row.why("\(Row.server):9")

@@ -42,7 +42,7 @@ public final class TunDevice: Sendable {
 
     /// The name of the interface.
     public let name: String
-    private let descriptor: Descriptor
+    let descriptor: Descriptor
 
     init(_ name: String, _ layer: Layer, type: UInt16?, persistent: Bool, on host: LabHost) throws {
         self.name = name

@@ -137,9 +137,21 @@ public final class Program: Sendable {
             guard reader != nil else { throw LabError("\(name): its output is no pipe, or is closed") }
             do {
                 return try reader?.next(deadline)
-            } catch let error as LabError {
-                throw LabError("\(name): \(error) within \(limit); stderr: \(standardError)")
+            } catch is NoLine {
+                throw LabError("\(name): no line within \(limit); stderr: \(standardError)")
             }
+        }
+    }
+
+    /// The next line of output, or nil if none comes in time. - Throws: at the end of the output.
+    public func lineIfAny(within limit: Duration) throws -> String? {
+        let deadline = Deadline(in: limit)
+        do {
+            let line = try lines.withLock { reader in try reader?.next(deadline) }
+            guard let line else { throw LabError("output ended: \(ending)") }
+            return line
+        } catch is NoLine {
+            return nil
         }
     }
 
@@ -241,6 +253,9 @@ private func terminal() throws -> (master: Descriptor, slave: Descriptor) {
     return (try Descriptor(ends[0], "terminal"), try Descriptor(ends[1], "terminal"))
 }
 
+/// No line came in time.
+private struct NoLine: Error {}
+
 /// A reader that splits the bytes of a descriptor at newlines.
 private struct LineReader {
     private let descriptor: Descriptor
@@ -261,7 +276,7 @@ private struct LineReader {
                 defer { pending = [] }
                 return pending.isEmpty ? nil : String(decoding: pending, as: UTF8.self)
             }
-            guard try deadline.await(descriptor.number) else { throw LabError("no line") }
+            guard try deadline.await(descriptor.number) else { throw NoLine() }
             var buffer = [UInt8](repeating: 0, count: 65536)
             let count = read(descriptor.number, &buffer, buffer.count)
             if count > 0 { pending += buffer[..<count] }

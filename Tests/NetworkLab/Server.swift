@@ -54,6 +54,12 @@ public final class Server: Sendable {
         self.accepted = accepted
     }
 
+    /// Closes the port, as a server does that ends. Connecting is refused from then on.
+    public func close() {
+        // The socket remains bound, and no longer listens (tcp_disconnect).
+        shutdown(socket.number, Int32(SHUT_RDWR))
+    }
+
     /// Waits for one more connection to an accepting server. - Returns: false if none comes in time.
     public func awaitConnection(within limit: Duration = .seconds(10)) throws -> Bool {
         guard let accepted else { throw LabError("this server does not accept") }
@@ -150,6 +156,8 @@ private func holdConnections(_ socket: Descriptor, stop: Descriptor, accepted: D
         }
         guard polled[1].revents != 0 else { continue }
         let connection = accept(socket.number, nil, nil)
+        // EINVAL: the socket no longer listens.
+        if connection < 0 && errno == EINVAL { return }
         guard connection >= 0 else { continue }
         _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
         connections.append(connection)

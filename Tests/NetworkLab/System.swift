@@ -62,6 +62,9 @@ struct Deadline {
         nanoseconds = netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC) + seconds * 1_000_000_000 + attoseconds / 1_000_000_000
     }
 
+    /// True if the moment is over.
+    var hasPassed: Bool { netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC) >= nanoseconds }
+
     /// Waits with poll(2) for the events. - Returns: false if the deadline passes first.
     func await(_ descriptor: Int32, _ events: Int32 = POLLIN) throws -> Bool {
         while true {
@@ -91,7 +94,7 @@ func onThread<Value>(_ body: @escaping () throws -> Value) throws -> Value {
 }
 
 /// Starts a detached thread, which ends when `body` returns.
-func detachThread(_ body: @escaping @Sendable () -> Void) throws {
+public func detachThread(_ body: @escaping @Sendable () -> Void) throws {
     let task = ThreadTask(body)
     var thread = pthread_t()
     let code = pthread_create(&thread, nil, threadMain, Unmanaged.passRetained(task).toOpaque())

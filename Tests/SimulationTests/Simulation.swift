@@ -203,6 +203,11 @@ struct Simulation {
             late.append(.probe(result))
             try feed(.probe(result))
         }
+        if chance(10), let text = Self.addresses.randomElement(using: &dice), let endpoint = try? Endpoint(text) {
+            let answered = PassiveReport.Outcome.success(
+                address: chance(50) ? IPAddress(v4: 0xc000_0209) : nil, roundTrip: chance(50) ? .milliseconds(20) : nil)
+            try feed(.passiveReport(PassiveReport(endpoint, chance(50) ? answered : .failure)))
+        }
         if late.count > 20 { late.removeFirst(10) }
     }
 

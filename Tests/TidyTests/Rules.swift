@@ -9,7 +9,7 @@ enum Rules {
     static let pure = [
         "Sources/Pacing", "Sources/Reachability/Kernel", "Sources/Reachability/Evidence", "Sources/Reachability/Interfaces",
         "Sources/Reachability/Names", "Sources/Reachability/Path", "Sources/Reachability/Verdict",
-        "Sources/Reachability/Incidents", "Sources/Reachability/Machine",
+        "Sources/Reachability/Incidents", "Sources/Reachability/Diagnosis", "Sources/Reachability/Machine",
         "Sources/netwatch/Output", "Sources/netwatch-transfer/Output", "Sources/netwatch-transfer/Plans", "Sources/Console/Text",
         "Sources/HTTPSession/Fields", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
         "Sources/HTTPSession/Retry", "Sources/HTTPSession/Task", "Sources/HTTPSession/Upload",

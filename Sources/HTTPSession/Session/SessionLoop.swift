@@ -36,6 +36,8 @@ final class SessionLoop {
     /// The random numbers that spread retries. Unchecked: as above.
     @exclusivity(unchecked) private var random: SplitMix64
     let serverWatches: ServerWatches?
+    /// The reports to the path monitor; `nil` without one, and if the transport does not use its network.
+    let transferReports: TransferReports?
     private let pathToken: CallbackToken?
     let notices = KernelNotices()
     var routeTracker: RouteTracker
@@ -72,6 +74,7 @@ final class SessionLoop {
                 mailbox.post(.serverChanged($0, watch: $1, $2))
             }
         }
+        transferReports = settings.transport.probesServers ? settings.path.map { settings.transferReports(to: $0) } : nil
         // A published path is in the mailbox when its publisher returns, so scripted time does not pass before the session has handled it. The
         // routes come first, because followers do: tasks that proceed with the path must not use connections of the former network.
         settings.path?.followKernel { [weak notices] path in

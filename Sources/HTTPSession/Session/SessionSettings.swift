@@ -132,6 +132,17 @@ final class SessionSettings: Sendable {
             .map { FirstEndpoint(endpoint: $0, isProxy: false) }
     }
 
+    /// The reports of transfers' outcomes to a path monitor.
+    func transferReports(to path: PathMonitor) -> TransferReports {
+        TransferReports(endpoint: firstEndpoint) { first, facts in
+            guard let facts else { return path.reportFailure(of: first.endpoint) }
+            // The time to connect through a proxy may include its own connection.
+            path.reportSuccess(
+                of: first.endpoint, address: facts.remoteAddress.flatMap { IPAddress($0) },
+                roundTrip: first.isProxy ? nil : facts.connectTime)
+        }
+    }
+
     private static func endpoint(host: String, port: Int) -> Endpoint? {
         let host = host.withoutBrackets
         return try? Endpoint(host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)")

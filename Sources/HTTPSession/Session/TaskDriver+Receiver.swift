@@ -85,6 +85,9 @@ extension TaskDriver: TransferReceiver {
         if error != nil { recordRemotes() }
         transferEnded()
         recordProtocol(facts)
+        if let reports = loop.transferReports, let outcome = TransferReports.outcome(of: error, facts) {
+            reports.record(outcome, at: machine.origin, facts, now: loop.now)
+        }
         machine.transferFinished(facts, error.map(failure), now: loop.now)
         perform()
         loop.scheduleWake(at: machine.deadline)

@@ -34,39 +34,39 @@ extension DiagnosisEvidence {
         return Diagnosis.Step(.address, .unproven, "no source address is known", evidence: evidence)
     }
 
-    /// The first address of the interface that is of the subject's family and scope.
+    /// The first address of the interface that is of the destination's family and scope.
     private var ownAddress: IPAddress? {
-        let family = subject?.address.family ?? (path.supportsIPv4 || !path.supportsIPv6 ? .v4 : .v6)
-        let isLinkLocal = subject?.address.isLinkLocal ?? false
+        let family = destination?.address.family ?? (path.supportsIPv4 || !path.supportsIPv6 ? .v4 : .v6)
+        let isLinkLocal = destination?.address.isLinkLocal ?? false
         return interface?.addresses.map(\.address).first { $0.family == family && (isLinkLocal || !$0.isLinkLocal) }
     }
 
     var routeStep: Diagnosis.Step {
         guard endpoint != nil else { return defaultRouteStep }
-        guard let inspection, let subject else {
+        guard let inspection, let destination else {
             return Diagnosis.Step(.route, .unproven, "no destination is known")
         }
-        let destination = name(subject)
-        var evidence: [String: Cause.Evidence] = ["destination": .text("\(subject.address)")]
+        let text = name(destination)
+        var evidence: [String: Cause.Evidence] = ["destination": .text("\(destination.address)")]
         guard let route = inspection.chosen else {
             if case .refused(let number) = inspection.route, number != 0 {
                 evidence["errno"] = .text(SystemErrorNumber.name(of: number))
-                return Diagnosis.Step(.route, .unproven, "the kernel now refuses \(destination)", evidence: evidence)
+                return Diagnosis.Step(.route, .unproven, "the kernel now refuses \(text)", evidence: evidence)
             }
-            return Diagnosis.Step(.route, .unproven, "the kernel named no route to \(destination)", evidence: evidence)
+            return Diagnosis.Step(.route, .unproven, "the kernel named no route to \(text)", evidence: evidence)
         }
         if let interface { evidence["interface"] = .text(interface.name) }
         let over = interface.map { " over \($0.name)" } ?? ""
         if inspection.isLocal {
-            return Diagnosis.Step(.route, .works, "\(destination) is this machine", evidence: evidence)
+            return Diagnosis.Step(.route, .works, "\(text) is this machine", evidence: evidence)
         }
         if let gateway = route.gateway {
             evidence["gateway"] = .text("\(gateway)")
-            return Diagnosis.Step(.route, .works, "\(destination) is routed\(over) via \(gateway)", evidence: evidence)
+            return Diagnosis.Step(.route, .works, "\(text) is routed\(over) via \(gateway)", evidence: evidence)
         }
         let way =
             isOnLink
-            ? "\(destination) is on the link of \(interface?.name ?? "the interface")" : "\(destination) is routed\(over)"
+            ? "\(text) is on the link of \(interface?.name ?? "the interface")" : "\(text) is routed\(over)"
         return Diagnosis.Step(.route, .works, way, evidence: evidence)
     }
 
@@ -84,7 +84,7 @@ extension DiagnosisEvidence {
     }
 
     var neighborStep: Diagnosis.Step {
-        if isLocal { return Diagnosis.Step(.neighbor, .notUsed, "not used: the \(subjectNoun) is this machine") }
+        if isLocal { return Diagnosis.Step(.neighbor, .notUsed, "not used: the \(destinationNoun) is this machine") }
         guard let inspection, let hop = inspection.nextHop else {
             let detail =
                 endpoint == nil && path.status == .satisfied ? "not used: the path has no gateway" : "no neighbor is known"
@@ -98,7 +98,7 @@ extension DiagnosisEvidence {
         if interface?.type == .tunnel { return withoutNeighbors }
         if let facts = cause?.evidence["first_hop"] { evidence["first_hop"] = facts }
         switch answerer {
-        case .subject, .router, .firstHop:
+        case .destination, .router, .firstHop:
             return Diagnosis.Step(.neighbor, .works, "\(place) answers", evidence: evidence)
         case .nobody:
             if inspection.neighbor.isReachable {
@@ -115,16 +115,16 @@ extension DiagnosisEvidence {
         Diagnosis.Step(.neighbor, .notUsed, "not used: \(interface?.name ?? "the interface") resolves no addresses")
     }
 
-    /// The subject in a sentence.
-    func name(_ subject: Subject) -> String {
-        switch subject {
+    /// The destination in a sentence.
+    func name(_ destination: Destination) -> String {
+        switch destination {
         case .server(let address): "\(address)"
         case .resolver(let server): "the name server \(server)"
         case .gateway(let gateway): "the gateway \(gateway)"
         }
     }
 
-    private var subjectNoun: String {
-        if case .resolver? = subject { "name server" } else { "target" }
+    private var destinationNoun: String {
+        if case .resolver? = destination { "name server" } else { "target" }
     }
 }

@@ -31,10 +31,10 @@ extension DiagnosisEvidence {
     }
 
     var firewallStep: Diagnosis.Step {
-        guard case .server(let address)? = subject else { return Diagnosis.Step(.firewall, .unproven, "no packet was sent") }
+        guard case .server(let address)? = destination else { return Diagnosis.Step(.firewall, .unproven, "no packet was sent") }
         let evidence: [String: Cause.Evidence] = ["address": .text("\(address)")]
         switch answerer {
-        case .subject, .router:
+        case .destination, .router:
             return Diagnosis.Step(
                 .firewall, .works, "this machine's packet filter lets packets to \(address) pass", evidence: evidence)
         case .firstHop, .nobody:
@@ -45,16 +45,16 @@ extension DiagnosisEvidence {
     }
 
     var networkStep: Diagnosis.Step {
-        guard case .server(let address)? = subject else { return Diagnosis.Step(.network, .unproven, "no packet was sent") }
+        guard case .server(let address)? = destination else { return Diagnosis.Step(.network, .unproven, "no packet was sent") }
         if isLocal { return Diagnosis.Step(.network, .notUsed, "not used: the target is this machine") }
         if isOnLink { return Diagnosis.Step(.network, .notUsed, "not used: the target is on the link") }
-        if answerer == .subject {
+        if answerer == .destination {
             return Diagnosis.Step(
                 .network, .works, "packets reach \(address), and its answers return", evidence: ["address": .text("\(address)")])
         }
         guard let hops else { return Diagnosis.Step(.network, .unproven, "no router reported a failure") }
         guard let last = hops.last else {
-            return Diagnosis.Step(.network, .unproven, "no hop answered a sweep of \(HopSweep.limits) hop limits")
+            return Diagnosis.Step(.network, .unproven, "no hop answered a sweep of \(Hop.limits) hop limits")
         }
         let list = hops.map { "\($0.address) (hop \($0.distance))" }.joined(separator: ", ")
         let evidence = lastHopEvidence.merging(["hops_answered": .number(hops.count)]) { one, _ in one }
@@ -65,7 +65,7 @@ extension DiagnosisEvidence {
     }
 
     var tcpStep: Diagnosis.Step {
-        guard let endpoint, case .server(let address)? = subject else {
+        guard let endpoint, case .server(let address)? = destination else {
             return Diagnosis.Step(.tcp, .unproven, "no connection was attempted")
         }
         guard let report, report.cause == nil, let roundTrip = report.roundTrip else {

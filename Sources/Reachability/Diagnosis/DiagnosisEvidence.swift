@@ -7,14 +7,14 @@ package struct DiagnosisEvidence: Sendable {
     package var update: ServerUpdate?
     /// The probe that decided the verdict; `nil` if no packet could be sent.
     package var report: ProbeReport?
-    /// The route to ``subject``; `nil` if it is not known.
+    /// The route to ``destination``; `nil` if it is not known.
     package var inspection: RouteInspection?
     /// The hops that answered a sweep; `nil` if there was none.
-    package var hops: [HopSweep.Hop]?
+    package var hops: [Hop]?
 
     package init(
         endpoint: Endpoint? = nil, path: NetworkPath, update: ServerUpdate? = nil, report: ProbeReport? = nil,
-        inspection: RouteInspection? = nil, hops: [HopSweep.Hop]? = nil
+        inspection: RouteInspection? = nil, hops: [Hop]? = nil
     ) {
         self.endpoint = endpoint
         self.path = path
@@ -25,7 +25,7 @@ package struct DiagnosisEvidence: Sendable {
     }
 
     /// The host whose route explains the result.
-    package enum Subject: Hashable, Sendable {
+    package enum Destination: Hashable, Sendable {
         case server(IPAddress)
         /// A name server, if the target's name has no address.
         case resolver(ResolverConfiguration.Nameserver)
@@ -51,7 +51,7 @@ package struct DiagnosisEvidence: Sendable {
     }
 
     /// The host whose route explains the result; `nil` if no packet was to be sent.
-    package var subject: Subject? {
+    package var destination: Destination? {
         guard let endpoint else { return path.gateways.first.map { .gateway($0) } }
         if let address = update?.address ?? report?.address { return .server(address) }
         if case .address(let address, _) = endpoint.host { return .server(address) }
@@ -79,7 +79,7 @@ extension DiagnosisEvidence {
     /// Whether the target answers, although not as well as it should.
     var isDegraded: Bool { state == .degraded }
 
-    /// The interface that leads to the subject, or the one that is at fault.
+    /// The interface that leads to the destination, or the one that is at fault.
     var interface: NetworkInterface? {
         func present(_ index: UInt32) -> NetworkInterface? { path.interfaces.first { $0.index == index } }
         if let route = inspection?.chosen, let found = present(route.interface) { return found }
@@ -90,15 +90,15 @@ extension DiagnosisEvidence {
         return path.interface ?? path.interfaces.first { $0.type != .loopback && $0.level >= .degradedCarrier }
     }
 
-    /// Whether the subject is this machine.
-    var isLocal: Bool { inspection?.isLocal ?? subject?.address.isLoopback ?? false }
+    /// Whether the destination is this machine.
+    var isLocal: Bool { inspection?.isLocal ?? destination?.address.isLoopback ?? false }
 
-    /// Whether the subject is on the link, so that no router is before it.
+    /// Whether the destination is on the link, so that no router is before it.
     var isOnLink: Bool { inspection?.isOnLink == true && interface?.type != .tunnel }
 
-    /// The host that answered a packet to the subject, which proves all layers before it.
+    /// The host that answered a packet to the destination, which proves all layers before it.
     enum Answerer: Hashable {
-        case subject
+        case destination
         /// A router. The first hop answered too, because the packet passed it.
         case router(IPAddress)
         /// Only the first hop, to a question of its own.
@@ -107,23 +107,23 @@ extension DiagnosisEvidence {
     }
 
     var answerer: Answerer {
-        if state == .up || state == .degraded || report?.cause == nil && report != nil { return .subject }
-        if hops?.contains(where: \.isServer) == true { return .subject }
-        if let cause, let answerer = Self.answerer(of: cause, subject: subject?.address) { return answerer }
+        if state == .up || state == .degraded || report?.cause == nil && report != nil { return .destination }
+        if hops?.contains(where: \.isServer) == true { return .destination }
+        if let cause, let answerer = Self.answerer(of: cause, destination: destination?.address) { return answerer }
         if let last = hops?.last { return .router(last.address) }
         return cause?.evidence["first_hop"] == .text("answered") ? .firstHop : .nobody
     }
 
-    private static func answerer(of cause: Cause, subject: IPAddress?) -> Answerer? {
+    private static func answerer(of cause: Cause, destination: IPAddress?) -> Answerer? {
         switch (cause.layer, cause.code) {
         case (.dns, .serverFailure), (.dns, .nameNotFound), (.dns, .noAddressForFamily), (.dns, .resolverRefused),
             (.dns, .unusableAddress):
-            return .subject
-        case (.quality, _), (.tls, _), (.http, _), (.tcp, .refused), (.tcp, .reset): return .subject
+            return .destination
+        case (.quality, _), (.tls, _), (.http, _), (.tcp, .refused), (.tcp, .reset): return .destination
         case (.network, _):
             guard case .text(let text)? = cause.evidence["hop"], let hop = IPAddress(text), cause.evidence["inferred"] == nil
             else { return nil }
-            return hop == subject ? .subject : .router(hop)
+            return hop == destination ? .destination : .router(hop)
         default: return nil
         }
     }

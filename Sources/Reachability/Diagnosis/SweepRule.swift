@@ -1,7 +1,7 @@
 extension DiagnosisEvidence {
     /// Whether a sweep of hop limits may find the last router that answers: the target is silent, and behind a router.
     package var needsSweep: Bool {
-        guard case .server? = subject, let cause, cause.layer == .tcp, cause.code == .timeout else { return false }
+        guard case .server? = destination, let cause, cause.layer == .tcp, cause.code == .timeout else { return false }
         return inspection?.chosen != nil && !isLocal && !isOnLink
     }
 }

@@ -15,10 +15,12 @@ struct Fleet: Sendable {
         /// The lane of the running probe; `nil` if none runs.
         var running: ProbeAdmission.Lane?
         var isPostponed = false
+        /// Whether an attempt to a further address runs.
+        var isSurveying = false
     }
 
     /// A target that waits for the answer to a query.
-    private struct Asker: Hashable, Sendable {
+    struct Asker: Hashable, Sendable {
         let target: TargetID
         let query: RouteQuery
     }
@@ -26,9 +28,9 @@ struct Fleet: Sendable {
     private var slab = TargetSlab()
     private var traits: [Traits] = []
     private var due = DueHeap()
-    private(set) var book: RouteBook
-    private(set) var admission = ProbeAdmission()
-    private var random = SplitMix64(seed: 0)
+    var book: RouteBook
+    var admission = ProbeAdmission()
+    var random = SplitMix64(seed: 0)
 
     // Targets that have not begun; those before `begun` have.
     private var waiting: [TargetID] = []
@@ -36,21 +38,23 @@ struct Fleet: Sendable {
     // Targets whose probe is due, by lane, until the lane has room.
     private var postponed = [[TargetID]](repeating: [], count: ProbeAdmission.Lane.count)
     // Targets that are notified in the next turn, before others: their route is blocked now, or no route query represents them.
-    private var losses: [TargetID] = []
-    private var ramp = NoticeRamp()
+    var losses: [TargetID] = []
+    var ramp = NoticeRamp()
     // Targets without a route query or with a failed lookup: any change may concern them.
     private var unrouted: Set<TargetID> = []
     private var unroutedDue: Int64?
     private var lastUnrouted: Int64?
 
     // There are only a few at a time, because each query is answered before the turn ends.
-    private var askers: [RouteQuery: [Asker]] = [:]
-    private var checks: Set<RouteQuery> = []
-    private var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
-    private var counterAskers: [UInt32: Set<TargetID>] = [:]
-    private var hops = HopBook()
+    var askers: [RouteQuery: [Asker]] = [:]
+    var checks: Set<RouteQuery> = []
+    var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
+    var counterAskers: [UInt32: Set<TargetID>] = [:]
+    var hops = HopBook()
+    // The number of targets of which a further address is tried now.
+    private var surveys = 0
 
-    private var localState: TargetMachine.LocalState?
+    var localState: TargetMachine.LocalState?
     private var hasResumed = false
     private var interfaceUses: [UInt32: Int] = [:]
     /// Whether the set of used interfaces has changed since ``takeUsedInterfaces()``.
@@ -72,6 +76,9 @@ struct Fleet: Sendable {
 
     /// Returns a target's machine; `nil` if there is none.
     subscript(id: TargetID) -> TargetMachine? { slab.slot(of: id).flatMap { slab[$0] } }
+
+    /// Returns a target's endpoint; `nil` if there is no such target.
+    func endpoint(of id: TargetID) -> Endpoint? { slab.slot(of: id).flatMap { slab[$0]?.endpoint } }
 
     /// Returns whether the target has not begun yet.
     func isWaiting(_ id: TargetID) -> Bool { self[id].map { !$0.hasBegun } ?? false }
@@ -99,6 +106,7 @@ struct Fleet: Sendable {
         book.move(id, from: machine.queries, to: [], in: snapshot)
         count(machine.usedInterfaces, -1)
         if let lane = traits[slot].running { admission.end(lane) }
+        if traits[slot].isSurveying { surveys -= 1 }
         due.set(slot, due: nil)
         ramp.remove(id)
         unrouted.remove(id)
@@ -209,7 +217,7 @@ struct Fleet: Sendable {
         return effects
     }
 
-    private mutating func notify(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+    mutating func notify(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
         var taken = 0
         while taken < losses.count, budget > 0 {
             budget -= 1
@@ -267,102 +275,14 @@ struct Fleet: Sendable {
         }
     }
 
-    // MARK: Answers
-
-    /// Delivers the answer to a lookup, and returns the effects.
-    mutating func lookedUp(_ answer: LookupAnswer, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
-        deliver(TargetID(owning: answer.id), .lookup(answer), snapshot, at: now)
-    }
-
-    /// Delivers the result of an attempt, and returns the effects. If the system refused a socket, fewer probes run from now on.
-    mutating func probed(_ result: ProbeResult, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
-        if result.isRefusedByLimit { admission.refused() }
-        return deliver(TargetID(owning: result.id), .probe(result), snapshot, at: now)
-    }
-
-    /// Delivers the state of a next hop to the targets that asked for it, and returns the effects.
-    mutating func neighborAnswered(
-        _ key: Neighbor.Key, _ answer: NeighborAnswer, _ snapshot: Kernel.Snapshot, at now: Moment
-    ) -> [Effect] {
-        var effects: [Effect] = []
-        // A fixed order, so that a replay emits the same events.
-        for id in (neighborAskers.removeValue(forKey: key) ?? []).sorted() {
-            effects += deliver(id, .neighbor(key, answer), snapshot, at: now)
-        }
-        return effects
-    }
-
-    /// Delivers the packet counters of an interface to the targets that asked for them, and returns the effects.
-    mutating func counted(
-        _ interface: UInt32, _ counters: LinkCounters?, _ snapshot: Kernel.Snapshot, at now: Moment
-    ) -> [Effect] {
-        var effects: [Effect] = []
-        for id in (counterAskers.removeValue(forKey: interface) ?? []).sorted() {
-            effects += deliver(id, .counters(interface, counters), snapshot, at: now)
-        }
-        return effects
-    }
-
-    /// Delivers the reply of a host to the targets that asked for it, and returns the effects.
-    mutating func hostReplied(
-        _ query: HostQuery, _ reply: HostReply, _ snapshot: Kernel.Snapshot, at now: Moment
-    ) -> [Effect] {
-        var effects: [Effect] = []
-        for (id, state) in hops.take(query, reply, at: now.monotonicNanoseconds) {
-            effects += deliver(id, .host(query.host, state), snapshot, at: now)
-        }
-        return effects
-    }
-
-    private mutating func ask(
-        _ id: TargetID, _ request: HopBook.Request, _ snapshot: Kernel.Snapshot, at now: Moment
-    ) -> [Effect] {
-        let (state, mustAsk) = hops.state(request, for: id, at: now.monotonicNanoseconds)
-        if let state { return deliver(id, .host(request.query.host, state), snapshot, at: now) }
-        return mustAsk ? [.askHost(request.query)] : []
-    }
-
-    /// Stores the kernel's answer to a query, and delivers it to the targets that wait for it. Other targets are notified if the
-    /// answer has changed: at once if their route is blocked, otherwise at the rate of ``NoticeRamp``. Returns the effects.
-    mutating func routeAnswered(
-        _ query: RouteQuery, _ answer: RouteAnswer, _ snapshot: Kernel.Snapshot, at now: Moment
-    ) -> [Effect] {
-        let asked = askers.removeValue(forKey: query) ?? []
-        guard checks.remove(query) != nil || !asked.isEmpty, let localState else { return [] }
-        var changed: (targets: [TargetID], isOpen: Bool) = ([], false)
-        if !query.showsAll { changed = book.take(query, answer, in: localState, at: now.monotonicNanoseconds) }
-        var effects: [Effect] = []
-        for asker in asked { effects += deliver(asker.target, .route(asker.query, answer), snapshot, at: now) }
-        if !changed.isOpen {
-            losses += changed.targets
-        } else {
-            ramp.add(changed.targets, hasResumed: false, using: &random, at: now.monotonicNanoseconds)
-        }
-        notify(&effects, snapshot, now)
-        return effects
-    }
-
-    private mutating func ask(_ id: TargetID, _ query: RouteQuery, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
-        if query.showsAll {
-            askers[query, default: []].append(Asker(target: id, query: query))
-            return [.askRoute(query)]
-        }
-        if let answer = book.answer(to: query, at: now.monotonicNanoseconds) {
-            return deliver(id, .route(query, answer), snapshot, at: now)
-        }
-        let sent = book.representative(of: query)
-        let isPending = askers[sent] != nil || checks.contains(sent)
-        askers[sent, default: []].append(Asker(target: id, query: query))
-        return isPending ? [] : [.askRoute(sent)]
-    }
-
     // MARK: Delivery
 
-    private mutating func deliver(
+    mutating func deliver(
         _ id: TargetID, _ event: TargetMachine.Event, _ snapshot: Kernel.Snapshot, at now: Moment
     ) -> [Effect] {
+        let allowsSurvey = surveys < admission.limit / 8
         guard let localState, let slot = slab.slot(of: id), let before = slab[slot]?.routing(),
-            let found = slab[slot]?.handle(event, in: localState, at: now), let after = slab[slot]?.routing(),
+            let found = slab[slot]?.handle(event, in: localState, at: now, allowsSurvey: allowsSurvey), let after = slab[slot]?.routing(),
             let timing = slab[slot]?.timing()
         else { return [] }
         if after.queries != before.queries { book.move(id, from: before.queries, to: after.queries, in: snapshot) }
@@ -410,6 +330,8 @@ struct Fleet: Sendable {
             admission.end(lane)
         default: break
         }
+        if timing.isSurveying != traits[slot].isSurveying { surveys += timing.isSurveying ? 1 : -1 }
+        traits[slot].isSurveying = timing.isSurveying
         traits[slot].lane = timing.lane
         if timing.isProbing { traits[slot].isPostponed = false }
         due.set(slot, due: traits[slot].isPostponed ? nil : timing.deadline)
@@ -428,13 +350,16 @@ extension TargetMachine {
         let deadline: Int64?
         let lane: ProbeAdmission.Lane
         let isProbing: Bool
+        let isSurveying: Bool
         let followsEveryChange: Bool
     }
 
     fileprivate mutating func routing() -> Routing { Routing(queries: queries, interfaces: usedInterfaces) }
 
     fileprivate mutating func timing() -> Timing {
-        Timing(deadline: deadline, lane: lane, isProbing: isProbing, followsEveryChange: followsEveryChange)
+        Timing(
+            deadline: deadline, lane: lane, isProbing: isProbing, isSurveying: survey?.running != nil,
+            followsEveryChange: followsEveryChange)
     }
 
     /// The target's number, and whether a tick at this time starts a probe.

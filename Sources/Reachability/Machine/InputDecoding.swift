@@ -16,6 +16,7 @@ extension MonitorInput {
         case .probe(let result): .probe(result)
         case .hostReply(let query, let reply): .hostReply(query, reply)
         case .counters(let interface, let counters): .counters(interface, counters)
+        case .passiveReport(let report): .passiveReport(report)
         case .probeLimit(let limit): .probeLimit(limit)
         case .resumed(let asleep): .path(.resumed(nanosecondsAsleep: asleep))
         case .namespaceGone: .path(.namespaceGone)

@@ -24,6 +24,8 @@ package enum MonitorInput: Hashable, Sendable {
     case hostReply(HostQuery, HostReply)
     /// The packet counters of an interface; `nil` if the kernel did not answer.
     case counters(UInt32, LinkCounters?)
+    /// The outcome of a connection that another part of the program made.
+    case passiveReport(PassiveReport)
     /// The number of probes that the process's descriptors allow at the same time.
     case probeLimit(Int)
     case resumed(nanosecondsAsleep: Int64)

@@ -11,6 +11,8 @@ package struct MonitorMachine: Sendable {
         case probe(ProbeResult)
         case hostReply(HostQuery, HostReply)
         case counters(UInt32, LinkCounters?)
+        /// The outcome of a connection that another part of the program made.
+        case passiveReport(PassiveReport)
         /// The number of probes that the process's descriptors allow at the same time.
         case probeLimit(Int)
         case targetAdded(TargetID, Endpoint, ProbeSettings)
@@ -43,6 +45,7 @@ package struct MonitorMachine: Sendable {
 
     package private(set) var path: PathMachine
     private var incidents = IncidentBook()
+    private var index = TargetIndex()
     private(set) var fleet: Fleet
     // The path's queries. There are only a few at a time, because each query is answered before the turn ends.
     private var pathQueries: [RouteQuery] = []
@@ -113,16 +116,29 @@ package struct MonitorMachine: Sendable {
         case .probe(let result): return fleet.probed(result, path.snapshot, at: now)
         case .hostReply(let query, let reply): return fleet.hostReplied(query, reply, path.snapshot, at: now)
         case .counters(let interface, let counters): return fleet.counted(interface, counters, path.snapshot, at: now)
+        case .passiveReport(let report): return reported(report, at: now)
         case .probeLimit(let limit):
             fleet.setProbeLimit(limit)
             return []
         case .targetAdded(let id, let endpoint, let settings):
+            if fleet.endpoint(of: id) == nil { index.add(id, endpoint) }
             fleet.add(id, endpoint, settings)
             return []
         case .targetRemoved(let id):
             incidents.remove(id)
+            if let endpoint = fleet.endpoint(of: id) { index.remove(id, endpoint) }
             return fleet.remove(id, path.snapshot)
         case .turnEnded: return endTurn(at: now)
+        }
+    }
+
+    private mutating func reported(_ report: PassiveReport, at now: Moment) -> [Effect] {
+        if !index.isBuilt {
+            index.begin(count: fleet.count)
+            for id in fleet.ids { if let endpoint = fleet.endpoint(of: id) { index.add(id, endpoint) } }
+        }
+        return index.targets(of: report.endpoint).flatMap { id in
+            fleet.endpoint(of: id) == report.endpoint ? fleet.reported(report.outcome, to: id, path.snapshot, at: now) : []
         }
     }
 

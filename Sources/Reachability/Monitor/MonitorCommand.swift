@@ -11,6 +11,7 @@ extension MonitorLoop {
         case add(TargetID, Endpoint, ProbeSettings)
         case remove(TargetID)
         case lookup(LookupAnswer)
+        case report(PassiveReport)
         case snapshot(@Sendable (Kernel.Snapshot?) -> Void)
         case inspect(RouteQuery, @Sendable (RouteInspection?) -> Void)
         case follow(Follower)

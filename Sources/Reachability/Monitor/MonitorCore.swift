@@ -8,6 +8,7 @@ final class MonitorCore: Sendable {
     private let announcements: Broadcast<PathUpdate>
     let delivery = Delivery()
     private let servers: ServerHubs
+    private let reports = ReportFilter()
     private let source: any MonitorSource
     private let announcement = Locked<CallbackToken?>(nil)
 
@@ -93,13 +94,23 @@ final class MonitorCore: Sendable {
     func add(_ endpoint: Endpoint, settings: ProbeSettings, hubs: [Broadcast<ServerBatch>]) -> TargetID {
         let id = source.newTarget()
         servers.add(hubs, for: id)
+        reports.add(endpoint)
         source.add(id, endpoint, settings: settings)
         return id
     }
 
-    func remove(_ id: TargetID) {
-        servers.remove(id)
-        source.remove(id)
+    /// Removes targets with their endpoints.
+    func remove(_ targets: [TargetID], of endpoints: [Endpoint]) {
+        reports.remove(endpoints)
+        for id in targets {
+            servers.remove(id)
+            source.remove(id)
+        }
+    }
+
+    /// Passes the outcome of a connection to the targets with its endpoint, unless there was a similar report just now.
+    func report(_ report: PassiveReport) {
+        if reports.admits(report, at: Moment.now.monotonicNanoseconds) { source.report(report) }
     }
 }
 

@@ -36,7 +36,7 @@ final class MonitorLoop {
 
     // Unchecked: every mutation of these properties returns before any call that could reenter the loop. The run-time checks of
     // exclusive access took 5,000 instructions per change.
-    @exclusivity(unchecked) private var machine: MonitorMachine
+    @exclusivity(unchecked) var machine: MonitorMachine
     @exclusivity(unchecked) private var messages: [NetlinkMessage] = []
     @exclusivity(unchecked) private var upcoming: [MonitorMachine.Effect] = []
     @exclusivity(unchecked) private var queries: [RouteQuery] = []
@@ -46,15 +46,15 @@ final class MonitorLoop {
     /// The number of times in this turn that events are still read before a refusal is accepted.
     private var refusalChecks = MonitorLoop.refusalLimit
     private static let refusalLimit = 8
-    private var followers: [Follower] = []
+    var followers: [Follower] = []
     // Followers that subscribed before the first tables were complete.
-    private var earlyFollowers: [Follower] = []
-    private var pathFollowers: [PathFollower] = []
+    var earlyFollowers: [Follower] = []
+    var pathFollowers: [PathFollower] = []
     // At this number of followers, those that have ended are removed.
     private var followerLimit = 64
     // Whether changes are pending that path followers have not received.
-    private var hasChanged = false
-    private var stateHandlers: [@Sendable (MonitorState) -> Void] = []
+    var hasChanged = false
+    var stateHandlers: [@Sendable (MonitorState) -> Void] = []
     private var nextPoll: Int64?
     // If the system refuses inotify watches (fs.inotify.max_user_instances, max_user_watches), the files are polled.
     private var nextFileCheck: Int64?
@@ -235,34 +235,13 @@ final class MonitorLoop {
         }
     }
 
-    private func admitFollowers() {
-        guard !earlyFollowers.isEmpty, machine.path.path != nil else { return }
-        followers += earlyFollowers.filter { $0(machine.path.snapshot, []) }
-        earlyFollowers = []
-    }
-
-    private func notifyPathFollowers() {
-        if hasChanged, !pathFollowers.isEmpty, let path = machine.path.path { notifyPathFollowers(path) }
-    }
-
-    private func notifyPathFollowers(_ path: NetworkPath) {
-        hasChanged = false
-        if !pathFollowers.isEmpty { pathFollowers.removeAll { !$0(path) } }
-    }
-
-    private func reportState() {
-        guard !stateHandlers.isEmpty else { return }
-        let state = MonitorState(snapshot: machine.path.snapshot, isIdle: machine.path.isIdle, deadline: machine.deadline)
-        for body in stateHandlers { body(state) }
-        stateHandlers = []
-    }
-
     private func takeCommands() {
         for command in mailbox.takeAll() {
             switch command {
             case .add(let id, let endpoint, let settings): feed(.targetAdded(id, endpoint, settings))
             case .remove(let id): feed(.targetRemoved(id))
             case .lookup(let answer): takeNames(answer)
+            case .report(let report): feed(.passiveReport(report))
             case .snapshot(let body): body(machine.path.snapshot)
             case .inspect(let query, let body): body(inspect(query))
             case .state(let body): stateHandlers.append(body)
@@ -396,7 +375,7 @@ final class MonitorLoop {
             case .snapshot(let body): body(nil)
             case .inspect(_, let body): body(nil)
             case .follow(let follower): _ = follower(nil, [])
-            case .add, .remove, .lookup, .followPath, .state, .stop: break
+            case .add, .remove, .lookup, .report, .followPath, .state, .stop: break
             }
         }
         prober.closeAll()

@@ -77,6 +77,9 @@ package final class MonitorSession: MonitorSource {
     /// Removes a target. Its pending events may still follow.
     package func remove(_ id: TargetID) { mailbox.post(.remove(id)) }
 
+    /// Passes the outcome of a connection that another part of the program made to the targets with its endpoint.
+    package func report(_ report: PassiveReport) { mailbox.post(.report(report)) }
+
     /// Passes a copy of the kernel's state to `body` on the monitor's thread; `nil` if the monitor has ended.
     package func withSnapshot(_ body: @escaping @Sendable (Kernel.Snapshot?) -> Void) {
         if !mailbox.post(.snapshot(body)) { body(nil) }

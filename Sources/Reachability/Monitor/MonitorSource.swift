@@ -14,6 +14,9 @@ package protocol MonitorSource: Sendable {
     /// Removes a target. Its pending events may still follow.
     func remove(_ id: TargetID)
 
+    /// Passes the outcome of a connection that another part of the program made to the targets with its endpoint.
+    func report(_ report: PassiveReport)
+
     /// Passes a copy of the kernel's state to `body`; `nil` after the end.
     func withSnapshot(_ body: @escaping @Sendable (Kernel.Snapshot?) -> Void)
 

@@ -9,23 +9,6 @@ internal import Pacing
 ///
 /// Routers limit their ICMP messages (RFC 1812 section 4.3.2.8), and some send none. Missing hops are therefore normal.
 package final class HopSweep: Sendable {
-    /// A router that answered, or the server itself.
-    package struct Hop: Hashable, Sendable {
-        package var address: IPAddress
-        /// The number of links to the router; 1 for the first hop.
-        package var distance: Int
-        package var roundTrip: Duration
-        /// Whether the hop is the server.
-        package var isServer: Bool
-
-        package init(_ address: IPAddress, distance: Int, roundTrip: Duration = .zero, isServer: Bool = false) {
-            self.address = address
-            self.distance = distance
-            self.roundTrip = roundTrip
-            self.isServer = isServer
-        }
-    }
-
     /// The destination of a sweep.
     package struct Target: Hashable, Sendable {
         package var address: IPAddress
@@ -57,8 +40,6 @@ package final class HopSweep: Sendable {
         var roundTrip: Duration
     }
 
-    /// The hop limits that are tried, from 1. Few routes on the Internet are longer than 30 hops.
-    static let limits = 30
     /// The time for all answers.
     package static let timeLimit = Duration.seconds(1)
 
@@ -133,7 +114,7 @@ private struct Sockets: ~Copyable {
     mutating func answers(within timeLimit: Duration) -> [HopSweep.Answer] {
         let deadline = MonotonicClock.now().addingSaturated(timeLimit.saturatingNanoseconds)
         var answers: [HopSweep.Answer] = []
-        for limit in 1...HopSweep.limits {
+        for limit in 1...Hop.limits {
             guard let socket = start(limit) else { continue }
             // An ICMP message may arrive while connect(2) runs.
             if let answer = answer(to: socket) {
@@ -228,10 +209,9 @@ private struct Sockets: ~Copyable {
             HopSweep.Answer(limit: socket.limit, kind: kind, sender: sender, roundTrip: roundTrip)
         }
         if let reporter = ErrorQueue.report(of: socket.descriptor)?.reporter {
-            guard reporter.origin != 1, let offender = reporter.offender,
-                let code = reporter.code(target.address.family)
-            else { return nil }
-            return answer(code == .ttlExceeded ? .exceeded : .refused, offender)
+            guard reporter.origin != 1, let offender = reporter.offender else { return nil }
+            let timeExceeded: UInt8 = target.address.family == .v4 ? 11 : 3
+            return answer(reporter.type == timeExceeded ? .exceeded : .refused, offender)
         }
         var number: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)

@@ -14,9 +14,9 @@ package struct RecordedInput: Hashable, Sendable {
 
 extension RecordedInput: Codable {
     private enum Keys: String, CodingKey {
-        case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep, limit,
-            reply, bound, counters
-        case target, endpoint, settings, address, port, all
+        case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep, limit
+        case reply, bound, counters
+        case target, endpoint, settings, address, port, all, report
     }
 
     /// An input of a kind that this version does not know.
@@ -87,6 +87,9 @@ extension RecordedInput: Codable {
         case "counters":
             input = .counters(
                 try line.decode(UInt32.self, forKey: .interface), try line.decodeIfPresent(LinkCounters.self, forKey: .counters))
+        case "passive-report":
+            let endpoint = try Endpoint(line.decode(String.self, forKey: .endpoint))
+            input = .passiveReport(PassiveReport(endpoint, try line.decode(RecordedReport.self, forKey: .report).outcome))
         case "probe-limit": input = .probeLimit(try line.decode(Int.self, forKey: .limit))
         case "resumed": input = .resumed(nanosecondsAsleep: try time(.asleep))
         case "namespace-gone": input = .namespaceGone
@@ -155,6 +158,10 @@ extension RecordedInput: Codable {
             try put("counters")
             try line.encode(interface, forKey: .interface)
             try line.encodeIfPresent(counters, forKey: .counters)
+        case .passiveReport(let report):
+            try put("passive-report")
+            try line.encode(report.endpoint.text, forKey: .endpoint)
+            try line.encode(RecordedReport(report.outcome), forKey: .report)
         case .probeLimit(let limit):
             try put("probe-limit")
             try line.encode(limit, forKey: .limit)
@@ -227,5 +234,25 @@ extension RecordedSettings.Quality {
     var limits: QualityLimits {
         QualityLimits(
             loss: loss, roundTrip: rtt.map { .nanoseconds($0) }, jitter: jitter.map { .nanoseconds($0) }, window: window)
+    }
+}
+
+/// The outcome of a reported connection.
+private struct RecordedReport: Codable {
+    var ok: Bool
+    var address: IPAddress?
+    /// In nanoseconds.
+    var rtt: Int64?
+
+    init(_ outcome: PassiveReport.Outcome) {
+        switch outcome {
+        case .success(let address, let roundTrip):
+            (ok, self.address, rtt) = (true, address, roundTrip?.saturatingNanoseconds)
+        case .failure: (ok, address, rtt) = (false, nil, nil)
+        }
+    }
+
+    var outcome: PassiveReport.Outcome {
+        ok ? .success(address: address, roundTrip: rtt.map { .nanoseconds($0) }) : .failure
     }
 }

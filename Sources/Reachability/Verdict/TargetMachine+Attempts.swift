@@ -7,7 +7,9 @@ extension TargetMachine {
         if let entry = race.takeNext(at: turn.time) {
             let isFirst = run.connecting == nil
             run.connecting = run.connecting ?? turn.now
-            connect(entry, &run, &race, &turn)
+            let attempt = attempt(entry, until: run.deadline, turn)
+            race.running.append(AttemptRace.Running(id: attempt.id, entry: entry, started: turn.now))
+            turn.effects.append(.connect(attempt))
             phase = .connecting(run, race)
             if isFirst, isTunnel(entry.route, turn) {
                 // The counters at the start show at the end whether the tunnel has carried anything in between.
@@ -18,21 +20,16 @@ extension TargetMachine {
         }
     }
 
-    private mutating func connect(
-        _ entry: AttemptRace.Entry, _ run: inout ProbeRun, _ race: inout AttemptRace, _ turn: inout Turn
-    ) {
+    /// Returns the attempt to an address, with a new number.
+    mutating func attempt(_ entry: AttemptRace.Entry, until deadline: Int64, _ turn: Turn) -> ProbeAttempt {
         let address = entry.candidate.address
         // A link-local IPv6 address needs an interface. If the user named none, it is the interface of the route.
         let isScoped = address.family == .v6 && address.isLinkLocal
-        let number = takeNumber()
-        race.running.append(AttemptRace.Running(id: number, entry: entry, started: turn.now))
-        turn.effects.append(
-            .connect(
-                ProbeAttempt(
-                    id: number, address: address,
-                    zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
-                    port: endpoint.port, interface: boundName(in: turn.localState),
-                    latestStart: turn.time.addingSaturated((run.deadline - turn.time) / 2))))
+        return ProbeAttempt(
+            id: takeNumber(), address: address,
+            zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
+            port: endpoint.port, interface: boundName(in: turn.localState),
+            latestStart: turn.time.addingSaturated((deadline - turn.time) / 2))
     }
 
     /// Returns the primary name of the interface to bind to: SO_BINDTODEVICE accepts no alternative name of more than 15 bytes.
@@ -75,7 +72,7 @@ extension TargetMachine {
 
     /// Notes what an answer from beyond this machine proves for other targets: the first hop is alive, and perhaps a router has
     /// reported why it does not forward.
-    private func noteAnswer(_ failure: FailedAttempt, _ turn: inout Turn) {
+    func noteAnswer(_ failure: FailedAttempt, _ turn: inout Turn) {
         guard failure.isAnswer(in: turn.localState), let hop = failure.firstHop(in: turn.localState) else { return }
         if failure.route.gateway != nil { turn.effects.append(.noteAlive(hop)) }
         if let report = failure.report(in: turn.localState, at: turn.time) { turn.effects.append(.note(report, behind: hop)) }
@@ -111,10 +108,36 @@ extension TargetMachine {
         wasSilent = false
         streak.reset()
         report(run, nil, place, &turn)
+        recordQuality(place.roundTrip, lost: (result.retransmissions ?? 0) + lostAttempts(before: attempt, turn))
+        noteOtherAddresses(attempt, turn)
+        _ = flaps.record(true)
         verdict.succeed()
-        if verdict.state == .up { self.place = place }
+        _ = judgeQuality()
+        if verdict.state == .up || verdict.state == .degraded { self.place = place }
         finishProbe(.other, &turn)
         publish(&turn)
+        surveyNextAddress(&turn)
+    }
+
+    /// Returns the number of earlier attempts to the same address that are still unanswered.
+    private func lostAttempts(before attempt: AttemptRace.Running, _ turn: Turn) -> Int {
+        guard case .connecting(_, let race) = phase else { return 0 }
+        return race.running.count { $0.entry.candidate == attempt.entry.candidate && $0.started < attempt.started }
+    }
+
+    /// Notes the results of the addresses that were tried in the same probe.
+    private mutating func noteOtherAddresses(_ attempt: AttemptRace.Running, _ turn: Turn) {
+        guard openRoutes.count > 1 else { return }
+        var survey = survey ?? AddressSurvey()
+        survey.succeed(attempt.entry.candidate.address)
+        if case .connecting(_, let race) = phase {
+            for failure in race.failures {
+                let cause = failure.cause(in: turn.localState)
+                guard cause.layer != .local else { continue }
+                _ = survey.fail(failure.candidate.address, cause, failAfter: settings.failAfter)
+            }
+        }
+        self.survey = survey
     }
 
     mutating func conclude(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
@@ -135,7 +158,14 @@ extension TargetMachine {
         _ run: ProbeRun, _ finding: Finding, _ place: Place, _ ending: ProbeSchedule.Ending, _ turn: inout Turn
     ) {
         report(run, finding.cause, place, &turn)
-        if verdict.fail(finding) { self.place = place }
+        if ending == .silence { recordQuality(nil, lost: AttemptRace.repetitions.count + 1) }
+        _ = flaps.record(false)
+        if verdict.fail(finding) {
+            self.place = place
+            // The results of an outage do not describe the quality of the working connection.
+            quality.reset()
+            abandonSurvey(&turn)
+        }
         finishProbe(ending, &turn)
         publish(&turn)
     }

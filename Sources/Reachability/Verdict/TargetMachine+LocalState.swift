@@ -95,7 +95,8 @@ extension TargetMachine {
         let update = ServerUpdate(
             endpoint: endpoint, state: verdict.state, cause: verdict.cause,
             since: published.flatMap { $0.state == verdict.state ? $0.stateMoment : nil } ?? turn.now, address: place.address,
-            interface: interface, roundTrip: place.roundTrip, isInitial: isInitial, moment: turn.now)
+            interface: interface, roundTrip: place.roundTrip, isFlapping: flaps.isFlapping, isInitial: isInitial,
+            moment: turn.now)
         if let published, published.isEquivalent(to: update) { return }
         published = update
         turn.effects.append(.publish(update))
@@ -103,9 +104,10 @@ extension TargetMachine {
 }
 
 extension ServerUpdate {
-    /// Returns whether state, cause, address and interface are equal. Round trip, detail and evidence are ignored.
+    /// Returns whether state, flapping, cause, address and interface are equal. Round trip, detail and evidence are ignored.
     func isEquivalent(to other: ServerUpdate) -> Bool {
-        state == other.state && cause?.layer == other.cause?.layer && cause?.code == other.cause?.code
+        state == other.state && isFlapping == other.isFlapping && cause?.layer == other.cause?.layer
+            && cause?.code == other.cause?.code
             && address == other.address && interface?.index == other.interface?.index
             && interface?.name == other.interface?.name && interface?.type == other.interface?.type
     }

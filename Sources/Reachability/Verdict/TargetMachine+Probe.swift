@@ -186,6 +186,8 @@ extension TargetMachine {
         if case .examining(let run, _) = phase { report(run, cause, place, &turn) }
         if settings.isScheduledOnly, case .asking(let run, _) = phase { report(run, cause, place, &turn) }
         abandon(&turn)
+        abandonSurvey(&turn)
+        quality.reset()
         openRoutes = [:]
         streak.reset()
         restarts = 0

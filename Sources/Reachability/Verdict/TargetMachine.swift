@@ -72,6 +72,8 @@ package struct TargetMachine: Sendable {
         case host(Neighbor.Key, HopBook.State)
         /// The packet counters of an interface.
         case counters(UInt32, LinkCounters?)
+        /// The outcome of a connection that another part of the program made.
+        case reported(PassiveReport.Outcome)
         /// The time of ``deadline`` is reached.
         case tick
     }
@@ -147,6 +149,10 @@ package struct TargetMachine: Sendable {
     var streak = FailureStreak()
     /// The address that answered last.
     var lastAnswered: IPAddress?
+    /// The results of the other addresses; `nil` if the target has only one.
+    var survey: AddressSurvey?
+    var quality = QualityWindow()
+    var flaps = FlapDetector()
     /// The route queries of a check, which runs independently of the phase.
     var check: (survey: RouteSurvey, until: Int64)?
     var lastRecheck: Int64?
@@ -184,12 +190,16 @@ package struct TargetMachine: Sendable {
                 min(run.deadline, race.nextStart ?? .max, run.hosts == nil ? hostQueryDue(run) : .max)
             case .examining(_, let examination): examination.until
             }
-        return [own, recheckDue, retryDue, check?.until].compactMap { $0 }.min()
+        let due = [own, recheckDue, retryDue, check?.until].compactMap { $0 }.min()
+        return survey?.running == nil ? due : min(due ?? .max, surveyDue)
     }
 
     /// Handles one event and returns the effects, in order.
-    mutating func handle(_ event: Event, in localState: LocalState, at now: Moment) -> [Effect] {
-        var turn = Turn(localState: localState, now: now)
+    /// `allowsSurvey` is whether attempts to further addresses may start.
+    mutating func handle(
+        _ event: Event, in localState: LocalState, at now: Moment, allowsSurvey: Bool = true
+    ) -> [Effect] {
+        var turn = Turn(localState: localState, now: now, allowsSurvey: allowsSurvey)
         if case .idle = phase, event != .begin { return [] }
         switch event {
         case .begin: begin(&turn)
@@ -197,10 +207,14 @@ package struct TargetMachine: Sendable {
         case .resumed: resumed(&turn)
         case .lookup(let answer): lookedUp(answer, &turn)
         case .route(let query, let answer): routeAnswered(query, answer, &turn)
-        case .probe(let result): attemptEnded(result, &turn)
-        case .neighbor(let key, let answer): neighborAnswered(key, answer, &turn)
+        case .probe(let result):
+            if !surveyAttemptEnded(result, &turn) { attemptEnded(result, &turn) }
+        case .neighbor(let key, let answer):
+            surveyNeighborAnswered(key, answer, &turn)
+            neighborAnswered(key, answer, &turn)
         case .host(let host, let state): hostAnswered(host, state, &turn)
         case .counters(let interface, let counters): counted(interface, counters, &turn)
+        case .reported(let outcome): reported(outcome, &turn)
         case .tick: tick(&turn)
         }
         return turn.effects
@@ -210,6 +224,7 @@ package struct TargetMachine: Sendable {
     struct Turn {
         let localState: LocalState
         let now: Moment
+        let allowsSurvey: Bool
         var effects: [Effect] = []
 
         /// The time on the monotonic clock, in nanoseconds.
@@ -258,7 +273,9 @@ package struct TargetMachine: Sendable {
 
     /// The numbers of the running attempts.
     var runningAttempts: [UInt64] {
-        if case .connecting(_, let race) = phase { race.running.map(\.id) } else { [] }
+        let others = survey?.running?.race.running.map(\.id) ?? []
+        if case .connecting(_, let race) = phase { return race.running.map(\.id) + others }
+        return others
     }
 
     private mutating func begin(_ turn: inout Turn) {
@@ -270,6 +287,8 @@ package struct TargetMachine: Sendable {
     private mutating func resumed(_ turn: inout Turn) {
         verdict.resetCounts()
         streak.reset()
+        quality.reset()
+        abandonSurvey(&turn)
         restarts = 0
         (lastRecheck, recheckDue, retryDue) = (nil, nil, nil)
         startProbe(&turn)
@@ -278,6 +297,7 @@ package struct TargetMachine: Sendable {
     private mutating func tick(_ turn: inout Turn) {
         if let due = [recheckDue, retryDue].compactMap({ $0 }).min(), turn.time >= due { recheck(&turn) }
         if let until = check?.until, turn.time >= until { check = nil }
+        if survey?.running != nil { tickSurvey(&turn) }
         switch phase {
         case .idle: break
         case .waiting, .pathless:

@@ -26,8 +26,7 @@ struct Finding: Hashable, Sendable {
 /// | any | certain failure (link, address, route) | down or unreachable at once |
 /// | unknown, down, unreachable | success | up after `recoverAfter` consecutive successes |
 ///
-/// `degraded` is reserved for successes over only one of several families, or beyond the limits of loss and round trip. It needs
-/// results for each family, which are not kept yet.
+/// A target that answers is degraded while one of its addresses fails or its quality is beyond its limits.
 struct Verdict: Hashable, Sendable {
     let failAfter: Int
     let recoverAfter: Int
@@ -62,7 +61,18 @@ struct Verdict: Hashable, Sendable {
     mutating func succeed() {
         (failures, equalFailures, lastFailure) = (0, 0, nil)
         successes = min(successes + 1, recoverAfter)
-        if successes >= recoverAfter { (state, cause) = (.up, nil) }
+        guard successes >= recoverAfter else { return }
+        if state != .degraded { (state, cause) = (.up, nil) }
+    }
+
+    /// Sets the cause for which a target that answers is degraded; `nil` if it is not. Has no effect on other states.
+    ///
+    /// - Returns: whether the state, or the cause's layer or code, has changed.
+    mutating func degrade(_ degradation: Cause?) -> Bool {
+        guard state == .up || state == .degraded else { return false }
+        let isChanged = (degradation == nil) != (state == .up) || degradation.map { !$0.isSameFailure(as: cause) } ?? false
+        (state, cause) = (degradation == nil ? .up : .degraded, degradation)
+        return isChanged
     }
 
     /// Counts a failed probe, or the certainty that no packet can be sent.

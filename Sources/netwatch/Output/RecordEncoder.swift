@@ -102,6 +102,7 @@ struct RecordEncoder {
         writer.member("family", update.address?.family.rawValue)
         writer.member("interface", update.interface?.name)
         writer.member("interface_type", update.interface?.type.rawValue)
+        writer.member("flapping", update.isFlapping)
         writer.member("initial", update.isInitial)
     }
 

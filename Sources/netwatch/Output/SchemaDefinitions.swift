@@ -93,6 +93,7 @@ extension Schema {
             ("family", .nullable(.integer("4 or 6"))),
             ("interface", .nullable(.text(""))),
             ("interface_type", .nullable(interfaceType)),
+            ("flapping", .flag("Whether probes succeed and fail in turn: above 30 % weighted changes in the last 20 results")),
             ("initial", .flag("True on the first record of each target")),
         ]
     }

@@ -190,16 +190,16 @@ import Testing
 
     @Test func `the route to the name server is inspected if the name has no address`() {
         let evidence = Place.named(.unreachable, Place.cause(.dns, .resolverSilent), lookup: Place.failure(.silent))
-        #expect(evidence.subject == .resolver(.init(Place.address(Place.resolver))))
-        #expect(Place.named(.up, lookup: Place.lookup("192.0.2.9")).subject == .server(Place.address("192.0.2.9")))
-        #expect(DiagnosisEvidence(path: Place.path).subject?.address == Place.address("10.0.0.1"))
+        #expect(evidence.destination == .resolver(.init(Place.address(Place.resolver))))
+        #expect(Place.named(.up, lookup: Place.lookup("192.0.2.9")).destination == .server(Place.address("192.0.2.9")))
+        #expect(DiagnosisEvidence(path: Place.path).destination?.address == Place.address("10.0.0.1"))
     }
 }
 
 /// Evidence about a host with eth0 (2) behind the gateway 10.0.0.1, and tun0 (4).
 private enum Place {
     static let resolver = "10.0.0.53"
-    static let hops = [HopSweep.Hop(address("10.0.0.1"), distance: 1), HopSweep.Hop(address("198.51.100.1"), distance: 2)]
+    static let hops = [Hop(address("10.0.0.1"), distance: 1), Hop(address("198.51.100.1"), distance: 2)]
 
     static func address(_ text: String) -> IPAddress { IPAddress(text) ?? IPAddress(v4: 0) }
 
@@ -263,7 +263,7 @@ private enum Place {
 
     static func target(
         _ state: ServerState, _ cause: Cause? = nil, inspection: RouteInspection = routed(), isProbed: Bool = true,
-        hops: [HopSweep.Hop]? = nil
+        hops: [Hop]? = nil
     ) -> DiagnosisEvidence {
         evidence("192.0.2.9:443", state, cause, address("192.0.2.9"), nil, inspection, isProbed: isProbed, hops)
     }
@@ -277,7 +277,7 @@ private enum Place {
 
     private static func evidence(
         _ text: String, _ state: ServerState, _ cause: Cause?, _ address: IPAddress?, _ lookup: LookupAnswer?,
-        _ inspection: RouteInspection?, isProbed: Bool = true, _ hops: [HopSweep.Hop]? = nil
+        _ inspection: RouteInspection?, isProbed: Bool = true, _ hops: [Hop]? = nil
     ) -> DiagnosisEvidence {
         guard let endpoint = try? Endpoint(text) else { preconditionFailure("'\(text)' is no endpoint") }
         let answers = state == .up || state == .degraded

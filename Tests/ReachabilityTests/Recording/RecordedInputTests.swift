@@ -68,6 +68,9 @@ import Testing
             inputs += [
                 .targetAdded(TargetID(0), endpoint, ProbeSettings()), .targetAdded(TargetID(1), endpoint, scheduled),
             ]
+            inputs.append(.passiveReport(PassiveReport(endpoint, .failure)))
+            inputs.append(.passiveReport(PassiveReport(endpoint, .success(address: nil, roundTrip: nil))))
+            inputs.append(.passiveReport(PassiveReport(endpoint, .success(address: Net.source6, roundTrip: .microseconds(7)))))
         }
         return inputs
     }()
@@ -148,9 +151,10 @@ import Testing
                 case .probeLimit: 17
                 case .hostReply: 18
                 case .counters: 19
+                case .passiveReport: 20
                 }
             })
-        #expect(kinds == Set(0...19))
+        #expect(kinds == Set(0...20))
     }
 
     @Test func `a datagram of random bytes is encoded and decodes to itself`() throws {

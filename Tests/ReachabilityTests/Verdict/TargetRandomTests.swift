@@ -137,12 +137,8 @@ private struct Model {
         let effects = machine.handle(
             event, in: host.localState, at: Moment(monotonicNanoseconds: now, wallClockNanoseconds: now))
         for effect in effects { take(effect) }
-        expect(attempts.count <= 8, "at most eight attempts are under way")
-        if case .connecting(_, let race) = machine.phase {
-            expect(Set(race.running.map(\.id)) == Set(attempts.keys), "the machine knows its attempts")
-        } else {
-            expect(attempts.isEmpty, "attempts belong to the one probe that connects")
-        }
+        expect(attempts.count <= 11, "at most eight attempts of a probe and three of a survey are under way")
+        expect(Set(machine.runningAttempts) == Set(attempts.keys), "the machine knows its attempts")
         let isRunning = !attempts.isEmpty || machine.check != nil || machine.recheckDue != nil
         expect(!isRunning || machine.deadline != nil, "what runs has a deadline")
         expect(machine.deadline != nil, "the machine always has a deadline")
@@ -155,7 +151,8 @@ private struct Model {
         switch effect {
         case .resolve(let request):
             expect(used.insert(request.id).inserted, "numbers are not used twice")
-            expect(attempts.isEmpty, "nothing is resolved while attempts are under way")
+            let others = machine.survey?.running?.race.running.map(\.id) ?? []
+            expect(Set(attempts.keys).isSubset(of: others), "nothing is resolved while a probe's attempts are under way")
             lookup = request.id
         case .askRoute(let query):
             if !questions.contains(query) { questions.append(query) }
@@ -193,7 +190,8 @@ private struct Model {
         expect(update.stateMoment <= update.moment, "a state does not begin in the future")
         switch update.state {
         case .unknown: expect(update.cause == nil && published == nil, "unknown is the initial state only")
-        case .up, .degraded:
+        case .degraded: expect(update.cause != nil && update.roundTrip != nil, "degraded has a cause and a round trip")
+        case .up:
             expect(update.cause == nil && update.roundTrip != nil && update.address != nil, "up has a round trip, not a cause")
         case .down:
             let layers: [Cause.Layer] = [.tcp, .network, .dns]

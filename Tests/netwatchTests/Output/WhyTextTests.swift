@@ -18,11 +18,11 @@ enum WhySamples {
         evidence: ["port": .number(22), "words": .text("two words")])
 
     static let up = evidence(.up, nil)
-    static let silent = evidence(.down, silence, hops: [HopSweep.Hop(Samples.address("198.18.0.1"), distance: 1)])
+    static let silent = evidence(.down, silence, hops: [Hop(Samples.address("198.18.0.1"), distance: 1)])
     static let path = DiagnosisEvidence(path: Samples.satisfied)
     static let unsatisfied = DiagnosisEvidence(path: Samples.unsatisfied)
 
-    private static func evidence(_ state: ServerState, _ cause: Cause?, hops: [HopSweep.Hop]? = nil) -> DiagnosisEvidence {
+    private static func evidence(_ state: ServerState, _ cause: Cause?, hops: [Hop]? = nil) -> DiagnosisEvidence {
         let report = ProbeReport(
             endpoint: target, roundTrip: cause == nil ? .microseconds(1250) : nil, address: server,
             connection: cause == nil ? .microseconds(1300) : .seconds(3), cause: cause, moment: Samples.moment(1))

@@ -39,20 +39,20 @@ struct TargetExamination {
         return evidence
     }
 
-    /// Adds the kernel's route to the subject.
+    /// Adds the kernel's route to the destination.
     private func inspected(_ evidence: DiagnosisEvidence) -> DiagnosisEvidence {
-        guard let subject = evidence.subject else { return evidence }
+        guard let destination = evidence.destination else { return evidence }
         var evidence = evidence
         var (interface, port): (UInt32, UInt16) = (0, 0)
         func index(_ name: String) -> UInt32? {
             evidence.path.interfaces.first { $0.hasName(name) }?.index ?? UInt32(name)
         }
-        if let zone = subject.zone ?? evidence.endpoint?.zone, let found = index(zone) { interface = found }
-        if case .server = subject {
+        if let zone = destination.zone ?? evidence.endpoint?.zone, let found = index(zone) { interface = found }
+        if case .server = destination {
             port = evidence.endpoint?.port ?? 0
             if let name = settings.interface, let found = index(name) { interface = found }
         }
-        evidence.inspection = answer(to: RouteQuery(subject.address, interface: interface, port: port))
+        evidence.inspection = answer(to: RouteQuery(destination.address, interface: interface, port: port))
         return evidence
     }
 
@@ -70,7 +70,7 @@ struct TargetExamination {
     }
 
     private func startSweep(_ evidence: DiagnosisEvidence) -> HopSweep? {
-        guard case .server(let address)? = evidence.subject, let port = evidence.endpoint?.port else { return nil }
+        guard case .server(let address)? = evidence.destination, let port = evidence.endpoint?.port else { return nil }
         let own = Set(evidence.path.interfaces.flatMap { $0.addresses.map(\.address) })
         let name = settings.interface.map { name in evidence.path.interfaces.first { $0.hasName(name) }?.name ?? name }
         return HopSweep(

@@ -1,0 +1,66 @@
+/// The results of a target's addresses beside the one that its probes use, each from attempts of its own.
+///
+/// A probe ends with the first address that answers, so it says nothing of the others. After each successful probe, one other address
+/// is tried, in turn. An address that fails `failAfter` times in a row degrades the target.
+struct AddressSurvey: Hashable, Sendable {
+    private struct Record: Hashable, Sendable {
+        var failures = 0
+        /// The cause of the last failure.
+        var cause: Cause?
+    }
+
+    /// The attempts to one address that run now.
+    struct Running: Hashable, Sendable {
+        let run: ProbeRun
+        var race: AttemptRace
+        /// The neighbor queries after a failure; `nil` while the attempts run.
+        var examination: Examination?
+    }
+
+    var running: Running?
+    private var records: [IPAddress: Record] = [:]
+    private var last: IPAddress?
+
+    /// Returns the address to try next: one whose failure is not confirmed, otherwise the one after the last.
+    mutating func next(of addresses: [IPAddress], failAfter: Int) -> IPAddress? {
+        records = records.filter { addresses.contains($0.key) }
+        let unconfirmed = addresses.first { (1..<max(failAfter, 2)).contains(records[$0]?.failures ?? 0) && failAfter > 1 }
+        let after = last.flatMap { addresses.firstIndex(of: $0) }.map { ($0 + 1) % addresses.count } ?? 0
+        guard let chosen = unconfirmed ?? (addresses.indices.contains(after) ? addresses[after] : nil) else { return nil }
+        last = chosen
+        return chosen
+    }
+
+    /// Notes that an address answers.
+    mutating func succeed(_ address: IPAddress) { records[address] = nil }
+
+    /// Counts a failure. Returns whether another attempt must confirm it.
+    mutating func fail(_ address: IPAddress, _ cause: Cause, failAfter: Int) -> Bool {
+        let failures = min((records[address]?.failures ?? 0) + 1, failAfter)
+        records[address] = Record(failures: failures, cause: cause)
+        return failures < failAfter
+    }
+
+    /// Forgets all results.
+    mutating func reset() { records = [:] }
+
+    /// Returns the cause of ``ServerState/degraded``: the cause of an address that fails while others answer; `nil` if none does.
+    /// `addresses` are those with an open route: a family without a route on this machine does not degrade a target.
+    func cause(_ addresses: [IPAddress], failAfter: Int) -> Cause? {
+        let failing = addresses.filter { (records[$0]?.failures ?? 0) >= failAfter }
+        guard let first = failing.first, failing.count < addresses.count, let cause = records[first]?.cause else { return nil }
+        var evidence = cause.evidence
+        evidence["addresses"] = .number(addresses.count)
+        evidence["failing_addresses"] = .number(failing.count)
+        let family = first.family
+        let isFamilyBroken = addresses.allSatisfy { $0.family != family || failing.contains($0) }
+        let detail: String
+        if isFamilyBroken {
+            evidence["family"] = .number(family == .v4 ? 4 : 6)
+            detail = "IPv\(family == .v4 ? 4 : 6) is broken and IPv\(family == .v4 ? 6 : 4) works: \(cause.detail)"
+        } else {
+            detail = "\(failing.count) of \(addresses.count) addresses fail: \(cause.detail)"
+        }
+        return Cause(cause.layer, cause.code, detail: detail, evidence: evidence)
+    }
+}

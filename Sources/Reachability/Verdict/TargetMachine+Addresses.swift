@@ -1,0 +1,139 @@
+internal import Pacing
+
+/// The attempts to the addresses that the target's probes do not use.
+extension TargetMachine {
+    /// The addresses with an open route, in the order of resolution.
+    private var openAddresses: [IPAddress] { addresses.filter { openRoutes[$0] != nil } }
+
+    /// Tries another address of the target after a successful probe.
+    mutating func surveyNextAddress(_ turn: inout Turn) {
+        guard turn.allowsSurvey, !settings.isScheduledOnly, openRoutes.count > 1, survey?.running == nil else { return }
+        let others = openAddresses.filter { $0 != lastAnswered }
+        var survey = survey ?? AddressSurvey()
+        defer { self.survey = survey }
+        guard let address = survey.next(of: others, failAfter: settings.failAfter), let route = openRoutes[address],
+            case .success(let candidates) = candidates(in: turn.localState),
+            let candidate = candidates.first(where: { $0.address == address })
+        else { return }
+        let run = ProbeRun(
+            started: turn.now, deadline: turn.time.addingSaturated(settings.timeout.saturatingNanoseconds))
+        let race = AttemptRace([AttemptRace.Entry(candidate: candidate, route: route)], deadline: run.deadline)
+        survey.running = AddressSurvey.Running(run: run, race: race)
+        advance(&survey, &turn)
+    }
+
+    private mutating func advance(_ survey: inout AddressSurvey, _ turn: inout Turn) {
+        guard var running = survey.running, let entry = running.race.takeNext(at: turn.time) else { return }
+        let attempt = attempt(entry, until: running.run.deadline, turn)
+        running.race.running.append(AttemptRace.Running(id: attempt.id, entry: entry, started: turn.now))
+        survey.running = running
+        turn.effects.append(.connect(attempt))
+    }
+
+    /// The time of the survey's next step; `.max` if none runs.
+    var surveyDue: Int64 {
+        guard let running = survey?.running else { return .max }
+        if let examination = running.examination { return examination.until }
+        return min(running.run.deadline, running.race.nextStart ?? .max)
+    }
+
+    mutating func tickSurvey(_ turn: inout Turn) {
+        guard var survey, let running = survey.running, turn.time >= surveyDue else { return }
+        if let examination = running.examination {
+            return endSurvey(running, examination.failures, &turn)
+        }
+        guard turn.time >= running.run.deadline else {
+            advance(&survey, &turn)
+            self.survey = survey
+            return
+        }
+        cancelSurveyAttempts(&turn)
+        examineSurvey(running, running.race.silentAttempts.map { failure(of: $0, nil, turn) }, &turn)
+    }
+
+    /// Handles the result of an attempt of the survey. Returns whether the attempt belongs to it.
+    mutating func surveyAttemptEnded(_ result: ProbeResult, _ turn: inout Turn) -> Bool {
+        guard var running = survey?.running, running.examination == nil,
+            let index = running.race.running.firstIndex(where: { $0.id == result.id })
+        else { return false }
+        let ended = running.race.running.remove(at: index)
+        survey?.running = running
+        if result.errno == 0 {
+            cancelSurveyAttempts(&turn)
+            survey?.running = nil
+            survey?.succeed(ended.entry.candidate.address)
+            if judgeQuality() { publish(&turn) }
+            if let hop = ended.entry.route.gateway {
+                turn.effects.append(.noteAlive(Neighbor.Key(interface: ended.entry.route.interface, address: hop)))
+            }
+            return true
+        }
+        // Nothing was sent: the result is no evidence.
+        if result.call == ProbeResult.queue {
+            if running.race.running.isEmpty { survey?.running = nil }
+            return true
+        }
+        cancelSurveyAttempts(&turn)
+        let failure = failure(of: ended, result, turn)
+        noteAnswer(failure, &turn)
+        examineSurvey(running, [failure], &turn)
+        return true
+    }
+
+    private mutating func examineSurvey(
+        _ running: AddressSurvey.Running, _ failures: [FailedAttempt], _ turn: inout Turn
+    ) {
+        let keys = failures.compactMap { $0.suspectedHop(in: turn.localState) }
+        guard let key = keys.first else { return endSurvey(running, failures, &turn) }
+        survey?.running?.race.running = []
+        survey?.running?.examination = Examination(
+            failures: failures, pending: [key], until: turn.time.addingSaturated(Examination.timeLimit))
+        turn.effects.append(.askNeighbor(key))
+    }
+
+    mutating func surveyNeighborAnswered(_ key: Neighbor.Key, _ answer: NeighborAnswer, _ turn: inout Turn) {
+        guard let running = survey?.running, var examination = running.examination, examination.pending.contains(key) else {
+            return
+        }
+        examination.take(key, answer, in: turn.localState)
+        endSurvey(running, examination.failures, &turn)
+    }
+
+    private mutating func endSurvey(
+        _ running: AddressSurvey.Running, _ failures: [FailedAttempt], _ turn: inout Turn
+    ) {
+        survey?.running = nil
+        guard let failure = failures.first else { return }
+        let cause = failure.cause(in: turn.localState)
+        // The limits of this process are no fault of the address.
+        guard cause.layer != .local else { return }
+        let mustConfirm = survey?.fail(failure.candidate.address, cause, failAfter: settings.failAfter) ?? false
+        if judgeQuality() { publish(&turn) }
+        if mustConfirm, verdict.state == .up || verdict.state == .degraded { surveyNextAddress(&turn) }
+    }
+
+    func cancelSurveyAttempts(_ turn: inout Turn) {
+        turn.effects += (survey?.running?.race.running ?? []).map { .cancel(attempt: $0.id) }
+    }
+
+    /// Ends the survey without a result, because the routes or the machine's network are others now.
+    mutating func abandonSurvey(_ turn: inout Turn) {
+        cancelSurveyAttempts(&turn)
+        survey = nil
+    }
+
+    // MARK: Quality
+
+    /// Records the round trip of a probe, and the packets that were lost before it.
+    mutating func recordQuality(_ roundTrip: Duration?, lost: Int) {
+        for _ in 0..<min(lost, settings.quality.window) { quality.record(nil, settings.quality) }
+        if let roundTrip { quality.record(roundTrip, settings.quality) }
+    }
+
+    /// Determines whether a target that answers is degraded: by an address that fails, or by its quality.
+    ///
+    /// - Returns: whether the status or its cause has changed.
+    mutating func judgeQuality() -> Bool {
+        verdict.degrade(survey?.cause(openAddresses, failAfter: settings.failAfter) ?? quality.cause(settings.quality))
+    }
+}

@@ -1,0 +1,48 @@
+package import NetworkLab
+
+/// A row of the laboratory's table: one fault in a network that otherwise works, and the verdict that it requires.
+package struct Fault: Sendable, CustomStringConvertible {
+    /// The fault in words, as it is in the table.
+    package let name: String
+    /// The targets of the program.
+    package let targets: [String]
+    /// The name servers in the client's resolv.conf.
+    package var nameServers: [String] = []
+    /// Changes the network before the program starts. Without ``make`` this makes the fault.
+    package var prepare: (@Sendable (FaultNetwork) throws -> Void)?
+    /// Makes the fault, while the program runs and all targets are up.
+    package var make: (@Sendable (FaultNetwork, VerdictWatch) throws -> Void)?
+    /// The required verdict.
+    package let expected: ExpectedVerdict
+
+    /// A fault that is made while the program runs and the target is up.
+    package static func during(
+        _ name: String, _ targets: String..., prepare: (@Sendable (FaultNetwork) throws -> Void)? = nil,
+        expect expected: ExpectedVerdict, make: @escaping @Sendable (FaultNetwork) throws -> Void
+    ) -> Self {
+        Self(name: name, targets: targets, prepare: prepare, make: { network, _ in try make(network) }, expected: expected)
+    }
+
+    /// A fault that exists before the program starts.
+    package static func fromStart(
+        _ name: String, _ targets: String..., expect expected: ExpectedVerdict,
+        prepare: @escaping @Sendable (FaultNetwork) throws -> Void
+    ) -> Self {
+        Self(name: name, targets: targets, prepare: prepare, expected: expected)
+    }
+
+    /// This fault with name servers in the client's resolv.conf.
+    package func nameServers(_ addresses: [String]) -> Self {
+        var copy = self
+        copy.nameServers = addresses
+        return copy
+    }
+
+    package var description: String { name }
+
+    /// All rows, in the order of the table.
+    package static let all: [Fault] = [
+        linkFaults, addressFaults, routeFaults, neighborFaults, nameServerFaults, firewallFaults, serverFaults, routerFaults,
+        tunnelFaults, partialFaults, lastingFaults,
+    ].flatMap { $0 }
+}

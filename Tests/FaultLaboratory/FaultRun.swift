@@ -1,0 +1,117 @@
+import EventLoop
+package import NetworkLab
+
+/// The result of a row: the program's verdict and its time.
+package struct FaultOutcome: Sendable {
+    /// The verdicts in their order, such as `down tcp/timeout → unreachable neighbor/gateway-silent`.
+    package var verdict: String
+    /// The sentence of the last cause.
+    package var detail: String
+    /// The seconds from the fault to the required verdict.
+    package var seconds: Double?
+    /// Why the row is wrong, or nil if it is right.
+    package var problem: String?
+    /// True if the row is wrong only because the verdict came late. A busy machine can be the reason.
+    package var isLate = false
+
+    /// An outcome without a verdict.
+    package static func failed(_ problem: String) -> Self {
+        Self(verdict: "", detail: "", problem: problem)
+    }
+}
+
+extension Fault {
+    /// Makes the network and the fault, and observes the program. `inspect` is called while the fault still exists.
+    package func run(inspect: (FaultNetwork) throws -> Void = { _ in }) throws -> FaultOutcome {
+        let network = try FaultNetwork(nameServers: nameServers)
+        try prepare?(network)
+        let watch = try VerdictWatch(network, targets)
+        if let make {
+            guard try watch.await(within: .seconds(20), { $0.isUp }) else {
+                let seen = targets.map { watch.latest[$0].map { "\($0.line) (\($0.detail))" } ?? "no verdict" }
+                return .failed("not up before the fault: \(seen.joined(separator: ", "))")
+            }
+            watch.beginFault(atStart: false)
+            try make(network, watch)
+        } else {
+            watch.beginFault(atStart: true)
+        }
+        let patience = max(expected.limit * 2, .seconds(10))
+        let isReached = try watch.await(within: patience) { watch in
+            watch.all(expected.isMet)
+        }
+        let reached = watch.latest.values.map(\.arrival).max() ?? 0
+        var outcome = FaultOutcome(
+            verdict: text(watch), detail: watch.latest.values.first?.detail ?? "",
+            seconds: isReached ? max(0, Double(reached - watch.faultTime) / 1e9) : nil)
+        if let wrong = watch.sinceFault.first(where: { !expected.allows($0) }) {
+            outcome.problem = "\(expected.describe(wrong)): \(wrong.detail)"
+        } else if !isReached {
+            outcome.problem = "not reached within \(patience)"
+        }
+        try inspect(network)
+        guard outcome.problem == nil else { return outcome }
+        try checkSteadiness(watch, &outcome)
+        checkTime(watch, &outcome)
+        return outcome
+    }
+
+    private func checkTime(_ watch: VerdictWatch, _ outcome: inout FaultOutcome) {
+        guard outcome.problem == nil, let seconds = outcome.seconds else { return }
+        if seconds > expected.limit / .seconds(1) {
+            outcome.problem = "after \(seconds) s instead of \(expected.limit / .seconds(1)) s"
+            outcome.isLate = true
+        } else if let limit = expected.confirmation, let failure = watch.firstFailure,
+            let verdict = watch.sinceFault.last(where: expected.isMet)
+        {
+            let confirmation = Double(verdict.time - failure) / 1e9
+            guard confirmation > limit / .seconds(1) else { return }
+            outcome.problem = "\(confirmation) s after the first failed probe instead of \(limit / .seconds(1)) s"
+            outcome.isLate = true
+        }
+    }
+
+    /// The verdict must not change during the next probes.
+    private func checkSteadiness(_ watch: VerdictWatch, _ outcome: inout FaultOutcome) throws {
+        guard expected.steadyProbes > 0 else { return }
+        let before = watch.probes
+        let isProbed = try watch.await(within: Duration.seconds(10 * expected.steadyProbes)) { watch in
+            targets.allSatisfy { watch.probes[$0, default: 0] >= before[$0, default: 0] + expected.steadyProbes }
+                || !watch.all(expected.isMet)
+        }
+        outcome.verdict = text(watch)
+        if !watch.all(expected.isMet) {
+            outcome.problem = "does not last: \(outcome.verdict)"
+        } else if !isProbed {
+            outcome.problem = "not probed any more"
+        }
+    }
+
+    /// The verdicts since the fault, without repetitions. Many verdicts are counted.
+    private func text(_ watch: VerdictWatch) -> String {
+        let seen = watch.sinceFault.isEmpty ? Array(watch.latest.values) : watch.sinceFault
+        var lines: [String] = []
+        for line in seen.map(expected.describe) where lines.last != line { lines.append(line) }
+        guard lines.count > 5 else { return lines.joined(separator: " → ") }
+        let counts = Dictionary(lines.map { ($0, 1) }, uniquingKeysWith: +)
+        return counts.sorted { $0.key < $1.key }.map { "\($0.value) × \($0.key)" }.joined(separator: ", ")
+    }
+}
+
+extension Fault {
+    /// Runs the row on a thread of its own, so that it does not block a thread of the pool. A row that is only late is repeated:
+    /// a machine that runs other tests can be the reason.
+    package func outcome(
+        attempts: Int = 3, inspect: @escaping @Sendable (FaultNetwork) throws -> Void = { _ in }
+    ) async throws -> FaultOutcome {
+        let outcome = try await withCheckedThrowingContinuation { continuation in
+            do {
+                try detachThread { continuation.resume(with: Result { try run(inspect: inspect) }) }
+            } catch {
+                continuation.resume(throwing: error)
+            }
+        }
+        guard outcome.isLate, attempts > 1 else { return outcome }
+        return try await self.outcome(attempts: attempts - 1, inspect: inspect)
+    }
+}

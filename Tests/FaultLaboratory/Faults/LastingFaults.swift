@@ -1,0 +1,63 @@
+import NetworkLab
+
+extension Fault {
+    /// Faults that are observed for many probes.
+    static let lastingFaults: [Fault] = [
+        loss("20 % loss each way, on the client's link") { network in
+            try network.client.filterArrivals(on: "v0", "numgen random mod 100 < 20 drop")
+            try network.router.filterArrivals(on: "rv0", "numgen random mod 100 < 20 drop")
+        },
+        loss("20 % loss each way, beyond the router") { network in
+            try network.router.filter(.forward, "numgen random mod 100 < 20 drop")
+        },
+        Fault(
+            name: "500 link flaps", targets: [FaultNetwork.Family.ipv4.target(FaultNetwork.Family.ipv4.server)],
+            make: { network, watch in try flap(500, network, watch) },
+            expected: ExpectedVerdict(lines: ["up"], limit: .seconds(120), meanwhile: ["unreachable"])),
+    ]
+
+    /// The probes of five minutes at one a second, by many targets at once.
+    private static let (lossyTargets, lossyProbes) = (15, 20)
+
+    private static func loss(_ name: String, _ make: @escaping @Sendable (FaultNetwork) throws -> Void) -> Fault {
+        let addresses = (0..<lossyTargets).map { "203.0.113.\(100 + $0)" }
+        return Fault(
+            name: name, targets: addresses.map { FaultNetwork.Family.ipv4.target($0) },
+            prepare: { try $0.site.ipBatch(addresses.map { "addr add \($0)/24 dev s0" }) },
+            make: { network, watch in
+                try make(network)
+                let isProbed = try watch.await(within: .seconds(120)) { watch in
+                    watch.targets.allSatisfy { watch.probes[$0, default: 0] >= lossyProbes }
+                }
+                guard isProbed else { throw LabError("only \(watch.probes) probes within two minutes") }
+            },
+            expected: ExpectedVerdict(lines: ["up", "degraded"], limit: .seconds(120)))
+    }
+
+    /// Switches the link off and on, in turn at this end and at the far end. Two of three times the program has noticed each
+    /// before the next.
+    private static func flap(_ count: Int, _ network: FaultNetwork, _ watch: VerdictWatch) throws {
+        for number in 0..<count {
+            let isNear = number.isMultiple(of: 2)
+            let isNoticed = !number.isMultiple(of: 3)
+            if isNear { try network.client.ip("link set v0 down") } else { try network.router.ip("link set rv0 down") }
+            if isNoticed {
+                guard try watch.await(within: .seconds(20), { $0.all { $0.status != "up" } }) else {
+                    throw LabError("flap \(number) was not noticed")
+                }
+            }
+            if isNear {
+                try network.client.ipBatch(["link set v0 up", "route add default via \(FaultNetwork.Family.ipv4.gateway())"])
+            } else {
+                try network.router.ip("link set rv0 up")
+            }
+            if isNoticed {
+                guard try watch.await(within: .seconds(20), { $0.all { $0.status == "up" } }) else {
+                    throw LabError("not up again after flap \(number): \(watch.latest)")
+                }
+            }
+        }
+        let noticed = watch.sinceFault.count { $0.status == "unreachable" }
+        guard noticed >= count / 2 else { throw LabError("only \(noticed) of \(count) flaps were noticed") }
+    }
+}

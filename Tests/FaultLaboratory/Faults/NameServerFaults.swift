@@ -1,0 +1,65 @@
+import NetworkLab
+
+extension Fault {
+    static let target = "\(FaultNetwork.name):\(FaultNetwork.port)"
+    private static let resolver = FaultNetwork.nameServers[0]
+
+    /// A row with one name server, which has the fault before the program starts.
+    private static func lookup(
+        _ name: String, _ behavior: NameServer.Behavior?, expect expected: ExpectedVerdict,
+        prepare: @escaping @Sendable (FaultNetwork) throws -> Void = { _ in }
+    ) -> Fault {
+        .fromStart(name, target, expect: expected) { network in
+            if let behavior { try network.resolver(behavior) }
+            try prepare(network)
+        }
+        .nameServers([resolver])
+    }
+
+    static let nameServerFaults: [Fault] = {
+        let (v4, v6) = (FaultNetwork.Family.ipv4, FaultNetwork.Family.ipv6)
+        let works = NameServer.Behavior.records([v4.server])
+        func unreachable(_ cause: String, _ evidence: [String: String] = [:]) -> ExpectedVerdict {
+            .unreachable(
+                cause, evidence, within: cause == "dns/resolver-silent" ? ExpectedVerdict.silent : ExpectedVerdict.lookups)
+        }
+        return [
+            .fromStart(
+                "no resolver configured", target,
+                expect: .unreachable("dns/no-resolver", within: ExpectedVerdict.lookups)
+            ) { _ in },
+            lookup("resolver's port closed", nil, expect: unreachable("dns/resolver-refused", ["resolver": resolver])),
+            lookup(
+                "resolver answers REFUSED", .code(5),
+                expect: unreachable("dns/resolver-refused", ["rcode": "REFUSED", "resolver": resolver])),
+            lookup("resolver silent", .silent, expect: unreachable("dns/resolver-silent", ["resolver": resolver])),
+            lookup(
+                "resolver answers SERVFAIL", .code(2),
+                expect: unreachable("dns/server-failure", ["rcode": "SERVFAIL", "resolver": resolver])),
+            Fault.fromStart(
+                "first of two resolvers dead", target, expect: .up(within: ExpectedVerdict.lookups)
+            ) { network in
+                try network.resolver(.silent, 0)
+                try network.resolver(works, 1)
+            }
+            .nameServers(FaultNetwork.nameServers),
+            lookup(
+                "port 53 dropped locally", works,
+                expect: .unreachable("firewall/local-drop", ["scope": "port"], within: ExpectedVerdict.lookups)
+            ) {
+                try $0.client.filter(.output, "udp dport 53 drop", "tcp dport 53 drop")
+            },
+            lookup(
+                "port 53 rejected locally", works,
+                expect: .unreachable("firewall/local-reject", within: ExpectedVerdict.lookups)
+            ) {
+                try $0.client.filter(.output, "udp dport 53 reject", "tcp dport 53 reject")
+            },
+            lookup(
+                "NXDOMAIN", .code(3),
+                expect: .down("dns/name-not-found", ["rcode": "NXDOMAIN", "resolver": resolver], within: ExpectedVerdict.lookups)),
+            lookup("A answers, AAAA never", .onlyA(v4.server), expect: .up(within: .milliseconds(300))),
+            lookup("AAAA alone", .records([v6.server]), expect: .up(within: .milliseconds(300))),
+        ]
+    }()
+}

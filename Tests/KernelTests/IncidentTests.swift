@@ -1,0 +1,89 @@
+import Foundation
+import NetworkLab
+import Reachability
+import Testing
+
+/// The records of incidents, with the kernel's own links, routes and neighbors.
+@Suite(.requiresNamespaces, .timeLimit(.minutes(10)))
+struct IncidentTests {
+    /// The next record of an incident.
+    private func incident(_ observer: ProgramObserver) throws -> [String: Any] {
+        while let record = try observer.nextRecord() {
+            if record["type"] as? String == "incident" { return record }
+        }
+        throw LabError("no incident; stderr: \(observer.program.standardError)")
+    }
+
+    /// Writes an incident as `STATE LAYER/CODE KIND NAME SCOPE ×COUNT`.
+    private func text(_ record: [String: Any]) -> String {
+        let (subject, cause) = (record["subject"] as? [String: Any], record["cause"] as? [String: Any])
+        let words = [
+            record["state"], "\(cause?["layer"] ?? "")/\(cause?["code"] ?? "")", subject?["kind"], subject?["name"],
+            record["scope"],
+        ]
+        return words.map { $0 as? String ?? "null" }.joined(separator: " ") + " ×\(record["target_count"] as? Int ?? -1)"
+    }
+
+    /// A host whose router serves three addresses on port 9.
+    private func network() throws -> Network {
+        let network = try Network()
+        try network.uplink("v0", "10.1.0.1/24")
+        try network.router.ip("addr add 10.1.0.254/24 dev rv0")
+        try network.host.ip("route add default via 10.1.0.254")
+        return network
+    }
+
+    @Test func `a link that is set down is one incident of its interface with all targets, until they have a route`() throws {
+        let network = try network()
+        try network.router.ip("link set lo up")
+        let targets = (1...3).map { "192.0.2.\($0):9" }
+        for target in targets { try network.router.ip("addr add \(target.dropLast(2))/32 dev lo") }
+        let observer = try ProgramObserver(watching: network.host.path, ["--fail-after", "1", "--interval", "1s"] + targets)
+        // No server listens: each target is down for a reason of its own.
+        var servers: Set<String> = []
+        while servers.count < 3 { servers.insert(text(try incident(observer))) }
+        #expect(servers == Set(targets.map { "open tcp/refused target \($0) server ×1" }))
+
+        try network.host.ip("link set v0 down")
+        var records: [[String: Any]] = []
+        while records.last.map({ $0["target_count"] as? Int != 3 }) ?? true {
+            let record = try incident(observer)
+            if (record["subject"] as? [String: Any])?["kind"] as? String == "interface" { records.append(record) }
+        }
+        let last = try #require(records.last)
+        #expect(text(last) == "open link/interface-down interface v0 local ×3")
+        #expect(Set(records.map { $0["incident"] as? String }).count == 1)
+        #expect(Set(last["targets"] as? [String] ?? []) == Set(targets) && last["to"] is NSNull && last["recorded"] is NSNull)
+
+        try network.host.ip("link set v0 up")
+        try network.host.ip("addr replace 10.1.0.1/24 dev v0")
+        try network.host.ip("route replace default via 10.1.0.254")
+        while true {
+            let record = try incident(observer)
+            guard record["incident"] as? String == last["incident"] as? String else { continue }
+            #expect(text(record) == "over link/interface-down interface v0 local ×3")
+            #expect(record["to"] is String && record["from"] as? String == last["from"] as? String)
+            break
+        }
+    }
+
+    @Test func `a recording with incidents replays to identical records`() throws {
+        let network = try network()
+        let file = FileManager.default.temporaryDirectory.appending(path: "incidents-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        let observer = try ProgramObserver(
+            watching: network.host.path, ["--count", "6", "--fail-after", "1", "10.1.0.254:9", "10.1.0.254:10", file],
+            command: "record")
+        var recorded: [[String: Any]] = [observer.hello]
+        while let record = try observer.nextRecord() { recorded.append(record) }
+        _ = try observer.program.wait(within: patience)
+        let replay = try Program([Programs.netwatch, "replay", "--json", file], output: .file)
+        _ = try replay.wait(within: patience)
+        let replayed = try replay.output.split(separator: "\n").map {
+            try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
+        }
+        #expect(recorded.contains { $0["type"] as? String == "incident" })
+        #expect(replayed.count >= recorded.count)
+        for (one, other) in zip(recorded, replayed) { #expect(NSDictionary(dictionary: one) == NSDictionary(dictionary: other)) }
+    }
+}

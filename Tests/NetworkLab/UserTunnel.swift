@@ -1,0 +1,49 @@
+import EventLoop
+import Glibc
+
+/// A VPN in user space: tun devices of two hosts, and a thread that carries packets between them. The devices are down.
+public final class UserTunnel: Sendable {
+    private let isSilent = Locked<Bool>(false)
+    private let stop: Locked<Descriptor?>
+    private let ended: Descriptor
+
+    /// Opens a device on each host. A persistent client device remains after ``end()``, without a carrier.
+    public init(_ client: LabHost, _ clientName: String, _ far: LabHost, _ farName: String, persistent: Bool = false) throws {
+        let near = try TunDevice(clientName, .ip, type: nil, persistent: persistent, on: client)
+        let other = try TunDevice(farName, .ip, type: nil, persistent: false, on: far)
+        let (stopOutput, stopInput) = try Descriptor.pipe()
+        let (endOutput, endInput) = try Descriptor.pipe()
+        stop = Locked(stopInput)
+        ended = endOutput
+        let isSilent = isSilent
+        try detachThread {
+            carry(near, other, stop: stopOutput) { isSilent.withLock { $0 } }
+            withExtendedLifetime(endInput) {}
+        }
+    }
+
+    /// Discards all packets from now on: the far end is dead, and the client's program still runs.
+    public func silence() {
+        isSilent.withLock { $0 = true }
+    }
+
+    /// Ends the program of the VPN. Both devices are closed when this returns.
+    public func end() throws {
+        stop.withLock { $0 = nil }
+        guard try Deadline(in: .seconds(10)).await(ended.number) else { throw LabError("the tunnel's thread does not end") }
+    }
+}
+
+private func carry(_ near: TunDevice, _ far: TunDevice, stop: Descriptor, isSilent: () -> Bool) {
+    var buffer = [UInt8](repeating: 0, count: 65_536)
+    let ends = [near.descriptor.number, far.descriptor.number]
+    var polled = ([stop.number] + ends).map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+    while true {
+        guard poll(&polled, 3, -1) > 0 || errno == EINTR else { return }
+        if polled[0].revents != 0 { return }
+        for index in 0...1 where polled[index + 1].revents & Int16(POLLIN) != 0 {
+            let count = read(ends[index], &buffer, buffer.count)
+            if count > 0 && !isSilent() { _ = write(ends[1 - index], buffer, count) }
+        }
+    }
+}
