@@ -43,14 +43,21 @@ package struct ExpectedVerdict: Sendable, CustomStringConvertible {
             confirmation: limit == answered ? confirmation : nil, steadyProbes: limit == atOnce ? 0 : limit == silent ? 1 : 2)
     }
 
-    /// The target works, with restrictions that the cause names.
+    /// The target works, with restrictions that the cause names. Another address may be in use before the cause is confirmed.
     package static func degraded(_ cause: String, _ evidence: [String: String] = [:], within limit: Duration) -> Self {
-        Self(lines: ["degraded \(cause)"], evidence: evidence, limit: limit, steadyProbes: 2)
+        Self(lines: ["degraded \(cause)"], evidence: evidence, limit: limit, meanwhile: ["up"], steadyProbes: 2)
     }
 
     /// The target works.
     package static func up(within limit: Duration, interface: String? = nil) -> Self {
         Self(lines: ["up"], interface: interface, limit: limit, steadyProbes: 2)
+    }
+
+    /// Removes the check of later probes: a target without a path is not probed.
+    package func withoutProbes() -> Self {
+        var copy = self
+        copy.steadyProbes = 0
+        return copy
     }
 
     /// Adds lines that may be published before the verdict.

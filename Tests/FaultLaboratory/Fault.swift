@@ -14,6 +14,18 @@ package struct Fault: Sendable, CustomStringConvertible {
     package var make: (@Sendable (FaultNetwork, VerdictWatch) throws -> Void)?
     /// The required verdict.
     package let expected: ExpectedVerdict
+    /// The verdict that `netwatch why` must give while the fault exists. It sees only the present, so it may know less.
+    package var explanation = Explanation.same
+
+    /// The verdict of `netwatch why` for a row.
+    package enum Explanation: Sendable {
+        /// The row's verdict, with its evidence.
+        case same
+        /// Any verdict of this status.
+        case status(String)
+        /// It is not asked: the row has no lasting fault.
+        case none
+    }
 
     /// A fault that is made while the program runs and the target is up.
     package static func during(
@@ -35,6 +47,13 @@ package struct Fault: Sendable, CustomStringConvertible {
     package func nameServers(_ addresses: [String]) -> Self {
         var copy = self
         copy.nameServers = addresses
+        return copy
+    }
+
+    /// This fault with another verdict of `netwatch why`.
+    package func explained(_ explanation: Explanation) -> Self {
+        var copy = self
+        copy.explanation = explanation
         return copy
     }
 

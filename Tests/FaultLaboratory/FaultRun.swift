@@ -1,12 +1,13 @@
 import EventLoop
+import Foundation
 package import NetworkLab
 
 /// The result of a row: the program's verdict and its time.
 package struct FaultOutcome: Sendable {
     /// The verdicts in their order, such as `down tcp/timeout → unreachable neighbor/gateway-silent`.
     package var verdict: String
-    /// The sentence of the last cause.
-    package var detail: String
+    /// The sentence of `netwatch why`.
+    package var explanation = ""
     /// The seconds from the fault to the required verdict.
     package var seconds: Double?
     /// Why the row is wrong, or nil if it is right.
@@ -16,7 +17,7 @@ package struct FaultOutcome: Sendable {
 
     /// An outcome without a verdict.
     package static func failed(_ problem: String) -> Self {
-        Self(verdict: "", detail: "", problem: problem)
+        Self(verdict: "", problem: problem)
     }
 }
 
@@ -42,22 +43,43 @@ extension Fault {
         }
         let reached = watch.latest.values.map(\.arrival).max() ?? 0
         var outcome = FaultOutcome(
-            verdict: text(watch), detail: watch.latest.values.first?.detail ?? "",
-            seconds: isReached ? max(0, Double(reached - watch.faultTime) / 1e9) : nil)
+            verdict: text(watch), seconds: isReached ? max(0, Double(reached - watch.faultTime) / 1e9) : nil)
         if let wrong = watch.sinceFault.first(where: { !expected.allows($0) }) {
             outcome.problem = "\(expected.describe(wrong)): \(wrong.detail)"
         } else if !isReached {
             outcome.problem = "not reached within \(patience)"
         }
+        if outcome.problem == nil { try checkSteadiness(watch, &outcome) }
+        if outcome.problem == nil { checkTime(watch, &outcome) }
+        // Routers limit their ICMP messages: each program has them for itself.
+        watch.stop()
+        if outcome.problem == nil { try explain(network, &outcome) }
         try inspect(network)
-        guard outcome.problem == nil else { return outcome }
-        try checkSteadiness(watch, &outcome)
-        checkTime(watch, &outcome)
         return outcome
     }
 
+    /// Asks `netwatch why`, which must give the same verdict.
+    private func explain(_ network: FaultNetwork, _ outcome: inout FaultOutcome) throws {
+        if case .none = explanation { return }
+        let program = try network.start([Programs.netwatch, "why", "--json", targets[0]], output: .file)
+        _ = try program.wait(within: .seconds(60))
+        guard let document = try? JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any] else {
+            outcome.problem = "why: no document: \(program.ending)"
+            return
+        }
+        let verdict = SeenVerdict(document, arrival: MonotonicClock.now())
+        outcome.explanation = verdict.detail.isEmpty ? verdict.line : "\(verdict.detail) (\(verdict.line))"
+        let isRight =
+            switch explanation {
+            case .same: expected.isMet(by: verdict)
+            case .status(let status): verdict.status == status
+            case .none: true
+            }
+        if !isRight { outcome.problem = "why: \(expected.describe(verdict)): \(verdict.detail)" }
+    }
+
     private func checkTime(_ watch: VerdictWatch, _ outcome: inout FaultOutcome) {
-        guard outcome.problem == nil, let seconds = outcome.seconds else { return }
+        guard let seconds = outcome.seconds else { return }
         if seconds > expected.limit / .seconds(1) {
             outcome.problem = "after \(seconds) s instead of \(expected.limit / .seconds(1)) s"
             outcome.isLate = true

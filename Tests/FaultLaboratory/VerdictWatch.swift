@@ -58,6 +58,11 @@ package final class VerdictWatch {
         latest.values.allSatisfy(accepts) && !latest.isEmpty
     }
 
+    /// Ends the program.
+    func stop() {
+        program.stop()
+    }
+
     /// Reads one record. - Returns: false if none comes in time.
     private func read(within limit: Duration) throws -> Bool {
         guard let line = try program.lineIfAny(within: limit) else { return false }

@@ -87,6 +87,7 @@ struct Verdicts {
     private func show(_ row: Row) {
         let seconds = row.outcome.seconds.map { String(format: "%.3f", $0) } ?? "-"
         print(Self.line([row.fault.name, row.fault.expected.description, row.outcome.verdict, seconds] + row.others))
+        if !row.outcome.explanation.isEmpty { print("    why: \(row.outcome.explanation)") }
         if let problem = row.outcome.problem { print("    WRONG: \(problem)") }
         fflush(nil)
     }

@@ -125,7 +125,7 @@ struct Fleet: Sendable {
         return Set(interfaceUses.keys)
     }
 
-    private mutating func count(_ interfaces: Set<UInt32>, _ step: Int) {
+    private mutating func count(_ interfaces: InterfaceSet, _ step: Int) {
         for interface in interfaces {
             let uses = interfaceUses[interface, default: 0] + step
             if uses == 0 || uses == step { usedInterfacesChanged = true }
@@ -282,7 +282,8 @@ struct Fleet: Sendable {
     ) -> [Effect] {
         let allowsSurvey = surveys < admission.limit / 8
         guard let localState, let slot = slab.slot(of: id), let before = slab[slot]?.routing(),
-            let found = slab[slot]?.handle(event, in: localState, at: now, allowsSurvey: allowsSurvey), let after = slab[slot]?.routing(),
+            let found = slab[slot]?.handle(event, in: localState, at: now, allowsSurvey: allowsSurvey),
+            let after = slab[slot]?.routing(),
             let timing = slab[slot]?.timing()
         else { return [] }
         if after.queries != before.queries { book.move(id, from: before.queries, to: after.queries, in: snapshot) }
@@ -343,7 +344,7 @@ struct Fleet: Sendable {
 extension TargetMachine {
     fileprivate struct Routing {
         let queries: [RouteQuery]
-        let interfaces: Set<UInt32>
+        let interfaces: InterfaceSet
     }
 
     fileprivate struct Timing {

@@ -37,8 +37,8 @@ public struct ServerUpdate: Hashable, Sendable {
         /// -1 for `nil`.
         let roundTripNanoseconds: Int64
         // After the other values, because values are aligned to their own size.
-        let isInitial: Bool
         let isFlapping: Bool
+        let isInitial: Bool
         let state: ServerState
     }
 
@@ -53,8 +53,8 @@ public struct ServerUpdate: Hashable, Sendable {
             Values(
                 endpoint: endpoint, cause: cause, interface: interface, address: address, moment: moment,
                 sinceMonotonic: since.monotonicNanoseconds, sinceWallClock: since.wallClockNanoseconds,
-                roundTripNanoseconds: roundTrip.map { max(0, $0.saturatingNanoseconds) } ?? -1, isInitial: isInitial,
-                isFlapping: isFlapping, state: state))
+                roundTripNanoseconds: roundTrip.map { max(0, $0.saturatingNanoseconds) } ?? -1, isFlapping: isFlapping,
+                isInitial: isInitial, state: state))
     }
 
     /// Creates an update like those that ``ServerMonitor`` publishes, for tests and previews.

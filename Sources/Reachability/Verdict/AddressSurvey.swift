@@ -17,9 +17,15 @@ struct AddressSurvey: Hashable, Sendable {
         var examination: Examination?
     }
 
-    var running: Running?
+    private var boxed: Boxed<Running>?
     private var records: [IPAddress: Record] = [:]
     private var last: IPAddress?
+
+    /// The attempts that run; `nil` between them.
+    var running: Running? {
+        get { boxed?.value }
+        set { boxed = newValue.map { Boxed($0) } }
+    }
 
     /// Returns the address to try next: one whose failure is not confirmed, otherwise the one after the last.
     mutating func next(of addresses: [IPAddress], failAfter: Int) -> IPAddress? {

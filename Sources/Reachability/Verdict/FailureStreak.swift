@@ -21,7 +21,7 @@ struct FailureStreak: Hashable, Sendable {
     mutating func began(at time: Int64) { since = since ?? time }
 
     /// Removes the causes that were found over other routes than these.
-    mutating func keep(to routes: [IPAddress: ChosenRoute]) {
+    mutating func keep(to routes: SmallMap<IPAddress, ChosenRoute>) {
         earlier = earlier.filter { routes[$0.key] == $0.value.route }
     }
 

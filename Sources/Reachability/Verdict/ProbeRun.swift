@@ -4,7 +4,7 @@ internal import Pacing
 struct ProbeRun: Hashable, Sendable {
     let started: Moment
     /// The time at which the probe ends in any case, on the monotonic clock in nanoseconds.
-    let deadline: Int64
+    var deadline: Int64
     /// The duration of the name's resolution; `nil` for addresses.
     var resolution: Duration?
     /// The answer to the name's lookup; `nil` for addresses.
@@ -162,7 +162,7 @@ struct AttemptRace: Hashable, Sendable {
     }
 
     /// Assigns the present routes to the waiting attempts. Attempts without a route are dropped.
-    mutating func reroute(by routes: [IPAddress: ChosenRoute]) {
+    mutating func reroute(by routes: SmallMap<IPAddress, ChosenRoute>) {
         waiting = waiting.compactMap { entry in
             routes[entry.candidate.address].map { Entry(candidate: entry.candidate, route: $0) }
         }

@@ -84,8 +84,21 @@ extension TargetMachine {
             elapsedNanoseconds: turn.now.elapsed(since: attempt.started).saturatingNanoseconds)
     }
 
-    /// Ends the attempts at the probe's deadline. Attempts without an answer count as silent.
+    /// The time after which a router or this machine reports that the next hop does not answer, in nanoseconds.
+    static let resolutionFailure: Int64 = 3_090_000_000
+    /// The maximum time for which a silent probe is extended, in nanoseconds.
+    static let extensionLimit: Int64 = 100_000_000
+
+    /// Ends the attempts at the probe's deadline. Attempts without an answer count as silent. The first silent probe of a streak is
+    /// extended by up to 100 ms if reports of a silent next hop are about to arrive.
     mutating func deadlineReached(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
+        let report = (run.connecting ?? run.started).monotonicNanoseconds.addingSaturated(Self.resolutionFailure)
+        if streak.since == nil, report > run.deadline, report - run.deadline <= Self.extensionLimit {
+            var run = run
+            run.deadline = report
+            phase = .connecting(run, race)
+            return
+        }
         cancelAttempts(&turn)
         wasSilent = true
         examine(run, race.failures + race.silentAttempts.map { failure(of: $0, nil, turn) }, &turn)

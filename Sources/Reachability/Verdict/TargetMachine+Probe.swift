@@ -77,7 +77,9 @@ extension TargetMachine {
             addresses = []
             setQueries([])
         }
-        fail(run, Finding(cause), Place(), .other, &turn)
+        // An answer of a name server is confirmed at once, like a refusal by the server.
+        let isAnswered = answer?.families.contains { $0.exchanges.contains { $0.outcome == .answered } } ?? false
+        fail(run, Finding(cause), Place(), isAnswered ? .refusal : .other, &turn)
     }
 
     // MARK: Routes
@@ -166,8 +168,8 @@ extension TargetMachine {
         startAttempt(run, AttemptRace(entries, deadline: run.deadline), &turn)
     }
 
-    static func openRoutes(_ candidateRoutes: [(Candidate, CandidateRoute)]) -> [IPAddress: ChosenRoute] {
-        var routes: [IPAddress: ChosenRoute] = [:]
+    static func openRoutes(_ candidateRoutes: [(Candidate, CandidateRoute)]) -> SmallMap<IPAddress, ChosenRoute> {
+        var routes: SmallMap<IPAddress, ChosenRoute> = [:]
         for (candidate, candidateRoute) in candidateRoutes { routes[candidate.address] = candidateRoute.route }
         return routes
     }

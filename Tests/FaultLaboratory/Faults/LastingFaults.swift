@@ -13,7 +13,7 @@ extension Fault {
         Fault(
             name: "500 link flaps", targets: [FaultNetwork.Family.ipv4.target(FaultNetwork.Family.ipv4.server)],
             make: { network, watch in try flap(500, network, watch) },
-            expected: ExpectedVerdict(lines: ["up"], limit: .seconds(120), meanwhile: ["unreachable"])),
+            expected: ExpectedVerdict(lines: ["up"], limit: .seconds(120), meanwhile: ["unreachable"]), explanation: .none),
     ]
 
     /// The probes of five minutes at one a second, by many targets at once.
@@ -31,7 +31,7 @@ extension Fault {
                 }
                 guard isProbed else { throw LabError("only \(watch.probes) probes within two minutes") }
             },
-            expected: ExpectedVerdict(lines: ["up", "degraded"], limit: .seconds(120)))
+            expected: ExpectedVerdict(lines: ["up", "degraded"], limit: .seconds(120)), explanation: .none)
     }
 
     /// Switches the link off and on, in turn at this end and at the far end. Two of three times the program has noticed each

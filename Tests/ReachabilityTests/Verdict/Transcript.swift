@@ -53,6 +53,13 @@ struct Transcript {
             effects.remove(at: place)
             effects += machine.handle(.route(query, .route(route)), in: host.localState, at: Self.moment(milliseconds))
         }
+        // A silent probe may be extended by a moment, in which nothing arrives.
+        if event == .tick, case .connecting(let run, _) = machine.phase, run.deadline > milliseconds * 1_000_000,
+            run.deadline - milliseconds * 1_000_000 < TargetMachine.extensionLimit
+        {
+            let end = Moment(monotonicNanoseconds: run.deadline, wallClockNanoseconds: run.deadline)
+            effects += machine.handle(.tick, in: host.localState, at: end)
+        }
         // Hosts are asked before the deadline. Their replies have no line.
         while let place = effects.firstIndex(where: Self.asksHost), case .askHost(let request) = effects[place] {
             effects.remove(at: place)
