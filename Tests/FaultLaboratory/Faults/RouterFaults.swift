@@ -3,6 +3,7 @@ import NetworkLab
 extension Fault {
     static let routerFaults: [Fault] =
         [
+            rarelyReported,
             rejection(.ipv4, "3/13", "icmp type admin-prohibited", "admin-prohibited"),
             rejection(.ipv4, "3/10", "icmp type host-prohibited", "admin-prohibited"),
             rejection(.ipv4, "3/9", "icmp type net-prohibited", "admin-prohibited"),
@@ -27,6 +28,22 @@ extension Fault {
                 },
             ]
         }
+
+    /// A row for a router that limits its ICMP messages so much that most targets get none.
+    private static let rarelyReported: Fault = {
+        let addresses = (100...111).map { "203.0.113.\($0)" }
+        return Fault(
+            name: "router: prohibited (3/13), one message a second for 12 targets",
+            targets: addresses.map { FaultNetwork.Family.ipv4.target($0) },
+            prepare: { try $0.site.ipBatch(addresses.map { "addr add \($0)/24 dev s0" }) },
+            make: { network, _ in
+                try network.router.filter(
+                    .forward, "iifname rv0 limit rate 1/second burst 1 packets reject with icmp type admin-prohibited",
+                    "iifname rv0 drop")
+            },
+            expected: .unreachable(
+                "network/admin-prohibited", ["hop": FaultNetwork.Family.ipv4.gateway()], within: ExpectedVerdict.silent))
+    }()
 
     /// A row for a router that rejects what it should forward.
     private static func rejection(_ family: FaultNetwork.Family, _ message: String, _ type: String, _ code: String) -> Fault {
