@@ -233,6 +233,8 @@ for target in package.targets where target.type != .system {
 // Sanitizers check threads and unsafe code. Rules and pure single-threaded code are tested without them: their tests would take a
 // sixth of the time of a sanitizer's build.
 let pureTests: [String: [String]] = [
+    "netwatchTests": ["Commands", "Output"],
+    "netwatch-transferTests": ["Output", "Plans"],
     "HTTPSessionTests": [
         "Fields", "Messages", "Retry", "Task/PauseMachineTests.swift", "Task/TaskMachineContinuationTests.swift",
         "Task/TaskMachineFailureTests.swift", "Task/TaskMachineHandlerTests.swift", "Task/TaskMachinePhaseTests.swift",

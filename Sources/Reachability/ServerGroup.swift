@@ -68,6 +68,9 @@ public final class ServerGroup: Sendable {
         watch.hub.deliver(on: queue, through: watch.core.delivery, keeping: watch) { $0.ordered.forEach(body) }
     }
 
+    /// The incidents of the group's path monitor.
+    var hubOfIncidents: Broadcast<IncidentBatch> { watch.core.incidents }
+
     /// Passes the outcome of a connection that another part of the program made.
     func report(_ report: PassiveReport) { watch.core.report(report) }
 

@@ -63,6 +63,11 @@ public final class ScriptedNetwork: Sendable {
         source.publish(ServerUpdate(endpoint: try Endpoint(endpoint), status: status, date: date))
     }
 
+    /// Publishes the state of an incident. After ``end()`` and `PathMonitor.cancel()`, the method does nothing.
+    ///
+    /// - Parameter incident: the incident. A later state of it has the same `id`.
+    public func publish(_ incident: Incident) { source.publish(.incident(incident)) }
+
     /// The endpoints that server monitors and groups watch at present, without duplicates, in the order of their texts.
     public var watchedEndpoints: [Endpoint] { source.watchedEndpoints }
 

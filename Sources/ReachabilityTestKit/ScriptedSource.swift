@@ -74,8 +74,8 @@ final class ScriptedSource: MonitorSource {
     func publish(_ event: MonitorEvent) {
         switch event {
         case .server(_, let update): publish(update)
-        case .path: emit { _ in [event] }
-        case .probe, .incident, .resync, .gap: break
+        case .path, .incident: emit { _ in [event] }
+        case .probe, .resync, .gap: break
         case .ended: end()
         }
     }

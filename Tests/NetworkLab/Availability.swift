@@ -75,13 +75,6 @@ extension Trait where Self == ConditionTrait {
         .disabled(if: Sanitizer.isUsed, "sanitizers take time and memory of their own")
     }
 
-    /// A condition for tests of programs that cannot see /proc. AddressSanitizer's runtime reads /proc, and otherwise warns on
-    /// standard error.
-    public static var skippedUnderAddressSanitizer: Self {
-        .disabled(
-            if: ProcessInfo.processInfo.environment["SUITE_SANITIZER"] == "address", "AddressSanitizer's own runtime needs /proc")
-    }
-
     /// A condition for tests that need a file which `scripts/setup test` installs. It works like ``requiresNamespaces``.
     public static func requires(_ file: String) -> Self {
         .disabled(if: access(file, R_OK) != 0 && !Lab.isRequired, "\(file) is missing: scripts/setup test installs it")

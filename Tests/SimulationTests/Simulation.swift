@@ -13,22 +13,22 @@ struct Simulation {
     let configuration: MonitorConfiguration
     private(set) var kernel: SimulatedKernel
     private(set) var machine: MonitorMachine
-    private var dice: SplitMix64
+    var dice: SplitMix64
     private(set) var now = Moment(monotonicNanoseconds: 1_000_000_000, wallClockNanoseconds: 1_700_000_000_000_000_000)
 
     private var resolver = ResolverConfiguration()
     private var dump: SimulatedDump?
     private var upcoming: [MonitorMachine.Effect] = []
     private var isPerforming = false
-    private var lookups: [LookupRequest] = []
-    private var hostQueries: [HostQuery] = []
+    var lookups: [LookupRequest] = []
+    var hostQueries: [HostQuery] = []
     private var counters: UInt64 = 0
-    private var attempts: [ProbeAttempt] = []
-    private var late: [MonitorInput] = []
-    private var nextTarget = 0
-    private var present: [TargetID] = []
-    private var removed: Set<TargetID> = []
-    private var published: [TargetID: ServerUpdate] = [:]
+    var attempts: [ProbeAttempt] = []
+    var late: [MonitorInput] = []
+    var nextTarget = 0
+    var present: [TargetID] = []
+    var removed: Set<TargetID> = []
+    var published: [TargetID: ServerUpdate] = [:]
     private var publishedPath: NetworkPath?
     private var incidents: [String: Incident] = [:]
     private var mirror = Kernel.Snapshot()
@@ -45,7 +45,7 @@ struct Simulation {
     private let groupingLimit: Int?
     private(set) var satisfied = 0
 
-    private static let addresses = ["192.0.2.9:80", "198.51.1.7:443", "[2001:db8:ffff::9]:22", "name.example:80", "10.0.1.1:1"]
+    static let addresses = ["192.0.2.9:80", "198.51.1.7:443", "[2001:db8:ffff::9]:22", "name.example:80", "10.0.1.1:1"]
     private static let selections: [MonitorConfiguration.Selection] = [
         .any, .any, .any, .named("if2"), .required(.wired), .prohibited([.tunnel, .bridge]),
     ]
@@ -73,7 +73,7 @@ struct Simulation {
         try replay()
     }
 
-    private mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &dice) < percent }
+    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &dice) < percent }
 
     private mutating func step() throws {
         switch Int.random(in: 0..<1_000, using: &dice) {
@@ -134,7 +134,7 @@ struct Simulation {
         try feed(.dump(slice.bytes))
     }
 
-    private mutating func endTurn() throws {
+    mutating func endTurn() throws {
         for round in 0... {
             guard try !feed(.turnEnded).isEmpty else { break }
             if round == 64 { throw Violation(description: "a turn without an end") }
@@ -159,62 +159,10 @@ struct Simulation {
         try endTurn()
     }
 
-    // MARK: Targets
-
-    private mutating func changeTargets() throws {
-        if present.count < 3, let text = Self.addresses.randomElement(using: &dice), let endpoint = try? Endpoint(text) {
-            let id = TargetID(nextTarget)
-            nextTarget += 1
-            present.append(id)
-            try feed(.targetAdded(id, endpoint, ProbeSettings(interval: .milliseconds(500), timeout: .milliseconds(400))))
-        } else if let id = present.randomElement(using: &dice) {
-            present.removeAll { $0 == id }
-            try feed(.targetRemoved(id))
-            removed.insert(id)
-            published[id] = nil
-        }
-        try endTurn()
-    }
-
-    private mutating func answerTargets() throws {
-        if chance(2), let answer = late.randomElement(using: &dice) { try feed(answer) }
-        while chance(50), !hostQueries.isEmpty {
-            let query = hostQueries.removeFirst()
-            let replies: [HostReply] = [
-                HostReply(.answered, errno: 111), HostReply(.silent), HostReply(.refused, errno: 1),
-                HostReply(.reported, errno: 113),
-            ]
-            try feed(.hostReply(query, replies[Int.random(in: 0..<4, using: &dice)]))
-        }
-        while chance(50), !lookups.isEmpty {
-            let request = lookups.removeFirst()
-            let found: [IPAddress] = chance(80) ? [IPAddress(v4: 0xc000_0209), IPAddress(v6: 0x2001_0db8_ffff_0000, 9)] : []
-            let answer = LookupAnswer(
-                id: request.id, addresses: found, code: found.isEmpty ? -2 : 0, elapsedNanoseconds: 1_000_000)
-            late.append(.lookup(answer))
-            try feed(.lookup(answer))
-        }
-        while chance(60), let index = attempts.indices.randomElement(using: &dice) {
-            let attempt = attempts.remove(at: index)
-            let result =
-                chance(60)
-                ? ProbeResult(id: attempt.id, roundTripNanoseconds: 20_000_000)
-                : ProbeResult(id: attempt.id, errno: chance(50) ? 111 : 113, call: "handshake")
-            late.append(.probe(result))
-            try feed(.probe(result))
-        }
-        if chance(10), let text = Self.addresses.randomElement(using: &dice), let endpoint = try? Endpoint(text) {
-            let answered = PassiveReport.Outcome.success(
-                address: chance(50) ? IPAddress(v4: 0xc000_0209) : nil, roundTrip: chance(50) ? .milliseconds(20) : nil)
-            try feed(.passiveReport(PassiveReport(endpoint, chance(50) ? answered : .failure)))
-        }
-        if late.count > 20 { late.removeFirst(10) }
-    }
-
     // MARK: The loop
 
     @discardableResult
-    private mutating func feed(_ input: MonitorInput) throws -> [MonitorMachine.Effect] {
+    mutating func feed(_ input: MonitorInput) throws -> [MonitorMachine.Effect] {
         recording.append(RecordedInput(moment: now, input: input))
         let effects = machine.handle(input.event, at: now)
         upcoming += effects

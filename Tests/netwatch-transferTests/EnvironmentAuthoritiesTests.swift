@@ -4,7 +4,7 @@ import NetworkLab
 import Testing
 
 /// The authorities that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
-@Suite(.requires("/usr/bin/openssl"), .timeLimit(.minutes(5))) struct EnvironmentAuthoritiesTests {
+@Suite(.requires("/usr/bin/openssl"), .skippedUnderSanitizers, .timeLimit(.minutes(5))) struct EnvironmentAuthoritiesTests {
     private let folder: ProgramFolder
     private let certificate: SelfSignedCertificate
     private let server: TestServer

@@ -4,7 +4,7 @@ import NetworkLab
 import Testing
 
 /// The programs without /proc, as in a chroot.
-@Suite(.requiresMounts, .skippedUnderAddressSanitizer, .timeLimit(.minutes(10))) struct MissingProcTests {
+@Suite(.requiresMounts, .skippedUnderSanitizers, .timeLimit(.minutes(10))) struct MissingProcTests {
     private let folder: ProgramFolder
 
     init() throws { folder = try ProgramFolder() }

@@ -98,7 +98,7 @@ extension DiagnosisEvidence {
         if interface?.type == .tunnel { return withoutNeighbors }
         if let facts = cause?.evidence["first_hop"] { evidence["first_hop"] = facts }
         switch answerer {
-        case .destination, .router, .firstHop:
+        case .destination, .host, .router, .firstHop:
             return Diagnosis.Step(.neighbor, .works, "\(place) answers", evidence: evidence)
         case .nobody:
             if inspection.neighbor.isReachable {

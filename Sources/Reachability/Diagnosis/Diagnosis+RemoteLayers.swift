@@ -33,24 +33,28 @@ extension DiagnosisEvidence {
     var firewallStep: Diagnosis.Step {
         guard case .server(let address)? = destination else { return Diagnosis.Step(.firewall, .unproven, "no packet was sent") }
         let evidence: [String: Cause.Evidence] = ["address": .text("\(address)")]
-        switch answerer {
-        case .destination, .router:
-            return Diagnosis.Step(
-                .firewall, .works, "this machine's packet filter lets packets to \(address) pass", evidence: evidence)
-        case .firstHop, .nobody:
-            return Diagnosis.Step(
-                .firewall, .unproven, "no packet was refused; a filter that drops silently leaves no evidence", evidence: evidence
-            )
-        }
+        // A filter may drop a TCP port and let the datagram of a query pass. An answer to a sweep is one to TCP.
+        let isPassed =
+            switch answerer {
+            case .destination, .router: true
+            case .host: hops?.isEmpty == false
+            case .firstHop, .nobody: false
+            }
+        let detail =
+            isPassed
+            ? "this machine's packet filter lets packets to \(address) pass"
+            : "no packet was refused; a filter that drops silently leaves no evidence"
+        return Diagnosis.Step(.firewall, isPassed ? .works : .unproven, detail, evidence: evidence)
     }
 
     var networkStep: Diagnosis.Step {
         guard case .server(let address)? = destination else { return Diagnosis.Step(.network, .unproven, "no packet was sent") }
         if isLocal { return Diagnosis.Step(.network, .notUsed, "not used: the target is this machine") }
         if isOnLink { return Diagnosis.Step(.network, .notUsed, "not used: the target is on the link") }
-        if answerer == .destination {
+        if answerer == .destination || answerer == .host {
             return Diagnosis.Step(
-                .network, .works, "packets reach \(address), and its answers return", evidence: ["address": .text("\(address)")])
+                .network, .works, "packets reach \(address), and its answers return",
+                evidence: lastHopEvidence.merging(["address": .text("\(address)")]) { one, _ in one })
         }
         guard let hops else { return Diagnosis.Step(.network, .unproven, "no router reported a failure") }
         guard let last = hops.last else {

@@ -99,6 +99,8 @@ extension DiagnosisEvidence {
     /// The host that answered a packet to the destination, which proves all layers before it.
     enum Answerer: Hashable {
         case destination
+        /// The server's host, but only to a datagram.
+        case host
         /// A router. The first hop answered too, because the packet passed it.
         case router(IPAddress)
         /// Only the first hop, to a question of its own.
@@ -110,6 +112,7 @@ extension DiagnosisEvidence {
         if state == .up || state == .degraded || report?.cause == nil && report != nil { return .destination }
         if hops?.contains(where: \.isServer) == true { return .destination }
         if let cause, let answerer = Self.answerer(of: cause, destination: destination?.address) { return answerer }
+        if cause?.evidence["host"] == .text("answered") { return .host }
         if let last = hops?.last { return .router(last.address) }
         return cause?.evidence["first_hop"] == .text("answered") ? .firstHop : .nobody
     }

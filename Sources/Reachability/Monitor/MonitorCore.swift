@@ -4,6 +4,7 @@ internal import EventLoop
 /// deinitialization ends the monitoring.
 final class MonitorCore: Sendable {
     let paths: Broadcast<PathUpdate>
+    let incidents: Broadcast<IncidentBatch>
     // Separate from `paths`: posting takes longer than all earlier steps, and must not delay callbacks.
     private let announcements: Broadcast<PathUpdate>
     let delivery = Delivery()
@@ -26,6 +27,7 @@ final class MonitorCore: Sendable {
         // The sink must not retain the core: the session's thread would then keep itself alive.
         let paths = Broadcast<PathUpdate>()
         let announcements = Broadcast<PathUpdate>()
+        let incidents = Broadcast<IncidentBatch>()
         let servers = ServerHubs()
         source = try makeSource { event in
             switch event {
@@ -33,14 +35,17 @@ final class MonitorCore: Sendable {
                 paths.publish(update)
                 announcements.publish(update)
             case .server(let id, let update): servers.publish(update, of: id)
+            case .incident(let incident): incidents.publish(IncidentBatch(incident))
             case .ended:
                 paths.finish()
+                incidents.finish()
                 announcements.finish()
                 servers.finish()
-            case .probe, .incident, .resync, .gap: break
+            case .probe, .resync, .gap: break
             }
         }
         self.paths = paths
+        self.incidents = incidents
         self.announcements = announcements
         self.servers = servers
     }
@@ -53,6 +58,7 @@ final class MonitorCore: Sendable {
         source.requestStop()
         announcement.withLock { $0 = nil }
         paths.finish()
+        incidents.finish()
         announcements.finish()
         servers.finish()
     }

@@ -41,3 +41,51 @@ struct ServerBatch: Coalescing {
         return nil
     }
 }
+
+/// The latest states of the incidents whose state a reader has not received; for new subscribers, the open incidents.
+struct IncidentBatch: Coalescing {
+    /// The maximum number of incidents that are over in one batch. The oldest ones are dropped.
+    static let finishedLimit = 1_000
+
+    private var incidents: [String: Incident]
+    private var finished: [String] = []
+
+    init(_ incident: Incident) {
+        incidents = [incident.id: incident]
+        if incident.state == .over { finished = [incident.id] }
+    }
+
+    /// The incidents in the order of their last changes.
+    var ordered: [Incident] { incidents.values.sorted { ($0.moment, $0.began, $0.id) < ($1.moment, $1.began, $1.id) } }
+
+    func following(_ earlier: IncidentBatch) -> IncidentBatch {
+        var batch = earlier
+        batch.incidents.merge(incidents) { $1 }
+        batch.finished += finished
+        let dropped = batch.finished.count - Self.finishedLimit
+        if dropped > 0 {
+            for id in batch.finished.prefix(dropped) { batch.incidents[id] = nil }
+            batch.finished.removeFirst(dropped)
+        }
+        return batch
+    }
+
+    func asInitial() -> IncidentBatch { self }
+
+    func accumulate(into latest: inout IncidentBatch?) -> IncidentBatch? {
+        guard latest != nil else {
+            latest = self
+            latest?.removeFinished()
+            return nil
+        }
+        latest?.incidents.merge(incidents) { $1 }
+        latest?.finished = finished
+        latest?.removeFinished()
+        return nil
+    }
+
+    private mutating func removeFinished() {
+        for id in finished { incidents[id] = nil }
+        finished = []
+    }
+}

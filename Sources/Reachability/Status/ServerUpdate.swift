@@ -1,4 +1,5 @@
 public import FoundationEssentials
+internal import Pacing
 
 /// A server's status and the time of its last change.
 public struct ServerUpdate: Hashable, Sendable {
@@ -7,15 +8,19 @@ public struct ServerUpdate: Hashable, Sendable {
     package var state: ServerState { values.value.state }
     /// The cause of the status; `nil` if the server is up or its status is unknown.
     public var cause: Cause? { values.value.cause }
-    package var stateMoment: Moment { values.value.stateMoment }
+    package var stateMoment: Moment {
+        Moment(monotonicNanoseconds: values.value.sinceMonotonic, wallClockNanoseconds: values.value.sinceWallClock)
+    }
     /// The address that answered, or the last one that was tried; `nil` if none was tried.
     public var address: IPAddress? { values.value.address }
     /// The interface over which the kernel routes to ``address``; `nil` if it is not known.
     public var interface: NetworkInterface? { values.value.interface }
     /// The round trip of the last successful probe; `nil` unless the server is up or degraded.
-    public var roundTrip: Duration? { values.value.roundTrip }
-    /// Whether the server's probes succeed and fail in turn: more than 30 % weighted changes in the last 20 results, until it is
-    /// less than 25 %.
+    public var roundTrip: Duration? {
+        values.value.roundTripNanoseconds < 0 ? nil : .nanoseconds(values.value.roundTripNanoseconds)
+    }
+    /// Whether the server's probes succeed and fail in turn: more than 30 % weighted changes in the last 20 results, until it is less
+    /// than 25 %.
     public var isFlapping: Bool { values.value.isFlapping }
     /// Whether the update is the present status rather than a change. True for the first element that a subscriber receives.
     public var isInitial: Bool { values.value.isInitial }
@@ -25,13 +30,15 @@ public struct ServerUpdate: Hashable, Sendable {
         let endpoint: Endpoint
         let cause: Cause?
         let interface: NetworkInterface?
-        let stateMoment: Moment
         let address: IPAddress?
         let moment: Moment
-        let roundTrip: Duration?
-        // After the other values, so that these fill the bytes that alignment would leave unused.
-        let isInitial: Bool
+        let sinceMonotonic: Int64
+        let sinceWallClock: Int64
+        /// -1 for `nil`.
+        let roundTripNanoseconds: Int64
+        // After the other values, because values are aligned to their own size.
         let isFlapping: Bool
+        let isInitial: Bool
         let state: ServerState
     }
 
@@ -44,8 +51,10 @@ public struct ServerUpdate: Hashable, Sendable {
     ) {
         values = Boxed(
             Values(
-                endpoint: endpoint, cause: cause, interface: interface, stateMoment: since, address: address, moment: moment,
-                roundTrip: roundTrip, isInitial: isInitial, isFlapping: isFlapping, state: state))
+                endpoint: endpoint, cause: cause, interface: interface, address: address, moment: moment,
+                sinceMonotonic: since.monotonicNanoseconds, sinceWallClock: since.wallClockNanoseconds,
+                roundTripNanoseconds: roundTrip.map { max(0, $0.saturatingNanoseconds) } ?? -1, isFlapping: isFlapping,
+                isInitial: isInitial, state: state))
     }
 
     /// Creates an update like those that ``ServerMonitor`` publishes, for tests and previews.
@@ -97,8 +106,7 @@ public struct ServerUpdate: Hashable, Sendable {
         if isInitial { return self }
         return ServerUpdate(
             endpoint: endpoint, state: state, cause: cause, since: stateMoment, address: address, interface: interface,
-            roundTrip: roundTrip, isFlapping: isFlapping, isInitial: true,
-            moment: moment
+            roundTrip: roundTrip, isFlapping: isFlapping, isInitial: true, moment: moment
         )
     }
 }

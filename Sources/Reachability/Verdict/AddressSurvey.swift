@@ -17,13 +17,19 @@ struct AddressSurvey: Hashable, Sendable {
         var examination: Examination?
     }
 
-    var running: Running?
-    private var records: [IPAddress: Record] = [:]
+    private var boxed: Boxed<Running>?
+    private var records: LinearMap<IPAddress, Record> = [:]
     private var last: IPAddress?
+
+    /// The attempts that run; `nil` between them.
+    var running: Running? {
+        get { boxed?.value }
+        set { boxed = newValue.map { Boxed($0) } }
+    }
 
     /// Returns the address to try next: one whose failure is not confirmed, otherwise the one after the last.
     mutating func next(of addresses: [IPAddress], failAfter: Int) -> IPAddress? {
-        records = records.filter { addresses.contains($0.key) }
+        records.keep { address, _ in addresses.contains(address) }
         let unconfirmed = addresses.first { (1..<max(failAfter, 2)).contains(records[$0]?.failures ?? 0) && failAfter > 1 }
         let after = last.flatMap { addresses.firstIndex(of: $0) }.map { ($0 + 1) % addresses.count } ?? 0
         guard let chosen = unconfirmed ?? (addresses.indices.contains(after) ? addresses[after] : nil) else { return nil }

@@ -65,7 +65,10 @@ extension FailedAttempt {
         if nextHop != nil {
             evidence["first_hop"] = .text(isFirstHopAlive ? "answered" : hop?.isSilent == true ? "silent" : "unknown")
         }
-        if host?.isAlive == true { return timeout(evidence) }
+        if host?.isAlive == true {
+            evidence["host"] = .text("answered")
+            return timeout(evidence)
+        }
         if let hop, hop.isSilent, !isFirstHopAlive { return neighborSilence(evidence) }
         if let tunnel, tunnel.sent > 0, tunnel.received == 0 {
             let name = localState.interfaces[route.interface]?.name ?? "\(route.interface)"

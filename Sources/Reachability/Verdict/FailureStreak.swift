@@ -9,7 +9,7 @@ struct FailureStreak: Hashable, Sendable {
         let finding: Finding
     }
 
-    private var earlier: [IPAddress: Earlier] = [:]
+    private var earlier: LinearMap<IPAddress, Earlier> = [:]
     /// The start of the first failed probe of the streak, on the monotonic clock in nanoseconds; `nil` without a failure.
     private(set) var since: Int64?
 
@@ -21,8 +21,8 @@ struct FailureStreak: Hashable, Sendable {
     mutating func began(at time: Int64) { since = since ?? time }
 
     /// Removes the causes that were found over other routes than these.
-    mutating func keep(to routes: [IPAddress: ChosenRoute]) {
-        earlier = earlier.filter { routes[$0.key] == $0.value.route }
+    mutating func keep(to routes: LinearMap<IPAddress, ChosenRoute>) {
+        earlier.keep { address, earlier in routes[address] == earlier.route }
     }
 
     /// Returns the finding of a failure: its own, or the earlier one if the probe timed out.

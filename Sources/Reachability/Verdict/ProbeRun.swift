@@ -20,7 +20,7 @@ struct ProbeRun: Hashable, Sendable {
 /// The states of hosts that were asked during a probe.
 struct HostSurvey: Hashable, Sendable {
     private var pending: [Neighbor.Key]
-    private var states: [Neighbor.Key: HopBook.State] = [:]
+    private var states: LinearMap<Neighbor.Key, HopBook.State> = [:]
 
     init(_ hosts: [Neighbor.Key]) { pending = hosts }
 
@@ -162,7 +162,7 @@ struct AttemptRace: Hashable, Sendable {
     }
 
     /// Assigns the present routes to the waiting attempts. Attempts without a route are dropped.
-    mutating func reroute(by routes: [IPAddress: ChosenRoute]) {
+    mutating func reroute(by routes: LinearMap<IPAddress, ChosenRoute>) {
         waiting = waiting.compactMap { entry in
             routes[entry.candidate.address].map { Entry(candidate: entry.candidate, route: $0) }
         }

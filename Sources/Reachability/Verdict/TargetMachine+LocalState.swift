@@ -92,23 +92,22 @@ extension TargetMachine {
             turn.localState.interfaces[index] ?? (lastInterface?.index == index ? lastInterface : nil)
         }
         lastInterface = interface
+        // Updates are made only for changes: most probes have the result of the one before.
+        if let published, !isInitial, isCurrent(published, interface) { return }
         let update = ServerUpdate(
             endpoint: endpoint, state: verdict.state, cause: verdict.cause,
             since: published.flatMap { $0.state == verdict.state ? $0.stateMoment : nil } ?? turn.now, address: place.address,
             interface: interface, roundTrip: place.roundTrip, isFlapping: flaps.isFlapping, isInitial: isInitial,
             moment: turn.now)
-        if let published, published.isEquivalent(to: update) { return }
         published = update
         turn.effects.append(.publish(update))
     }
-}
 
-extension ServerUpdate {
-    /// Returns whether state, flapping, cause, address and interface are equal. Round trip, detail and evidence are ignored.
-    func isEquivalent(to other: ServerUpdate) -> Bool {
-        state == other.state && isFlapping == other.isFlapping && cause?.layer == other.cause?.layer
-            && cause?.code == other.cause?.code
-            && address == other.address && interface?.index == other.interface?.index
-            && interface?.name == other.interface?.name && interface?.type == other.interface?.type
+    /// Returns whether an update has the present status, cause, address and interface. Round trip, detail and evidence are ignored.
+    private func isCurrent(_ update: ServerUpdate, _ interface: NetworkInterface?) -> Bool {
+        update.state == verdict.state && update.isFlapping == flaps.isFlapping && update.cause?.layer == verdict.cause?.layer
+            && update.cause?.code == verdict.cause?.code && update.address == place.address
+            && update.interface?.index == interface?.index && update.interface?.name == interface?.name
+            && update.interface?.type == interface?.type
     }
 }

@@ -117,7 +117,7 @@ extension TargetMachine {
         case .success(let candidates):
             let survey = RouteSurvey(candidates)
             check = nil
-            known = known.filter { survey.asks($0.key) }
+            known.keep { query, _ in survey.asks(query) }
             setQueries(survey.queries)
             phase = .asking(run, survey)
             turn.effects += survey.queries.map { .askRoute($0) }
@@ -166,8 +166,8 @@ extension TargetMachine {
         startAttempt(run, AttemptRace(entries, deadline: run.deadline), &turn)
     }
 
-    static func openRoutes(_ candidateRoutes: [(Candidate, CandidateRoute)]) -> [IPAddress: ChosenRoute] {
-        var routes: [IPAddress: ChosenRoute] = [:]
+    static func openRoutes(_ candidateRoutes: [(Candidate, CandidateRoute)]) -> LinearMap<IPAddress, ChosenRoute> {
+        var routes: LinearMap<IPAddress, ChosenRoute> = [:]
         for (candidate, candidateRoute) in candidateRoutes { routes[candidate.address] = candidateRoute.route }
         return routes
     }

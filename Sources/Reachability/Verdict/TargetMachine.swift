@@ -104,7 +104,8 @@ package struct TargetMachine: Sendable {
     /// The maximum number of consecutive restarts of a probe because of changed routes. The next probe continues on its routes.
     static let restartLimit = 3
 
-    enum Phase: Hashable, Sendable {
+    // Indirect: a target that waits holds no memory for a probe.
+    indirect enum Phase: Hashable, Sendable {
         case idle
         case waiting
         case pathless
@@ -131,7 +132,7 @@ package struct TargetMachine: Sendable {
     /// The addresses of the target, as last resolved.
     var addresses: [IPAddress] = []
     /// The open routes of the addresses, as last queried.
-    var openRoutes: [IPAddress: ChosenRoute] = [:] {
+    var openRoutes: LinearMap<IPAddress, ChosenRoute> = [:] {
         didSet {
             guard !openRoutes.isEmpty, openRoutes != oldValue else { return }
             usedInterfaces = Set(openRoutes.values.flatMap { [$0.interface] + $0.nextHops.map(\.interface) })
@@ -144,7 +145,7 @@ package struct TargetMachine: Sendable {
     /// Whether the last probe ended at its deadline, without an answer of any kind; also true before the first result.
     var wasSilent = true
     /// The kernel's last answers to the queries of the present addresses.
-    var known: [RouteQuery: RouteAnswer] = [:]
+    var known: LinearMap<RouteQuery, RouteAnswer> = [:]
     /// The definite causes since the target was last reached.
     var streak = FailureStreak()
     /// The address that answered last.

@@ -5,6 +5,8 @@ struct WhyCollection: Watcher.Condition {
     /// The additional time after the deadlines of two probes within which the verdict must arrive. A silent target's second probe
     /// starts up to 3.1 s after the first.
     static let margin = Duration.milliseconds(5100)
+    /// The time after a target's first answer within which the failures of its other addresses are part of the verdict.
+    static let addressGrace = Duration.milliseconds(500)
 
     private let endpoint: Endpoint?
     private let limit: Duration
@@ -40,10 +42,16 @@ struct WhyCollection: Watcher.Condition {
     mutating func resume() { isPaused = false }
 
     func isDone(at now: Moment) -> Bool {
-        isPaused || (path != nil && (endpoint == nil || isDecided)) || now >= end
+        isPaused || (path != nil && (endpoint == nil || isDecided && now >= graceEnd)) || now >= end
     }
 
-    func deadline(at now: Moment) -> Moment? { end }
+    func deadline(at now: Moment) -> Moment? { isDecided ? min(end, graceEnd) : end }
+
+    /// The time up to which a target that is up may still be degraded by its other addresses.
+    private var graceEnd: Moment {
+        guard let update, update.state == .up, reports.last?.lookup?.addresses.count ?? 0 > 1 else { return start }
+        return update.moment.advanced(by: Self.addressGrace)
+    }
 
     private var isDecided: Bool { update.map { $0.state != .unknown } ?? false }
     private var end: Moment { pathMoment?.advanced(by: limit) ?? start.advanced(by: StatusCollection.settleLimit) }

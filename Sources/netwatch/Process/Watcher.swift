@@ -35,6 +35,7 @@ struct Watcher {
             let now = Clock.now
             if condition.isDone(at: now) { return true }
             if inbox.isFinished { return false }
+            if inbox.rest() { continue }
             _ = loop.wait(until: condition.deadline(at: now)?.monotonicNanoseconds)
         }
     }

@@ -140,7 +140,7 @@ import Testing
 
     @Test func `silence of this machine's own address is the server's fault`() {
         var failure = silence(over: nil, interface: 1)
-        failure.route.kind = .local
+        failure.route = ChosenRoute(kind: .local, interface: 1)
         #expect(verdict(failure) == "down tcp/timeout")
     }
 }

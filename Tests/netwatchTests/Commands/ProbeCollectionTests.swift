@@ -82,6 +82,24 @@ import Testing
         #expect(up.evidence?.report?.moment == Samples.moment(2))
     }
 
+    @Test func `why waits a moment for the other addresses of a name, which may degrade the target`() {
+        let endpoint = Samples.endpoint("db.example:22")
+        var why = WhyCollection(endpoint: endpoint, probeTimeout: .seconds(3), start: Samples.moment(0))
+        why.receive(Samples.hello)
+        let lookup = LookupAnswer(id: 1, addresses: [Samples.address("192.0.2.9"), Samples.address("2001:db8::9")])
+        why.receive(
+            .probe(
+                TargetID(0),
+                ProbeReport(
+                    endpoint: endpoint, roundTrip: .milliseconds(1), address: Samples.address("192.0.2.9"), lookup: lookup,
+                    moment: Samples.moment(1))))
+        why.receive(Samples.server(0, "db.example:22", .up, at: 1))
+        #expect(!why.isDone(at: Samples.moment(1.4)) && why.deadline(at: Samples.moment(1)) == Samples.moment(1.5))
+        #expect(why.isDone(at: Samples.moment(1.5)))
+        why.receive(Samples.server(0, "db.example:22", .degraded, cause: Samples.refused, at: 1.1))
+        #expect(why.isDone(at: Samples.moment(1.1)) && why.evidence?.update?.state == .degraded)
+    }
+
     @Test func `why gives up without a verdict, and without a path`() {
         var why = WhyCollection(endpoint: Samples.endpoint("192.0.2.9:22"), probeTimeout: .seconds(3), start: Samples.moment(0))
         #expect(why.evidence == nil && why.isDone(at: Samples.moment(30)) && !why.isDone(at: Samples.moment(29)))
