@@ -73,7 +73,7 @@ private final class SwitchedServer: Sendable {
     let connections = Counter()
     private let socket: Int32
 
-    var url: URL { URL(string: "http://\(host):\(port)/") ?? URL(filePath: "/") }
+    let url: URL
 
     init() throws {
         // Other tests bind 127.0.0.1, so that no other server has this address and port.
@@ -92,6 +92,8 @@ private final class SwitchedServer: Sendable {
         }
         guard isBound else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
         port = UInt16(bigEndian: address.sin_port)
+        guard let url = URL(string: "http://\(host):\(port)/") else { throw POSIXError(.EINVAL) }
+        self.url = url
     }
 
     deinit {
