@@ -73,7 +73,7 @@ private final class SwitchedServer: Sendable {
     let connections = Counter()
     private let socket: Int32
 
-    var url: String { "http://\(host):\(port)/" }
+    var url: URL { URL(string: "http://\(host):\(port)/") ?? URL(filePath: "/") }
 
     init() throws {
         // Other tests bind 127.0.0.1, so that no other server has this address and port.

@@ -91,7 +91,7 @@ import Testing
         Fault(
             "silent, and the server's host answers datagrams, and hops answer",
             Place.target(.down, Place.cause(.tcp, .timeout, ["host": .text("answered")]), hops: Place.hops), "++++-++x--",
-            "192.0.2.9:443 is down: the fault (tcp/timeout); the last hop that answers is 198.51.100.1, hop 2"),
+            "192.0.2.9:443 is down: the fault (tcp/timeout); the last hop before it is 198.51.100.1, hop 2"),
         Fault(
             "a router prohibits it",
             Place.target(.unreachable, Place.cause(.network, .adminProhibited, ["hop": .text("198.51.100.1")])), "++++-+x.--",
