@@ -11,6 +11,7 @@ private let v6 = "2001:db8::1"
     /// A target that is up over its first address, while attempt 3 tries another one. The lookups have the numbers 1, 4, ….
     private func surveying(_ addresses: String..., settings: ProbeSettings = ProbeSettings()) throws -> Transcript {
         var target = try Transcript("server.example:443", settings)
+        target.allowsSurvey = true
         _ = target.at(0, .begin)
         _ = target.at(0, .lookup(LookupAnswer(id: 1, addresses: addresses.compactMap { IPAddress($0) })))
         for address in addresses { _ = target.at(0, .route(to: address)) }
@@ -59,6 +60,7 @@ private let v6 = "2001:db8::1"
 
     @Test func `an address without a route does not degrade the target`() throws {
         var target = try Transcript("server.example:443")
+        target.allowsSurvey = true
         _ = target.at(0, .begin)
         _ = target.at(0, .found(1, first, v6))
         _ = target.at(0, .route(to: first))
@@ -68,6 +70,7 @@ private let v6 = "2001:db8::1"
 
     @Test func `a target with one address has no survey`() throws {
         var target = try Transcript("192.0.2.1:443")
+        target.allowsSurvey = true
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: first))
         #expect(target.at(1, .connected(1)) == ["report ok", "up \(first) eth0"])

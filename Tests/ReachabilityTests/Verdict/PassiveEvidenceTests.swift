@@ -217,7 +217,7 @@ private let server = "192.0.2.1"
         _ = target.at(0, .begin)
         #expect(target.tickDue == nil)
         #expect(target.at(1, failure) == [] && target.at(1, success(server, .milliseconds(1))) == [])
-        #expect(target.tickDue == nil && target.machine.verdict.state == .down)
+        #expect(target.tickDue == nil && target.machine.verdict.state == .unreachable)
     }
 }
 
