@@ -269,7 +269,7 @@ struct Simulation {
                 update.cause.map { IncidentKey($0, of: update.endpoint, isUnreachable: update.state == .unreachable) }
             }
         }
-        let keys = Set(failing + (publishedPath?.cause.map { [IncidentKey(path: $0)] } ?? []))
+        let keys = Set(failing)
         guard Set(incidents.values.map(IncidentKey.init)) == keys else {
             throw Violation(description: "the incidents \(incidents.values) of the failures \(keys)")
         }
