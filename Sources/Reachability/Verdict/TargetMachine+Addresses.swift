@@ -30,7 +30,11 @@ extension TargetMachine {
     private mutating func advance(_ survey: inout AddressSurvey, _ turn: inout Turn) {
         guard var running = survey.running, let entry = running.race.takeNext(at: turn.time) else { return }
         // The route may have been removed since the first attempt.
-        guard openRoute(of: entry.candidate, turn) != nil else { return }
+        guard openRoute(of: entry.candidate, turn) != nil else {
+            cancelSurveyAttempts(&turn)
+            survey.running = nil
+            return
+        }
         let attempt = attempt(entry, until: running.run.deadline, turn)
         running.race.running.append(AttemptRace.Running(id: attempt.id, entry: entry, started: turn.now))
         survey.running = running
