@@ -72,7 +72,7 @@ struct IncidentTests {
         let file = FileManager.default.temporaryDirectory.appending(path: "incidents-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: file) }
         let observer = try ProgramObserver(
-            watching: network.host.path, ["--count", "6", "--fail-after", "1", "10.1.0.254:9", "10.1.0.254:10", file],
+            watching: network.host.path, ["--count", "6", "--fail-after", "1", file, "10.1.0.254:9", "10.1.0.254:10"],
             command: "record")
         var recorded: [[String: Any]] = [observer.hello]
         while let record = try observer.nextRecord() { recorded.append(record) }
