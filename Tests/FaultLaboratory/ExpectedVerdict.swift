@@ -53,10 +53,10 @@ package struct ExpectedVerdict: Sendable, CustomStringConvertible {
         Self(lines: ["up"], interface: interface, limit: limit, steadyProbes: 2)
     }
 
-    /// Removes the check of later probes: a target without a path is not probed.
-    package func withoutProbes() -> Self {
+    /// Sets the number of later probes that must not change the verdict. A target without a path is not probed.
+    package func steady(for probes: Int) -> Self {
         var copy = self
-        copy.steadyProbes = 0
+        copy.steadyProbes = probes
         return copy
     }
 

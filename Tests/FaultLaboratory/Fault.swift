@@ -12,6 +12,8 @@ package struct Fault: Sendable, CustomStringConvertible {
     package var prepare: (@Sendable (FaultNetwork) throws -> Void)?
     /// Makes the fault, while the program runs and all targets are up.
     package var make: (@Sendable (FaultNetwork, VerdictWatch) throws -> Void)?
+    /// Whether the row opens tun devices.
+    package var needsTun = false
     /// The required verdict.
     package let expected: ExpectedVerdict
     /// The verdict that `netwatch why` must give while the fault exists. It sees only the present, so it may know less.
@@ -47,6 +49,13 @@ package struct Fault: Sendable, CustomStringConvertible {
     package func nameServers(_ addresses: [String]) -> Self {
         var copy = self
         copy.nameServers = addresses
+        return copy
+    }
+
+    /// This fault as one that opens tun devices.
+    package func withTun() -> Self {
+        var copy = self
+        copy.needsTun = true
         return copy
     }
 

@@ -116,9 +116,18 @@ struct WhyInHostTests {
         }
     }
 
-    @Test func `the sweep uses the given interface`() throws {
+    @Test func `a port that the server's filter drops is the server's fault, and the network works`() throws {
         let row = try Row()
         try row.filter(row.server, "input", "tcp dport 9 drop")
+        let why = try row.why("\(Row.server):9", "--probe-timeout", "300ms")
+        #expect((why.marks, why.code) == ("++++.++x..", 1))
+        #expect(why.document["status"] as? String == "down")
+        #expect(why.sentence.hasSuffix("; the last hop before it is 10.2.0.2, hop 2"), "\(why.sentence)")
+    }
+
+    @Test func `the sweep uses the given interface`() throws {
+        let row = try Row()
+        try row.filter(row.far, "forward", "drop")
         // Without the option, packets would leave by an interface that leads nowhere.
         try row.lab.connect(row.client, "v1", try row.lab.host(), "end")
         try row.client.ip("link set v1 up")

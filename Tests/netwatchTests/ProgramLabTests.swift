@@ -131,7 +131,7 @@ import Testing
 
     @Test func `wait names the cause of failed probes before the target is down`() throws {
         let place = try Place()
-        let program = try place.netwatch("wait", "--timeout", "1s", "--fail-after", "50", "127.0.0.1:5")
+        let program = try place.netwatch("wait", "--timeout", "1s", "--fail-after", "1000", "127.0.0.1:5")
         #expect(try program.wait() == 124, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: wait: timed out after 1s: 127.0.0.1:5: tcp/refused: "))
     }

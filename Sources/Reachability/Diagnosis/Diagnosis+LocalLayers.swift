@@ -1,3 +1,5 @@
+internal import Pacing
+
 /// The layers of this machine and its link.
 extension DiagnosisEvidence {
     var linkStep: Diagnosis.Step {
@@ -101,7 +103,7 @@ extension DiagnosisEvidence {
         case .destination, .host, .router, .firstHop:
             return Diagnosis.Step(.neighbor, .works, "\(place) answers", evidence: evidence)
         case .nobody:
-            if inspection.neighbor.isReachable {
+            if inspection.neighbor.isConfirmed(within: confirmationLimit) {
                 return Diagnosis.Step(.neighbor, .works, "\(place) answered on its link recently", evidence: evidence)
             }
             let detail =
@@ -109,6 +111,16 @@ extension DiagnosisEvidence {
                 ? "\(place) did not answer on its link" : "nothing shows whether \(place) answers"
             return Diagnosis.Step(.neighbor, .unproven, detail, evidence: evidence)
         }
+    }
+
+    /// The greatest age of a neighbor's confirmation that counts, in nanoseconds. The entry of a gateway that dies stays REACHABLE for
+    /// half a minute, so behind silence only a confirmation during the probe counts.
+    private var confirmationLimit: Int64 {
+        guard let cause, [.timeout, .resolverSilent, .tunnelSilent].contains(cause.code) || cause.evidence["inferred"] != nil
+        else {
+            return 30_000_000_000
+        }
+        return (report?.connection ?? report?.resolution ?? .zero).saturatingNanoseconds
     }
 
     private var withoutNeighbors: Diagnosis.Step {

@@ -38,7 +38,8 @@ extension DiagnosisEvidence {
         var sentence = "\(cause.detail) (\(names))"
         if let hops, cause.layer == .tcp || cause.layer == .network {
             if let last = hops.last(where: { !$0.isServer }) {
-                sentence += "; the last hop that answers is \(last.address), hop \(last.distance)"
+                let role = answerer == .host ? "the last hop before it" : "the last hop that answers"
+                sentence += "; \(role) is \(last.address), hop \(last.distance)"
             } else {
                 sentence += "; no hop answers"
             }

@@ -105,13 +105,19 @@ struct IncidentBook: Sendable {
         let key = cause.map { IncidentKey(path: $0) }
         if let slot = pathSlot {
             if entries[slot].key == key { return }
-            pathSlot = nil
-            change(slot) { $0.includesPath = false }
+            endPath()
         }
         guard let cause, let key else { return }
         let slot = slot(for: key, cause, at: update.moment)
         pathSlot = slot
         change(slot) { $0.includesPath = true }
+    }
+
+    /// Ends the incident of the path: the path is satisfied, or there is no target.
+    mutating func endPath() {
+        guard let slot = pathSlot else { return }
+        pathSlot = nil
+        change(slot) { $0.includesPath = false }
     }
 
     /// Removes a target from its incident: it is up, or is no longer monitored.

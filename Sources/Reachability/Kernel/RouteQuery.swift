@@ -40,7 +40,10 @@ package enum RouteAnswer: Hashable, Sendable {
 /// The route that the kernel chose. Copies share one box: many targets have the same route.
 package struct ChosenRoute: Hashable, Sendable {
     /// The kind of the route: unicast, or local for addresses of this machine.
-    package var kind: Route.Kind { values.value.kind }
+    package var kind: Route.Kind {
+        get { values.value.kind }
+        set { values.update { $0.kind = newValue } }
+    }
     /// The index of the interface.
     package var interface: UInt32 {
         get { values.value.interface }

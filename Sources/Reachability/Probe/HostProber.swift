@@ -93,7 +93,7 @@ struct HostProber: ~Copyable {
             return HostReply(.reported, errno: report.errno, reporter: report.reporter)
         }
         var byte: UInt8 = 0
-        let count = recv(query.socket, &byte, 1, Int32(MSG_DONTWAIT))
+        let count = recv(query.socket, &byte, 1, 0)
         if count >= 0 { return HostReply(.answered) }
         switch errno {
         case EAGAIN, EINTR: return nil

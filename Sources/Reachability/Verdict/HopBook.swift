@@ -71,6 +71,9 @@ struct HopBook: Sendable {
     private var records: [Neighbor.Key: Record] = [:]
     private var reports: [ReportKey: Report] = [:]
 
+    /// The number of hosts of which something is known.
+    var hostCount: Int { records.count }
+
     /// Returns the state of a host if it is known; `nil` if the target must wait for a reply. `mustAsk` is true if a query must be
     /// sent.
     mutating func state(_ request: Request, for target: TargetID, at now: Int64) -> (state: State?, mustAsk: Bool) {

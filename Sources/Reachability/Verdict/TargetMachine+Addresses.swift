@@ -24,6 +24,8 @@ extension TargetMachine {
 
     private mutating func advance(_ survey: inout AddressSurvey, _ turn: inout Turn) {
         guard var running = survey.running, let entry = running.race.takeNext(at: turn.time) else { return }
+        // The route may have been removed since the first attempt.
+        guard openRoutes[entry.candidate.address] != nil else { return }
         let attempt = attempt(entry, until: running.run.deadline, turn)
         running.race.running.append(AttemptRace.Running(id: attempt.id, entry: entry, started: turn.now))
         survey.running = running
@@ -120,6 +122,15 @@ extension TargetMachine {
     mutating func abandonSurvey(_ turn: inout Turn) {
         cancelSurveyAttempts(&turn)
         survey = nil
+    }
+
+    /// Ends the survey of an address that has no route any more.
+    mutating func dropSurveyWithoutRoute(_ turn: inout Turn) {
+        guard let address = survey?.running?.race.running.first?.entry.candidate.address, openRoutes[address] == nil else {
+            return
+        }
+        cancelSurveyAttempts(&turn)
+        survey?.running = nil
     }
 
     // MARK: Quality

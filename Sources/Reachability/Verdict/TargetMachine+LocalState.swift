@@ -52,6 +52,7 @@ extension TargetMachine {
         let isChanged = routes != openRoutes
         openRoutes = routes
         streak.keep(to: routes)
+        dropSurveyWithoutRoute(&turn)
         switch phase {
         case .idle, .asking, .resolving: break
         case .pathless where settings.isScheduledOnly: phase = .waiting

@@ -165,6 +165,7 @@ extension TargetMachine {
         guard !entries.isEmpty else { return pathless(candidateRoutes, &turn) }
         openRoutes = Self.openRoutes(candidateRoutes)
         streak.keep(to: openRoutes)
+        dropSurveyWithoutRoute(&turn)
         startAttempt(run, AttemptRace(entries, deadline: run.deadline), &turn)
     }
 

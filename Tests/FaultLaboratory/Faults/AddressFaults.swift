@@ -36,7 +36,7 @@ extension Fault {
                 },
                 expect: .unreachable("address/duplicate-address", within: .milliseconds(300))
                     .after("unreachable address/no-address", "unreachable address/tentative-address")
-                    .withoutProbes()
+                    .steady(for: 0)
             ) {
                 try $0.client.ip("addr del 2001:db8:1::2/64 dev v0")
                 try $0.router.ip("addr add 2001:db8:1::2/64 dev rv0 nodad")

@@ -17,6 +17,15 @@ extension Fault {
             }
             // A program that starts now does not know that the gateway has answered before.
             .explained(.status("unreachable")),
+            .during(
+                "on-link server dies while REACHABLE, \(family.rawValue)", family.target(family.gateway()),
+                prepare: { try $0.hold($0.router.serve(port: FaultNetwork.port)) },
+                // The neighbor's entry shows the silence only after half a minute.
+                expect: ExpectedVerdict(
+                    lines: ["unreachable neighbor/host-silent", "unreachable tcp/timeout"], limit: ExpectedVerdict.silent,
+                    steadyProbes: 1)
+            ) { try $0.router.silence("rv0") }
+            .explained(.status("unreachable")),
             .fromStart(
                 "on-link server silent, \(family.rawValue)", family.target(family.absentNeighbor),
                 expect: .unreachable("neighbor/host-silent", within: ExpectedVerdict.silent)

@@ -3,6 +3,7 @@ import NetworkLab
 extension Fault {
     static let routerFaults: [Fault] =
         [
+            rarelyReported,
             rejection(.ipv4, "3/13", "icmp type admin-prohibited", "admin-prohibited"),
             rejection(.ipv4, "3/10", "icmp type host-prohibited", "admin-prohibited"),
             rejection(.ipv4, "3/9", "icmp type net-prohibited", "admin-prohibited"),
@@ -14,9 +15,13 @@ extension Fault {
             [
                 .during(
                     "router has no route (\(family == .ipv4 ? "3/0" : "1/0"))", family.target(family.server),
+                    // Linux sends such messages at most every two seconds, and none to a client that sends more often.
                     expect: .unreachable(
-                        "network/net-unreachable", ["hop": family.gateway()], within: ExpectedVerdict.answered)
-                ) { try $0.router.ip("\(family.option) route del \(family.network) dev rs0") },
+                        "network/net-unreachable", ["hop": family.gateway()], within: ExpectedVerdict.answered
+                    ).steady(for: 45)
+                ) { try $0.router.ip("\(family.option) route del \(family.network) dev rs0") }
+                // The messages that the program has used up are missing for a while.
+                .explained(family == .ipv4 ? .status("unreachable") : .same),
                 .during(
                     "server's host off, router reports it, \(family.rawValue)", family.target(family.server),
                     expect: .unreachable("network/host-unreachable", ["hop": family.gateway()], within: ExpectedVerdict.silent)
@@ -27,6 +32,22 @@ extension Fault {
                 },
             ]
         }
+
+    /// A row for a router that limits its ICMP messages so much that most targets get none.
+    private static let rarelyReported: Fault = {
+        let addresses = (100...111).map { "203.0.113.\($0)" }
+        return Fault(
+            name: "router: prohibited (3/13), one message a second for 12 targets",
+            targets: addresses.map { FaultNetwork.Family.ipv4.target($0) },
+            prepare: { try $0.site.ipBatch(addresses.map { "addr add \($0)/24 dev s0" }) },
+            make: { network, _ in
+                try network.router.filter(
+                    .forward, "iifname rv0 limit rate 1/second burst 1 packets reject with icmp type admin-prohibited",
+                    "iifname rv0 drop")
+            },
+            expected: .unreachable(
+                "network/admin-prohibited", ["hop": FaultNetwork.Family.ipv4.gateway()], within: ExpectedVerdict.silent))
+    }()
 
     /// A row for a router that rejects what it should forward.
     private static func rejection(_ family: FaultNetwork.Family, _ message: String, _ type: String, _ code: String) -> Fault {

@@ -7,12 +7,14 @@ extension Fault {
             .during(
                 "VPN default route, far end dead, program runs, \(family.rawValue)", target, prepare: { try $0.addTunnel() },
                 expect: .unreachable("network/tunnel-silent", ["interface": "tun0"], within: ExpectedVerdict.silent)
-            ) { try $0.tunnel.silence() },
+            ) { try $0.tunnel.silence() }
+            .withTun(),
             .during(
                 "VPN's program gone, persistent tun, \(family.rawValue)", target,
                 prepare: { try $0.addTunnel(persistent: true) },
                 expect: .unreachable("link/no-carrier", ["interface": "tun0"], within: ExpectedVerdict.atOnce)
-            ) { try $0.tunnel.end() },
+            ) { try $0.tunnel.end() }
+            .withTun(),
         ]
     }
 }

@@ -67,6 +67,12 @@ import Testing
             Place.target(.down, Place.cause(.tcp, .timeout), inspection: Place.routed(neighbor: .state(.stale))), "+++?-??x--",
             "192.0.2.9:443 is down: the fault (tcp/timeout)"),
         Fault(
+            "silent, and the gateway's entry is reachable since before the probe",
+            Place.target(
+                .unreachable, Place.cause(.tcp, .timeout),
+                inspection: Place.routed(neighbor: .state(.reachable, confirmedAgo: 8_000_000))), "+++?-??x--",
+            "192.0.2.9:443 is unreachable: the fault (tcp/timeout)"),
+        Fault(
             "silent, and two hops answer", Place.target(.down, Place.cause(.tcp, .timeout), hops: Place.hops), "++++-+?x--",
             "192.0.2.9:443 is down: the fault (tcp/timeout); the last hop that answers is 198.51.100.1, hop 2"),
         Fault(
@@ -85,7 +91,7 @@ import Testing
         Fault(
             "silent, and the server's host answers datagrams, and hops answer",
             Place.target(.down, Place.cause(.tcp, .timeout, ["host": .text("answered")]), hops: Place.hops), "++++-++x--",
-            "192.0.2.9:443 is down: the fault (tcp/timeout); the last hop that answers is 198.51.100.1, hop 2"),
+            "192.0.2.9:443 is down: the fault (tcp/timeout); the last hop before it is 198.51.100.1, hop 2"),
         Fault(
             "a router prohibits it",
             Place.target(.unreachable, Place.cause(.network, .adminProhibited, ["hop": .text("198.51.100.1")])), "++++-+x.--",
@@ -237,14 +243,18 @@ private enum Place {
             gateways: isSatisfied ? [.init(address("10.0.0.1"))] : [], interfaces: [eth0, tun0, lo], cause: cause)
     }
 
-    static func routed(to text: String = "192.0.2.9", neighbor: NeighborAnswer = .state(.reachable)) -> RouteInspection {
+    static func routed(to text: String = "192.0.2.9", neighbor: NeighborAnswer = .state(.reachable, confirmedAgo: 0))
+        -> RouteInspection
+    {
         RouteInspection(
             RouteQuery(address(text)),
             route: .route(ChosenRoute(interface: 2, gateway: address("10.0.0.1"), source: address("10.0.0.2"))),
             neighbor: neighbor)
     }
 
-    static func onLink(to text: String = "192.0.2.9", neighbor: NeighborAnswer = .state(.reachable)) -> RouteInspection {
+    static func onLink(to text: String = "192.0.2.9", neighbor: NeighborAnswer = .state(.reachable, confirmedAgo: 0))
+        -> RouteInspection
+    {
         RouteInspection(
             RouteQuery(address(text)), route: .route(ChosenRoute(interface: 2, source: address("10.0.0.2"))), neighbor: neighbor)
     }

@@ -10,9 +10,13 @@ private struct Site {
     var snapshot = Kernel.Snapshot()
     var host = Transcript.Host()
     /// The answer to the route queries for which `answered` is true.
-    var answer = RouteAnswer.route(ChosenRoute(interface: 2, gateway: IPAddress(v4: 0x0a00_0001)))
+    var answer = RouteAnswer.route(
+        ChosenRoute(
+            interface: 2, gateway: IPAddress(v4: 0x0a00_0001), source: IPAddress(v4: 0x0a00_0002)))
     var answered: (IPAddress) -> Bool = { _ in true }
-    private let open = RouteAnswer.route(ChosenRoute(interface: 2, gateway: IPAddress(v4: 0x0a00_0001)))
+    private let open = RouteAnswer.route(
+        ChosenRoute(
+            interface: 2, gateway: IPAddress(v4: 0x0a00_0001), source: IPAddress(v4: 0x0a00_0002)))
     private(set) var now: Int64 = 0
     private(set) var starts: [TargetID: [Int64]] = [:]
     private(set) var states: [TargetID: ServerState] = [:]

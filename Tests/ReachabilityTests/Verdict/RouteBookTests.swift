@@ -31,7 +31,7 @@ private struct Book {
 
     /// Answers a query by a route over an interface. - Returns: the numbers of the targets that are notified.
     mutating func answer(_ address: String, over interface: UInt32) -> [Int] {
-        let answer = RouteAnswer.route(ChosenRoute(interface: interface))
+        let answer = RouteAnswer.route(ChosenRoute(interface: interface, source: IPAddress(v4: 0x0a00_0002)))
         return book.take(Self.query(address), answer, in: localState, at: now).targets.map(\.number)
     }
 

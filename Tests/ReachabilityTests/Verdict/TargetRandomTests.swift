@@ -161,7 +161,11 @@ private struct Model {
             let exit = exits[attempt.address, default: 0]
             let isDead = exit == 0 || (host.names[exit] != nil && (host.levels[exit] ?? .off) <= .dormant)
             // A change of a moment ago is about to be checked.
-            expect(!isDead || machine.recheckDue != nil || machine.check != nil, "nothing is sent where there is no path")
+            var isAsking = false
+            if case .asking = machine.phase { isAsking = true }
+            expect(
+                !isDead || isAsking || machine.recheckDue != nil || machine.check != nil,
+                "nothing is sent where there is no path")
             attempts[attempt.id] = attempt
             attemptsSinceSuccess += 1
         case .cancel(let id):

@@ -10,6 +10,8 @@ struct Transcript {
     var nextHops: [Route.NextHop] = []
     /// The reply of first hops and of the target's host; by default they are alive.
     var hostState = HopBook.State(isAlive: true, reply: HostReply(.answered), hasAnswered: true)
+    /// Whether further addresses are tried beside those that serve the probes.
+    var allowsSurvey = false
     /// The complete effects of the last event.
     private(set) var effects: [TargetMachine.Effect] = []
 
@@ -45,13 +47,15 @@ struct Transcript {
             query.port = machine.endpoint.port
             event = .route(query, answer)
         }
-        effects = machine.handle(event, in: host.localState, at: Self.moment(milliseconds))
+        effects = machine.handle(
+            event, in: host.localState, at: Self.moment(milliseconds), allowsSurvey: allowsSurvey)
         // A failed probe may query the route with all its next hops. That query is answered at once and has no line.
         while let place = effects.firstIndex(where: Self.asksForAll), case .askRoute(let query) = effects[place] {
             var route = ChosenRoute(interface: 2)
             route.nextHops = nextHops
             effects.remove(at: place)
-            effects += machine.handle(.route(query, .route(route)), in: host.localState, at: Self.moment(milliseconds))
+            effects += machine.handle(
+                .route(query, .route(route)), in: host.localState, at: Self.moment(milliseconds), allowsSurvey: allowsSurvey)
         }
         // A silent probe may be extended by a moment, in which nothing arrives.
         if event == .tick, case .connecting(let run, _) = machine.phase, run.deadline > milliseconds * 1_000_000,
@@ -64,7 +68,8 @@ struct Transcript {
         while let place = effects.firstIndex(where: Self.asksHost), case .askHost(let request) = effects[place] {
             effects.remove(at: place)
             let event = Event.host(request.query.host, hostState)
-            effects += machine.handle(event, in: host.localState, at: Self.moment(milliseconds))
+            effects += machine.handle(
+                event, in: host.localState, at: Self.moment(milliseconds), allowsSurvey: allowsSurvey)
         }
         return effects.compactMap(Self.line)
     }

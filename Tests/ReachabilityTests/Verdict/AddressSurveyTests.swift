@@ -1,0 +1,104 @@
+import Testing
+
+@testable import Reachability
+
+private let first = "192.0.2.1"
+private let second = "192.0.2.2"
+private let v6 = "2001:db8::1"
+
+/// A name with several addresses: one serves the probes, the others are surveyed.
+@Suite struct AddressSurveyTests {
+    /// A target that is up over its first address, while attempt 3 tries another one. The lookups have the numbers 1, 4, ….
+    private func surveying(_ addresses: String..., settings: ProbeSettings = ProbeSettings()) throws -> Transcript {
+        var target = try Transcript("server.example:443", settings)
+        target.allowsSurvey = true
+        _ = target.at(0, .begin)
+        _ = target.at(0, .lookup(LookupAnswer(id: 1, addresses: addresses.compactMap { IPAddress($0) })))
+        for address in addresses { _ = target.at(0, .route(to: address)) }
+        let other = addresses[1]
+        try #require(target.at(1, .connected(2)) == ["report ok", "up \(addresses[0]) eth0", "connect 3 \(other)"])
+        return target
+    }
+
+    @Test func `an address that refuses twice degrades the target, and its answer ends that`() throws {
+        var target = try surveying(first, second)
+        #expect(target.at(2, .failed(3, .connectionRefused)) == ["connect 4 \(second)"])
+        #expect(target.at(3, .failed(4, .connectionRefused)) == ["degraded tcp/refused \(first) eth0"])
+        #expect(target.cause?.detail == "1 of 2 addresses fail: 192.0.2.2 refuses connections to port 443")
+        #expect(target.cause?.evidence["failing_addresses"] == .number(1))
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .found(5, first, second))
+        _ = target.at(10_000, .route(to: first))
+        _ = target.at(10_000, .route(to: second))
+        #expect(target.at(10_001, .connected(6)) == ["report ok", "connect 7 \(second)"])
+        #expect(target.at(10_002, .connected(7)) == ["up \(first) eth0"])
+    }
+
+    @Test func `a family that fails is named`() throws {
+        var target = try surveying(first, v6)
+        let report = Transcript.Event.failed(3, .networkUnreachable, icmp: (3, 0), from: "203.0.113.9")
+        #expect(target.at(2, report) == ["connect 4 \(v6)"])
+        #expect(
+            target.at(3, .failed(4, .networkUnreachable, icmp: (3, 0), from: "203.0.113.9")).last?.hasPrefix("degraded network/")
+                == true)
+        #expect(target.cause?.detail.hasPrefix("IPv6 is broken and IPv4 works: ") == true)
+        #expect(target.cause?.evidence["family"] == .number(6))
+    }
+
+    @Test func `a silent address degrades the target after two surveys`() throws {
+        var target = try surveying(first, second)
+        #expect(target.tickDue == 501)
+        #expect(target.at(501, .tick) == ["connect 4 \(second)"])
+        #expect(target.at(1251, .tick) == ["connect 5 \(second)"])
+        #expect(target.at(3001, .tick) == ["cancel 3", "cancel 4", "cancel 5", "neighbor? 10.0.0.1 on 2"])
+        let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
+        #expect(target.at(3001, .neighbor(gateway, .state(.reachable))) == ["connect 6 \(second)"])
+        _ = target.at(6001, .tick)
+        #expect(
+            target.at(6001, .neighbor(gateway, .state(.reachable))) == ["degraded tcp/timeout \(first) eth0"])
+    }
+
+    @Test func `an address without a route does not degrade the target`() throws {
+        var target = try Transcript("server.example:443")
+        target.allowsSurvey = true
+        _ = target.at(0, .begin)
+        _ = target.at(0, .found(1, first, v6))
+        _ = target.at(0, .route(to: first))
+        _ = target.at(0, .noRoute(to: v6))
+        #expect(target.at(1, .connected(2)) == ["report ok", "up \(first) eth0"])
+    }
+
+    @Test func `a target with one address has no survey`() throws {
+        var target = try Transcript("192.0.2.1:443")
+        target.allowsSurvey = true
+        _ = target.at(0, .begin)
+        _ = target.at(0, .route(to: first))
+        #expect(target.at(1, .connected(1)) == ["report ok", "up \(first) eth0"])
+        #expect(target.machine.survey == nil)
+    }
+
+    @Test func `a change of the route to nothing ends the survey`() throws {
+        var target = try surveying(first, second)
+        _ = target.at(100, .localStateChanged)
+        _ = target.at(100, .noRoute(to: first))
+        #expect(target.at(100, .noRoute(to: second)).contains("cancel 3"))
+        #expect(target.machine.runningAttempts.isEmpty)
+    }
+
+    @Test func `lost packets degrade the target, and a clear window ends that`() throws {
+        var target = try Transcript("192.0.2.1:443", ProbeSettings(interval: .seconds(1)))
+        var lines: [String] = []
+        func probe(_ number: Int64, retransmissions: Int) {
+            lines += target.at(number * 1000, number == 0 ? .begin : .tick)
+            lines += target.at(number * 1000, .route(to: first))
+            let result = ProbeResult(
+                id: UInt64(number + 1), roundTripNanoseconds: 5_000_000, retransmissions: retransmissions)
+            lines += target.at(number * 1000 + 5, .probe(result))
+        }
+        for number in 0..<4 as Range<Int64> { probe(number, retransmissions: 1) }
+        #expect(lines.last == "degraded quality/loss \(first) eth0")
+        for number in 4..<60 as Range<Int64> { probe(number, retransmissions: 0) }
+        #expect(lines.filter { $0.hasPrefix("up") || $0.hasPrefix("degraded") }.count == 3)
+        #expect(target.machine.verdict.state == .up)
+    }
+}
