@@ -10,8 +10,8 @@ package struct Fault: Sendable, CustomStringConvertible {
     package var nameServers: [String] = []
     /// Changes the network before the program starts. Without ``make`` this makes the fault.
     package var prepare: (@Sendable (FaultNetwork) throws -> Void)?
-    /// Makes the fault, while the program runs and all targets are up.
-    package var make: (@Sendable (FaultNetwork, VerdictWatch) throws -> Void)?
+    /// Makes the fault, while the program runs and all targets are up. Without a program to watch, it only makes the fault.
+    package var make: (@Sendable (FaultNetwork, VerdictWatch?) throws -> Void)?
     /// Whether the row opens tun devices.
     package var needsTun = false
     /// The required verdict.

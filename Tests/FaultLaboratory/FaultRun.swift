@@ -51,16 +51,24 @@ extension Fault {
         }
         if outcome.problem == nil { try checkSteadiness(watch, &outcome) }
         if outcome.problem == nil { checkTime(watch, &outcome) }
-        // Routers limit their ICMP messages: each program has them for itself.
         watch.stop()
-        if outcome.problem == nil { try explain(network, &outcome) }
+        if outcome.problem == nil { try explain(&outcome) }
         try inspect(network)
         return outcome
     }
 
-    /// Asks `netwatch why`, which must give the same verdict.
-    private func explain(_ network: FaultNetwork, _ outcome: inout FaultOutcome) throws {
+    /// Asks `netwatch why`, which must give the same verdict. Routers limit their ICMP messages, so this program has a network of
+    /// its own.
+    private func explain(_ outcome: inout FaultOutcome) throws {
         if case .none = explanation { return }
+        let network = try FaultNetwork(nameServers: nameServers)
+        try prepare?(network)
+        if let make {
+            // The route has been in use before the fault.
+            let status = try network.start([Programs.netwatch, "status", targets[0]], output: .file)
+            guard try status.wait(within: .seconds(60)) == 0 else { throw LabError("not up before the fault: \(status.output)") }
+            try make(network, nil)
+        }
         let program = try network.start([Programs.netwatch, "why", "--json", targets[0]], output: .file)
         _ = try program.wait(within: .seconds(60))
         guard let document = try? JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any] else {

@@ -269,10 +269,8 @@ struct Simulation {
                 update.cause.map { IncidentKey($0, of: update.endpoint, isUnreachable: update.state == .unreachable) }
             }
         }
-        // The path has an incident only if a target was present at its last change.
-        let keys = Set(failing + (publishedPath?.cause.map { [IncidentKey(path: $0)] } ?? []))
-        let open = Set(incidents.values.map(IncidentKey.init))
-        guard open.isSuperset(of: failing), open.isSubset(of: keys) else {
+        let keys = Set(failing)
+        guard Set(incidents.values.map(IncidentKey.init)) == keys else {
             throw Violation(description: "the incidents \(incidents.values) of the failures \(keys)")
         }
         // The last published path equals the present one.

@@ -16,7 +16,7 @@ struct FleetBenchmark {
     static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
         let benchmark = try FleetBenchmark(programs, isQuick)
         defer { benchmark.end() }
-        return try benchmark.connections() + benchmark.schedule() + benchmark.scale()
+        return try benchmark.scale() + benchmark.connections() + benchmark.schedule()
     }
 
     private init(_ programs: Programs, _ isQuick: Bool) throws {
@@ -256,7 +256,9 @@ struct FleetBenchmark {
         return [
             .against(name + "netwatch status, wall", median(status), median(limit), seconds, "connect(2) in C", atMost: 1.5),
             .bound(name + "from the last result to the end", median(after), seconds, atMost: 2e9),
-            .bound(name + "peak resident memory of status", median(peak), mebibytes, atMost: 150 * 1024),
+            // The peak of a new process includes that of its parent until it executes the program (getrusage(2)): this process is
+            // small only before it has read the first document.
+            .bound(name + "peak resident memory of status", peak[0], mebibytes, atMost: 150 * 1024),
             .bound(name + "resident memory of watch", Double(figures.residentKibibytes), mebibytes, atMost: 150 * 1024),
             .bound(name + "peak resident memory of watch", Double(figures.peakKibibytes), mebibytes),
         ]

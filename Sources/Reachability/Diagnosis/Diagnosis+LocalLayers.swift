@@ -26,7 +26,7 @@ extension DiagnosisEvidence {
             evidence["source"] = .text("\(source)")
             return Diagnosis.Step(.address, .works, "packets are sent from \(source)", evidence: evidence)
         }
-        if let interface, let address = ownAddress, !isBehindFailure(.address) {
+        if let interface, let address = ownAddress {
             evidence["address"] = .text("\(address)")
             return Diagnosis.Step(.address, .works, "\(interface.name) has the address \(address)", evidence: evidence)
         }

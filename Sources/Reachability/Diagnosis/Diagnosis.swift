@@ -65,8 +65,11 @@ package struct Diagnosis: Hashable, Sendable {
         steps = Self.layers.map { layer in
             if let failure = evidence.failure(in: layer) { return failure }
             let step = evidence.step(layer)
-            // A layer that is proven, or that the target does not need, stays so behind a failure.
-            return step.finding == .unproven && evidence.isBehindFailure(layer) ? Step(layer, .notReached, "not reached") : step
+            guard evidence.isBehindFailure(layer) else { return step }
+            // The kernel still names a route over a link without carrier. Only the name may have been resolved before the failure.
+            let isReached = layer == .dns && step.finding == .works
+            let isKnown = isReached || step.finding == .notUsed || step.finding == .fails
+            return isKnown ? step : Step(layer, .notReached, "not reached")
         }
         sentence = evidence.sentence
         cause = evidence.cause.map { $0.adding(evidence.lastHopEvidence) }
@@ -102,7 +105,7 @@ extension DiagnosisEvidence {
     }
 
     /// Whether the layer comes after the one that fails.
-    func isBehindFailure(_ layer: Cause.Layer) -> Bool {
+    fileprivate func isBehindFailure(_ layer: Cause.Layer) -> Bool {
         guard let failing = cause?.layer, !isDegraded, let place = Diagnosis.layers.firstIndex(of: failing),
             let own = Diagnosis.layers.firstIndex(of: layer)
         else { return false }

@@ -1,6 +1,6 @@
 internal import Pacing
 
-/// The open incidents of a monitor. It combines failures of targets, and of the path, that have the same cause and subject.
+/// The open incidents of a monitor. It combines failures of targets that have the same cause and subject.
 ///
 /// ```
 ///            the first failure            the last target is up, fails for another cause, or is removed
@@ -33,7 +33,6 @@ struct IncidentBook: Sendable {
         var failing = 0
         /// The largest number of targets that failed at the same time.
         var count = 0
-        var includesPath = false
         var lastFailure: Int64
         // The number of targets that was published last; `nil` before the first publication.
         var publishedCount: Int?
@@ -41,7 +40,7 @@ struct IncidentBook: Sendable {
         // The next publication of a larger count must wait until the entry's place in `throttled` is due.
         var isThrottled = false
 
-        var isOver: Bool { failing == 0 && !includesPath }
+        var isOver: Bool { failing == 0 }
         var hasGrown: Bool { publishedCount.map { count > $0 } ?? false }
         var needsPublication: Bool { publishedCount == nil || isOver || hasGrown && !isThrottled }
     }
@@ -57,7 +56,6 @@ struct IncidentBook: Sendable {
     /// The slot of the incident that accepts further failures.
     private var newest: [IncidentKey: Int] = [:]
     private var slots: [TargetID: Int] = [:]
-    private var pathSlot: Int?
     // Slots in the order of their changes.
     private var changed: [Int] = []
     // In the order of their times, because each is added at its publication.
@@ -97,27 +95,6 @@ struct IncidentBook: Sendable {
                 entry.targets.append(update.endpoint)
             }
         }
-    }
-
-    /// Records the path's status.
-    mutating func record(_ update: PathUpdate) {
-        let cause = update.path.status == .unsatisfied ? update.path.cause : nil
-        let key = cause.map { IncidentKey(path: $0) }
-        if let slot = pathSlot {
-            if entries[slot].key == key { return }
-            endPath()
-        }
-        guard let cause, let key else { return }
-        let slot = slot(for: key, cause, at: update.moment)
-        pathSlot = slot
-        change(slot) { $0.includesPath = true }
-    }
-
-    /// Ends the incident of the path: the path is satisfied, or there is no target.
-    mutating func endPath() {
-        guard let slot = pathSlot else { return }
-        pathSlot = nil
-        change(slot) { $0.includesPath = false }
     }
 
     /// Removes a target from its incident: it is up, or is no longer monitored.

@@ -27,13 +27,6 @@ struct IncidentKey: Hashable, Sendable {
         (subject, scope) = Self.subject(of: cause) ?? own
     }
 
-    /// Creates the key of an unsatisfied path's cause.
-    init(path cause: Cause) {
-        layer = cause.layer
-        code = cause.code
-        (subject, scope) = Self.subject(of: cause) ?? (.init(.interface, cause.text("interface")), .local)
-    }
-
     /// Returns the component before the target that is at fault, and its scope; `nil` if the evidence names none.
     private static func subject(of cause: Cause) -> (Incident.Subject, Incident.Scope)? {
         switch (cause.layer, cause.code) {

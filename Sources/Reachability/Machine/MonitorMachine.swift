@@ -89,9 +89,8 @@ package struct MonitorMachine: Sendable {
     private mutating func record(_ event: MonitorEvent) {
         switch event {
         case .server(let id, let update): incidents.record(id, update)
-        // Without targets, the records of the path say the same.
-        case .path(let update): if fleet.count > 0 { incidents.record(update) } else { incidents.endPath() }
-        case .probe, .incident, .resync, .gap, .ended: break
+        // An unsatisfied path has records of its own.
+        case .path, .probe, .incident, .resync, .gap, .ended: break
         }
     }
 

@@ -11,9 +11,9 @@ extension TargetMachine {
         let others = openAddresses.filter { $0 != lastAnswered }
         var survey = survey ?? AddressSurvey()
         defer { self.survey = survey }
-        guard let address = survey.next(of: others, failAfter: settings.failAfter), let route = openRoutes[address],
+        guard let address = survey.next(of: others, failAfter: settings.failAfter),
             case .success(let candidates) = candidates(in: turn.localState),
-            let candidate = candidates.first(where: { $0.address == address })
+            let candidate = candidates.first(where: { $0.address == address }), let route = openRoute(of: candidate, turn)
         else { return }
         let run = ProbeRun(
             started: turn.now, deadline: turn.time.addingSaturated(settings.timeout.saturatingNanoseconds))
@@ -22,10 +22,15 @@ extension TargetMachine {
         advance(&survey, &turn)
     }
 
+    /// Returns the route by the kernel's last answer; `nil` if the kernel would not send a packet now.
+    private func openRoute(of candidate: Candidate, _ turn: Turn) -> ChosenRoute? {
+        known[candidate.query].flatMap { candidateRoute(of: candidate, by: $0, in: turn.localState) }?.route
+    }
+
     private mutating func advance(_ survey: inout AddressSurvey, _ turn: inout Turn) {
         guard var running = survey.running, let entry = running.race.takeNext(at: turn.time) else { return }
         // The route may have been removed since the first attempt.
-        guard openRoutes[entry.candidate.address] != nil else { return }
+        guard openRoute(of: entry.candidate, turn) != nil else { return }
         let attempt = attempt(entry, until: running.run.deadline, turn)
         running.race.running.append(AttemptRace.Running(id: attempt.id, entry: entry, started: turn.now))
         survey.running = running

@@ -12,7 +12,7 @@ extension Fault {
         },
         Fault(
             name: "500 link flaps", targets: [FaultNetwork.Family.ipv4.target(FaultNetwork.Family.ipv4.server)],
-            make: { network, watch in try flap(500, network, watch) },
+            make: { network, watch in if let watch { try flap(500, network, watch) } },
             expected: ExpectedVerdict(lines: ["up"], limit: .seconds(120), meanwhile: ["unreachable"]), explanation: .none),
     ]
 
@@ -26,6 +26,7 @@ extension Fault {
             prepare: { try $0.site.ipBatch(addresses.map { "addr add \($0)/24 dev s0" }) },
             make: { network, watch in
                 try make(network)
+                guard let watch else { return }
                 let isProbed = try watch.await(within: .seconds(120)) { watch in
                     watch.targets.allSatisfy { watch.probes[$0, default: 0] >= lossyProbes }
                 }

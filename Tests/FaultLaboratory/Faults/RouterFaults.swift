@@ -19,9 +19,7 @@ extension Fault {
                     expect: .unreachable(
                         "network/net-unreachable", ["hop": family.gateway()], within: ExpectedVerdict.answered
                     ).steady(for: 45)
-                ) { try $0.router.ip("\(family.option) route del \(family.network) dev rs0") }
-                // The messages that the program has used up are missing for a while.
-                .explained(family == .ipv4 ? .status("unreachable") : .same),
+                ) { try $0.router.ip("\(family.option) route del \(family.network) dev rs0") },
                 .during(
                     "server's host off, router reports it, \(family.rawValue)", family.target(family.server),
                     expect: .unreachable("network/host-unreachable", ["hop": family.gateway()], within: ExpectedVerdict.silent)

@@ -136,6 +136,12 @@ import Testing
                 .unreachable, Place.cause(.link, .noCarrier, ["interface": .text("eth0")]), inspection: Place.refused,
                 isProbed: false), "x...-...--", "192.0.2.9:443 is unreachable: the fault (link/no-carrier)"),
         Fault(
+            "no carrier, and the kernel still has the route",
+            Place.target(
+                .unreachable, Place.cause(.link, .noCarrier, ["interface": .text("eth0")]),
+                inspection: Place.routed(neighbor: .state(.stale)), isProbed: false), "x...-...--",
+            "192.0.2.9:443 is unreachable: the fault (link/no-carrier)"),
+        Fault(
             "the name does not exist",
             Place.named(
                 .down, Place.cause(.dns, .nameNotFound), lookup: Place.failure(.answered, rcode: 3),

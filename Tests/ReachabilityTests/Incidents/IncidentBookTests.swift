@@ -39,11 +39,6 @@ struct IncidentTranscript {
                 isInitial: false, moment: moment))
     }
 
-    mutating func setPath(_ cause: Cause?) {
-        let path = NetworkPath(status: cause == nil ? .satisfied : .unsatisfied, cause: cause)
-        book.record(PathUpdate(path: path, reasons: [], isInitial: false, coalescedEventCount: 0, moment: Self.moment(now)))
-    }
-
     mutating func take() -> [Incident] { book.take(at: Self.moment(now)) }
 
     /// Returns what is published now: `open 1 gateway 192.0.2.1 ×3`.
@@ -236,35 +231,6 @@ struct IncidentTranscript {
         t.succeed(0)
         t.fail(1, T.silentGateway)
         #expect(t.take().isEmpty && t.book.count == 1)
-    }
-
-    // MARK: The path
-
-    @Test func `an unsatisfied path is an incident of its interface, and targets join it`() {
-        var t = T()
-        t.setPath(T.noCarrier)
-        let incidents = t.take()
-        #expect(incidents.map(\.subject) == [.init(.interface, "eth0")])
-        #expect(incidents.map(\.scope) == [.local] && incidents[0].targetCount == 0 && incidents[0].targets.isEmpty)
-        t.now = 2 * second
-        t.fail(0, T.noCarrier)
-        #expect(t.published() == ["open 1 interface eth0 ×1"])
-        t.setPath(nil)
-        #expect(t.take().isEmpty)
-        t.succeed(0)
-        #expect(t.published() == ["over 1 interface eth0 ×1"])
-    }
-
-    @Test func `a path that changes its cause has another incident`() {
-        var t = T()
-        t.setPath(T.noCarrier)
-        _ = t.take()
-        t.setPath(T.noCarrier)
-        #expect(t.take().isEmpty)
-        t.setPath(Cause(.route, .noRoute, detail: "no route"))
-        #expect(t.published() == ["over 1 interface eth0 ×0", "open 2 interface ×0"])
-        t.setPath(nil)
-        #expect(t.published() == ["over 2 interface ×0"])
     }
 
     // MARK: Subjects
