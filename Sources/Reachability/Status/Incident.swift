@@ -4,8 +4,7 @@ public import FoundationEssentials
 /// silent gateway, are one incident.
 ///
 /// An incident is published when it opens, when it is over, and at most once a second while the number of its servers grows.
-/// ``id`` is the same in all of these values. If servers are monitored, an unsatisfied path is an
-/// incident too, even if it affects none of them.
+/// ``id`` is the same in all of these values. An unsatisfied path is an incident too, also without a server.
 public struct Incident: Hashable, Sendable, Identifiable {
     /// Whether the fault exists. Later versions may add states.
     @nonexhaustive public enum State: String, Hashable, Sendable, CaseIterable {
