@@ -45,7 +45,7 @@ extension Incident {
 }
 
 extension PathMonitor {
-    /// The incidents of the path, and of all servers that are monitored on this monitor, starting with those that are open. Any
+    /// The incidents of all servers that are monitored on this monitor, starting with those that are open. Any
     /// number of tasks may iterate.
     ///
     /// ```swift
@@ -57,7 +57,7 @@ extension PathMonitor {
 }
 
 extension ServerGroup {
-    /// The incidents of the group's path monitor (``PathMonitor/incidents``): those of the path, of the group's servers, and of
+    /// The incidents of the group's path monitor (``PathMonitor/incidents``): those of the group's servers, and of
     /// other servers on the same monitor. A group without a path monitor of yours has a monitor of its own.
     public var incidents: Incident.Updates { Incident.Updates(hub: hubOfIncidents, owner: self) }
 }

@@ -4,7 +4,7 @@ public import FoundationEssentials
 /// silent gateway, are one incident.
 ///
 /// An incident is published when it opens, when it is over, and at most once a second while the number of its servers grows.
-/// ``id`` is the same in all of these values. An unsatisfied path is an incident too, also without a server.
+/// ``id`` is the same in all of these values.
 public struct Incident: Hashable, Sendable, Identifiable {
     /// Whether the fault exists. Later versions may add states.
     @nonexhaustive public enum State: String, Hashable, Sendable, CaseIterable {
@@ -64,7 +64,7 @@ public struct Incident: Hashable, Sendable, Identifiable {
     public let subject: Subject
     /// The cause of the first failure.
     public let cause: Cause
-    /// The largest number of servers that the incident affected at the same time; 0 if only the path was affected.
+    /// The largest number of servers that the incident affected at the same time.
     public let targetCount: Int
     /// The first servers that the incident affected, at most ten.
     public let targets: [Endpoint]
