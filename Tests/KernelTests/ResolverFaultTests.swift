@@ -127,6 +127,22 @@ struct ResolverFaultTests {
         #expect(!dead.questions.isEmpty && !server.questions.isEmpty)
     }
 
+    @Test func `why explains a missing name by the way to the name server`() throws {
+        let fixture = try Fixture(resolvers: "10.1.0.53")
+        let server = try fixture.nameServer(.code(3))
+        let words = ["why", "--json", "--netns", fixture.network.host.name ?? "", "server.example:80"]
+        let program = try Program([try Programs.netwatch] + words, output: .file)
+        #expect(try program.wait(within: patience) == 1, "\(program.ending)")
+        let document = try #require(try JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any])
+        let layers = try #require(document["layers"] as? [[String: Any]])
+        // link, address, route, neighbor, dns, and the layers that are not reached or not used.
+        #expect(layers.map { $0["ok"] as? Bool } == [true, true, true, true, false, nil, nil, nil, nil, nil])
+        let details = layers.map { $0["detail"] as? String ?? "" }
+        #expect(details[2] == "the name server 10.1.0.53 is on the link of v0" && details[3] == "10.1.0.53 answers")
+        #expect(details[4] == "there is no name server.example" && details[5] == "not reached")
+        #expect(!server.questions.isEmpty)
+    }
+
     @Test func `a missing route to the name server is the route's cause`() throws {
         let fixture = try Fixture(resolvers: "192.0.2.53")
         try fixture.network.host.ip("route add unreachable 192.0.2.0/24")
