@@ -1,4 +1,4 @@
-/// Who is at fault: the server, or a component before it.
+/// The attribution of a failure: the server is at fault, or a component before it.
 ///
 /// | evidence | fault |
 /// |---|---|

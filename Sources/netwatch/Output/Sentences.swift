@@ -72,7 +72,7 @@ extension Incident {
         let names = targets.prefix(3).map(\.text).joined(separator: ", ")
         let further = targetCount > 3 ? ", …" : ""
         let noun = targetCount == 1 ? "target" : "targets"
-        let affected = targetCount == 0 ? "path" : "\(targetCount) \(noun) (\(names)\(further))"
+        let affected = "\(targetCount) \(noun) (\(names)\(further))"
         let duration = ended.map { " after \(TimeSpan.rough($0.elapsed(since: began)))" } ?? ""
         return TextStyle.printable("\(affected), ") + cause.sentence + duration
     }
