@@ -102,7 +102,6 @@ import Testing
             text(Samples.incident(1_000, over: 63.5))
                 == "interface eth0 over 1000 targets (192.0.2.0:22, 192.0.2.1:22, 192.0.2.2:22, …), "
                 + "link/no-carrier: eth0 has no carrier after 1m02s")
-        #expect(text(Samples.incident(0)) == "interface eth0 open path, link/no-carrier: eth0 has no carrier")
         let limit = Cause(.local, .fileLimit, detail: "no descriptor is left")
         #expect(
             text(Samples.incident(2, cause: limit, subject: .init(.interface, nil)))
