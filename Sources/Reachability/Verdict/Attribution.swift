@@ -23,21 +23,22 @@ extension FailedAttempt {
             || result.errno == SystemErrorNumber.connectionReset.rawValue
     }
 
-    /// Returns what a router has reported, as evidence for other targets of the same network; `nil` if the target itself answered.
+    /// Returns what a router has reported, as evidence for other targets of the same network; `nil` if the target itself answered, or
+    /// if the report is about its host alone.
     func report(in localState: TargetMachine.LocalState, at now: Int64) -> HopBook.Report? {
         guard isAnswer(in: localState), let reporter = result?.reporter, let offender = reporter.offender,
-            offender != candidate.address, let code = code(of: reporter), code != .packetTooBig
+            offender != candidate.address, let code = code(of: reporter), code != .packetTooBig, code != .hostUnreachable
         else { return nil }
         return HopBook.Report(
             target: candidate.address, code: code, reporter: reporter, port: code == .portFiltered ? candidate.port : nil,
             time: now)
     }
 
-    /// Whether the first hop has proved during the failure that it is alive.
+    /// Whether the first hop has proved during the probe that it is alive.
     var isFirstHopAlive: Bool {
         if hop?.isAlive == true || host?.isAlive == true { return true }
         if let tunnel { return tunnel.received > 0 }
-        return failingSince.map { neighbor.isConfirmed(within: probeEnded - $0) } ?? false
+        return probeStarted.map { neighbor.isConfirmed(within: probeEnded - $0) } ?? false
     }
 
     /// Whether the route to the server worked during the probe.
@@ -81,14 +82,13 @@ extension FailedAttempt {
         return timeout(evidence)
     }
 
-    // Datagrams to the target are refused. If those to the first hop are refused too, the filter may refuse all datagrams; then an
-    // answer from behind the hop shows that it does not refuse TCP.
+    // Datagrams to the target are refused. If those to the first hop are refused too, the filter may refuse all datagrams and pass TCP.
     private var isDroppedHere: Bool {
         func isRefused(_ state: HopBook.State?) -> Bool {
             state?.reply?.outcome == .refused && state?.reply?.errno == SystemErrorNumber.notPermitted.rawValue
         }
         if route.gateway == nil { return isRefused(hop ?? host) && hop?.isAlive != true }
-        return isRefused(host) && !(isRefused(hop) && hop?.isAlive == true)
+        return isRefused(host) && !isRefused(hop)
     }
 
     private func timeout(_ evidence: [String: Cause.Evidence]) -> Cause {

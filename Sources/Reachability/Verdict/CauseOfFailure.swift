@@ -17,8 +17,8 @@ struct FailedAttempt: Hashable, Sendable {
     var host: HopBook.State?
     /// The packets that a tunnel carried during the probe; `nil` for other interfaces.
     var tunnel: LinkCounters?
-    /// The start of the first failed probe of the streak, in nanoseconds; `nil` if the failure is the first.
-    var failingSince: Int64?
+    /// The start of the probe in nanoseconds; `nil` before the probe's end.
+    var probeStarted: Int64?
     /// The end of the probe in nanoseconds.
     var probeEnded: Int64 = 0
     var elapsedNanoseconds: Int64

@@ -103,7 +103,7 @@ struct AttemptRace: Hashable, Sendable {
     /// The connection attempt delay that RFC 8305 section 8 recommends, in nanoseconds.
     static let delay: Int64 = 250_000_000
     /// The maximum number of addresses in one probe.
-    static let limit = 4
+    static let limit = NameLimits.addresses
     /// The maximum number of addresses that are tried again.
     static let repetitionLimit = 2
     /// The times of the repetitions after the first attempt, in twelfths of the time until the probe's deadline.

@@ -91,6 +91,13 @@ struct ProbeSchedule: Hashable, Sendable {
         }
     }
 
+    /// Records that a connection of another part of the program has served as a probe. The next probe is at least one interval later.
+    mutating func replaced(at now: Int64) {
+        lastStart = now
+        immediate = 0
+        next = slot(notBefore: now.addingSaturated(interval), origin ?? now)
+    }
+
     /// Schedules no further probe.
     mutating func stop() { next = nil }
 }

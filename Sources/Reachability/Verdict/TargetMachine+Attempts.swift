@@ -157,7 +157,7 @@ extension TargetMachine {
         streak.began(at: run.started.monotonicNanoseconds)
         let failures = failures.map { failure in
             var failure = failure
-            failure.failingSince = streak.since
+            failure.probeStarted = run.started.monotonicNanoseconds
             failure.probeEnded = turn.time
             return failure
         }

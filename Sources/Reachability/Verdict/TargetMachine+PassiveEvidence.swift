@@ -57,9 +57,7 @@ extension TargetMachine {
             schedule.confirm(.other, timeout: settings.timeout, at: now)
             return false
         }
-        // The grid skips slots that follow a probe by less than half an interval.
-        schedule.began(at: now.addingSaturated(schedule.interval / 2))
-        schedule.continueByGrid(at: now)
+        schedule.replaced(at: now)
         return schedule.next != next
     }
 

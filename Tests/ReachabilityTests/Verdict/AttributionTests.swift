@@ -14,7 +14,7 @@ import Testing
         var failure = FailedAttempt(
             candidate: Candidate(address: Self.server, port: 443, zone: 0, boundTo: 0),
             route: ChosenRoute(interface: interface, gateway: gateway), result: nil, elapsedNanoseconds: 3_000_000_000)
-        failure.failingSince = 0
+        failure.probeStarted = 0
         failure.probeEnded = 3_000_000_000
         return failure
     }
@@ -57,7 +57,7 @@ import Testing
         #expect(failure.cause(in: host.localState).detail == "192.0.2.1 does not answer on port 443, although the host is alive")
     }
 
-    @Test func `a gateway that was confirmed during the failure proves the route, one confirmed before does not`() {
+    @Test func `a gateway that was confirmed during the probe proves the route, one confirmed before does not`() {
         var failure = silence()
         failure.neighbor = .state(.reachable, confirmedAgo: 2_900_000_000)
         #expect(verdict(failure) == "down tcp/timeout")
@@ -65,7 +65,7 @@ import Testing
         #expect(verdict(failure) == "down tcp/timeout")
         failure.neighbor = .state(.reachable, confirmedAgo: 3_100_000_000)
         #expect(verdict(failure) == "unreachable tcp/timeout")
-        failure.failingSince = -2_000_000_000
+        failure.probeStarted = -2_000_000_000
         #expect(verdict(failure) == "down tcp/timeout")
     }
 
@@ -89,11 +89,11 @@ import Testing
         #expect(verdict(failure) == "down tcp/timeout")
     }
 
-    @Test func `a machine that refuses all datagrams but passes TCP of other targets does not filter the server`() {
+    @Test func `a machine that refuses all datagrams may pass TCP, so it is not known to filter the server`() {
         var failure = silence()
         failure.host = state(.refused, errno: 1)
         failure.hop = state(.refused, errno: 1)
-        #expect(verdict(failure) == "unreachable firewall/local-drop")
+        #expect(verdict(failure) == "unreachable tcp/timeout")
         failure.hop = state(.refused, alive: true, errno: 1)
         #expect(verdict(failure) == "down tcp/timeout")
     }

@@ -137,7 +137,7 @@ private struct Model {
         let effects = machine.handle(
             event, in: host.localState, at: Moment(monotonicNanoseconds: now, wallClockNanoseconds: now))
         for effect in effects { take(effect) }
-        expect(attempts.count <= 11, "at most eight attempts of a probe and three of a survey are under way")
+        expect(attempts.count <= 23, "at most 20 attempts of a probe and three of a survey are under way")
         expect(Set(machine.runningAttempts) == Set(attempts.keys), "the machine knows its attempts")
         let isRunning = !attempts.isEmpty || machine.check != nil || machine.recheckDue != nil
         expect(!isRunning || machine.deadline != nil, "what runs has a deadline")
