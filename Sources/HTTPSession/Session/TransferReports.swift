@@ -2,7 +2,7 @@ internal import Reachability
 
 /// Reports the outcomes of transfers to the session's path monitor, where they replace probes or cause them.
 ///
-/// Of each origin, at most one success and one failure are reported in ``gap``. Without a monitor a session has no reports.
+/// At most one success and one failure of each origin are reported in ``gap``. A session without a monitor has no reports.
 final class TransferReports {
     /// The minimum time between two reports of one kind for one origin, in nanoseconds.
     static let gap: Int64 = 100_000_000

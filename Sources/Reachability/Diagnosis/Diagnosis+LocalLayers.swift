@@ -30,7 +30,7 @@ extension DiagnosisEvidence {
             evidence["address"] = .text("\(address)")
             return Diagnosis.Step(.address, .works, "\(interface.name) has the address \(address)", evidence: evidence)
         }
-        if answerer != .nobody {
+        if answerer != .unknown {
             return Diagnosis.Step(.address, .works, "answers reach the source address", evidence: evidence)
         }
         return Diagnosis.Step(.address, .unproven, "no source address is known", evidence: evidence)
@@ -102,7 +102,7 @@ extension DiagnosisEvidence {
         switch answerer {
         case .destination, .host, .router, .firstHop:
             return Diagnosis.Step(.neighbor, .works, "\(place) answers", evidence: evidence)
-        case .nobody:
+        case .unknown:
             if inspection.neighbor.isConfirmed(within: confirmationLimit) {
                 return Diagnosis.Step(.neighbor, .works, "\(place) answered on its link recently", evidence: evidence)
             }

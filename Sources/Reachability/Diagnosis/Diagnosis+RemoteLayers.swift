@@ -17,7 +17,7 @@ extension DiagnosisEvidence {
             case .dns: lookup.server.map { ", by the name server \($0)" } ?? ", by a name server"
             case .hosts: ", by the hosts file"
             case .nss: ", by getaddrinfo"
-            case .nobody, nil: ""
+            case .notAsked, nil: ""
             }
         let listed = lookup.addresses.count > 3 ? "\(lookup.addresses.count) addresses" : addresses
         return Diagnosis.Step(
@@ -38,7 +38,7 @@ extension DiagnosisEvidence {
             switch answerer {
             case .destination, .router: true
             case .host: hops?.isEmpty == false
-            case .firstHop, .nobody: false
+            case .firstHop, .unknown: false
             }
         let detail =
             isPassed

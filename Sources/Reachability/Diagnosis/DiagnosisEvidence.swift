@@ -105,7 +105,7 @@ extension DiagnosisEvidence {
         case router(IPAddress)
         /// Only the first hop, to a question of its own.
         case firstHop
-        case nobody
+        case unknown
     }
 
     var answerer: Answerer {
@@ -114,7 +114,7 @@ extension DiagnosisEvidence {
         if let cause, let answerer = Self.answerer(of: cause, destination: destination?.address) { return answerer }
         if cause?.evidence["host"] == .text("answered") { return .host }
         if let last = hops?.last { return .router(last.address) }
-        return cause?.evidence["first_hop"] == .text("answered") ? .firstHop : .nobody
+        return cause?.evidence["first_hop"] == .text("answered") ? .firstHop : .unknown
     }
 
     private static func answerer(of cause: Cause, destination: IPAddress?) -> Answerer? {

@@ -26,7 +26,7 @@ package struct LookupAnswer: Hashable, Sendable, Codable {
         /// getaddrinfo(3), with the modules of nsswitch.conf(5).
         case nss
         /// Nothing was asked, because no name server is configured.
-        case nobody
+        case notAsked = "nobody"
     }
 
     package var id: UInt64

@@ -34,6 +34,17 @@ package struct Neighbor: Hashable, Sendable {
         package static let failed = State(rawValue: 0x20)
         /// The link has no address resolution (`NUD_NOARP`), for example a tunnel.
         package static let noResolution = State(rawValue: 0x40)
+        /// The entry was set by an administrator.
+        package static let permanent = State(rawValue: 0x80)
+
+        /// The name of the state in the output of ip-neighbor(8).
+        var name: String {
+            let names: [(State, String)] = [
+                (.failed, "FAILED"), (.incomplete, "INCOMPLETE"), (.probe, "PROBE"), (.delay, "DELAY"), (.stale, "STALE"),
+                (.reachable, "REACHABLE"), (.permanent, "PERMANENT"), (.noResolution, "NOARP"),
+            ]
+            return names.first { contains($0.0) }?.1 ?? "0x" + String(rawValue, radix: 16)
+        }
     }
 
     /// The identity of the neighbor.
@@ -70,6 +81,21 @@ package enum NeighborAnswer: Hashable, Sendable {
     /// Whether the kernel asked for the neighbor and received no answer.
     var isSilent: Bool {
         if case .state(let state, _) = self { return !state.isDisjoint(with: [.failed, .incomplete]) }
+        return false
+    }
+
+    /// The name of the state in the output of ip-neighbor(8); `nil` if the kernel did not answer.
+    var stateName: String? {
+        switch self {
+        case .unknown: nil
+        case .absent: "NONE"
+        case .state(let state, _): state.name
+        }
+    }
+
+    /// Whether the link has no address resolution.
+    var needsNoResolution: Bool {
+        if case .state(let state, _) = self { return state.contains(.noResolution) }
         return false
     }
 

@@ -168,7 +168,7 @@ package struct NameTable: Sendable {
                 }
             case .dns:
                 guard configuration.resolver.hasNameserver else {
-                    running[key]?.keep(LookupAnswer(id: 0, code: NameCode.tryAgain, answeredBy: .nobody))
+                    running[key]?.keep(LookupAnswer(id: 0, code: NameCode.tryAgain, answeredBy: .notAsked))
                     continue
                 }
                 running[key]?.candidates =

@@ -159,47 +159,18 @@ private struct Sockets: ~Copyable {
         let size = socklen_t(MemoryLayout<Int32>.size)
         let (level, option) = isIPv4 ? (IPPROTO_IP, IP_TTL) : (IPPROTO_IPV6, IPV6_UNICAST_HOPS)
         var isReady = setsockopt(descriptor, Int32(level), Int32(option), &value, size) == 0
-        // A connection that the server accepts ends with a reset.
-        var abort = linger(l_onoff: 1, l_linger: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &abort, socklen_t(MemoryLayout<linger>.size))
+        SocketOptions.closeByReset(descriptor)
         ErrorQueue.enable(on: descriptor, target.address.family)
         if isReady, let interface = target.interface {
-            isReady = interface.utf8CString.withUnsafeBytes {
-                setsockopt(descriptor, SOL_SOCKET, SO_BINDTODEVICE, $0.baseAddress, socklen_t($0.count)) == 0
-            }
+            isReady = SocketOptions.bind(descriptor, to: interface) == nil
         }
         guard isReady else {
             close(descriptor)
             return nil
         }
-        connect(descriptor)
+        // The result is in the error queue and in SO_ERROR.
+        _ = SocketAddress(target.address, port: target.port).connect(descriptor)
         return socket
-    }
-
-    private func connect(_ descriptor: Int32) {
-        let bytes = target.address.bytes
-        switch target.address.family {
-        case .v4:
-            var name = sockaddr_in()
-            name.sin_family = sa_family_t(AF_INET)
-            name.sin_port = target.port.bigEndian
-            withUnsafeMutableBytes(of: &name.sin_addr) { $0.copyBytes(from: bytes) }
-            connect(descriptor, name)
-        case .v6:
-            var name = sockaddr_in6()
-            name.sin6_family = sa_family_t(AF_INET6)
-            name.sin6_port = target.port.bigEndian
-            withUnsafeMutableBytes(of: &name.sin6_addr) { $0.copyBytes(from: bytes) }
-            connect(descriptor, name)
-        }
-    }
-
-    // The result is in the error queue and in SO_ERROR.
-    private func connect<Name>(_ descriptor: Int32, _ name: Name) {
-        withUnsafeBytes(of: name) { bytes in
-            guard let start = bytes.baseAddress else { return }
-            _ = Glibc.connect(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
-        }
     }
 
     /// Returns the answer that a socket has; `nil` if it has none, or a failure of this machine.

@@ -168,13 +168,9 @@ extension TCPProber {
     private func prepare(_ socket: Int32, for attempt: ProbeAttempt) -> Int32? {
         // The following three options improve a probe, but are not required.
         set(socket, Int32(IPPROTO_TCP), TCP_QUICKACK, 0 as Int32)
-        set(socket, SOL_SOCKET, SO_LINGER, linger(l_onoff: 1, l_linger: 0))
+        SocketOptions.closeByReset(socket)
         ErrorQueue.enable(on: socket, attempt.address.family)
-        guard let interface = attempt.interface else { return nil }
-        let bound = interface.utf8CString.withUnsafeBytes {
-            setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, $0.baseAddress, socklen_t($0.count))
-        }
-        return bound == 0 ? nil : errno
+        return attempt.interface.flatMap { SocketOptions.bind(socket, to: $0) }
     }
 
     private func set<Value>(_ socket: Int32, _ level: Int32, _ option: Int32, _ value: Value) {

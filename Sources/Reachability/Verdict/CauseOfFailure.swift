@@ -134,22 +134,7 @@ struct FailedAttempt: Hashable, Sendable {
             evidence["icmp_code"] = .number(Int(reporter.code))
             if let offender = reporter.offender { evidence["hop"] = .text("\(offender)") }
         }
-        switch neighbor {
-        case .unknown: break
-        case .absent: evidence["neighbor_state"] = .text("NONE")
-        case .state(let state, _): evidence["neighbor_state"] = .text(state.name)
-        }
+        if let state = neighbor.stateName { evidence["neighbor_state"] = .text(state) }
         return evidence
-    }
-}
-
-extension Neighbor.State {
-    /// The name of the state in the output of ip-neighbor(8).
-    fileprivate var name: String {
-        let names: [(Neighbor.State, String)] = [
-            (.failed, "FAILED"), (.incomplete, "INCOMPLETE"), (.probe, "PROBE"), (.delay, "DELAY"), (.stale, "STALE"),
-            (.reachable, "REACHABLE"),
-        ]
-        return names.first { contains($0.0) }?.1 ?? "0x" + String(rawValue, radix: 16)
     }
 }

@@ -67,7 +67,7 @@ enum CauseOfLookup {
         // Without a path, no name server can be asked. If one answered nevertheless, for example on the link, its answer counts.
         let isUnanswered = answer == nil || resolver == .tryAgain || resolver == .system
         if isUnanswered, localState.path.status == .unsatisfied, let cause = localState.path.cause { return cause }
-        guard localState.hasResolver, source != .nobody else {
+        guard localState.hasResolver, source != .notAsked else {
             evidence["answered_by"] = nil
             evidence["getaddrinfo"] = nil
             return dns(.noResolver, "no name server is configured to resolve \(name)")

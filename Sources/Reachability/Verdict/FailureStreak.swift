@@ -10,15 +10,15 @@ struct FailureStreak: Hashable, Sendable {
     }
 
     private var earlier: [IPAddress: Earlier] = [:]
-    /// The start of the first failed probe of the streak, on the monotonic clock in nanoseconds; `nil` without a failure.
-    private(set) var since: Int64?
+    /// Whether a probe has failed in the streak.
+    private(set) var hasBegun = false
 
     /// Clears the causes at the end of a streak. A streak ends when the target is reached, when it has no route, or when the
     /// machine was suspended and may be on another network.
-    mutating func reset() { (earlier, since) = ([:], nil) }
+    mutating func reset() { (earlier, hasBegun) = ([:], false) }
 
-    /// Notes the start of a probe that failed.
-    mutating func began(at time: Int64) { since = since ?? time }
+    /// Notes that a probe has failed.
+    mutating func begin() { hasBegun = true }
 
     /// Removes the causes that were found over other routes than these.
     mutating func keep(to routes: SmallMap<IPAddress, ChosenRoute>) {

@@ -93,7 +93,7 @@ extension TargetMachine {
     /// extended by up to 100 ms if reports of a silent next hop are about to arrive.
     mutating func deadlineReached(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
         let report = (run.connecting ?? run.started).monotonicNanoseconds.addingSaturated(Self.resolutionFailure)
-        if streak.since == nil, report > run.deadline, report - run.deadline <= Self.extensionLimit {
+        if !streak.hasBegun, report > run.deadline, report - run.deadline <= Self.extensionLimit {
             var run = run
             run.deadline = report
             phase = .connecting(run, race)
@@ -154,7 +154,7 @@ extension TargetMachine {
     }
 
     mutating func conclude(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
-        streak.began(at: run.started.monotonicNanoseconds)
+        streak.begin()
         let failures = failures.map { failure in
             var failure = failure
             failure.probeStarted = run.started.monotonicNanoseconds

@@ -4,18 +4,6 @@ import Reachability
 
 /// The main loop of `probe`: monitor → collection → lines.
 final class ProbeRun {
-    /// The reason why the loop ended.
-    enum Ending: Hashable {
-        /// All targets have their results, or none arrives any more.
-        case finished
-        /// The monitor ended, because its namespace no longer exists.
-        case monitorEnded
-        case signal(Int32)
-        /// The reader of standard output is gone.
-        case readerGone
-        case outputFailed(errno: Int32)
-    }
-
     private(set) var collection: ProbeCollection
     private let session: MonitorSession
     private let inbox: Inbox
@@ -42,7 +30,7 @@ final class ProbeRun {
     }
 
     /// Runs until the collection is done. When it returns, the monitor is stopped.
-    func run() -> Ending {
+    func run() -> StreamEnding {
         defer { session.stop() }
         let main = MainLoop(inbox.waker, signals: signals)
         while true {

@@ -26,18 +26,6 @@ final class RecordStream {
         var hookTimeLimit = Hooks.timeLimit
     }
 
-    /// The reason why the stream ended.
-    enum Ending: Hashable {
-        /// `--count` or `--for` is reached.
-        case finished
-        /// The monitor ended, because its namespace no longer exists.
-        case monitorEnded
-        case signal(Int32)
-        /// The reader of standard output is gone.
-        case readerGone
-        case outputFailed(errno: Int32)
-    }
-
     /// The number of encoded bytes that may wait for the reader if there are hooks: half of the 1 MiB limit. A hook receives a
     /// record when it is numbered, so this lets hooks run while the stream's reader is slow.
     static let leewayWithHooks = 1 << 19
@@ -55,7 +43,7 @@ final class RecordStream {
     private var hooks: Hooks?
     private var printer: RecordPrinter?
     private var nextSeq = 0
-    private var ending: Ending?
+    private var ending: StreamEnding?
     private var isStopped = false
     private var flushDeadline: Int64?
     private var hookDeadline: Int64?
@@ -74,7 +62,7 @@ final class RecordStream {
     }
 
     /// Runs the stream until its end. When it returns, the source is stopped and no hook runs.
-    func run(_ start: (@escaping @Sendable (MonitorEvent) -> Void) throws -> Source) throws -> Ending {
+    func run(_ start: (@escaping @Sendable (MonitorEvent) -> Void) throws -> Source) throws -> StreamEnding {
         let inbox = inbox
         let source = try start { inbox.put($0) }
         let header = StreamHeader(version: CommandProgram.version, identity: source.identity, targets: settings.targets)
@@ -89,7 +77,7 @@ final class RecordStream {
         return result
     }
 
-    private func loop(until end: Int64?, _ source: Source) -> Ending {
+    private func loop(until end: Int64?, _ source: Source) -> StreamEnding {
         let main = MainLoop(inbox.waker, signals: signals)
         while true {
             let now = Clock.nanoseconds
@@ -145,7 +133,7 @@ final class RecordStream {
     }
 
     /// Stops the source and writes its last records.
-    private func begin(_ ending: Ending, _ source: Source, hooksUntil deadline: Int64?) {
+    private func begin(_ ending: StreamEnding, _ source: Source, hooksUntil deadline: Int64?) {
         stop(source)
         self.ending = ending
         hookDeadline = deadline

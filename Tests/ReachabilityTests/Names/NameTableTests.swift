@@ -206,7 +206,7 @@ private struct TableTranscript {
     @Test func `without a name server nobody is asked`() {
         var names = TableTranscript("")
         #expect(names.resolve(0, 1) == ["1: code -3"])
-        #expect(names.answers.last?.answeredBy == .nobody)
+        #expect(names.answers.last?.answeredBy == .notAsked)
         #expect(names.answers.last?.families == [])
     }
 

@@ -114,7 +114,7 @@ import Testing
 
     @Test func `nothing asked is no resolver, and a name that only the hosts file could have is not the server's fault`() {
         var host = Transcript.Host()
-        let nobody = LookupAnswer(id: 1, code: NameCode.tryAgain, answeredBy: .nobody)
+        let nobody = LookupAnswer(id: 1, code: NameCode.tryAgain, answeredBy: .notAsked)
         let first = CauseOfLookup.cause(nobody, name: "a", elapsed: 0, in: host.localState)
         #expect(name(first) == "unreachable dns/no-resolver")
         #expect(first.evidence["answered_by"] == nil)

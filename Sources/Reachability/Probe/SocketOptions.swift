@@ -1,0 +1,19 @@
+internal import CLinux
+internal import Glibc
+
+/// The options that the sockets of probes share (socket(7)).
+enum SocketOptions {
+    /// Binds a socket to an interface (SO_BINDTODEVICE). Returns an errno; `nil` on success.
+    static func bind(_ socket: Int32, to interface: String) -> Int32? {
+        let result = interface.utf8CString.withUnsafeBytes {
+            setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, $0.baseAddress, socklen_t($0.count))
+        }
+        return result == 0 ? nil : errno
+    }
+
+    /// Closes a connection by a reset (SO_LINGER with a time of 0), so that neither side keeps a TIME_WAIT.
+    static func closeByReset(_ socket: Int32) {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+}
