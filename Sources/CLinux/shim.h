@@ -61,6 +61,7 @@ static const uint32_t netwatch_EPOLLOUT = EPOLLOUT;
 static const uint32_t netwatch_EPOLLERR = EPOLLERR;
 static const uint32_t netwatch_EPOLLHUP = EPOLLHUP;
 static const uint32_t netwatch_EPOLLRDHUP = EPOLLRDHUP;
+static const uint32_t netwatch_EPOLLONESHOT = EPOLLONESHOT;
 static const int32_t netwatch_EPOLL_CLOEXEC = EPOLL_CLOEXEC;
 static const int32_t netwatch_EFD_FLAGS = EFD_CLOEXEC | EFD_NONBLOCK;
 static const int32_t netwatch_EFD_NONBLOCK = EFD_NONBLOCK;

@@ -12,6 +12,8 @@ package struct EventLoop: ~Copyable {
         package init(rawValue: UInt32) { self.rawValue = rawValue }
         package static let read = Interest(rawValue: netwatch_EPOLLIN)
         package static let write = Interest(rawValue: netwatch_EPOLLOUT)
+        /// As ``write``, but the descriptor is reported once only, until ``EventLoop/change(_:interest:token:)`` (EPOLLONESHOT).
+        package static let writeOnce = Interest(rawValue: netwatch_EPOLLOUT | netwatch_EPOLLONESHOT)
     }
 
     /// A descriptor that is ready.
@@ -32,7 +34,7 @@ package struct EventLoop: ~Copyable {
     }
 
     /// The maximum number of descriptors that one wait reports; the next wait reports the others.
-    package static let batch = 64
+    package static let batch = 256
 
     package let waker: Waker
     private let epoll: Int32

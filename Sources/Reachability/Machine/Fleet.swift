@@ -235,7 +235,9 @@ struct Fleet: Sendable {
         while budget > 0, canBegin {
             budget -= 1
             begun += 1
-            effects += deliver(waiting[begun - 1], .begin, snapshot, at: now)
+            let id = waiting[begun - 1]
+            let query = slab.slot(of: id).flatMap { slab[$0]?.takeOnlyQuery() }
+            effects += deliver(id, .begin, snapshot, at: now, fresh: query.flatMap { freshAnswer(to: $0, now) })
         }
         if begun == waiting.count {
             (waiting, begun) = ([], 0)
@@ -271,20 +273,25 @@ struct Fleet: Sendable {
                 continue
             }
             budget -= 1
-            effects += deliver(tick.id, .tick, snapshot, at: now)
+            let fresh = tick.query.flatMap { freshAnswer(to: $0, now) }
+            effects += deliver(tick.id, .tick, snapshot, at: now, fresh: fresh)
         }
     }
 
     // MARK: Delivery
 
+    private func freshAnswer(to query: RouteQuery, _ now: Moment) -> TargetMachine.FreshAnswer? {
+        book.answer(to: query, at: now.monotonicNanoseconds).map { TargetMachine.FreshAnswer(query: query, answer: $0) }
+    }
+
     mutating func deliver(
-        _ id: TargetID, _ event: TargetMachine.Event, _ snapshot: Kernel.Snapshot, at now: Moment
+        _ id: TargetID, _ event: TargetMachine.Event, _ snapshot: Kernel.Snapshot, at now: Moment,
+        fresh: TargetMachine.FreshAnswer? = nil
     ) -> [Effect] {
         let allowsSurvey = surveys < admission.limit / 8
-        guard let localState, let slot = slab.slot(of: id), let before = slab[slot]?.routing(),
-            let found = slab[slot]?.handle(event, in: localState, at: now, allowsSurvey: allowsSurvey),
-            let after = slab[slot]?.routing(),
-            let timing = slab[slot]?.timing()
+        guard let localState, let slot = slab.slot(of: id),
+            let (before, found, after, timing) = slab[slot]?.handleOnce(
+                event, in: localState, at: now, allowsSurvey: allowsSurvey, fresh: fresh)
         else { return [] }
         if after.queries != before.queries { book.move(id, from: before.queries, to: after.queries, in: snapshot) }
         if after.interfaces != before.interfaces {
@@ -293,6 +300,7 @@ struct Fleet: Sendable {
         }
         if timing.followsEveryChange { unrouted.insert(id) } else if !unrouted.isEmpty { unrouted.remove(id) }
         update(slot, timing)
+        guard !found.isEmpty else { return [] }
         var effects: [Effect] = []
         effects.reserveCapacity(found.count)
         for effect in found {
@@ -355,6 +363,15 @@ extension TargetMachine {
         let followsEveryChange: Bool
     }
 
+    /// Handles an event, and returns the values around it. One access to the slab is cheaper than one for each value.
+    fileprivate mutating func handleOnce(
+        _ event: Event, in localState: LocalState, at now: Moment, allowsSurvey: Bool, fresh: FreshAnswer?
+    ) -> (before: Routing, effects: [Effect], after: Routing, timing: Timing) {
+        let before = routing()
+        let effects = handle(event, in: localState, at: now, allowsSurvey: allowsSurvey, fresh: fresh)
+        return (before, effects, routing(), timing())
+    }
+
     fileprivate mutating func routing() -> Routing { Routing(queries: queries, interfaces: usedInterfaces) }
 
     fileprivate mutating func timing() -> Timing {
@@ -363,6 +380,11 @@ extension TargetMachine {
             followsEveryChange: followsEveryChange)
     }
 
-    /// The target's number, and whether a tick at this time starts a probe.
-    fileprivate mutating func tick(at time: Int64) -> (id: TargetID, startsProbe: Bool) { (id, wouldStartProbe(at: time)) }
+    /// The target's number, whether a tick at this time starts a probe, and the only route query of that probe.
+    fileprivate mutating func tick(at time: Int64) -> (id: TargetID, startsProbe: Bool, query: RouteQuery?) {
+        let startsProbe = wouldStartProbe(at: time)
+        return (id, startsProbe, startsProbe ? onlyQuery : nil)
+    }
+
+    fileprivate mutating func takeOnlyQuery() -> RouteQuery? { onlyQuery }
 }

@@ -13,7 +13,7 @@ internal import Pacing
 /// Every failure, including those of this process, is a ``ProbeResult``; no method throws. The prober does not wait for the
 /// kernel's timeouts: the machine cancels an attempt at its deadline.
 package struct TCPProber: ~Copyable {
-    /// The first token of the prober's descriptors. No token is used twice.
+    /// The first token of the prober's descriptors. No token is used twice within 2³⁶ attempts.
     package static let firstToken: UInt64 = 1 << 32
     /// The default number of simultaneously open sockets: the process's limit (getrlimit(2), RLIMIT_NOFILE) minus a few
     /// descriptors for other work. Further attempts wait in a queue.
@@ -27,18 +27,23 @@ package struct TCPProber: ~Copyable {
         let attempt: ProbeAttempt
         let socket: Int32
         let started: Moment
+        let token: UInt64
     }
 
     /// The maximum number of simultaneously open sockets.
     package let limit: Int
-    private var connecting: [UInt64: Connecting] = [:]
-    private var tokens: [UInt64: UInt64] = [:]
+    // A token is the number of an attempt, and in its lowest bits the attempt's slot.
+    private static let slotBits: UInt64 = 26
+    private var slots: ContiguousArray<Connecting?> = []
+    private var free: [Int] = []
+    // The slots of running attempts, by their ids.
+    private var connecting: [UInt64: Int] = [:]
     // Attempts start in order of arrival. The queue has the numbers of attempts; canceled ones are not in `queued` any more.
     private var waiting: [UInt64] = []
     private var queued: [UInt64: ProbeAttempt] = [:]
     // The earliest `latestStart` of the queue, so that the queue is searched only when an attempt has waited too long.
     private var earliestEnd = Int64.max
-    private var nextToken = TCPProber.firstToken
+    private var started = TCPProber.firstToken >> TCPProber.slotBits
 
     /// Creates a prober without sockets. `limit` is the maximum number of simultaneously open sockets.
     package init(limit: Int = TCPProber.defaultLimit) {
@@ -46,7 +51,7 @@ package struct TCPProber: ~Copyable {
     }
 
     deinit {
-        for connection in connecting.values { close(connection.socket) }
+        for case let connection? in slots { close(connection.socket) }
     }
 
     /// The number of running attempts.
@@ -60,7 +65,7 @@ package struct TCPProber: ~Copyable {
     /// - Returns: the result if it is known at once, otherwise `nil`. Then ``ready(_:on:now:)`` or ``startWaiting(on:now:)``
     ///   returns the result later.
     package mutating func start(_ attempt: ProbeAttempt, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
-        guard tokens[attempt.id] == nil else { return nil }
+        guard connecting[attempt.id] == nil else { return nil }
         guard connecting.count < limit, queued.isEmpty else {
             if queued.updateValue(attempt, forKey: attempt.id) == nil { waiting.append(attempt.id) }
             earliestEnd = min(earliestEnd, attempt.latestStart)
@@ -114,52 +119,68 @@ package struct TCPProber: ~Copyable {
             return result
         }
         // A handshake that is already complete makes the descriptor ready at once, so both cases are handled in `ready`.
-        let token = nextToken
-        nextToken += 1
+        let slot = free.last ?? slots.count
+        let token = started << Self.slotBits | UInt64(slot)
         do {
-            try loop.add(socket, interest: .write, token: token)
+            try loop.add(socket, interest: .writeOnce, token: token)
         } catch {
             close(socket)
             return ProbeResult(id: attempt.id, errno: error.errno, call: error.call)
         }
-        connecting[token] = Connecting(attempt: attempt, socket: socket, started: now)
-        tokens[attempt.id] = token
+        started += 1
+        let connection = Connecting(attempt: attempt, socket: socket, started: now, token: token)
+        if free.popLast() == nil { slots.append(connection) } else { slots[slot] = connection }
+        connecting[attempt.id] = slot
         return nil
+    }
+
+    private func slot(of token: UInt64) -> Int? {
+        let slot = Int(token & (1 << Self.slotBits - 1))
+        return slots.indices.contains(slot) && slots[slot]?.token == token ? slot : nil
     }
 
     /// Handles a descriptor that the loop reported. Tokens of ended attempts are ignored.
     ///
     /// - Returns: the attempt's result; `nil` while the attempt is running.
     package mutating func ready(_ ready: EventLoop.Ready, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
-        guard let connection = connecting[ready.token] else { return nil }
-        guard let result = outcome(of: connection, now: now) else { return nil }
-        finish(connection, token: ready.token, on: loop)
+        guard let slot = slot(of: ready.token), let connection = slots[slot] else { return nil }
+        let id = connection.attempt.id
+        guard let result = outcome(of: connection, now: now) else {
+            do { try loop.change(connection.socket, interest: .writeOnce, token: ready.token) } catch {
+                finish(slot)
+                return ProbeResult(id: id, errno: error.errno, call: error.call)
+            }
+            return nil
+        }
+        finish(slot)
         return result
     }
 
     /// Ends an attempt without a result.
     package mutating func cancel(_ id: UInt64, on loop: borrowing EventLoop) {
-        guard let token = tokens[id], let connection = connecting[token] else {
+        guard let slot = connecting[id] else {
             queued[id] = nil
             return
         }
-        finish(connection, token: token, on: loop)
+        // A process forked by another thread may still hold the socket, and epoll would continue to report it (epoll(7)).
+        if let connection = slots[slot] { loop.remove(connection.socket) }
+        finish(slot)
     }
 
     /// Ends all attempts without results.
     package mutating func closeAll() {
-        for connection in connecting.values { close(connection.socket) }
-        connecting = [:]
-        tokens = [:]
+        for case let connection? in slots { close(connection.socket) }
+        (slots, free, connecting) = ([], [], [:])
         (waiting, queued) = ([], [:])
     }
 
-    // A process forked by another thread may still hold the socket, and epoll would continue to report it (epoll(7)).
-    private mutating func finish(_ connection: Connecting, token: UInt64, on loop: borrowing EventLoop) {
-        loop.remove(connection.socket)
+    // A reported socket is not watched any more (EPOLLONESHOT), so that it needs no further call before it is closed.
+    private mutating func finish(_ slot: Int) {
+        guard let connection = slots[slot] else { return }
         close(connection.socket)
-        connecting[token] = nil
-        tokens[connection.attempt.id] = nil
+        connecting[connection.attempt.id] = nil
+        slots[slot] = nil
+        free.append(slot)
     }
 }
 
@@ -183,25 +204,35 @@ extension TCPProber {
 
     private func outcome(of connection: Connecting, now: Moment) -> ProbeResult? {
         let id = connection.attempt.id
+        var info = tcp_info()
+        var size = socklen_t(MemoryLayout<tcp_info>.size)
+        let known = getsockopt(connection.socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0
+        // The server may have closed the connection since.
+        let state = Int(info.tcpi_state)
+        if known, state == Int(TCP_ESTABLISHED) || state == Int(TCP_CLOSE_WAIT) {
+            return success(of: connection, info, now: now)
+        }
+
         var number: Int32 = 0
-        var size = socklen_t(MemoryLayout<Int32>.size)
+        size = socklen_t(MemoryLayout<Int32>.size)
         guard getsockopt(connection.socket, SOL_SOCKET, SO_ERROR, &number, &size) == 0 else {
             return ProbeResult(id: id, errno: errno, call: "getsockopt")
         }
         if number != 0 { return failure(id, errno: number, call: "handshake", socket: connection.socket) }
 
-        var info = tcp_info()
-        size = socklen_t(MemoryLayout<tcp_info>.size)
-        let known = getsockopt(connection.socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0
-        if known, Int(info.tcpi_state) == Int(TCP_SYN_SENT) {
+        if known, state == Int(TCP_SYN_SENT) {
             // Not all kernels end a connect on an ICMP message. The message is the result in any case.
             guard let record = ErrorQueue.report(of: connection.socket), record.errno != 0 else { return nil }
             return ProbeResult(id: id, errno: record.errno, call: "handshake", reporter: record.reporter)
         }
-        var roundTrip = known ? Int64(info.tcpi_rtt) * 1000 : 0
+        return success(of: connection, known ? info : nil, now: now)
+    }
+
+    private func success(of connection: Connecting, _ info: tcp_info?, now: Moment) -> ProbeResult {
+        var roundTrip = info.map { Int64($0.tcpi_rtt) * 1000 } ?? 0
         if roundTrip == 0 { roundTrip = max(1, now.elapsed(since: connection.started).saturatingNanoseconds) }
         return ProbeResult(
-            id: id, roundTripNanoseconds: roundTrip, retransmissions: known ? Int(info.tcpi_total_retrans) : nil)
+            id: connection.attempt.id, roundTripNanoseconds: roundTrip, retransmissions: info.map { Int($0.tcpi_total_retrans) })
     }
 
     private func failure(_ id: UInt64, errno number: Int32, call: String, socket: Int32) -> ProbeResult {

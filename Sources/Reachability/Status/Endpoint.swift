@@ -57,7 +57,8 @@ public struct Endpoint: Hashable, Sendable {
     /// - Throws: ``ParseError``, which names the invalid component.
     public init(_ text: String) throws(ParseError) {
         var remainder = text[...]
-        if let separator = remainder.firstRange(of: "://") {
+        // A search for a text is slow, and nearly no endpoint has a scheme.
+        if text.utf8.contains(UInt8(ascii: "/")), let separator = remainder.firstRange(of: "://") {
             let scheme = remainder[..<separator.lowerBound].lowercased()
             switch scheme {
             case "tcp": break
@@ -129,9 +130,9 @@ public struct Endpoint: Hashable, Sendable {
             }
             return (.address(address.unmapped, zone: zone), try port(behind))
         }
-        let colons = text.count { $0 == ":" }
+        let colons = text.utf8.count { $0 == UInt8(ascii: ":") }
         guard colons > 0 else { throw ParseError(description: "port: is missing; write \(text):PORT") }
-        guard colons == 1, let colon = text.firstIndex(of: ":") else {
+        guard colons == 1, let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
             throw ParseError(description: "host: an IPv6 address needs brackets; write [ADDRESS]:PORT")
         }
         let number = try port(text[colon...])
@@ -139,7 +140,7 @@ public struct Endpoint: Hashable, Sendable {
     }
 
     private static func port(_ text: Substring) throws(ParseError) -> UInt16 {
-        guard text.first == ":" else { throw ParseError(description: "port: is missing; write HOST:PORT") }
+        guard text.utf8.first == UInt8(ascii: ":") else { throw ParseError(description: "port: is missing; write HOST:PORT") }
         let digits = text.dropFirst()
         guard !digits.isEmpty else { throw ParseError(description: "port: is missing; write HOST:PORT") }
         guard digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {

@@ -30,11 +30,7 @@ func candidateRoute(of candidate: Candidate, by answer: RouteAnswer, in localSta
 /// `0.0.0.0` is this machine, with a route and a connection; so is `::`, but without a route.
 private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
     var kind: Route.Kind?
-    var evidence: [String: Cause.Evidence] = ["address": .text("\(address)")]
-    switch answer {
-    case .route(let route): kind = route.kind
-    case .refused(let number): if number != 0 { evidence["errno"] = .text(SystemErrorNumber.name(of: number)) }
-    }
+    if case .route(let route) = answer { kind = route.kind }
     let detail: String
     if address.isMulticast {
         detail = "\(address) is a multicast address, and TCP connects to single hosts only"
@@ -45,6 +41,8 @@ private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
     } else {
         return nil
     }
+    var evidence: [String: Cause.Evidence] = ["address": .text("\(address)")]
+    if case .refused(let number) = answer, number != 0 { evidence["errno"] = .text(SystemErrorNumber.name(of: number)) }
     return Cause(.route, .noRoute, detail: detail, evidence: evidence)
 }
 

@@ -67,7 +67,10 @@ struct SmallMap<Key: Hashable & Sendable, Value: Hashable & Sendable>: Hashable,
 
     /// Whether both have the same entries, in any order.
     static func == (left: SmallMap, right: SmallMap) -> Bool {
-        left.count == right.count && left.allSatisfy { right[$0.key] == $0.value }
+        if case .one(let key, let value) = left.storage, case .one(let other, let otherValue) = right.storage {
+            return key == other && value == otherValue
+        }
+        return left.count == right.count && left.allSatisfy { right[$0.key] == $0.value }
     }
 
     func hash(into hasher: inout Hasher) {

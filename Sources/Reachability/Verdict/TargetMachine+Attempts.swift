@@ -47,8 +47,7 @@ extension TargetMachine {
         else { return }
         let ended = race.running.remove(at: index)
         if result.errno == 0 {
-            phase = .connecting(run, race)
-            return succeed(run, ended, result, &turn)
+            return succeed(run, race, ended, result, &turn)
         }
         // Nothing was sent, so the result is no evidence.
         if result.call != ProbeResult.queue {
@@ -107,9 +106,9 @@ extension TargetMachine {
     // MARK: Ends
 
     private mutating func succeed(
-        _ run: ProbeRun, _ attempt: AttemptRace.Running, _ result: ProbeResult, _ turn: inout Turn
+        _ run: ProbeRun, _ race: AttemptRace, _ attempt: AttemptRace.Running, _ result: ProbeResult, _ turn: inout Turn
     ) {
-        cancelAttempts(&turn)
+        for other in race.running { turn.effects.append(.cancel(attempt: other.id)) }
         let route = attempt.entry.route
         let place = Place(
             address: attempt.entry.candidate.address, interface: route.interface,
@@ -121,8 +120,8 @@ extension TargetMachine {
         wasSilent = false
         streak.reset()
         report(run, nil, place, &turn)
-        recordQuality(place.roundTrip, lost: (result.retransmissions ?? 0) + lostAttempts(before: attempt, turn))
-        noteOtherAddresses(attempt, turn)
+        recordQuality(place.roundTrip, lost: (result.retransmissions ?? 0) + lostAttempts(race, before: attempt))
+        noteOtherAddresses(race, attempt, turn)
         _ = flaps.record(true)
         verdict.succeed()
         _ = judgeQuality()
@@ -133,22 +132,19 @@ extension TargetMachine {
     }
 
     /// Returns the number of earlier attempts to the same address that are still unanswered.
-    private func lostAttempts(before attempt: AttemptRace.Running, _ turn: Turn) -> Int {
-        guard case .connecting(_, let race) = phase else { return 0 }
-        return race.running.count { $0.entry.candidate == attempt.entry.candidate && $0.started < attempt.started }
+    private func lostAttempts(_ race: AttemptRace, before attempt: AttemptRace.Running) -> Int {
+        race.running.count { $0.entry.candidate == attempt.entry.candidate && $0.started < attempt.started }
     }
 
     /// Notes the results of the addresses that were tried in the same probe.
-    private mutating func noteOtherAddresses(_ attempt: AttemptRace.Running, _ turn: Turn) {
+    private mutating func noteOtherAddresses(_ race: AttemptRace, _ attempt: AttemptRace.Running, _ turn: Turn) {
         guard openRoutes.count > 1 else { return }
         var survey = survey ?? AddressSurvey()
         survey.succeed(attempt.entry.candidate.address)
-        if case .connecting(_, let race) = phase {
-            for failure in race.failures {
-                let cause = failure.cause(in: turn.localState)
-                guard cause.layer != .local else { continue }
-                _ = survey.fail(failure.candidate.address, cause, failAfter: settings.failAfter)
-            }
+        for failure in race.failures {
+            let cause = failure.cause(in: turn.localState)
+            guard cause.layer != .local else { continue }
+            _ = survey.fail(failure.candidate.address, cause, failAfter: settings.failAfter)
         }
         self.survey = survey
     }

@@ -17,7 +17,7 @@ extension TargetMachine {
             turn.effects.append(
                 .resolve(LookupRequest(id: number, name: name, families: settings.families, deadline: deadline)))
         case .address(let address, _):
-            addresses = [address]
+            if addresses.first != address { addresses = [address] }
             guard settings.families.contains(address.family) else { return excluded(address, &turn) }
             if let candidateRoutes { judge(run, candidateRoutes, &turn) } else { ask(run, &turn) }
         }
@@ -117,8 +117,16 @@ extension TargetMachine {
             setQueries([])
             pathless(failure.cause, Place(address: addresses.first), &turn)
         case .success(let candidates):
-            let survey = RouteSurvey(candidates)
             check = nil
+            if let fresh = turn.fresh, candidates.count == 1, candidates[0].query == fresh.query,
+                let route = candidateRoute(of: candidates[0], by: fresh.answer, in: turn.localState)
+            {
+                known = [fresh.query: fresh.answer]
+                setQueries([fresh.query])
+                if route.route == nil { phase = .asking(run, RouteSurvey(candidates)) }
+                return judge(run, [(candidates[0], route)], &turn)
+            }
+            let survey = RouteSurvey(candidates)
             known = known.filter { survey.asks($0.key) }
             setQueries(survey.queries)
             phase = .asking(run, survey)

@@ -30,18 +30,18 @@
 ///
 /// Answers to queries that were not sent, or are no longer relevant, are ignored. Every wait has a deadline.
 package struct TargetMachine: Sendable {
-    /// The state of this host on which the machine's decisions depend, as the path machine knows it.
-    package struct LocalState: Sendable {
+    /// The state of this host on which the machine's decisions depend, as the path machine knows it. Many values refer to it at a time.
+    package final class LocalState: Sendable {
         /// The classified interfaces, by index.
-        package var interfaces: [UInt32: NetworkInterface]
+        package let interfaces: [UInt32: NetworkInterface]
         /// The path of the network namespace.
-        package var path: NetworkPath
+        package let path: NetworkPath
         /// Returns whether an address belongs to this machine.
-        package var isOwn: @Sendable (IPAddress) -> Bool
+        package let isOwn: @Sendable (IPAddress) -> Bool
         /// Whether a name server is configured.
-        package var hasResolver: Bool
+        package let hasResolver: Bool
         /// Returns why an interface has no source address of a family; `nil` if it has one.
-        var addressFault: @Sendable (UInt32, IPAddress.Family) -> AddressFault?
+        let addressFault: @Sendable (UInt32, IPAddress.Family) -> AddressFault?
 
         init(
             interfaces: [UInt32: NetworkInterface], path: NetworkPath, isOwn: @escaping @Sendable (IPAddress) -> Bool,
@@ -195,12 +195,19 @@ package struct TargetMachine: Sendable {
         return survey?.running == nil ? due : min(due ?? .max, surveyDue)
     }
 
-    /// Handles one event and returns the effects, in order.
-    /// `allowsSurvey` is whether attempts to further addresses may start.
+    /// Handles one event.
+    ///
+    /// - Parameters:
+    ///   - event: the event.
+    ///   - localState: the present state of this host.
+    ///   - now: the present time.
+    ///   - allowsSurvey: whether attempts to further addresses may start.
+    ///   - fresh: the kernel's present answer to ``onlyQuery``; `nil` if it must be asked.
+    /// - Returns: the effects, in order.
     mutating func handle(
-        _ event: Event, in localState: LocalState, at now: Moment, allowsSurvey: Bool = true
+        _ event: Event, in localState: LocalState, at now: Moment, allowsSurvey: Bool = true, fresh: FreshAnswer? = nil
     ) -> [Effect] {
-        var turn = Turn(localState: localState, now: now, allowsSurvey: allowsSurvey)
+        var turn = Turn(localState: localState, now: now, allowsSurvey: allowsSurvey, fresh: fresh)
         if case .idle = phase, event != .begin { return [] }
         switch event {
         case .begin: begin(&turn)
@@ -221,11 +228,18 @@ package struct TargetMachine: Sendable {
         return turn.effects
     }
 
+    /// An answer of the kernel that still holds.
+    struct FreshAnswer {
+        let query: RouteQuery
+        let answer: RouteAnswer
+    }
+
     /// The context of handling one event.
     struct Turn {
         let localState: LocalState
         let now: Moment
         let allowsSurvey: Bool
+        let fresh: FreshAnswer?
         var effects: [Effect] = []
 
         /// The time on the monotonic clock, in nanoseconds.
@@ -257,11 +271,18 @@ package struct TargetMachine: Sendable {
         return schedule.next.map { $0 <= now } ?? false
     }
 
+    /// The route query of the next probe, if it needs only one and that is known beforehand.
+    var onlyQuery: RouteQuery? {
+        if !queries.isEmpty { return queries.count == 1 ? queries[0] : nil }
+        guard case .address(let address, nil) = endpoint.host, settings.interface == nil else { return nil }
+        return RouteQuery(address, port: endpoint.port)
+    }
+
     /// The group of targets that shares the target's part of the simultaneous probes.
     var lane: ProbeAdmission.Lane {
-        var family = addresses.first?.family ?? .v4
-        if case .address(let address, _) = endpoint.host { family = address.family }
-        return ProbeAdmission.Lane(family, isSuspect: wasSilent)
+        if let address = addresses.first { return ProbeAdmission.Lane(address.family, isSuspect: wasSilent) }
+        guard case .address(let address, _) = endpoint.host else { return ProbeAdmission.Lane(.v4, isSuspect: wasSilent) }
+        return ProbeAdmission.Lane(address.family, isSuspect: wasSilent)
     }
 
     /// Whether any change of the local state may concern the target, because no route query represents it: the name has no address,

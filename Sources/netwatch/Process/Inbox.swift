@@ -8,14 +8,7 @@ final class Inbox: Sendable {
     private struct State {
         var queue: RecordQueue
         var hasEnded = false
-        /// The number of records that were taken since the last rest.
-        var taken = 0
-        /// Whether the reader looks for records without being woken.
-        var isResting = false
     }
-
-    /// The number of records from which the reader rests before it waits.
-    private static let busyCount = 32
 
     /// The waker that wakes the main thread when a record may be available.
     let waker: Waker
@@ -37,36 +30,14 @@ final class Inbox: Sendable {
                 return true
             }
             // The reader takes records until none is left, or until its output is full, which wakes it too.
-            let isFirst = state.queue.isEmpty && !state.isResting
+            let isFirst = state.queue.isEmpty
             state.queue.push(Record(event: event))
             return isFirst
         }
         if mustWake { waker.wake() }
     }
 
-    func take() -> Record? {
-        state.withLock { state in
-            let record = state.queue.take()
-            if record != nil { state.taken += 1 }
-            return record
-        }
-    }
-
-    /// Sleeps for a millisecond if the reader has taken many records since the last call. To be woken for each of 100,000 results
-    /// costs more than to handle them. Called when no record is left.
-    ///
-    /// - Returns: whether there may be new records.
-    func rest() -> Bool {
-        let isBusy = state.withLock { state in
-            state.isResting = state.taken >= Self.busyCount
-            state.taken = 0
-            return state.isResting
-        }
-        guard isBusy else { return false }
-        usleep(1_000)
-        state.withLock { $0.isResting = false }
-        return true
-    }
+    func take() -> Record? { state.withLock { $0.queue.take() } }
 
     /// Whether the monitor has ended and all records were taken.
     var isFinished: Bool { state.withLock { $0.hasEnded && $0.queue.isEmpty } }

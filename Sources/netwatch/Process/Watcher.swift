@@ -1,11 +1,12 @@
 import Console
+import EventLoop
 import Glibc
 import Reachability
 
-/// A monitor whose events the main thread passes to a condition until the condition is done.
+/// A monitor whose events a condition receives until it is done, while the main thread waits.
 struct Watcher {
     /// A type that decides when enough events were received. It reads no clock and does no I/O.
-    protocol Condition {
+    protocol Condition: Sendable {
         mutating func receive(_ event: MonitorEvent)
         func isDone(at now: Moment) -> Bool
         /// Returns the time of the next check if no event arrives; `nil` for never.
@@ -14,12 +15,14 @@ struct Watcher {
 
     let session: MonitorSession
     private let inbox: Inbox
+    private let receiver: Receiver
 
     init(_ configuration: MonitorConfiguration, targets: [(Endpoint, ProbeSettings)]) throws(Failure) {
         let inbox = try Inbox()
-        self.inbox = inbox
+        let receiver = Receiver(inbox)
+        (self.inbox, self.receiver) = (inbox, receiver)
         do {
-            session = try MonitorSession(configuration, targets: targets) { inbox.put($0) }
+            session = try MonitorSession(configuration, targets: targets) { receiver.receive($0) }
             if session.isPolling { StandardError.reportPolling() }
         } catch {
             throw Failure(error)
@@ -28,15 +31,81 @@ struct Watcher {
 
     /// Runs until the condition is done. Returns `false` if the monitor's namespace disappeared before.
     @discardableResult
-    func run(_ condition: inout some Condition) -> Bool {
+    func run<Value: Condition>(_ condition: inout Value) -> Bool {
         let loop = MainLoop(inbox.waker)
+        let running = Locked((condition: condition, isDone: false))
+        receiver.begin { event in
+            running.withLock { running in
+                // Later events do not change what the condition has decided.
+                if running.isDone { return .min }
+                if let event { running.condition.receive(event) }
+                let now = Clock.now
+                running.isDone = running.condition.isDone(at: now)
+                return running.isDone ? .min : running.condition.deadline(at: now)?.monotonicNanoseconds ?? .max
+            }
+        }
+        defer {
+            receiver.end()
+            condition = running.withLock { $0.condition }
+        }
         while true {
-            while let record = inbox.take() { condition.receive(record.event) }
-            let now = Clock.now
-            if condition.isDone(at: now) { return true }
-            if inbox.isFinished { return false }
-            if inbox.rest() { continue }
-            _ = loop.wait(until: condition.deadline(at: now)?.monotonicNanoseconds)
+            let (due, hasEnded) = receiver.check()
+            if due == .min { return true }
+            if hasEnded { return false }
+            _ = loop.wait(until: due == .max ? nil : due)
         }
     }
+}
+
+/// Passes the monitor's events to a condition, on the monitor's thread: to hand each of 100,000 results to the main thread costs more
+/// than to handle them.
+private final class Receiver: Sendable {
+    /// Handles an event, or `nil` for the passage of time. Returns the time of the next check if no event arrives: `.min` if the
+    /// condition is done, `.max` for never.
+    typealias Handler = @Sendable (MonitorEvent?) -> Int64
+
+    private struct State {
+        var handler: Handler?
+        var hasEnded = false
+        /// The time until which the main thread waits.
+        var due = Int64.max
+    }
+
+    private let inbox: Inbox
+    private let state = Locked(State())
+
+    init(_ inbox: Inbox) { self.inbox = inbox }
+
+    /// Handles an event on the monitor's thread. Without a handler, the event is stored for the next one.
+    func receive(_ event: MonitorEvent) {
+        let mustWake = state.withLock { state in
+            if case .ended = event { state.hasEnded = true }
+            guard let handler = state.handler else {
+                inbox.put(event)
+                return false
+            }
+            let due = handler(event)
+            defer { state.due = min(state.due, due) }
+            return due < state.due || state.hasEnded
+        }
+        if mustWake { inbox.waker.wake() }
+    }
+
+    /// Passes the stored events to a handler, and then each event as it arrives.
+    func begin(_ handler: @escaping Handler) {
+        state.withLock { state in
+            while let record = inbox.take() { _ = handler(record.event) }
+            state.handler = handler
+        }
+    }
+
+    /// Returns the time of the next check, and whether the monitor has ended.
+    func check() -> (due: Int64, hasEnded: Bool) {
+        state.withLock { state in
+            state.due = state.handler?(nil) ?? .max
+            return (state.due, state.hasEnded)
+        }
+    }
+
+    func end() { state.withLock { $0.handler = nil } }
 }
