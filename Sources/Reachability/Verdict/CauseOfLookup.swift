@@ -36,7 +36,8 @@ enum CauseOfLookup {
 
     /// Returns the cause of a target that is 0.0.0.0 or ::, without a lookup.
     static func unusable(_ address: IPAddress) -> Cause {
-        let detail = "\(address) is the unspecified address, to which no connection is possible; \(address.loopback) is this machine"
+        let detail =
+            "\(address) is the unspecified address, to which no connection is possible; \(address.loopback) is this machine"
         return Cause(.dns, .unusableAddress, detail: detail, evidence: ["address": .text("\(address)")])
     }
 

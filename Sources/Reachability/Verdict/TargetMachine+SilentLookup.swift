@@ -29,7 +29,8 @@ extension TargetMachine {
         let failures = survey.candidateRoutes(in: turn.localState).compactMap { candidate, candidateRoute in
             candidateRoute.route.map { route in
                 FailedAttempt(
-                    candidate: candidate, route: route, result: nil, elapsedNanoseconds: run.resolution?.saturatingNanoseconds ?? 0)
+                    candidate: candidate, route: route, result: nil,
+                    elapsedNanoseconds: run.resolution?.saturatingNanoseconds ?? 0)
             }
         }
         // A name server without a gateway is silent itself.

@@ -28,7 +28,9 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     }
 
     /// The kernel's route to a name server: by default over the gateway.
-    private func route(to server: String, gateway: IPAddress? = gateway.address, kind: Route.Kind = .unicast) -> TargetMachine.Event {
+    private func route(to server: String, gateway: IPAddress? = gateway.address, kind: Route.Kind = .unicast)
+        -> TargetMachine.Event
+    {
         .route(
             RouteQuery(IPAddress(server) ?? IPAddress(v4: 0), port: 53),
             .route(ChosenRoute(kind: kind, interface: 2, gateway: gateway, source: IPAddress(v4: 0x0a00_0002))))
@@ -127,7 +129,9 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         #expect(target.at(2800, .tick) == Self.silentResolver)
     }
 
-    @Test func `a gateway that has silenced the name servers is examined again by the next lookup, until names are resolved`() throws {
+    @Test func `a gateway that has silenced the name servers is examined again by the next lookup, until names are resolved`()
+        throws
+    {
         var target = try named(ProbeSettings(failAfter: 2))
         target.hostState = hop(.silent)
         for (start, id) in [(0, 1), (2_650, 2)] as [(Int64, UInt64)] {
