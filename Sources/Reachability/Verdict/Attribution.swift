@@ -47,9 +47,17 @@ extension FailedAttempt {
     /// usually answers queries and does not now: this machine's packet filter may have answered in the target's name.
     var isFirstHopAlive: Bool {
         if hop?.isAlive == true || host?.isAlive == true { return true }
-        if let hop, hop.isUsed, !hop.isSilent { return true }
+        if let hop, hop.isUsed, !isFirstHopSilent { return true }
         if let tunnel { return tunnel.received > 0 }
         return probeStarted.map { neighbor.isConfirmed(within: probeEnded - $0) } ?? false
+    }
+
+    /// Whether the first hop usually answers queries, and does not now. One whose neighbor entry was confirmed since its first silence
+    /// is alive, and answers no queries any more.
+    private var isFirstHopSilent: Bool {
+        guard let hop, hop.isSilent else { return false }
+        guard let silentSince = hop.silentSince, probeStarted != nil else { return true }
+        return !neighbor.isConfirmed(within: probeEnded - silentSince)
     }
 
     /// Whether the route to the server worked during the probe.
@@ -78,7 +86,7 @@ extension FailedAttempt {
             return Cause(.firewall, .localDrop, detail: detail, evidence: evidence)
         }
         if nextHop != nil {
-            evidence["first_hop"] = .text(isFirstHopAlive ? "answered" : hop?.isSilent == true ? "silent" : "unknown")
+            evidence["first_hop"] = .text(isFirstHopAlive ? "answered" : isFirstHopSilent ? "silent" : "unknown")
         }
         let report = hop?.report ?? host?.report
         if host?.isAlive == true {
@@ -87,7 +95,7 @@ extension FailedAttempt {
             if let report, report.port == candidate.port { return inferred(from: report, evidence) }
             return timeout(evidence)
         }
-        if let hop, hop.isSilent, !isFirstHopAlive { return neighborSilence(evidence) }
+        if isFirstHopSilent, !isFirstHopAlive { return neighborSilence(evidence) }
         if let tunnel, tunnel.sent > 0, tunnel.received == 0 {
             let name = localState.interfaces[route.interface]?.name ?? "\(route.interface)"
             evidence["packets_sent"] = .number(Int(clamping: tunnel.sent))

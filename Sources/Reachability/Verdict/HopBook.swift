@@ -54,6 +54,8 @@ struct HopBook: Sendable {
         var reply: HostReply?
         /// Whether the host has answered a query at an earlier time.
         var hasAnswered: Bool
+        /// The time of the first query since the last answer; `nil` if the last one was answered.
+        var silentSince: Int64?
         /// A router's recent report about another target of the same network behind the same first hop.
         var report: Report?
 
@@ -97,6 +99,7 @@ struct HopBook: Sendable {
         var lastAsked: Int64?
         var reply: HostReply?
         var hasAnswered = false
+        var silentSince: Int64?
         var waiting: [(target: TargetID, request: Request)] = []
     }
 
@@ -137,7 +140,7 @@ struct HopBook: Sendable {
     private func state(_ record: Record, _ request: Request, isAlive: Bool, at now: Int64) -> State {
         State(
             isAlive: isAlive, isUsed: record.lastUsed.map { $0 >= request.since } ?? false, reply: record.reply,
-            hasAnswered: record.hasAnswered,
+            hasAnswered: record.hasAnswered, silentSince: record.silentSince,
             report: report(about: request.address, port: request.port, behind: request.hop, at: now))
     }
 
@@ -163,9 +166,13 @@ struct HopBook: Sendable {
         let waiting = record.waiting
         record.waiting = []
         record.reply = reply
-        if reply.outcome == .answered {
+        switch reply.outcome {
+        case .answered:
             record.hasAnswered = true
             record.lastAlive = now
+            record.silentSince = nil
+        case .silent: record.silentSince = record.silentSince ?? record.lastAsked
+        case .reported, .refused: break
         }
         records[query.host] = record
         return waiting.map { entry in

@@ -50,6 +50,23 @@ extension Fault {
                 prepare: { try $0.hold($0.router.serve(port: FaultNetwork.port)) },
                 expect: .down("tcp/timeout", ["first_hop": "answered"], within: ExpectedVerdict.silent)
             ) { try $0.router.filter(.input, "tcp dport \(FaultNetwork.port) drop") },
+            .during(
+                "on-link server begins to drop everything, \(family.rawValue)", family.target(family.gateway()),
+                prepare: { network in
+                    try network.hold(network.router.serve(port: FaultNetwork.port))
+                    // The kernel asks its neighbors sooner than after half a minute.
+                    let settings = "\(family == .ipv4 ? "ipv4" : "ipv6").neigh.v0"
+                    try network.client.set("\(settings).base_reachable_time_ms", "8000")
+                    try network.client.set("\(settings).delay_first_probe_time", "1")
+                },
+                // Neighbor discovery contradicts the silence.
+                expect: .down("tcp/timeout", ["first_hop": "answered"], within: .seconds(60))
+                    .after("unreachable neighbor/host-silent", "unreachable tcp/timeout")
+            ) {
+                try $0.router.filter(
+                    .input, "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept", "iifname rv0 drop")
+            }
+            .explained(.none),
             .fromStart(
                 "on-link server silent, \(family.rawValue)", family.target(family.absentNeighbor),
                 expect: .unreachable("neighbor/host-silent", within: ExpectedVerdict.silent)

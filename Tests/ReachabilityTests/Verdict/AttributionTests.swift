@@ -116,6 +116,21 @@ import Testing
         #expect(verdict(failure) == "down tcp/timeout")
     }
 
+    @Test func `a hop that was confirmed since its first silence answers no queries any more, so its silence says nothing`() {
+        var failure = silence()
+        failure.hop = state(.silent, before: true)
+        failure.hop?.silentSince = -40_000_000_000
+        failure.neighbor = .state(.stale, confirmedAgo: 44_000_000_000)
+        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+        failure.neighbor = .state(.reachable, confirmedAgo: 42_000_000_000)
+        #expect(verdict(failure) == "unreachable tcp/timeout")
+        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("unknown"))
+        failure.neighbor = .state(.reachable, confirmedAgo: 2_000_000_000)
+        #expect(verdict(failure) == "down tcp/timeout")
+        failure.neighbor = .state(.failed, confirmedAgo: 42_000_000_000)
+        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+    }
+
     @Test func `a machine that refuses datagrams to the server has a local packet filter`() {
         var failure = silence()
         failure.hop = state(.answered)

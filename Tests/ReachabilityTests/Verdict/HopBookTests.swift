@@ -40,6 +40,20 @@ import Testing
 
     private static let neighbor = HopBook.Proof.target(IPAddress(v4: 0xc000_0203), port: 80)
 
+    @Test func `the time of the first silence is kept until an answer`() {
+        var book = HopBook()
+        func silentSince(_ outcome: HostReply.Outcome, at second: Int64) -> Int64? {
+            let time = second * Self.second
+            _ = book.state(request(since: time), for: TargetID(1), at: time)
+            return book.take(Self.query, HostReply(outcome), at: time + 1).first?.state.silentSince
+        }
+        #expect(silentSince(.silent, at: 1) == Self.second)
+        #expect(silentSince(.silent, at: 2) == Self.second)
+        #expect(silentSince(.refused, at: 3) == Self.second)
+        #expect(silentSince(.answered, at: 4) == nil)
+        #expect(silentSince(.silent, at: 5) == 5 * Self.second)
+    }
+
     @Test func `a hop over which a target answers for the first time is asked whether it answers queries`() {
         var book = HopBook()
         let isFirst = book.noteAlive(Self.gateway, by: Self.neighbor, at: 5)
