@@ -6,6 +6,8 @@ package struct Fault: Sendable, CustomStringConvertible {
     package let name: String
     /// The targets of the program.
     package let targets: [String]
+    /// Further targets of the program, whose verdicts are not judged. They can mislead it.
+    package var companions: [String] = []
     /// The name servers in the client's resolv.conf.
     package var nameServers: [String] = []
     /// Changes the network before the program starts. Without ``make`` this makes the fault.
@@ -49,6 +51,13 @@ package struct Fault: Sendable, CustomStringConvertible {
     package func nameServers(_ addresses: [String]) -> Self {
         var copy = self
         copy.nameServers = addresses
+        return copy
+    }
+
+    /// This fault with further targets of the program.
+    package func beside(_ companions: String...) -> Self {
+        var copy = self
+        copy.companions = companions
         return copy
     }
 

@@ -26,7 +26,7 @@ extension Fault {
     package func run(inspect: (FaultNetwork) throws -> Void = { _ in }) throws -> FaultOutcome {
         let network = try FaultNetwork(nameServers: nameServers)
         try prepare?(network)
-        let watch = try VerdictWatch(network, targets)
+        let watch = try VerdictWatch(network, targets, beside: companions)
         if let make {
             guard try watch.await(within: .seconds(20), { $0.isUp }) else {
                 let seen = targets.map { watch.latest[$0].map { "\($0.line) (\($0.detail))" } ?? "no verdict" }

@@ -23,9 +23,9 @@ package final class VerdictWatch {
     /// The time of the program's first record.
     package private(set) var startTime: Int64 = 0
 
-    init(_ network: FaultNetwork, _ targets: [String]) throws {
+    init(_ network: FaultNetwork, _ targets: [String], beside companions: [String]) throws {
         self.targets = targets
-        program = try network.start([Programs.netwatch, "watch", "--json", "-v"] + Self.options + targets)
+        program = try network.start([Programs.netwatch, "watch", "--json", "-v"] + Self.options + targets + companions)
         while startTime == 0 {
             guard try read(within: .seconds(60)) else { throw LabError("the program does not start: \(program.ending)") }
         }
@@ -72,11 +72,11 @@ package final class VerdictWatch {
         let verdict = SeenVerdict(record, arrival: MonotonicClock.now())
         switch record["type"] as? String {
         case "hello": startTime = verdict.time
-        case "target":
+        case "target" where targets.contains(verdict.target):
             latest[verdict.target] = verdict
             // A record of an input that precedes the fault says nothing of it.
             if faultTime > 0 && verdict.time >= faultTime && verdict.status != "unknown" { sinceFault.append(verdict) }
-        case "probe":
+        case "probe" where targets.contains(verdict.target):
             probes[verdict.target, default: 0] += 1
             if faultTime > 0, verdict.time >= faultTime, record["ok"] as? Bool == false && firstFailure == nil {
                 firstFailure = verdict.time

@@ -20,6 +20,12 @@ public final class FaultNetwork: Sendable {
         public var network: String { self == .ipv4 ? "203.0.113.0/24" : "2001:db8:9::/64" }
         /// The server's address.
         public var server: String { self == .ipv4 ? "203.0.113.9" : "2001:db8:9::9" }
+        /// An address of the site that no host has.
+        public var absentServer: String { self == .ipv4 ? "203.0.113.99" : "2001:db8:9::99" }
+        /// The address of this machine that only it can reach.
+        public var loopback: String { self == .ipv4 ? "127.0.0.1" : "::1" }
+        /// The name of the family in nft(8).
+        public var protocolName: String { self == .ipv4 ? "ip" : "ip6" }
         /// The address of a server that is absent from the client's link.
         public var absentNeighbor: String { self == .ipv4 ? "10.1.0.99" : "2001:db8:1::99" }
         /// The router's address on an uplink, 1 or 2.

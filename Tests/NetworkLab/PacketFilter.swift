@@ -14,6 +14,11 @@ extension LabHost {
         try load("inet", "type filter hook \(hook.rawValue) priority 0", rules)
     }
 
+    /// Directs connections of this host to one of its own servers: `host.redirect("ip daddr 203.0.113.99 tcp dport 80 redirect")`.
+    public func redirect(_ rules: String...) throws {
+        try load("inet", "type nat hook output priority -100", rules)
+    }
+
     /// Adds rules for all that arrives on an interface, ARP included, before this host sees it.
     public func filterArrivals(on interface: String, _ rules: String...) throws {
         try load("netdev", "type filter hook ingress device \(interface) priority 0", rules)

@@ -316,8 +316,8 @@ struct Fleet: Sendable {
             case .readCounters(let interface):
                 if counterAskers[interface] == nil { effects.append(.readCounters(interface)) }
                 counterAskers[interface, default: []].insert(id)
-            case .noteAlive(let hop):
-                if hops.noteAlive(hop, at: now.monotonicNanoseconds) {
+            case .noteAlive(let hop, let proof):
+                if hops.noteAlive(hop, by: proof, at: now.monotonicNanoseconds) {
                     effects.append(.askHost(HostQuery(hop, isBound: true)))
                 }
             case .note(let report, let hop): hops.note(report, behind: hop)

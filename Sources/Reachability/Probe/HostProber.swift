@@ -18,7 +18,12 @@ struct HostProber: ~Copyable {
     static let patience: Int64 = 250_000_000
     /// The maximum number of simultaneous queries. Further ones are refused, which is no evidence.
     static let limit = 128
-    private static let firstPort: UInt16 = 33_434
+    private static let port: UInt16 = 33_434
+    /// The port that is asked on this machine, where 33434 may be the port of a program: it is in the range from which the kernel
+    /// chooses (ip_local_port_range). Only a privileged program can use port 1.
+    private static let ownPort: UInt16 = 1
+    /// The index of `lo` in each network namespace (`LOOPBACK_IFINDEX` of the kernel). Routes to this machine lead to it.
+    private static let loopback: UInt32 = 1
 
     private struct Running {
         let query: HostQuery
@@ -57,7 +62,8 @@ struct HostProber: ~Copyable {
         }
         let address = query.host.address
         let zone = address.isLinkLocal ? query.host.interface : 0
-        guard SocketAddress(address, port: Self.firstPort, zone: zone).connect(socket) == 0, send(socket, "", 1, 0) >= 0 else {
+        let port = query.host.interface == Self.loopback ? Self.ownPort : Self.port
+        guard SocketAddress(address, port: port, zone: zone).connect(socket) == 0, send(socket, "", 1, 0) >= 0 else {
             return refusal(socket)
         }
         do { try loop.add(socket, interest: .read, token: next) } catch {

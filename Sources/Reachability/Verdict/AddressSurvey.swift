@@ -15,6 +15,20 @@ struct AddressSurvey: Hashable, Sendable {
         var race: AttemptRace
         /// The neighbor queries after a failure; `nil` while the attempts run.
         var examination: Examination?
+        /// The states of the first hop and of the address's host; `nil` while the attempts run.
+        var hosts: HostSurvey?
+
+        /// The failures with all that is known about them; `nil` while queries are not answered.
+        func examined(_ localState: TargetMachine.LocalState) -> [FailedAttempt]? {
+            guard let examination, examination.pending.isEmpty, hosts?.isComplete != false else { return nil }
+            return explained(localState)
+        }
+
+        /// The failures with what is known about them now.
+        func explained(_ localState: TargetMachine.LocalState) -> [FailedAttempt] {
+            let failures = examination?.failures ?? []
+            return hosts?.explain(failures, localState) ?? failures
+        }
     }
 
     private var boxed: Boxed<Running>?

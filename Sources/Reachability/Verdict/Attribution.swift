@@ -3,42 +3,61 @@
 /// | evidence | fault |
 /// |---|---|
 /// | the server's own answer: RST, or ICMP from its address | the server |
-/// | silence, and the first hop was alive during the failure: it answered a query, a host behind it answered, or its neighbor entry was confirmed | the server |
+/// | silence, and the first hop was alive during the failure: it answered a query, a router behind it reported something, its neighbor entry was confirmed, or it does not answer queries and a connection over it was accepted or refused | the server |
 /// | silence, and nothing proves that the first hop was alive | a component before the server |
+/// | silence of this machine itself, to datagrams too | this machine's packet filter |
 extension FailedAttempt {
     /// Returns the first hop: the gateway, the on-link server itself, or for a tunnel without a gateway the unspecified address; `nil`
     /// for a destination on this machine.
     func firstHop(in localState: TargetMachine.LocalState) -> Neighbor.Key? {
-        guard let hop = nextHop else { return nil }
-        guard route.gateway == nil, localState.interfaces[route.interface]?.type == .tunnel else { return hop }
-        return Neighbor.Key(
-            interface: route.interface, address: candidate.address.family == .v4 ? IPAddress(v4: 0) : IPAddress(v6: 0, 0))
+        route.firstHop(to: candidate.address, in: localState)
     }
 
-    /// Returns whether somebody beyond this machine has answered.
-    func isAnswer(in localState: TargetMachine.LocalState) -> Bool {
-        guard let result else { return false }
-        if let reporter = result.reporter, reporter.origin != 1 { return !isOwn(reporter, in: localState) }
-        return result.errno == SystemErrorNumber.connectionRefused.rawValue
+    /// Returns the sender of an answer to the attempt.
+    func answer(in localState: TargetMachine.LocalState) -> Answer? {
+        guard let result else { return nil }
+        if let reporter = result.reporter, reporter.origin != 1 {
+            if isOwn(reporter, in: localState) { return nil }
+            return reporter.offender == candidate.address ? .target : .router
+        }
+        let isTCP =
+            result.errno == SystemErrorNumber.connectionRefused.rawValue
             || result.errno == SystemErrorNumber.connectionReset.rawValue
+        return isTCP ? .target : nil
+    }
+
+    /// The sender of an answer.
+    enum Answer: Hashable {
+        /// The target itself, or somebody in its name.
+        case target
+        case router
     }
 
     /// Returns what a router has reported, as evidence for other targets of the same network; `nil` if the target itself answered, or
     /// if the report is about its host alone.
     func report(in localState: TargetMachine.LocalState, at now: Int64) -> HopBook.Report? {
-        guard isAnswer(in: localState), let reporter = result?.reporter, let offender = reporter.offender,
-            offender != candidate.address, let code = code(of: reporter), code != .packetTooBig, code != .hostUnreachable
+        guard answer(in: localState) == .router, let reporter = result?.reporter, reporter.offender != nil,
+            let code = code(of: reporter), code != .packetTooBig, code != .hostUnreachable
         else { return nil }
         return HopBook.Report(
-            target: candidate.address, code: code, reporter: reporter, port: code == .portFiltered ? candidate.port : nil,
-            time: now)
+            target: candidate.address, port: candidate.port, code: code, reporter: reporter, time: now)
     }
 
-    /// Whether the first hop has proved during the probe that it is alive.
+    /// Whether the first hop has proved during the probe that it is alive. A connection of another target is no proof if the hop
+    /// usually answers queries and does not now: this machine's packet filter may have answered in the target's name.
     var isFirstHopAlive: Bool {
         if hop?.isAlive == true || host?.isAlive == true { return true }
+        if let hop, hop.isUsed, !isFirstHopSilent { return true }
         if let tunnel { return tunnel.received > 0 }
         return probeStarted.map { neighbor.isConfirmed(within: probeEnded - $0) } ?? false
+    }
+
+    /// Whether the first hop usually answers queries, and does not now. One whose neighbor entry was confirmed since its first silence
+    /// is alive, and answers no queries any more.
+    private var isFirstHopSilent: Bool {
+        guard let hop, hop.isSilent else { return false }
+        guard let silentSince = hop.silentSince, probeStarted != nil else { return true }
+        return !neighbor.isConfirmed(within: probeEnded - silentSince)
     }
 
     /// Whether the route to the server worked during the probe.
@@ -58,19 +77,25 @@ extension FailedAttempt {
         if neighbor.isSilent { return neighborSilence(evidence) }
         var evidence = evidence
         if isDroppedHere {
-            evidence["errno"] = .text(SystemErrorNumber.name(of: SystemErrorNumber.notPermitted.rawValue))
+            if isRefused(host) || isRefused(hop) {
+                evidence["errno"] = .text(SystemErrorNumber.name(of: SystemErrorNumber.notPermitted.rawValue))
+            }
             evidence["scope"] = .text("address")
-            let detail = "this machine's packet filter drops packets to \(candidate.address)"
+            let address = nextHop == nil ? "its own address \(candidate.address)" : "\(candidate.address)"
+            let detail = "this machine's packet filter drops packets to \(address)"
             return Cause(.firewall, .localDrop, detail: detail, evidence: evidence)
         }
         if nextHop != nil {
-            evidence["first_hop"] = .text(isFirstHopAlive ? "answered" : hop?.isSilent == true ? "silent" : "unknown")
+            evidence["first_hop"] = .text(isFirstHopAlive ? "answered" : isFirstHopSilent ? "silent" : "unknown")
         }
+        let report = hop?.report ?? host?.report
         if host?.isAlive == true {
             evidence["host"] = .text("answered")
+            // The host answers other ports, so that only a report about this port explains the silence.
+            if let report, report.port == candidate.port { return inferred(from: report, evidence) }
             return timeout(evidence)
         }
-        if let hop, hop.isSilent, !isFirstHopAlive { return neighborSilence(evidence) }
+        if isFirstHopSilent, !isFirstHopAlive { return neighborSilence(evidence) }
         if let tunnel, tunnel.sent > 0, tunnel.received == 0 {
             let name = localState.interfaces[route.interface]?.name ?? "\(route.interface)"
             evidence["packets_sent"] = .number(Int(clamping: tunnel.sent))
@@ -78,22 +103,27 @@ extension FailedAttempt {
             let detail = "the tunnel \(name) sends packets and receives none"
             return Cause(.network, .tunnelSilent, detail: detail, evidence: evidence)
         }
-        if let report = hop?.report ?? host?.report { return inferred(from: report, evidence) }
+        if let report { return inferred(from: report, evidence) }
         return timeout(evidence)
     }
 
-    // Datagrams to the target are refused. If those to the first hop are refused too, the filter may refuse all datagrams and pass TCP.
+    // Datagrams to the target are refused. If those to the first hop are refused too, the filter may refuse all datagrams and pass
+    // TCP. This machine itself answers every datagram to a closed port, without a limit on `lo`: only its packet filter prevents it.
     private var isDroppedHere: Bool {
-        func isRefused(_ state: HopBook.State?) -> Bool {
-            state?.reply?.outcome == .refused && state?.reply?.errno == SystemErrorNumber.notPermitted.rawValue
-        }
+        if nextHop == nil { return isRefused(host) || host?.reply?.outcome == .silent }
         if route.gateway == nil { return isRefused(hop ?? host) && hop?.isAlive != true }
         return isRefused(host) && !isRefused(hop)
     }
 
+    private func isRefused(_ state: HopBook.State?) -> Bool {
+        state?.reply?.outcome == .refused && state?.reply?.errno == SystemErrorNumber.notPermitted.rawValue
+    }
+
     private func timeout(_ evidence: [String: Cause.Evidence]) -> Cause {
         var detail = "\(hostText) does not answer on port \(candidate.port)"
-        if host?.isAlive == true {
+        if nextHop == nil, host?.isAlive == true {
+            detail += ", although it answers on others: its server accepts no more connections, or its packet filter drops them"
+        } else if host?.isAlive == true {
             detail += ", although the host is alive"
         } else if let gateway = route.gateway, isFirstHopAlive {
             detail += "; the gateway \(gateway) is alive"
@@ -110,6 +140,18 @@ extension FailedAttempt {
         evidence["icmp_code"] = .number(Int(report.reporter.code))
         let detail = "\(candidate.address) does not answer, and \(hop) has reported \(report.code.rawValue) for \(report.target)"
         return Cause(.network, report.code, detail: detail, evidence: evidence)
+    }
+}
+
+extension ChosenRoute {
+    /// Returns the first hop to an address: the gateway, the on-link host itself, or for a tunnel without a gateway the unspecified
+    /// address; `nil` for a destination on this machine.
+    func firstHop(to address: IPAddress, in localState: TargetMachine.LocalState) -> Neighbor.Key? {
+        guard kind != .local, !address.isLoopback else { return nil }
+        guard gateway == nil, localState.interfaces[interface]?.type == .tunnel else {
+            return Neighbor.Key(interface: interface, address: gateway ?? address)
+        }
+        return Neighbor.Key(interface: interface, address: address.family == .v4 ? IPAddress(v4: 0) : IPAddress(v6: 0, 0))
     }
 }
 

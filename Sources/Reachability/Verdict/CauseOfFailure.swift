@@ -25,9 +25,12 @@ struct FailedAttempt: Hashable, Sendable {
 
     var port: UInt16 { candidate.port }
 
+    /// The key of the target's host, to ask it.
+    var hostKey: Neighbor.Key { Neighbor.Key(interface: route.interface, address: candidate.address) }
+
     /// The target's host. A name that resolves to a loopback address means this machine.
     var hostText: String {
-        candidate.address.isLoopback ? "this machine (\(candidate.address))" : "\(candidate.address)"
+        nextHop == nil ? "this machine (\(candidate.address))" : "\(candidate.address)"
     }
 
     /// The next hop, whose neighbor entry shows whether packets left this machine; `nil` for a destination on this machine.
@@ -39,17 +42,20 @@ struct FailedAttempt: Hashable, Sendable {
     /// Returns the next hop if it may be at fault: no answer arrived, or this machine itself reports "host unreachable". The
     /// kernel reports that if the next hop does not answer, and a packet filter may report it too.
     func suspectedHop(in localState: TargetMachine.LocalState) -> Neighbor.Key? {
-        guard let result else { return nextHop }
+        isSilence(in: localState) ? nextHop : nil
+    }
+
+    /// Returns whether nobody has answered, except perhaps this machine itself with "host unreachable".
+    func isSilence(in localState: TargetMachine.LocalState) -> Bool {
+        guard let result else { return true }
         if let reporter = result.reporter, reporter.origin != 1 {
-            return isOwn(reporter, in: localState) && code(of: reporter) == .hostUnreachable ? nextHop : nil
+            return isOwn(reporter, in: localState) && code(of: reporter) == .hostUnreachable
         }
-        let isSilence: Bool =
-            switch SystemErrorNumber(rawValue: result.errno) {
-            case .timedOut: true
-            case .hostUnreachable, .hostDown: result.call == "handshake"
-            default: false
-            }
-        return isSilence ? nextHop : nil
+        return switch SystemErrorNumber(rawValue: result.errno) {
+        case .timedOut: true
+        case .hostUnreachable, .hostDown: result.call == "handshake"
+        default: false
+        }
     }
 
     /// Returns the cause, and whether the server is at fault.

@@ -34,6 +34,13 @@ enum CauseOfLookup {
         return Cause(.dns, .unusableAddress, detail: detail, evidence: evidence)
     }
 
+    /// Returns the cause of a target that is 0.0.0.0 or ::, without a lookup.
+    static func unusable(_ address: IPAddress) -> Cause {
+        let detail =
+            "\(address) is the unspecified address, to which no connection is possible; \(address.loopback) is this machine"
+        return Cause(.dns, .unusableAddress, detail: detail, evidence: ["address": .text("\(address)")])
+    }
+
     /// Returns the evidence that every lookup has.
     static func evidence(_ name: String, _ elapsed: Int64, _ source: LookupAnswer.Source?) -> [String: Cause.Evidence] {
         var evidence: [String: Cause.Evidence] = ["name": .text(name), "elapsed_ms": .number(Int(elapsed / 1_000_000))]

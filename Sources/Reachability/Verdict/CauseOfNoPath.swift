@@ -26,8 +26,7 @@ func candidateRoute(of candidate: Candidate, by answer: RouteAnswer, in localSta
 }
 
 /// Returns the cause for an address that does not belong to a single host. TCP connects one host to another (RFC 9293 section
-/// 3.9.2.3), and connect(2) finds no route to other addresses. The kernel's answer identifies broadcast addresses. To the kernel,
-/// `0.0.0.0` is this machine, with a route and a connection; so is `::`, but without a route.
+/// 3.9.2.3), and connect(2) finds no route to other addresses. The kernel's answer identifies broadcast addresses.
 private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
     var kind: Route.Kind?
     if case .route(let route) = answer { kind = route.kind }
@@ -36,8 +35,6 @@ private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
         detail = "\(address) is a multicast address, and TCP connects to single hosts only"
     } else if kind == .broadcast || address == IPAddress(v4: .max) {
         detail = "\(address) is a broadcast address, and TCP connects to single hosts only"
-    } else if address.isUnspecified, kind == nil, answer != .unanswered {
-        detail = "\(address) is the unspecified address, which belongs to no host; \(address.loopback) is this machine"
     } else {
         return nil
     }
@@ -48,7 +45,7 @@ private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
 
 extension IPAddress {
     /// The loopback address of the same family (RFC 1122 section 3.2.1.3; RFC 4291 section 2.5.3).
-    fileprivate var loopback: IPAddress { family == .v4 ? IPAddress(v4: 0x7f00_0001) : IPAddress(v6: 0, 1) }
+    var loopback: IPAddress { family == .v4 ? IPAddress(v4: 0x7f00_0001) : IPAddress(v6: 0, 1) }
 }
 
 /// Returns the cause for a target without an open route: the lowest layer, and within that layer the most specific code.

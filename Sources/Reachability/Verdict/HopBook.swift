@@ -4,17 +4,23 @@ internal import Pacing
 /// and what routers have reported.
 ///
 /// The neighbor table alone does not show that a gateway is alive: the entry of one that has died remains REACHABLE for half a
-/// minute. An answer does: of the gateway itself (``HostQuery``), or of any target or router behind it.
+/// minute. An answer does: of the gateway itself (``HostQuery``), or of a router behind it. An answer of TCP is weaker: this machine's
+/// packet filter can reset or redirect the connection, and then nothing came over the gateway. Therefore the gateway's own answer or
+/// silence has precedence over such a proof.
 struct HopBook: Sendable {
     /// The minimum time between two queries of the same host, in nanoseconds. Linux answers one per second, after six at once
     /// (icmp_ratelimit).
     static let queryGap: Int64 = 300_000_000
     /// The time for which a router's report about one target is evidence for others in nanoseconds.
     static let reportLifetime: Int64 = 30_000_000_000
-    /// The maximum number of reports.
+    /// The maximum number of networks with reports.
     static let reportLimit = 4_096
+    /// The maximum number of ports of a network with reports.
+    private static let portLimit = 4
     /// The maximum number of hosts.
     static let recordLimit = 16_384
+    /// The number of hosts from which further ones on a link are not asked until they are silent.
+    static let baselineLimit = 8_192
     /// The maximum time until a reply, in nanoseconds. A query without a reply is then sent again.
     static let replyLimit: Int64 = 2_000_000_000
 
@@ -30,14 +36,26 @@ struct HopBook: Sendable {
         var hop: Neighbor.Key
     }
 
+    /// A sign of life of a first hop, other than its answer to a query.
+    enum Proof: Hashable, Sendable {
+        /// A target has accepted or refused a connection, or reported something itself. This machine may have done so in its name.
+        case target(IPAddress, port: UInt16)
+        /// A router behind the hop has sent an ICMP message.
+        case router
+    }
+
     /// The state of a host, as the answer to a request.
     struct State: Hashable, Sendable {
-        /// Whether the host, or a host behind it, has answered since the time of the request.
+        /// Whether the host has answered a query since the time of the request, or a router behind it has reported something.
         var isAlive: Bool
+        /// Whether a target behind the host, or the host itself, has answered a connection since the time of the request.
+        var isUsed = false
         /// The reply to the last query; `nil` if none was needed.
         var reply: HostReply?
         /// Whether the host has answered a query at an earlier time.
         var hasAnswered: Bool
+        /// The time of the first query since the last answer; `nil` if the last one was answered.
+        var silentSince: Int64?
         /// A router's recent report about another target of the same network behind the same first hop.
         var report: Report?
 
@@ -48,18 +66,40 @@ struct HopBook: Sendable {
     /// An ICMP message of a router about one target.
     struct Report: Hashable, Sendable {
         let target: IPAddress
+        /// The port of the attempt.
+        let port: UInt16
         let code: Cause.Code
         let reporter: ProbeResult.Reporter
-        /// The port of the attempt, if the report may concern only this port.
-        let port: UInt16?
         let time: Int64
+
+        /// Whether the report may concern other ports.
+        var isGeneral: Bool { code != .portFiltered }
+    }
+
+    /// The reports about one port of a network, without a gap of more than ``reportLifetime``.
+    private struct Reports: Sendable {
+        var last: Report
+        /// The last answer of a target of the network at the reported port, since the first report.
+        var answeredAtPort: Int64?
+        /// The last answer of a target of the network at another port, since the first report.
+        var answeredAtOthers: Int64?
+
+        func isRecent(_ time: Int64?, at now: Int64) -> Bool { time.map { now - $0 < HopBook.reportLifetime } ?? false }
+
+        /// Returns whether the last report counts for a silent target.
+        func apply(to address: IPAddress, port: UInt16, at now: Int64) -> Bool {
+            guard isRecent(last.time, at: now), last.target != address, !isRecent(answeredAtPort, at: now) else { return false }
+            return port == last.port || (last.isGeneral && !isRecent(answeredAtOthers, at: now))
+        }
     }
 
     private struct Record: Sendable {
         var lastAlive: Int64?
+        var lastUsed: Int64?
         var lastAsked: Int64?
         var reply: HostReply?
         var hasAnswered = false
+        var silentSince: Int64?
         var waiting: [(target: TargetID, request: Request)] = []
     }
 
@@ -69,7 +109,8 @@ struct HopBook: Sendable {
     }
 
     private var records: [Neighbor.Key: Record] = [:]
-    private var reports: [ReportKey: Report] = [:]
+    // The reports about each network, by port. Most networks have one.
+    private var reports: [ReportKey: [Reports]] = [:]
 
     /// The number of hosts of which something is known.
     var hostCount: Int { records.count }
@@ -88,6 +129,7 @@ struct HopBook: Sendable {
         return (nil, true)
     }
 
+    // A connection over the host is not enough: the host is asked too.
     private func state(_ record: Record, _ request: Request, at now: Int64) -> State? {
         let isAlive = record.lastAlive.map { $0 >= request.since } ?? false
         let isReplyRecent = record.lastAsked.map { $0 >= request.since || now - $0 < Self.queryGap } ?? false
@@ -97,21 +139,25 @@ struct HopBook: Sendable {
 
     private func state(_ record: Record, _ request: Request, isAlive: Bool, at now: Int64) -> State {
         State(
-            isAlive: isAlive, reply: record.reply, hasAnswered: record.hasAnswered,
+            isAlive: isAlive, isUsed: record.lastUsed.map { $0 >= request.since } ?? false, reply: record.reply,
+            hasAnswered: record.hasAnswered, silentSince: record.silentSince,
             report: report(about: request.address, port: request.port, behind: request.hop, at: now))
     }
 
-    /// Notes that a host behind the hop has answered.
+    /// Notes a sign of life of a hop. A target that answers also contradicts what routers have reported about its network.
     ///
     /// - Returns: whether the hop must be asked, because it is not known yet whether it answers queries.
-    mutating func noteAlive(_ hop: Neighbor.Key, at now: Int64) -> Bool {
-        guard var record = records.removeValue(forKey: hop) else {
-            records[hop] = Record(lastAlive: now, lastAsked: now)
-            return true
+    mutating func noteAlive(_ hop: Neighbor.Key, by proof: Proof, at now: Int64) -> Bool {
+        if case .target(let address, let port) = proof { refute(address, port: port, behind: hop, at: now) }
+        let isNew = records[hop] == nil
+        guard !isNew || records.count < Self.baselineLimit else { return false }
+        var record = records.removeValue(forKey: hop) ?? Record(lastAsked: now)
+        switch proof {
+        case .target: record.lastUsed = now
+        case .router: record.lastAlive = now
         }
-        record.lastAlive = now
         records[hop] = record
-        return false
+        return isNew
     }
 
     /// Stores the reply of a host. Returns the targets that waited for it, with its state, in order.
@@ -120,9 +166,13 @@ struct HopBook: Sendable {
         let waiting = record.waiting
         record.waiting = []
         record.reply = reply
-        if reply.outcome == .answered {
+        switch reply.outcome {
+        case .answered:
             record.hasAnswered = true
             record.lastAlive = now
+            record.silentSince = nil
+        case .silent: record.silentSince = record.silentSince ?? record.lastAsked
+        case .reported, .refused: break
         }
         records[query.host] = record
         return waiting.map { entry in
@@ -149,18 +199,44 @@ struct HopBook: Sendable {
     /// Stores a router's report about a target behind the hop.
     mutating func note(_ report: Report, behind hop: Neighbor.Key) {
         if reports.count >= Self.reportLimit {
-            reports = reports.filter { report.time - $0.value.time < Self.reportLifetime }
+            reports = reports.filter { $0.value.contains { report.time - $0.last.time < Self.reportLifetime } }
             if reports.count >= Self.reportLimit { reports = [:] }
         }
-        reports[ReportKey(hop: hop, prefix: Self.prefix(of: report.target))] = report
+        let key = ReportKey(hop: hop, prefix: Self.prefix(of: report.target))
+        var ports = reports.removeValue(forKey: key) ?? []
+        if let index = ports.firstIndex(where: { $0.last.port == report.port }) {
+            var former = ports.remove(at: index)
+            let isContinued = report.time - former.last.time < Self.reportLifetime
+            former.last = report
+            ports.append(isContinued ? former : Reports(last: report))
+        } else {
+            ports.append(Reports(last: report))
+        }
+        reports[key] = ports.suffix(Self.portLimit)
     }
 
-    /// Returns what a router has reported recently about another target of the same /24 or /64 behind the same hop.
+    // A target has answered. The reports about its network do not count for the answered port for ``reportLifetime``, and reports
+    // about another port count for that port only.
+    private mutating func refute(_ address: IPAddress, port: UInt16, behind hop: Neighbor.Key, at now: Int64) {
+        guard !reports.isEmpty else { return }
+        let key = ReportKey(hop: hop, prefix: Self.prefix(of: address))
+        guard var ports = reports[key] else { return }
+        for index in ports.indices {
+            if ports[index].last.port == port {
+                ports[index].answeredAtPort = now
+            } else {
+                ports[index].answeredAtOthers = now
+            }
+        }
+        reports[key] = ports
+    }
+
+    /// Returns what a router has reported recently about another target of the same /24 or /64 behind the same hop. A report about
+    /// the same port has precedence.
     func report(about address: IPAddress, port: UInt16, behind hop: Neighbor.Key, at now: Int64) -> Report? {
-        guard let report = reports[ReportKey(hop: hop, prefix: Self.prefix(of: address))],
-            now - report.time < Self.reportLifetime, report.target != address, report.port == nil || report.port == port
-        else { return nil }
-        return report
+        let ports = (reports[ReportKey(hop: hop, prefix: Self.prefix(of: address))] ?? [])
+            .filter { $0.apply(to: address, port: port, at: now) }
+        return (ports.last { $0.last.port == port } ?? ports.last)?.last
     }
 
     private static func prefix(of address: IPAddress) -> IPPrefix {

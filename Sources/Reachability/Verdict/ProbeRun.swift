@@ -15,6 +15,16 @@ struct ProbeRun: Hashable, Sendable {
     var hosts: HostSurvey?
     /// The counters of the tunnel over which the first attempt was sent; `nil` for other interfaces.
     var firstCounters: TunnelTraffic?
+    /// The lookup whose silence is examined; `nil` if the name was resolved.
+    var silentLookup: SilentLookup?
+}
+
+/// A lookup that no name server answered.
+struct SilentLookup: Hashable, Sendable {
+    /// The cause, unless the way to the name servers is at fault.
+    let cause: Cause
+    /// The silent name servers, in the order in which they were asked.
+    let servers: [ResolverConfiguration.Nameserver]
 }
 
 /// The states of hosts that were asked during a probe.
@@ -37,7 +47,7 @@ struct HostSurvey: Hashable, Sendable {
         failures.map { failure in
             var failure = failure
             failure.hop = failure.firstHop(in: localState).flatMap { states[$0] }
-            failure.host = states[Neighbor.Key(interface: failure.route.interface, address: failure.candidate.address)]
+            failure.host = states[failure.hostKey]
             return failure
         }
     }

@@ -50,9 +50,7 @@ extension TargetMachine {
 
     mutating func tickSurvey(_ turn: inout Turn) {
         guard var survey, let running = survey.running, turn.time >= surveyDue else { return }
-        if let examination = running.examination {
-            return endSurvey(running, examination.failures, &turn)
-        }
+        if running.examination != nil { return endSurvey(running, running.explained(turn.localState), &turn) }
         guard turn.time >= running.run.deadline else {
             advance(&survey, &turn)
             self.survey = survey
@@ -74,9 +72,7 @@ extension TargetMachine {
             survey?.running = nil
             survey?.succeed(ended.entry.candidate.address)
             if judgeQuality() { publish(&turn) }
-            if let hop = ended.entry.route.gateway {
-                turn.effects.append(.noteAlive(Neighbor.Key(interface: ended.entry.route.interface, address: hop)))
-            }
+            noteTargetAnswer(ended.entry.candidate.address, ended.entry.route, &turn)
             return true
         }
         // Nothing was sent: the result is no evidence.
@@ -96,25 +92,35 @@ extension TargetMachine {
     ) {
         let keys = failures.compactMap { $0.suspectedHop(in: turn.localState) }
         guard let key = keys.first else { return endSurvey(running, failures, &turn) }
+        let requests = hostRequests(failures, running.run, turn)
         survey?.running?.race.running = []
+        survey?.running?.hosts = HostSurvey(requests.map(\.query.host))
         survey?.running?.examination = Examination(
-            failures: failures, pending: [key], until: turn.time.addingSaturated(Examination.timeLimit))
+            failures: failures, pending: [key], until: turn.time.addingSaturated(Self.hostQueryLead))
+        turn.effects += requests.map { .askHost($0) }
         turn.effects.append(.askNeighbor(key))
     }
 
     mutating func surveyNeighborAnswered(_ key: Neighbor.Key, _ answer: NeighborAnswer, _ turn: inout Turn) {
-        guard let running = survey?.running, var examination = running.examination, examination.pending.contains(key) else {
-            return
-        }
-        examination.take(key, answer, in: turn.localState)
-        endSurvey(running, examination.failures, &turn)
+        survey?.running?.examination?.take(key, answer, in: turn.localState)
+        continueSurvey(&turn)
+    }
+
+    mutating func surveyHostAnswered(_ host: Neighbor.Key, _ state: HopBook.State, _ turn: inout Turn) {
+        survey?.running?.hosts?.take(host, state)
+        continueSurvey(&turn)
+    }
+
+    private mutating func continueSurvey(_ turn: inout Turn) {
+        guard let running = survey?.running, let failures = running.examined(turn.localState) else { return }
+        endSurvey(running, failures, &turn)
     }
 
     private mutating func endSurvey(
         _ running: AddressSurvey.Running, _ failures: [FailedAttempt], _ turn: inout Turn
     ) {
         survey?.running = nil
-        guard let failure = failures.first else { return }
+        guard let failure = failures.first.map({ completed($0, running.run, turn) }) else { return }
         let cause = failure.cause(in: turn.localState)
         // The limits of this process are no fault of the address.
         guard cause.layer != .local else { return }

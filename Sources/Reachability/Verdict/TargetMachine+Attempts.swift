@@ -72,9 +72,22 @@ extension TargetMachine {
     /// Notes what an answer from beyond this machine proves for other targets: the first hop is alive, and perhaps a router has
     /// reported why it does not forward.
     func noteAnswer(_ failure: FailedAttempt, _ turn: inout Turn) {
-        guard failure.isAnswer(in: turn.localState), let hop = failure.firstHop(in: turn.localState) else { return }
-        if failure.route.gateway != nil { turn.effects.append(.noteAlive(hop)) }
-        if let report = failure.report(in: turn.localState, at: turn.time) { turn.effects.append(.note(report, behind: hop)) }
+        guard let answer = failure.answer(in: turn.localState) else { return }
+        switch answer {
+        case .target: noteTargetAnswer(failure.candidate.address, failure.route, &turn)
+        case .router:
+            guard let hop = failure.firstHop(in: turn.localState) else { return }
+            if failure.route.gateway != nil { turn.effects.append(.noteAlive(hop, by: .router)) }
+            if let report = failure.report(in: turn.localState, at: turn.time) {
+                turn.effects.append(.note(report, behind: hop))
+            }
+        }
+    }
+
+    /// Notes that the target itself has answered, over a gateway or on the link.
+    func noteTargetAnswer(_ address: IPAddress, _ route: ChosenRoute, _ turn: inout Turn) {
+        guard let hop = route.firstHop(to: address, in: turn.localState), !hop.address.isUnspecified else { return }
+        turn.effects.append(.noteAlive(hop, by: .target(address, port: endpoint.port)))
     }
 
     func failure(of attempt: AttemptRace.Running, _ result: ProbeResult?, _ turn: Turn) -> FailedAttempt {
@@ -113,9 +126,7 @@ extension TargetMachine {
         let place = Place(
             address: attempt.entry.candidate.address, interface: route.interface,
             roundTrip: .nanoseconds(max(1, result.roundTripNanoseconds)))
-        if let gateway = route.gateway {
-            turn.effects.append(.noteAlive(Neighbor.Key(interface: route.interface, address: gateway)))
-        }
+        noteTargetAnswer(attempt.entry.candidate.address, route, &turn)
         lastAnswered = place.address
         wasSilent = false
         streak.reset()
@@ -150,13 +161,9 @@ extension TargetMachine {
     }
 
     mutating func conclude(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
+        if run.silentLookup != nil { return endTrace(run, failures, &turn) }
         streak.begin()
-        let failures = failures.map { failure in
-            var failure = failure
-            failure.probeStarted = run.started.monotonicNanoseconds
-            failure.probeEnded = turn.time
-            return failure
-        }
+        let failures = failures.map { completed($0, run, turn) }
         let findings = failures.map { ($0, streak.finding(of: $0, in: turn.localState)) }
         guard let (failure, finding) = furthest(findings) else { return finishProbe(.other, &turn) }
         let place = Place(address: failure.candidate.address, interface: failure.route.interface)

@@ -14,25 +14,25 @@ extension TargetMachine {
         turn.effects += requests.map { .askHost($0) }
     }
 
-    private func hostRequests(_ failures: [FailedAttempt], _ run: ProbeRun, _ turn: Turn) -> [HopBook.Request] {
+    func hostRequests(_ failures: [FailedAttempt], _ run: ProbeRun, _ turn: Turn) -> [HopBook.Request] {
         var requests: [HopBook.Request] = []
         func add(_ failure: FailedAttempt, _ host: Neighbor.Key, isBound: Bool, _ hop: Neighbor.Key) {
             guard !requests.contains(where: { $0.query.host == host }) else { return }
             requests.append(
                 HopBook.Request(
                     query: HostQuery(host, isBound: isBound), since: run.started.monotonicNanoseconds,
-                    address: failure.candidate.address, port: endpoint.port, hop: hop))
+                    address: failure.candidate.address, port: failure.port, hop: hop))
         }
-        for failure in failures {
-            guard failure.suspectedHop(in: turn.localState) != nil, let hop = failure.firstHop(in: turn.localState) else {
+        for failure in failures where failure.isSilence(in: turn.localState) {
+            guard let hop = failure.firstHop(in: turn.localState) else {
+                // This machine is silent, which its packet filter may explain.
+                add(failure, failure.hostKey, isBound: false, failure.hostKey)
                 continue
             }
-            let address = failure.candidate.address
             if !hop.address.isUnspecified { add(failure, hop, isBound: true, hop) }
             // The target's host is asked until its state is explained; later only the hops.
-            if hop.address != address, !isExplained {
-                let host = Neighbor.Key(interface: failure.route.interface, address: address)
-                add(failure, host, isBound: failure.candidate.boundTo != 0, hop)
+            if hop.address != failure.candidate.address, !isExplained {
+                add(failure, failure.hostKey, isBound: failure.candidate.boundTo != 0, hop)
             }
         }
         return requests
@@ -40,7 +40,18 @@ extension TargetMachine {
 
     private var isExplained: Bool { verdict.state == .down && verdict.cause?.code == .timeout }
 
+    /// Returns the failure with the times of its probe, and without reports that its explanation excludes.
+    func completed(_ failure: FailedAttempt, _ run: ProbeRun, _ turn: Turn) -> FailedAttempt {
+        var failure = failure
+        failure.probeStarted = run.started.monotonicNanoseconds
+        failure.probeEnded = turn.time
+        // A host that is alive contradicts reports about other ports, but is not asked any more.
+        if isExplained, failure.hop?.report?.port != failure.port { failure.hop?.report = nil }
+        return failure
+    }
+
     mutating func hostAnswered(_ host: Neighbor.Key, _ state: HopBook.State, _ turn: inout Turn) {
+        surveyHostAnswered(host, state, &turn)
         switch phase {
         case .connecting(var run, let race):
             run.hosts?.take(host, state)

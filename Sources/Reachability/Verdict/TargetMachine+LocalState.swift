@@ -15,17 +15,28 @@ extension TargetMachine {
     }
 
     /// Whether the name must be resolved first, because it has no address or the last lookup failed.
-    var needsLookup: Bool { addresses.isEmpty || verdict.lastLayer == .dns }
+    var needsLookup: Bool { addresses.isEmpty || verdict.lastLayer == .dns || isCutOffFromNames }
+
+    /// Whether a lookup runs, or its failure is examined.
+    private var isResolving: Bool {
+        switch phase {
+        case .resolving, .tracing: true
+        case .examining(let run, _): run.silentLookup != nil
+        default: false
+        }
+    }
 
     mutating func recheck(_ turn: inout Turn) {
         (recheckDue, retryDue) = (nil, nil)
         lastRecheck = turn.time
-        switch phase {
-        case .idle: break
-        case .asking(let run, _): ask(run, &turn)
-        case .resolving:
+        if isResolving {
             isOutdated = true
             if !addresses.isEmpty { startCheck(&turn) }
+            return
+        }
+        switch phase {
+        case .idle, .resolving, .tracing: break
+        case .asking(let run, _): ask(run, &turn)
         case .waiting where needsLookup:
             if !settings.isScheduledOnly { startProbe(&turn) }
         case .waiting, .pathless, .connecting, .examining: startCheck(&turn)
@@ -53,8 +64,9 @@ extension TargetMachine {
         openRoutes = routes
         streak.keep(to: routes)
         dropSurveyWithoutRoute(&turn)
+        if isResolving { return }
         switch phase {
-        case .idle, .asking, .resolving: break
+        case .idle, .asking, .resolving, .tracing: break
         case .pathless where settings.isScheduledOnly: phase = .waiting
         case .pathless: startProbe(&turn, knowing: candidateRoutes)
         case .waiting:

@@ -18,7 +18,12 @@ extension TargetMachine {
                 .resolve(LookupRequest(id: number, name: name, families: settings.families, deadline: deadline)))
         case .address(let address, _):
             if addresses.first != address { addresses = [address] }
-            guard settings.families.contains(address.family) else { return excluded(address, &turn) }
+            if address.isUnspecified { return exclude(CauseOfLookup.unusable(address), address, &turn) }
+            guard settings.families.contains(address.family) else {
+                let detail = "\(address) is not of the families that are tried"
+                return exclude(
+                    Cause(.dns, .noAddressForFamily, detail: detail, evidence: ["address": .text("\(address)")]), address, &turn)
+            }
             if let candidateRoutes { judge(run, candidateRoutes, &turn) } else { ask(run, &turn) }
         }
     }
@@ -35,10 +40,8 @@ extension TargetMachine {
         phase = .waiting
     }
 
-    /// Fails the target, because the settings exclude the address's family. No event can change that.
-    private mutating func excluded(_ address: IPAddress, _ turn: inout Turn) {
-        let detail = "\(address) is not of the families that are tried"
-        let cause = Cause(.dns, .noAddressForFamily, detail: detail, evidence: ["address": .text("\(address)")])
+    /// Fails the target, because its address cannot be probed. No event can change that.
+    private mutating func exclude(_ cause: Cause, _ address: IPAddress, _ turn: inout Turn) {
         _ = verdict.fail(Finding(cause, accusesServer: false, isCertain: true))
         place = Place(address: address)
         phase = .waiting
@@ -54,6 +57,7 @@ extension TargetMachine {
         // Linux connects to this machine instead (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.2).
         let usable = found.filter { !$0.isUnspecified }
         guard !usable.isEmpty else { return lookupFailed(answer, run, &turn) }
+        isCutOffFromNames = false
         addresses = Array(inAttemptOrder(usable, last: lastAnswered).prefix(NameLimits.addresses))
         run.resolution = turn.now.elapsed(since: run.started)
         run.lookup = answer
@@ -77,6 +81,8 @@ extension TargetMachine {
             addresses = []
             setQueries([])
         }
+        isCutOffFromNames = false
+        if let lookup = SilentLookup(cause, answer) { return trace(lookup, run, &turn) }
         // An answer of a name server is confirmed at once, like a refusal by the server.
         let isAnswered = answer?.families.contains { $0.exchanges.contains { $0.outcome == .answered } } ?? false
         fail(run, Finding(cause), Place(), isAnswered ? .refusal : .other, &turn)
@@ -138,7 +144,9 @@ extension TargetMachine {
         if query.showsAll { return otherHopsAnswered(query, answer, &turn) }
         // A late answer, too, is the kernel's latest.
         if answer != .unanswered, addresses.contains(query.destination) { known[query] = answer }
-        if case .asking(let run, var survey) = phase, survey.asks(query) {
+        if case .tracing(let run, let survey) = phase, survey.asks(query) {
+            traced(query, answer, run, survey, &turn)
+        } else if case .asking(let run, var survey) = phase, survey.asks(query) {
             survey.take(query, effectiveAnswer(answer, to: query, turn))
             phase = .asking(run, survey)
             guard survey.isComplete else { return }

@@ -26,6 +26,7 @@
 /// - When the local state changes, the routes of the known addresses are *checked* in every state: at once, then at least
 ///   ``recheckGap`` apart. If the last route is removed, the target becomes unreachable in that turn. If a route has changed, the
 ///   target is probed at once.
+/// - If no name server answers, the first hops to them are examined too.
 /// - ``Verdict`` counts the results; ``ProbeSchedule`` determines the next probe.
 ///
 /// Answers to queries that were not sent, or are no longer relevant, are ignored. Every wait has a deadline.
@@ -87,8 +88,8 @@ package struct TargetMachine: Sendable {
         case askNeighbor(Neighbor.Key)
         case askHost(HopBook.Request)
         case readCounters(UInt32)
-        /// The first hop is alive: a host behind it has answered.
-        case noteAlive(Neighbor.Key)
+        /// The first hop is alive: the target, or a router behind it, has answered.
+        case noteAlive(Neighbor.Key, by: HopBook.Proof)
         /// A router behind the hop has reported why it does not forward.
         case note(HopBook.Report, behind: Neighbor.Key)
         case publish(ServerUpdate)
@@ -111,6 +112,8 @@ package struct TargetMachine: Sendable {
         case pathless
         case resolving(ProbeRun, lookup: UInt64)
         case asking(ProbeRun, RouteSurvey)
+        /// The routes to silent name servers are asked.
+        case tracing(ProbeRun, RouteSurvey)
         case connecting(ProbeRun, AttemptRace)
         case examining(ProbeRun, Examination)
     }
@@ -160,6 +163,8 @@ package struct TargetMachine: Sendable {
     var recheckDue: Int64?
     /// The time at which unanswered route queries are repeated; `nil` if all were answered.
     var retryDue: Int64?
+    /// Whether the last lookup failed because of the way to the name servers.
+    var isCutOffFromNames = false
     /// Whether the local state changed during a probe that continues nevertheless.
     var isOutdated = false
     var restarts = 0
@@ -186,7 +191,7 @@ package struct TargetMachine: Sendable {
             switch phase {
             case .idle: nil
             case .waiting, .pathless: schedule.next
-            case .resolving(let run, _), .asking(let run, _): run.deadline
+            case .resolving(let run, _), .asking(let run, _), .tracing(let run, _): run.deadline
             case .connecting(let run, let race):
                 min(run.deadline, race.nextStart ?? .max, run.hosts == nil ? hostQueryDue(run) : .max)
             case .examining(_, let examination): examination.until
@@ -261,7 +266,7 @@ package struct TargetMachine: Sendable {
     var isProbing: Bool {
         switch phase {
         case .idle, .waiting, .pathless: false
-        case .resolving, .asking, .connecting, .examining: true
+        case .resolving, .asking, .tracing, .connecting, .examining: true
         }
     }
 
@@ -329,6 +334,8 @@ package struct TargetMachine: Sendable {
         case .asking(let run, _):
             // The kernel has not answered.
             if turn.time >= run.deadline { wait(&turn) }
+        case .tracing(let run, _):
+            if turn.time >= run.deadline { endTrace(run, [], &turn) }
         case .connecting(let run, let race):
             if turn.time >= run.deadline {
                 deadlineReached(run, race, &turn)

@@ -3,7 +3,10 @@ import NetworkLab
 extension Fault {
     static let firewallFaults = forFamilies { family in
         let target = family.target(family.server)
-        let ip = family == .ipv4 ? "ip" : "ip6"
+        let ip = family.protocolName
+        let isDropped = ExpectedVerdict.unreachable(
+            "firewall/local-drop", ["scope": "address"], within: ExpectedVerdict.silent)
+        @Sendable func serve(_ network: FaultNetwork) throws { try network.hold(network.client.serve(port: FaultNetwork.port)) }
         return [
             .during(
                 "this machine's firewall rejects, \(family.rawValue)", target,
@@ -15,8 +18,20 @@ extension Fault {
             ) { try $0.client.filter(.output, "\(ip) daddr \(family.server) reject with icmpx admin-prohibited") },
             .during(
                 "this machine drops all to the address, \(family.rawValue)", target,
-                expect: .unreachable("firewall/local-drop", ["scope": "address"], within: ExpectedVerdict.silent)
+                expect: isDropped
             ) { try $0.client.filter(.output, "\(ip) daddr \(family.server) drop") },
+            .during(
+                "this machine drops what it sends to its own address, \(family.rawValue)", family.target(family.client()),
+                prepare: serve, expect: isDropped
+            ) { try $0.client.filter(.output, "\(ip) daddr \(family.client()) drop") },
+            .during(
+                "this machine drops what arrives at its own address, \(family.rawValue)", family.target(family.client()),
+                prepare: serve, expect: isDropped
+            ) { try $0.client.filter(.input, "\(ip) daddr \(family.client()) drop") },
+            .during(
+                "this machine drops all on lo, \(family.rawValue)", family.target(family.loopback),
+                prepare: serve, expect: isDropped
+            ) { try $0.client.filter(.input, "iifname lo drop") },
         ]
     }
 }

@@ -58,6 +58,30 @@ extension Fault {
             ) {
                 try $0.client.filter(.output, "udp dport 53 reject", "tcp dport 53 reject")
             },
+            Fault.during(
+                "gateway dies while REACHABLE, target is a name", target,
+                // The name is resolved again before each probe.
+                prepare: { try $0.resolver(.records([v4.server], ttl: 0)) },
+                expect: .unreachable(
+                    "neighbor/gateway-silent", ["gateway": v4.gateway(), "resolver": resolver], within: ExpectedVerdict.silent
+                ).steady(for: 3),
+                make: { try silenceGateway($0, v4) }
+            )
+            .nameServers([resolver])
+            // A program that starts now does not know that the gateway has answered before.
+            .explained(.status("unreachable")),
+            lookup(
+                "gateway silent from the start, target is a name", works,
+                expect: .unreachable(
+                    "neighbor/gateway-silent", ["gateway": v4.gateway(), "resolver": resolver], within: ExpectedVerdict.silent)
+            ) { try $0.router.ip("addr del \(v4.gateway())/24 dev rv0") },
+            lookup(
+                "resolver's host off, gateway alive", nil,
+                expect: .unreachable(
+                    "dns/resolver-silent", ["first_hop": "answered", "resolver": resolver], within: ExpectedVerdict.silent)
+            ) {
+                try $0.site.silence("s0"); try $0.router.filter(.output, "icmp type destination-unreachable icmp code 1 drop")
+            },
             lookup(
                 "NXDOMAIN", .code(3),
                 expect: .down("dns/name-not-found", ["rcode": "NXDOMAIN", "resolver": resolver], within: ExpectedVerdict.lookups)),

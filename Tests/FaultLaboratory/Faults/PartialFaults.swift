@@ -18,9 +18,15 @@ extension Fault {
                 .degraded("network/net-unreachable", ["hop": v6.gateway()], within: ExpectedVerdict.silent)
             ) { try $0.router.ip("-6 route del \(v6.network) dev rs0") },
             named(
-                "IPv6 silent, IPv4 works", both, .degraded("tcp/timeout", within: ExpectedVerdict.silent * 2)
+                "IPv6 silent, IPv4 works", both,
+                .degraded("tcp/timeout", ["first_hop": "answered"], within: ExpectedVerdict.silent * 2)
             ) { try $0.site.filter(.input, "ip6 daddr \(v6.server) tcp dport \(FaultNetwork.port) drop") }
             // It ends with the first connection, before this address is silent for long enough.
+            .explained(.none),
+            named(
+                "IPv6's gateway dies while REACHABLE, IPv4 works", both,
+                .degraded("neighbor/gateway-silent", ["gateway": v6.gateway()], within: ExpectedVerdict.silent * 2)
+            ) { try $0.router.filterArrivals(on: "rv0", "ether type ip6 drop") }
             .explained(.none),
             named(
                 "IPv4 refused, IPv6 works", both, .degraded("tcp/refused", within: ExpectedVerdict.silent)

@@ -3,7 +3,11 @@ import NetworkLab
 extension Fault {
     static let routerFaults: [Fault] =
         [
-            rarelyReported,
+            rarelyReported("iifname rv0", "router: prohibited (3/13), one message a second for 12 targets"),
+            rarelyReported(
+                "iifname rv0 tcp dport \(FaultNetwork.port)",
+                "router: one port prohibited (3/13), one message a second for 12 targets"),
+            contradicted,
             rejection(.ipv4, "3/13", "icmp type admin-prohibited", "admin-prohibited"),
             rejection(.ipv4, "3/10", "icmp type host-prohibited", "admin-prohibited"),
             rejection(.ipv4, "3/9", "icmp type net-prohibited", "admin-prohibited"),
@@ -32,19 +36,35 @@ extension Fault {
         }
 
     /// A row for a router that limits its ICMP messages so much that most targets get none.
-    private static let rarelyReported: Fault = {
+    private static func rarelyReported(_ packets: String, _ name: String) -> Fault {
         let addresses = (100...111).map { "203.0.113.\($0)" }
         return Fault(
-            name: "router: prohibited (3/13), one message a second for 12 targets",
+            name: name,
             targets: addresses.map { FaultNetwork.Family.ipv4.target($0) },
             prepare: { try $0.site.ipBatch(addresses.map { "addr add \($0)/24 dev s0" }) },
             make: { network, _ in
                 try network.router.filter(
-                    .forward, "iifname rv0 limit rate 1/second burst 1 packets reject with icmp type admin-prohibited",
-                    "iifname rv0 drop")
+                    .forward, "\(packets) limit rate 1/second burst 1 packets reject with icmp type admin-prohibited",
+                    "\(packets) drop")
             },
             expected: .unreachable(
-                "network/admin-prohibited", ["hop": FaultNetwork.Family.ipv4.gateway()], within: ExpectedVerdict.silent))
+                "network/admin-prohibited", ["hop": FaultNetwork.Family.ipv4.gateway()], within: ExpectedVerdict.silent
+            ).steady(for: 5))
+    }
+
+    /// A row for a silent server in a network of which the router prohibits one server, and another answers.
+    private static let contradicted: Fault = {
+        let addresses = (100...102).map { "203.0.113.\($0)" }
+        let targets = addresses.map { FaultNetwork.Family.ipv4.target($0) }
+        return .during(
+            "server silent, router prohibits another one (3/13), a third one answers", targets[0],
+            prepare: { network in
+                try network.site.ipBatch(addresses.map { "addr add \($0)/24 dev s0" })
+                try network.router.filter(.forward, "ip daddr \(addresses[1]) reject with icmp type admin-prohibited")
+            },
+            expect: .down("tcp/timeout", ["first_hop": "answered"], within: ExpectedVerdict.silent).steady(for: 3)
+        ) { try $0.site.filter(.input, "ip daddr \(addresses[0]) tcp dport \(FaultNetwork.port) drop") }
+        .beside(targets[1], targets[2])
     }()
 
     /// A row for a router that rejects what it should forward.

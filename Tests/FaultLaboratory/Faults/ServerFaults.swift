@@ -22,6 +22,20 @@ extension Fault {
                 "this machine drops one TCP port, \(family.rawValue)", target,
                 expect: timeout
             ) { try $0.client.filter(.output, "tcp dport \(FaultNetwork.port) drop") },
+            // A queue that is full leaves the same evidence as a filter for the port.
+            .fromStart(
+                "this machine's own server accepts no more connections, \(family.rawValue)", family.target(family.loopback),
+                expect: .down("tcp/timeout", ["host": "answered"], within: ExpectedVerdict.silent)
+            ) { try $0.hold($0.client.serve(.stuck, at: family.loopback, port: FaultNetwork.port)) },
+            .during(
+                "this machine drops one of its own TCP ports, \(family.rawValue)", family.target(family.client()),
+                prepare: { try $0.hold($0.client.serve(port: FaultNetwork.port)) },
+                expect: .down("tcp/timeout", ["host": "answered"], within: ExpectedVerdict.silent)
+            ) { try $0.client.filter(.input, "tcp dport \(FaultNetwork.port) drop") },
+            .fromStart(
+                "the target is \(family == .ipv4 ? "0.0.0.0" : "::")", family.target(family == .ipv4 ? "0.0.0.0" : "::"),
+                expect: .unreachable("dns/unusable-address", within: ExpectedVerdict.atOnce)
+            ) { try $0.hold($0.client.serve(port: FaultNetwork.port)) },
             .during(
                 "ICMP from the server's own firewall, \(family.rawValue)", target,
                 expect: .down("network/port-filtered", ["hop": family.server])

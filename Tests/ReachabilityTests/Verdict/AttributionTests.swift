@@ -19,10 +19,11 @@ import Testing
         return failure
     }
 
-    private func state(_ outcome: HostReply.Outcome, alive: Bool? = nil, before: Bool = false, errno: Int32 = 0) -> HopBook.State
-    {
+    private func state(
+        _ outcome: HostReply.Outcome, alive: Bool? = nil, used: Bool = false, before: Bool = false, errno: Int32 = 0
+    ) -> HopBook.State {
         HopBook.State(
-            isAlive: alive ?? (outcome == .answered), reply: HostReply(outcome, errno: errno), hasAnswered: before)
+            isAlive: alive ?? (outcome == .answered), isUsed: used, reply: HostReply(outcome, errno: errno), hasAnswered: before)
     }
 
     private func verdict(_ failure: FailedAttempt) -> String {
@@ -79,6 +80,57 @@ import Testing
         #expect(verdict(failure) == "down tcp/timeout")
     }
 
+    @Test func `the gateway's own silence has precedence over another target's answer, which may be made by this machine`() {
+        var failure = silence()
+        failure.neighbor = .state(.reachable)
+        failure.hop = state(.silent, used: true, before: true)
+        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+        // The kernel confirms the entry if the connection really used the gateway.
+        failure.neighbor = .state(.reachable, confirmedAgo: 1_000_000_000)
+        #expect(verdict(failure) == "down tcp/timeout")
+    }
+
+    @Test func `another target's answer proves the route over a gateway that answers no queries`() {
+        var failure = silence()
+        failure.hop = state(.silent, used: true)
+        #expect(verdict(failure) == "down tcp/timeout")
+        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("answered"))
+    }
+
+    @Test(arguments: [.state(.incomplete), .state(.failed)] as [NeighborAnswer])
+    func `nothing can have come over a gateway without a neighbor entry`(neighbor: NeighborAnswer) {
+        var failure = silence()
+        failure.neighbor = neighbor
+        failure.hop = state(.silent, used: true)
+        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+    }
+
+    @Test func `a host on the link that answered queries before and does not now is silent`() {
+        var failure = silence(over: nil)
+        failure.neighbor = .state(.reachable)
+        #expect(verdict(failure) == "unreachable tcp/timeout")
+        failure.hop = state(.silent, before: true)
+        #expect(verdict(failure) == "unreachable neighbor/host-silent")
+        // The host answers neighbor discovery, and filters all else.
+        failure.neighbor = .state(.reachable, confirmedAgo: 1_000_000_000)
+        #expect(verdict(failure) == "down tcp/timeout")
+    }
+
+    @Test func `a hop that was confirmed since its first silence answers no queries any more, so its silence says nothing`() {
+        var failure = silence()
+        failure.hop = state(.silent, before: true)
+        failure.hop?.silentSince = -40_000_000_000
+        failure.neighbor = .state(.stale, confirmedAgo: 44_000_000_000)
+        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+        failure.neighbor = .state(.reachable, confirmedAgo: 42_000_000_000)
+        #expect(verdict(failure) == "unreachable tcp/timeout")
+        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("unknown"))
+        failure.neighbor = .state(.reachable, confirmedAgo: 2_000_000_000)
+        #expect(verdict(failure) == "down tcp/timeout")
+        failure.neighbor = .state(.failed, confirmedAgo: 42_000_000_000)
+        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+    }
+
     @Test func `a machine that refuses datagrams to the server has a local packet filter`() {
         var failure = silence()
         failure.hop = state(.answered)
@@ -129,7 +181,7 @@ import Testing
         let reporter = ProbeResult.Reporter(origin: 2, type: 3, code: 13, offender: IPAddress(v4: 0xcb00_7109))
         failure.hop = state(.answered)
         failure.hop?.report = HopBook.Report(
-            target: IPAddress(v4: 0xc000_0202), code: .adminProhibited, reporter: reporter, port: nil, time: 0)
+            target: IPAddress(v4: 0xc000_0202), port: 80, code: .adminProhibited, reporter: reporter, time: 0)
         #expect(verdict(failure) == "unreachable network/admin-prohibited")
         let evidence = failure.cause(in: host.localState).evidence
         #expect(evidence["inferred"] == .text("192.0.2.2") && evidence["hop"] == .text("203.0.113.9"))
@@ -138,9 +190,44 @@ import Testing
         #expect(verdict(failure) == "down tcp/timeout")
     }
 
-    @Test func `silence of this machine's own address is the server's fault`() {
+    @Test func `a router's report about the same port explains silence although the host is alive`() {
+        var failure = silence()
+        let reporter = ProbeResult.Reporter(origin: 2, type: 3, code: 13, offender: IPAddress(v4: 0xcb00_7109))
+        failure.host = state(.answered)
+        failure.hop = state(.answered)
+        failure.hop?.report = HopBook.Report(
+            target: IPAddress(v4: 0xc000_0202), port: 443, code: .adminProhibited, reporter: reporter, time: 0)
+        #expect(verdict(failure) == "unreachable network/admin-prohibited")
+    }
+
+    private func ownSilence(_ state: HopBook.State?) -> FailedAttempt {
         var failure = silence(over: nil, interface: 1)
         failure.route = ChosenRoute(kind: .local, interface: 1)
-        #expect(verdict(failure) == "down tcp/timeout")
+        failure.host = state
+        return failure
+    }
+
+    @Test func `silence of one port of this machine's own address is the server's fault`() {
+        #expect(verdict(ownSilence(nil)) == "down tcp/timeout")
+        #expect(verdict(ownSilence(state(.answered))) == "down tcp/timeout")
+        #expect(
+            ownSilence(state(.answered)).cause(in: host.localState).detail
+                == "this machine (192.0.2.1) does not answer on port 443, although it answers on others: "
+                + "its server accepts no more connections, or its packet filter drops them")
+    }
+
+    @Test(arguments: [(.silent, 0), (.refused, 1)] as [(HostReply.Outcome, Int32)])
+    func `an own address that answers no datagrams either is dropped by this machine's packet filter`(
+        outcome: HostReply.Outcome, errno: Int32
+    ) {
+        let failure = ownSilence(state(outcome, errno: errno))
+        #expect(verdict(failure) == "unreachable firewall/local-drop")
+        let cause = failure.cause(in: host.localState)
+        #expect(cause.evidence["scope"] == .text("address") && (cause.evidence["errno"] != nil) == (errno != 0))
+        #expect(cause.detail == "this machine's packet filter drops packets to its own address 192.0.2.1")
+    }
+
+    @Test func `an own address that could not be asked is not known to be dropped`() {
+        #expect(verdict(ownSilence(state(.refused, errno: 24))) == "down tcp/timeout")
     }
 }

@@ -7,8 +7,8 @@ import Testing
     private static let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
     private static let query = HostQuery(gateway, isBound: true)
     private static let report = HopBook.Report(
-        target: IPAddress(v4: 0xc000_0201), code: .adminProhibited,
-        reporter: ProbeResult.Reporter(origin: 2, type: 3, code: 13, offender: IPAddress(v4: 0xcb00_7109)), port: nil, time: 0)
+        target: IPAddress(v4: 0xc000_0201), port: 443, code: .adminProhibited,
+        reporter: ProbeResult.Reporter(origin: 2, type: 3, code: 13, offender: IPAddress(v4: 0xcb00_7109)), time: 0)
 
     private func request(since: Int64, address: UInt32 = 0xc000_0202) -> HopBook.Request {
         HopBook.Request(
@@ -38,13 +38,62 @@ import Testing
         #expect(book.take(Self.query, HostReply(.silent), at: 3 * Self.second).first?.state.isSilent == true)
     }
 
-    @Test func `an answer of another target behind the hop proves that the hop is alive`() {
+    private static let neighbor = HopBook.Proof.target(IPAddress(v4: 0xc000_0203), port: 80)
+
+    @Test func `the time of the first silence is kept until an answer`() {
         var book = HopBook()
-        let isFirst = book.noteAlive(Self.gateway, at: 5)
-        let isSecond = book.noteAlive(Self.gateway, at: 6)
+        func silentSince(_ outcome: HostReply.Outcome, at second: Int64) -> Int64? {
+            let time = second * Self.second
+            _ = book.state(request(since: time), for: TargetID(1), at: time)
+            return book.take(Self.query, HostReply(outcome), at: time + 1).first?.state.silentSince
+        }
+        #expect(silentSince(.silent, at: 1) == Self.second)
+        #expect(silentSince(.silent, at: 2) == Self.second)
+        #expect(silentSince(.refused, at: 3) == Self.second)
+        #expect(silentSince(.answered, at: 4) == nil)
+        #expect(silentSince(.silent, at: 5) == 5 * Self.second)
+    }
+
+    @Test func `a hop over which a target answers for the first time is asked whether it answers queries`() {
+        var book = HopBook()
+        let isFirst = book.noteAlive(Self.gateway, by: Self.neighbor, at: 5)
+        let isSecond = book.noteAlive(Self.gateway, by: Self.neighbor, at: 6)
         #expect(isFirst && !isSecond)
+    }
+
+    @Test func `an ICMP message of a router behind the hop proves that the hop is alive, without a query`() {
+        var book = HopBook()
+        _ = book.noteAlive(Self.gateway, by: .router, at: 6)
         let known = book.state(request(since: 6), for: TargetID(1), at: 7)
         #expect(known.state?.isAlive == true && !known.mustAsk)
+    }
+
+    @Test func `the hop itself is asked even if another target answers over it, because this machine can answer in its name`() {
+        var book = HopBook()
+        _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: 0)
+        _ = book.take(Self.query, HostReply(.answered), at: 1)
+        _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: Self.second)
+        #expect(book.state(request(since: Self.second), for: TargetID(1), at: Self.second).mustAsk)
+        let state = book.take(Self.query, HostReply(.silent), at: 2 * Self.second).first?.state
+        #expect(state?.isSilent == true && state?.isUsed == true)
+    }
+
+    @Test func `the answer of another target counts from the start of the probe`() {
+        var book = HopBook()
+        _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: 10)
+        _ = book.take(Self.query, HostReply(.silent), at: 11)
+        #expect(book.state(request(since: 10), for: TargetID(1), at: 12).state?.isUsed == true)
+        #expect(book.state(request(since: 11), for: TargetID(1), at: 12).state?.isUsed == false)
+    }
+
+    @Test func `from a number of hosts on, further ones are not asked before they are silent`() {
+        var book = HopBook()
+        var asked = 0
+        for number in 0..<UInt32(HopBook.baselineLimit + 10) {
+            let host = Neighbor.Key(interface: 2, address: IPAddress(v4: number))
+            if book.noteAlive(host, by: .target(host.address, port: 80), at: 0) { asked += 1 }
+        }
+        #expect(asked == HopBook.baselineLimit && book.hostCount == HopBook.baselineLimit)
     }
 
     @Test func `a query without a reply is sent again after two seconds`() {
@@ -67,6 +116,91 @@ import Testing
         #expect(report(0xc000_0202, at: 0, behind: Neighbor.Key(interface: 3, address: Self.gateway.address)) == nil)
         book.forget(2)
         #expect(report(0xc000_0202, at: 0) == nil)
+    }
+
+    /// A report about port 443 of 192.0.2.1, and the ports at which a report explains the silence of 192.0.2.2.
+    private struct Reports {
+        var book = HopBook()
+
+        mutating func note(at second: Int64, _ code: Cause.Code = .adminProhibited, port: UInt16 = 443) {
+            let report = HopBook.Report(
+                target: HopBookTests.report.target, port: port, code: code, reporter: HopBookTests.report.reporter,
+                time: second * HopBookTests.second)
+            book.note(report, behind: HopBookTests.gateway)
+        }
+
+        mutating func answer(_ address: UInt32, port: UInt16, at second: Int64, behind hop: Neighbor.Key = HopBookTests.gateway) {
+            _ = book.noteAlive(hop, by: .target(IPAddress(v4: address), port: port), at: second * HopBookTests.second)
+        }
+
+        func ports(at second: Int64) -> [UInt16] {
+            [80, 443].filter { port in
+                book.report(
+                    about: IPAddress(v4: 0xc000_0202), port: port, behind: HopBookTests.gateway,
+                    at: second * HopBookTests.second) != nil
+            }
+        }
+    }
+
+    @Test func `a report counts for all ports of its network, and one of a filtered port for that port only`() {
+        var reports = Reports()
+        reports.note(at: 0)
+        #expect(reports.ports(at: 1) == [80, 443])
+        reports = Reports()
+        reports.note(at: 0, .portFiltered)
+        #expect(reports.ports(at: 1) == [443])
+    }
+
+    @Test func `an answer of a target of the network at the reported port withdraws the report`() {
+        var reports = Reports()
+        reports.note(at: 0)
+        reports.answer(0xc000_0303, port: 443, at: 1)
+        #expect(reports.ports(at: 1) == [80, 443], "another network")
+        reports.answer(0xc000_0203, port: 443, at: 1, behind: Neighbor.Key(interface: 3, address: Self.gateway.address))
+        #expect(reports.ports(at: 1) == [80, 443], "another route")
+        reports.answer(0xc000_0203, port: 443, at: 1)
+        #expect(reports.ports(at: 1) == [])
+    }
+
+    @Test func `an answer at another port shows that the report is not about the complete network`() {
+        var reports = Reports()
+        reports.note(at: 0)
+        reports.answer(0xc000_0203, port: 8080, at: 1)
+        #expect(reports.ports(at: 1) == [443])
+    }
+
+    @Test func `reports and answers that alternate do not bring the report back`() {
+        var reports = Reports()
+        for second in 0..<(40 as Int64) {
+            reports.note(at: second)
+            reports.answer(0xc000_0203, port: 443, at: second)
+            reports.note(at: second)
+            #expect(reports.ports(at: second) == [])
+        }
+        // The answers have ended.
+        for second in (40..<71) as Range<Int64> { reports.note(at: second) }
+        #expect(reports.ports(at: 70) == [80, 443])
+    }
+
+    @Test func `an answer from before the first report says nothing about it`() {
+        var reports = Reports()
+        reports.answer(0xc000_0203, port: 443, at: 0)
+        reports.note(at: 1)
+        #expect(reports.ports(at: 1) == [80, 443])
+        // The next report comes after a gap, in which the former reports and answers expire.
+        reports.answer(0xc000_0203, port: 443, at: 2)
+        reports.note(at: 31)
+        #expect(reports.ports(at: 31) == [80, 443])
+    }
+
+    @Test func `a report about the same port has precedence over a later one about another port`() {
+        var reports = Reports()
+        reports.note(at: 0, .portFiltered)
+        reports.note(at: 1, .adminProhibited, port: 8080)
+        func code(_ port: UInt16) -> Cause.Code? {
+            reports.book.report(about: IPAddress(v4: 0xc000_0202), port: port, behind: Self.gateway, at: 2 * Self.second)?.code
+        }
+        #expect(code(443) == .portFiltered && code(80) == .adminProhibited)
     }
 
     @Test func `after the link has lost its carrier, the gateway counts as one that has never answered`() {

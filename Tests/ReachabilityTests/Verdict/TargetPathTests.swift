@@ -212,9 +212,8 @@ private let server = "192.0.2.1"
         ("224.0.0.1:80", "224.0.0.1 is a multicast address, and TCP connects to single hosts only"),
         ("[ff02::1]:80", "ff02::1 is a multicast address, and TCP connects to single hosts only"),
         ("255.255.255.255:80", "255.255.255.255 is a broadcast address, and TCP connects to single hosts only"),
-        ("[::]:80", ":: is the unspecified address, which belongs to no host; ::1 is this machine"),
     ])
-    func `a multicast, broadcast or unspecified target is unreachable on any path`(endpoint: String, detail: String) throws {
+    func `a multicast or broadcast target is unreachable on any path`(endpoint: String, detail: String) throws {
         for pathCause in [nil, Cause(.link, .noCarrier, detail: "eth0 has no carrier")] {
             var target = try Transcript(endpoint)
             target.host.pathCause = pathCause
@@ -233,10 +232,20 @@ private let server = "192.0.2.1"
         #expect(target.cause?.detail == "10.0.0.255 is a broadcast address, and TCP connects to single hosts only")
     }
 
-    @Test func `0.0.0.0 is probed as this machine if the kernel's route is local`() throws {
-        var target = try Transcript("0.0.0.0:80")
-        _ = target.at(0, .begin)
-        #expect(target.at(0, .route(to: "0.0.0.0", over: 1, gateway: nil, kind: .local)) == ["connect 1 0.0.0.0"])
+    @Test(arguments: [("0.0.0.0", "127.0.0.1"), ("[::]", "::1")])
+    func `an unspecified address is not probed, and the detail names the address of this machine`(
+        text: String, loopback: String
+    ) throws {
+        var target = try Transcript("\(text):80")
+        let address = text.filter { !"[]".contains($0) }
+        #expect(
+            target.at(0, .begin) == ["initial unknown", "unreachable dns/unusable-address \(address)"])
+        #expect(
+            target.cause?.detail
+                == "\(address) is the unspecified address, to which no connection is possible; \(loopback) is this machine")
+        #expect(target.tickDue == nil)
+        #expect(target.at(1000, .localStateChanged) == [])
+        #expect(target.at(2000, .tick) == [])
     }
 
     // MARK: Queries without an answer

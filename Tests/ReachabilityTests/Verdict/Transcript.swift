@@ -43,7 +43,7 @@ struct Transcript {
     /// Plays one event. - Returns: the lines of its effects.
     mutating func at(_ milliseconds: Int64, _ event: Event) -> [String] {
         var event = event
-        if case .route(var query, let answer) = event {
+        if case .route(var query, let answer) = event, query.port == 0 {
             query.port = machine.endpoint.port
             event = .route(query, answer)
         }
