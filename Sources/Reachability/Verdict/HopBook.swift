@@ -148,16 +148,20 @@ struct HopBook: Sendable {
     ///
     /// - Returns: whether the hop must be asked, because it is not known yet whether it answers queries.
     mutating func noteAlive(_ hop: Neighbor.Key, by proof: Proof, at now: Int64) -> Bool {
-        if case .target(let address, let port) = proof { refute(address, port: port, behind: hop, at: now) }
-        let isNew = records[hop] == nil
-        guard !isNew || records.count < Self.baselineLimit else { return false }
-        var record = records.removeValue(forKey: hop) ?? Record(lastAsked: now)
+        let isKnown: Bool
+        var limit = Self.recordLimit
         switch proof {
-        case .target: record.lastUsed = now
-        case .router: record.lastAlive = now
+        case .target(let address, let port):
+            if address == hop.address { limit = Self.baselineLimit }
+            refute(address, port: port, behind: hop, at: now)
+            isKnown = (records[hop]?.lastUsed = now) != nil
+        case .router: isKnown = (records[hop]?.lastAlive = now) != nil
         }
+        guard !isKnown, records.count < limit else { return false }
+        var record = Record(lastAsked: now)
+        if case .router = proof { record.lastAlive = now } else { record.lastUsed = now }
         records[hop] = record
-        return isNew
+        return true
     }
 
     /// Stores the reply of a host. Returns the targets that waited for it, with its state, in order.

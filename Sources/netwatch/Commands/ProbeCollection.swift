@@ -48,9 +48,10 @@ struct ProbeCollection {
             if number == count { close(id.number) }
             return .probe(report, number: number, isLast: number == count)
         case .server(let id, let update):
-            // No probe follows if the user's options exclude the address's family.
+            // No probe follows if the user's options exclude the address's family, or if it is 0.0.0.0 or ::.
             guard isOpen.indices.contains(id.number), isOpen[id.number], statistics[id.number].sent == 0,
-                case .address = update.endpoint.host, update.cause?.code == .noAddressForFamily
+                case .address = update.endpoint.host, let code = update.cause?.code,
+                code == .noAddressForFamily || code == .unusableAddress
             else { return .nothing }
             statistics[id.number].cause = update.cause
             close(id.number)

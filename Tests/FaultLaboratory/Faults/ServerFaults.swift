@@ -22,6 +22,19 @@ extension Fault {
                 "this machine drops one TCP port, \(family.rawValue)", target,
                 expect: timeout
             ) { try $0.client.filter(.output, "tcp dport \(FaultNetwork.port) drop") },
+            .during(
+                "server drops the SYN, gateway answers no datagrams, \(family.rawValue)", target,
+                prepare: { try hideGateway($0, family) },
+                // Nothing proves that the gateway is alive.
+                expect: .unreachable("tcp/timeout", ["first_hop": "unknown"], within: ExpectedVerdict.silent)
+            ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) drop", "udp dport 33434 drop") },
+            .during(
+                "server drops the SYN, gateway answers no datagrams, a port behind it is closed, \(family.rawValue)", target,
+                prepare: { try hideGateway($0, family) }, expect: timeout
+            ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) drop", "udp dport 33434 drop") }
+            .beside(family.target(family.server, FaultNetwork.port + 1))
+            // It has no other target.
+            .explained(.status("unreachable")),
             // A queue that is full leaves the same evidence as a filter for the port.
             .fromStart(
                 "this machine's own server accepts no more connections, \(family.rawValue)", family.target(family.loopback),
@@ -41,5 +54,13 @@ extension Fault {
                 expect: .down("network/port-filtered", ["hop": family.server])
             ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) reject") },
         ]
+    }
+}
+
+extension Fault {
+    /// Makes the gateway answer no datagrams. The client does not ask for its link-layer address again during the test.
+    private static func hideGateway(_ network: FaultNetwork, _ family: FaultNetwork.Family) throws {
+        try network.client.set("\(family == .ipv4 ? "ipv4" : "ipv6").neigh.v0.base_reachable_time_ms", "600000")
+        try network.router.filter(.input, "udp dport 33434 drop")
     }
 }

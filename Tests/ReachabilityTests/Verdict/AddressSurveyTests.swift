@@ -56,6 +56,24 @@ private let v6 = "2001:db8::1"
         _ = target.at(6001, .tick)
         #expect(
             target.at(6001, .neighbor(gateway, .state(.reachable))) == ["degraded tcp/timeout \(first) eth0"])
+        #expect(target.cause?.evidence["first_hop"] == .text("answered"))
+    }
+
+    @Test func `an address behind a gateway that has died in use degrades the target by the gateway`() throws {
+        var target = try surveying(first, v6, settings: ProbeSettings(failAfter: 1))
+        target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: true)
+        let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
+        #expect(target.at(3001, .tick).last == "neighbor? 10.0.0.1 on 2")
+        #expect(
+            target.at(3001, .neighbor(gateway, .state(.reachable))) == ["degraded neighbor/gateway-silent \(first) eth0"])
+        #expect(target.cause?.evidence["first_hop"] == .text("silent"))
+    }
+
+    @Test func `an address is judged after 700 ms if the state of its next hop is not known by then`() throws {
+        var target = try surveying(first, second, settings: ProbeSettings(failAfter: 1))
+        _ = target.at(3001, .tick)
+        #expect(target.tickDue == 3701)
+        #expect(target.at(3701, .tick) == ["degraded tcp/timeout \(first) eth0"])
     }
 
     @Test func `an address without a route does not degrade the target`() throws {

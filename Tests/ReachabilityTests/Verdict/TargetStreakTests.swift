@@ -154,6 +154,50 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         #expect(streak.silent(at: 20_000) == ["report tcp/timeout"])
     }
 
+    @Test func `a report about another port does not change the verdict of a server whose host is alive`() throws {
+        var streak = try Streak(ProbeSettings(failAfter: 1))
+        let reporter = ProbeResult.Reporter(origin: 2, type: 3, code: 13, offender: IPAddress("203.0.113.9"))
+        func report(port: UInt16) -> HopBook.Report {
+            HopBook.Report(
+                target: IPAddress(v4: 0xc000_0202), port: port, code: .adminProhibited, reporter: reporter, time: 0)
+        }
+        streak.target.hostState.report = report(port: 80)
+        #expect(streak.silent(at: 0) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        // The host is not asked any more.
+        #expect(streak.silent(at: 10_000) == ["report tcp/timeout"])
+        streak.target.hostState.report = report(port: 443)
+        let prohibited = "network/admin-prohibited"
+        #expect(streak.silent(at: 20_000) == ["report \(prohibited)", "unreachable \(prohibited) 192.0.2.1 eth0"])
+        // The host is asked again, and is alive.
+        #expect(streak.silent(at: 30_000) == ["report \(prohibited)"])
+    }
+
+    @Test func `a server on the link is noted when it answers, one of this machine or behind a tunnel is not`() throws {
+        func notes(_ kind: Route.Kind, over interface: UInt32, gateway: String? = nil) throws -> [TargetMachine.Effect] {
+            var target = try Transcript("192.0.2.1:443")
+            _ = target.at(0, .begin)
+            _ = target.at(0, .route(to: server, over: interface, gateway: gateway, kind: kind))
+            _ = target.at(5, .connected(1))
+            return target.effects.filter { if case .noteAlive = $0 { true } else { false } }
+        }
+        let proof = HopBook.Proof.target(try #require(IPAddress(server)), port: 443)
+        let onLink = Neighbor.Key(interface: 2, address: IPAddress(v4: 0xc000_0201))
+        #expect(try notes(.unicast, over: 2) == [.noteAlive(onLink, by: proof)])
+        #expect(try notes(.unicast, over: 2, gateway: "10.0.0.1") == [.noteAlive(gateway, by: proof)])
+        #expect(try notes(.local, over: 1) == [])
+    }
+
+    @Test(arguments: [(HostReply.Outcome.silent, "unreachable firewall/local-drop"), (.answered, "down tcp/timeout")])
+    func `this machine is asked itself if its server is silent`(outcome: HostReply.Outcome, line: String) throws {
+        var target = try Transcript("127.0.0.1:443", ProbeSettings(failAfter: 1))
+        target.hostState = HopBook.State(isAlive: outcome == .answered, reply: HostReply(outcome), hasAnswered: false)
+        _ = target.at(0, .begin)
+        #expect(
+            target.at(0, .route(to: "127.0.0.1", over: 1, gateway: nil, kind: .local, source: "127.0.0.1"))
+                == ["connect 1 127.0.0.1"])
+        #expect(target.at(3000, .tick).last == "\(line) 127.0.0.1 lo")
+    }
+
     @Test func `a reachable gateway is no longer the cause`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.silent(at: 0, .state(.failed))

@@ -36,9 +36,10 @@ import Testing
         #expect(!probes.isDone(at: Samples.moment(9.9)) && probes.isDone(at: Samples.moment(10)))
     }
 
-    @Test func `a target whose family is excluded is done without a probe`() {
+    @Test(arguments: [Cause.Code.noAddressForFamily, .unusableAddress])
+    func `a target whose family is excluded, or whose address is unspecified, is done without a probe`(code: Cause.Code) {
         var probes = collection(count: 2, "192.0.2.9:22")
-        let cause = Cause(.dns, .noAddressForFamily, detail: "not of the families that are tried")
+        let cause = Cause(.dns, code, detail: "not of the families that are tried")
         #expect(probes.receive(Samples.server(0, "192.0.2.9:22", .unreachable, cause: cause)) == .excluded)
         #expect(probes.isDone(at: Samples.moment(0)))
         #expect(ProbeSummary(moment: Samples.moment(1), targets: probes.statistics).verdict == .doesNotHold)
