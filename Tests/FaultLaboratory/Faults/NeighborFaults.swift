@@ -14,9 +14,7 @@ extension Fault {
                 guard ["REACHABLE", "DELAY", "STALE"].contains(where: neighbor.contains) else {
                     throw LabError("the neighbor was not in use: \(neighbor)")
                 }
-            }
-            // A program that starts now does not know that the gateway has answered before.
-            .explained(.status("unreachable")),
+            },
             .during(
                 "on-link server dies while REACHABLE, \(family.rawValue)", family.target(family.gateway()),
                 prepare: { try $0.hold($0.router.serve(port: FaultNetwork.port)) },
@@ -24,8 +22,7 @@ extension Fault {
                 expect: ExpectedVerdict(
                     lines: ["unreachable neighbor/host-silent", "unreachable tcp/timeout"], limit: ExpectedVerdict.silent,
                     steadyProbes: 1)
-            ) { try $0.router.silence("rv0") }
-            .explained(.status("unreachable")),
+            ) { try $0.router.silence("rv0") },
             .fromStart(
                 "on-link server silent, \(family.rawValue)", family.target(family.absentNeighbor),
                 expect: .unreachable("neighbor/host-silent", within: ExpectedVerdict.silent)

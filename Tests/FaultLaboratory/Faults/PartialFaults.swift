@@ -19,9 +19,7 @@ extension Fault {
             ) { try $0.router.ip("-6 route del \(v6.network) dev rs0") },
             named(
                 "IPv6 silent, IPv4 works", both, .degraded("tcp/timeout", within: ExpectedVerdict.silent * 2)
-            ) { try $0.site.filter(.input, "ip6 daddr \(v6.server) tcp dport \(FaultNetwork.port) drop") }
-            // It ends with the first connection, before this address is silent for long enough.
-            .explained(.none),
+            ) { try $0.site.filter(.input, "ip6 daddr \(v6.server) tcp dport \(FaultNetwork.port) drop") },
             named(
                 "IPv4 refused, IPv6 works", both, .degraded("tcp/refused", within: ExpectedVerdict.silent)
             ) { try $0.site.filter(.input, "ip daddr \(v4.server) tcp dport \(FaultNetwork.port) reject with tcp reset") },
@@ -31,9 +29,7 @@ extension Fault {
             ) {
                 try $0.site.filter(
                     .input, "ip daddr \(FaultNetwork.nameServers[1]) tcp dport \(FaultNetwork.port) reject with tcp reset")
-            }
-            // It ends with the first connection, which need not be to this address.
-            .explained(.none),
+            },
             named("no IPv6 route on this machine", both, .up(within: ExpectedVerdict.answered)) {
                 try $0.client.ip("-6 route del default")
             },
