@@ -40,7 +40,7 @@ private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
         detail = "\(address) is a multicast address, and TCP connects to single hosts only"
     } else if kind == .broadcast || address == IPAddress(v4: .max) {
         detail = "\(address) is a broadcast address, and TCP connects to single hosts only"
-    } else if address.isUnspecified, kind == nil, answer != .unanswered {
+    } else if address.isUnspecified, kind != .local, answer != .unanswered {
         detail = "\(address) is the unspecified address, which belongs to no host; \(address.loopback) is this machine"
     } else {
         return nil
