@@ -120,6 +120,62 @@ struct WhyInHostTests {
         }
     }
 
+    @Test func `a gateway that answers nothing but neighbor discovery is alive`() throws {
+        let row = try Row()
+        try row.near.filter(.input, "meta l4proto { tcp, udp, icmp } drop")
+        try row.near.filter(.output, "meta l4proto icmp drop")
+        try row.near.filter(.forward, "ip daddr \(Row.server) drop")
+        let why = try row.why("\(Row.server):9", "--probe-timeout", "300ms")
+        #expect(why.document["status"] as? String == "down" && why.marks.hasPrefix("++++."), "\(why.sentence)")
+        #expect(evidence(why.document, "tcp")["first_hop"] as? String == "answered")
+    }
+
+    @Test func `a gateway that died in use gives no answer of any kind`() throws {
+        let row = try Row()
+        let open = try row.server.serve()
+        let target = "\(Row.server):\(open.port)"
+        #expect(try row.netwatch("status", target).wait(within: patience) == 0)
+        try row.near.silence("in0")
+        let why = try row.why(target, "--probe-timeout", "300ms")
+        #expect((why.marks, why.code) == ("+++x......", 1))
+        #expect(
+            why.sentence == "x \(target) is unreachable: the gateway 10.1.0.254 gives no answer: not to datagrams, not to "
+                + "connections, not to packets whose hop limit ends there (neighbor/gateway-silent, hop 10.1.0.254)")
+        #expect(evidence(why.document, "neighbor")["inferred"] as? String == "datagram,connection,hop-limit")
+    }
+
+    @Test func `a gateway whose entry is stale is checked by the kernel, and the check is awaited`() throws {
+        let row = try Row()
+        try row.client.run(
+            "ip", "ntable", "change", "name", "arp_cache", "dev", "v0", "base_reachable", "100", "delay_probe", "1000")
+        let open = try row.server.serve()
+        let target = "\(Row.server):\(open.port)"
+        #expect(try row.netwatch("status", target).wait(within: patience) == 0)
+        try row.near.silence("in0")
+        let why = try row.why(target, "--probe-timeout", "300ms")
+        #expect((why.marks, why.code) == ("+++x......", 1))
+        #expect(
+            why.sentence.contains(": the gateway 10.1.0.254 does not answer on its link (neighbor/gateway-silent"),
+            "\(why.sentence)")
+        #expect(evidence(why.document, "neighbor")["neighbor_state"] as? String == "FAILED")
+    }
+
+    @Test func `the targets of a file have a diagnosis each, and the worst decides the exit code`() throws {
+        let row = try Row()
+        let (open, closed) = (try row.server.serve(), try row.server.serve(.closed))
+        let (up, down) = ("\(Row.server):\(open.port)", "\(Row.server):\(closed.port)")
+        let command = [try Programs.netwatch, "why", "--netns", row.client.name ?? "", up, "--targets", "-"]
+        let json = try Program(command + ["--json"], input: .text("\(down) # closed\n"), output: .file)
+        #expect(try json.wait(within: patience) == 1)
+        let document = try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any]
+        let targets = try #require(document?["targets"] as? [[String: Any]], "\(json.ending)")
+        #expect(targets.map { $0["target"] as? String } == [up, down])
+        #expect(targets.map { $0["status"] as? String } == ["up", "down"])
+        let text = try Program(command, input: .text("\(up)\n"), output: .file)
+        #expect(try text.wait(within: patience) == 0)
+        #expect(text.output.components(separatedBy: "\n+ \(up) is up: ").count == 3, "\(text.output)")
+    }
+
     @Test func `a port that the server's filter drops is the server's fault, and the network works`() throws {
         let row = try Row()
         try row.filter(row.server, "input", "tcp dport 9 drop")
@@ -212,6 +268,16 @@ struct WhyInHostTests {
         #expect((targets.last?["cause"] as? [String: Any])?["code"] as? String == "refused")
     }
 
+    @Test func `lost packets count as loss, although no probe fails`() throws {
+        let row = try Row()
+        let open = try row.server.serve()
+        // Each second SYN is lost, so each probe loses one and needs another attempt.
+        try row.filter(row.server, "input", "tcp flags & (syn | ack) == syn numgen inc mod 2 0 drop")
+        let program = try row.netwatch("probe", "-c", "3", "--interval", "20ms", "--json", "\(Row.server):\(open.port)")
+        #expect(try program.wait(within: patience) == 0)
+        #expect(program.output.contains(#""sent":3,"ok":3,"loss":0.5,"#), "\(program.output)")
+    }
+
     @Test func `the server sees exactly the requested number of connections`() throws {
         let row = try Row()
         try row.filter(row.server, "input", "tcp dport 9 tcp flags & (syn | ack) == syn counter reject with tcp reset")
@@ -238,12 +304,5 @@ struct WhyInHostTests {
         let lines = try program.remainingLines()
         #expect(lines.last?.contains("     1   1   0 %  ") == true, "\(lines)")
         #expect(try program.wait(within: patience) == 128 + SIGINT)
-    }
-
-    @Test func `probe of an address whose family is excluded ends at once`() throws {
-        let row = try Row()
-        let program = try row.netwatch("probe", "-4", "[\(Row.server6)]:9")
-        #expect(try program.wait(within: patience) == 1)
-        #expect(program.output.contains("dns/no-address-for-family"), "\(program.output)")
     }
 }

@@ -120,7 +120,7 @@ extension DiagnosisEvidence {
         else {
             return 30_000_000_000
         }
-        return (report?.connection ?? report?.resolution ?? .zero).saturatingNanoseconds
+        return (examined ?? report?.connection ?? report?.resolution ?? .zero).saturatingNanoseconds
     }
 
     private var withoutNeighbors: Diagnosis.Step {

@@ -72,12 +72,12 @@ extension DiagnosisEvidence {
         guard let endpoint, case .server(let address)? = destination else {
             return Diagnosis.Step(.tcp, .unproven, "no connection was attempted")
         }
-        guard let report, report.cause == nil, let roundTrip = report.roundTrip else {
+        guard let report, report.cause == nil else {
             return Diagnosis.Step(.tcp, .unproven, "no connection was attempted")
         }
         return Diagnosis.Step(
             .tcp, .works, "\(report.address ?? address) accepts connections to port \(endpoint.port)",
-            duration: report.connection ?? roundTrip,
+            duration: report.connection ?? report.roundTrip,
             evidence: [
                 "address": .text("\(report.address ?? address)"), "port": .number(Int(endpoint.port)),
             ])

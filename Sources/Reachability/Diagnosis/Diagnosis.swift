@@ -54,6 +54,8 @@ package struct Diagnosis: Hashable, Sendable {
         .link, .address, .route, .neighbor, .dns, .firewall, .network, .tcp, .tls, .http,
     ]
 
+    /// The target's state after the examination; unknown for the path.
+    package let state: ServerState
     /// The steps, in the order of ``layers``.
     package let steps: [Step]
     /// The conclusion in one sentence, without a final period.
@@ -62,6 +64,8 @@ package struct Diagnosis: Hashable, Sendable {
     package let cause: Cause?
 
     package init(_ evidence: DiagnosisEvidence) {
+        let evidence = evidence.withConclusion
+        state = evidence.state
         steps = Self.layers.map { layer in
             if let failure = evidence.failure(in: layer) { return failure }
             let step = evidence.step(layer)

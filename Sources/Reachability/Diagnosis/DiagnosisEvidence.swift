@@ -11,10 +11,23 @@ package struct DiagnosisEvidence: Sendable {
     package var inspection: RouteInspection?
     /// The hops that answered a sweep; `nil` if there was none.
     package var hops: [Hop]?
+    /// The first hop's answers to questions of its own; `nil` if it was not asked.
+    package var firstHop: HopAnswers?
+    /// The results of the addresses of a name that has several; empty for other targets.
+    package var addresses: [AddressResult]
+    /// The addresses of this machine, with their flags; `nil` if they are not known.
+    package var ownAddresses: [Address]?
+    /// The interface to which probes are bound; `nil` if the kernel chooses.
+    package var boundTo: String?
+    /// The time from the start of the first probe to the inspection; `nil` if it is not known.
+    package var examined: Duration?
+    /// The state and cause by the examination; `nil` if the verdict stands.
+    private(set) var conclusion: Conclusion?
 
     package init(
         endpoint: Endpoint? = nil, path: NetworkPath, update: ServerUpdate? = nil, report: ProbeReport? = nil,
-        inspection: RouteInspection? = nil, hops: [Hop]? = nil
+        inspection: RouteInspection? = nil, hops: [Hop]? = nil, firstHop: HopAnswers? = nil, addresses: [AddressResult] = [],
+        ownAddresses: [Address]? = nil, boundTo: String? = nil, examined: Duration? = nil
     ) {
         self.endpoint = endpoint
         self.path = path
@@ -22,6 +35,18 @@ package struct DiagnosisEvidence: Sendable {
         self.report = report
         self.inspection = inspection
         self.hops = hops
+        self.firstHop = firstHop
+        self.addresses = addresses
+        self.ownAddresses = ownAddresses
+        self.boundTo = boundTo
+        self.examined = examined
+    }
+
+    /// The evidence with its conclusion.
+    var withConclusion: Self {
+        var copy = self
+        copy.conclusion = concluded()
+        return copy
     }
 
     /// The host whose route explains the result.
@@ -68,11 +93,12 @@ package struct DiagnosisEvidence: Sendable {
 /// Conclusions from the evidence.
 extension DiagnosisEvidence {
     /// The state of the target; unknown without a verdict.
-    var state: ServerState { update?.state ?? .unknown }
+    var state: ServerState { conclusion?.state ?? update?.state ?? .unknown }
 
     /// The cause of the target's verdict, of its last failed probe, or of the unsatisfied path.
     var cause: Cause? {
         guard endpoint != nil else { return path.cause }
+        if let conclusion { return conclusion.cause }
         return state == .unknown ? report?.cause : update?.cause
     }
 

@@ -50,7 +50,7 @@ package struct ProbeResult: Hashable, Sendable, Codable {
     package var errno: Int32
     /// The call that failed: `socket`, `setsockopt`, `connect`, or `handshake` for a later failure; `nil` on success.
     package var call: String?
-    /// The round trip of the handshake (`tcpi_rtt`); 0 if it failed.
+    /// The round trip of the handshake (`tcpi_rtt`); 0 if the handshake failed, or if a retransmission prevents the measurement.
     package var roundTripNanoseconds: Int64
     package var reporter: Reporter?
     /// The number of SYN segments that were sent again before the handshake completed (`tcpi_total_retrans`); `nil` in recordings of

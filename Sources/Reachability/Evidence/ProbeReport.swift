@@ -1,8 +1,10 @@
 /// The outcome of one probe.
 package struct ProbeReport: Hashable, Sendable {
     package var endpoint: Endpoint
-    /// The round trip of the handshake; `nil` if it failed.
+    /// The round trip of the handshake; `nil` if it failed, or if a retransmission prevents the measurement.
     package var roundTrip: Duration?
+    /// The number of SYN segments that remained unanswered before a handshake completed; 0 if none did.
+    package var lostPackets: Int
     /// The address that answered, or the last one that was tried.
     package var address: IPAddress?
     /// The duration of the name's resolution; `nil` for addresses.
@@ -16,12 +18,14 @@ package struct ProbeReport: Hashable, Sendable {
     package var moment: Moment
 
     package init(
-        endpoint: Endpoint, roundTrip: Duration? = nil, address: IPAddress? = nil, resolution: Duration? = nil,
+        endpoint: Endpoint, roundTrip: Duration? = nil, lostPackets: Int = 0, address: IPAddress? = nil,
+        resolution: Duration? = nil,
         lookup: LookupAnswer? = nil,
         connection: Duration? = nil, cause: Cause? = nil, moment: Moment
     ) {
         self.endpoint = endpoint
         self.roundTrip = roundTrip
+        self.lostPackets = lostPackets
         self.address = address
         self.resolution = resolution
         self.lookup = lookup

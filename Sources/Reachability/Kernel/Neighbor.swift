@@ -99,6 +99,12 @@ package enum NeighborAnswer: Hashable, Sendable {
         return false
     }
 
+    /// Whether the kernel checks at present whether the neighbor is still alive.
+    package var isBeingChecked: Bool {
+        if case .state(let state, _) = self { return !state.isDisjoint(with: [.delay, .probe]) }
+        return false
+    }
+
     /// Whether the neighbor answered recently.
     var isReachable: Bool {
         if case .state(let state, _) = self { return state.contains(.reachable) }

@@ -229,10 +229,27 @@ extension TCPProber {
     }
 
     private func success(of connection: Connecting, _ info: tcp_info?, now: Moment) -> ProbeResult {
-        var roundTrip = info.map { Int64($0.tcpi_rtt) * 1000 } ?? 0
-        if roundTrip == 0 { roundTrip = max(1, now.elapsed(since: connection.started).saturatingNanoseconds) }
+        let id = connection.attempt.id
+        guard let info else {
+            return ProbeResult(id: id, roundTripNanoseconds: max(1, now.elapsed(since: connection.started).saturatingNanoseconds))
+        }
+        let retransmissions = Int(info.tcpi_total_retrans)
         return ProbeResult(
-            id: connection.attempt.id, roundTripNanoseconds: roundTrip, retransmissions: info.map { Int($0.tcpi_total_retrans) })
+            id: id, roundTripNanoseconds: Self.roundTrip(microseconds: info.tcpi_rtt, retransmissions: retransmissions) ?? 0,
+            retransmissions: retransmissions)
+    }
+
+    /// The kernel's first retransmission timeout of SYN and SYN-ACK segments in microseconds (TCP_TIMEOUT_INIT, RFC 6298 section 2).
+    private static let retransmissionTimeout: UInt32 = 1_000_000
+
+    /// Returns the round trip of a handshake in nanoseconds by `tcpi_rtt`; `nil` if it is not known.
+    ///
+    /// An answer to a retransmitted SYN may belong to any of its copies (RFC 6298 section 3, Karn's algorithm). With TCP timestamps
+    /// the kernel measures from the copy that the server echoes. If the server's own answer was lost first, that time contains the
+    /// timeout of a retransmission, so only a shorter time is a round trip.
+    static func roundTrip(microseconds: UInt32, retransmissions: Int) -> Int64? {
+        guard microseconds > 0, retransmissions == 0 || microseconds < retransmissionTimeout else { return nil }
+        return Int64(microseconds) * 1_000
     }
 
     private func failure(_ id: UInt64, errno number: Int32, call: String, socket: Int32) -> ProbeResult {

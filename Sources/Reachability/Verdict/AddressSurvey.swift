@@ -68,7 +68,14 @@ struct AddressSurvey: Hashable, Sendable {
     /// `addresses` are those with an open route: a family without a route on this machine does not degrade a target.
     func cause(_ addresses: [IPAddress], failAfter: Int) -> Cause? {
         let failing = addresses.filter { (records[$0]?.failures ?? 0) >= failAfter }
-        guard let first = failing.first, failing.count < addresses.count, let cause = records[first]?.cause else { return nil }
+        guard let first = failing.first, let cause = records[first]?.cause else { return nil }
+        return Self.degradation(by: cause, failing, of: addresses)
+    }
+
+    /// Returns the cause for which a target is degraded if these addresses fail; `nil` if none or all of them do. `cause` is that of the
+    /// first one.
+    static func degradation(by cause: Cause, _ failing: [IPAddress], of addresses: [IPAddress]) -> Cause? {
+        guard let first = failing.first, failing.count < addresses.count else { return nil }
         var evidence = cause.evidence
         evidence["addresses"] = .number(addresses.count)
         evidence["failing_addresses"] = .number(failing.count)

@@ -123,15 +123,22 @@ extension TargetMachine {
     ) {
         for other in race.running { turn.effects.append(.cancel(attempt: other.id)) }
         let route = attempt.entry.route
+        let address = attempt.entry.candidate.address
+        // After a retransmission the last measured value holds. Without one, the time of the connection is its upper limit.
+        let measured: Duration? = result.roundTripNanoseconds > 0 ? .nanoseconds(result.roundTripNanoseconds) : nil
         let place = Place(
-            address: attempt.entry.candidate.address, interface: route.interface,
-            roundTrip: .nanoseconds(max(1, result.roundTripNanoseconds)))
-        noteTargetAnswer(attempt.entry.candidate.address, route, &turn)
+            address: address, interface: route.interface,
+            roundTrip: measured ?? (self.place.address == address ? self.place.roundTrip : nil)
+                ?? turn.now.elapsed(since: attempt.started))
+        let retransmissions = result.retransmissions ?? 0
+        noteTargetAnswer(address, route, &turn)
         lastAnswered = place.address
         wasSilent = false
         streak.reset()
-        report(run, nil, place, &turn)
-        recordQuality(place.roundTrip, lost: (result.retransmissions ?? 0) + lostAttempts(race, before: attempt))
+        report(
+            run, nil, Place(address: address, interface: route.interface, roundTrip: measured),
+            lost: retransmissions + lostPackets(race, beside: attempt, measured, turn), &turn)
+        recordQuality(place.roundTrip, lost: retransmissions + lostAttempts(race, before: attempt))
         noteOtherAddresses(race, attempt, turn)
         _ = flaps.record(true)
         verdict.succeed()
@@ -145,6 +152,18 @@ extension TargetMachine {
     /// Returns the number of earlier attempts to the same address that are still unanswered.
     private func lostAttempts(_ race: AttemptRace, before attempt: AttemptRace.Running) -> Int {
         race.running.count { $0.entry.candidate == attempt.entry.candidate && $0.started < attempt.started }
+    }
+
+    /// Returns the number of packets of the other attempts to the same address that are lost: SYN segments that are still unanswered,
+    /// although more than two round trips have passed. The kernel sends the second one after a second.
+    private func lostPackets(
+        _ race: AttemptRace, beside attempt: AttemptRace.Running, _ roundTrip: Duration?, _ turn: Turn
+    ) -> Int {
+        let patience = max((roundTrip ?? .zero) * 2, .milliseconds(50))
+        return race.running.filter { $0.entry.candidate == attempt.entry.candidate }.reduce(0) { count, other in
+            let elapsed = turn.now.elapsed(since: other.started)
+            return count + (elapsed > patience ? 1 : 0) + (elapsed > .seconds(1) + patience ? 1 : 0)
+        }
     }
 
     /// Notes the results of the addresses that were tried in the same probe.

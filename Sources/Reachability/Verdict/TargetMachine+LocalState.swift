@@ -90,12 +90,13 @@ extension TargetMachine {
 
 /// Reports and updates.
 extension TargetMachine {
-    mutating func report(_ run: ProbeRun, _ cause: Cause?, _ place: Place, _ turn: inout Turn) {
+    mutating func report(_ run: ProbeRun, _ cause: Cause?, _ place: Place, lost: Int = 0, _ turn: inout Turn) {
         turn.effects.append(
             .report(
                 ProbeReport(
-                    endpoint: endpoint, roundTrip: place.roundTrip, address: place.address, resolution: run.resolution,
-                    lookup: run.lookup, connection: run.connecting.map { turn.now.elapsed(since: $0) }, cause: cause,
+                    endpoint: endpoint, roundTrip: place.roundTrip, lostPackets: lost, address: place.address,
+                    resolution: run.resolution, lookup: run.lookup,
+                    connection: run.connecting.map { turn.now.elapsed(since: $0) }, cause: cause,
                     moment: turn.now)))
     }
 

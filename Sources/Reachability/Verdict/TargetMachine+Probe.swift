@@ -121,6 +121,7 @@ extension TargetMachine {
         switch candidates(in: turn.localState) {
         case .failure(let failure):
             setQueries([])
+            phase = .asking(run, RouteSurvey([]))
             pathless(failure.cause, Place(address: addresses.first), &turn)
         case .success(let candidates):
             check = nil

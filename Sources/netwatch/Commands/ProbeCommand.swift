@@ -36,7 +36,7 @@ struct ProbeCommand: ParsableCommand {
     func run() throws {
         guard (1...1_000_000).contains(count) else { throw Failure.usage("-c \(count)", "must be from 1 to 1000000") }
         let configuration = try network.configuration()
-        let endpoints = try targets.endpoints()
+        let endpoints = try targets.endpoints(network)
         guard !endpoints.isEmpty else { throw Failure.usage("probe", "the target is missing; write HOST:PORT") }
         var settings = ProbeSettings(
             interval: try TimeSpan.option("--interval", interval) ?? .seconds(1), timeout: try targets.timeout(),

@@ -20,21 +20,32 @@ struct TargetOptions: ParsableArguments {
     var probeTimeout: String?
 
     /// The targets of the command line, then those of the file.
-    func endpoints() throws -> [Endpoint] {
+    ///
+    /// - Throws: ``Failure`` with code 64 for a malformed target, or an address of a family that the options exclude. In the file the
+    ///   code is 65.
+    func endpoints(_ network: NetworkOptions) throws -> [Endpoint] {
+        let families = try network.families()
         var endpoints: [Endpoint] = []
         for text in targets {
-            do {
-                endpoints.append(try Endpoint(text))
-            } catch {
-                throw Failure.usage("target '\(text)'", error.description)
-            }
+            let endpoint: Endpoint
+            do { endpoint = try Endpoint(text) } catch { throw Failure.usage("target '\(text)'", error.description) }
+            if let problem = endpoint.exclusion(by: families) { throw Failure.usage("target '\(text)'", problem) }
+            endpoints.append(endpoint)
         }
-        if let file { endpoints += try TargetFile.read(file) }
+        if let file { endpoints += try TargetFile.read(file, families: families) }
         return endpoints
     }
 
     func timeout() throws(Failure) -> Duration {
         try TimeSpan.option("--probe-timeout", probeTimeout) ?? .seconds(3)
+    }
+}
+
+extension Endpoint {
+    /// Returns why the endpoint can never be probed with these families; `nil` if it can. A name may have addresses of any family.
+    func exclusion(by families: Set<IPAddress.Family>) -> String? {
+        guard case .address(let address, _) = host, !families.contains(address.family) else { return nil }
+        return address.family == .v4 ? "is an IPv4 address, which -6 excludes" : "is an IPv6 address, which -4 excludes"
     }
 }
 

@@ -19,7 +19,7 @@ struct StatusCommand: ParsableCommand {
 
     func run() throws {
         let configuration = try network.configuration()
-        let endpoints = try targets.endpoints()
+        let endpoints = try targets.endpoints(network)
         let timeout = try targets.timeout()
         // One result decides; the next probe would be due long after the end.
         let settings = ProbeSettings(

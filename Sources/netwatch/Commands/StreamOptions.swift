@@ -33,7 +33,7 @@ struct StreamOptions: ParsableArguments {
     func run(recordingTo path: String? = nil) throws {
         let configuration = try network.configuration()
         let settings = try pacing.settings(targets, network)
-        let endpoints = try targets.endpoints()
+        let endpoints = try targets.endpoints(network)
         let includesProbes = output.verbose
         let isQuiet = output.quiet || path.map(RecordingWriter.isStandardOutput) ?? false
         let lostRecording = LostRecording(path: path ?? "")

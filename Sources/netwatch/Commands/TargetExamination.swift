@@ -2,39 +2,93 @@ import Console
 import EventLoop
 import Reachability
 
-/// The examination of a target, or of the path: a monitor's verdict, the kernel's route, and a sweep if the target is silent.
-struct TargetExamination {
-    /// The time limit for an answer of the kernel about a route.
+/// The examination of targets, or of the path: a monitor's verdicts, the kernel's routes, and questions to the hops of silent targets.
+final class TargetExamination {
+    /// The number of targets that are examined at the same time. The sweep of a silent one has 30 sockets.
+    static let batchSize = 16
+    /// The time limit for an answer of the monitor.
     private static let inspectionLimit = Duration.seconds(2)
+
+    /// The questions to the hops of a silent target, which run beside the probe that confirms the silence.
+    private struct Questions {
+        var sweep: HopSweep?
+        var firstHop: HopQuestions?
+    }
 
     private let configuration: MonitorConfiguration
     private let settings: ProbeSettings
     private let watcher: Watcher
-    private var collection: WhyCollection
+    private var path: NetworkPath?
+    private var questions: [Int: Questions] = [:]
 
-    init(_ configuration: MonitorConfiguration, _ endpoint: Endpoint?, _ settings: ProbeSettings) throws(Failure) {
+    init(_ configuration: MonitorConfiguration, _ settings: ProbeSettings) throws(Failure) {
         self.configuration = configuration
         self.settings = settings
-        collection = WhyCollection(endpoint: endpoint, probeTimeout: settings.timeout, start: Clock.now)
-        watcher = try Watcher(configuration, targets: endpoint.map { [($0, settings)] } ?? [])
+        watcher = try Watcher(configuration, targets: [])
     }
 
-    /// Returns the evidence; `nil` if the path never settled.
-    func run() -> DiagnosisEvidence? {
-        var collection = collection
-        defer { watcher.session.stop() }
-        watcher.run(&collection)
-        var sweep: HopSweep?
-        if collection.isPaused {
-            // The sweep runs beside the probe that confirms the silence.
-            if let evidence = collection.evidence.map(inspected), evidence.needsSweep { sweep = startSweep(evidence) }
-            collection.resume()
-            watcher.run(&collection)
+    /// Ends the monitor.
+    func stop() { watcher.session.stop() }
+
+    /// Examines the targets, and passes the evidence of each to `body`, in order. Without targets, the path is examined.
+    ///
+    /// - Returns: false if the path never settled.
+    func run(_ endpoints: [Endpoint], _ body: (DiagnosisEvidence) throws -> Void) rethrows -> Bool {
+        guard !endpoints.isEmpty else { return try examine([nil], body) }
+        for start in stride(from: 0, to: endpoints.count, by: Self.batchSize) {
+            guard try examine(Array(endpoints[start..<min(start + Self.batchSize, endpoints.count)]), body) else { return false }
         }
-        guard var evidence = collection.evidence.map(inspected) else { return nil }
-        if evidence.needsSweep {
-            sweep = sweep ?? startSweep(evidence)
-            evidence.hops = sweep?.hops()
+        return true
+    }
+
+    private func examine(_ endpoints: [Endpoint?], _ body: (DiagnosisEvidence) throws -> Void) rethrows -> Bool {
+        let session = watcher.session
+        questions = [:]
+        let members = endpoints.map { endpoint in
+            (endpoint.map { _ in session.newTarget() }, WhyCollection(endpoint: endpoint, settings: settings))
+        }
+        var batch = WhyBatch(members, path: path, start: Clock.now)
+        for case (let id?, let member) in members {
+            if let endpoint = member.endpoint { session.add(id, endpoint, settings: settings) }
+        }
+        while watcher.run(&batch) {
+            for (member, request) in batch.takeRequests(at: Clock.now) { perform(request, of: member, &batch) }
+            if batch.isComplete(at: Clock.now) { break }
+        }
+        for number in members.indices { for id in batch.targets(of: number) { session.remove(id) } }
+        guard let path = batch.path else { return false }
+        self.path = path
+        for (number, member) in batch.members.enumerated() { try body(evidence(of: member, number, path)) }
+        return true
+    }
+
+    private func perform(_ request: WhyCollection.Request, of number: Int, _ batch: inout WhyBatch) {
+        guard let path = batch.path, let endpoint = batch.members[number].endpoint else { return }
+        let evidence = batch.members[number].evidence(path: path, at: Clock.now)
+        switch request {
+        case .probeAddresses(let addresses):
+            for (position, address) in addresses.enumerated() {
+                guard let target = try? Endpoint(host: "\(address)", port: endpoint.port) else { continue }
+                let id = watcher.session.newTarget()
+                batch.add(id, member: number, address: position)
+                watcher.session.add(id, target, settings: settings)
+            }
+        case .examineSilence: questions[number] = ask(about: inspected(evidence))
+        case .askNeighbor: batch.note(inspected(evidence).inspection?.neighbor ?? .unknown, of: number, at: Clock.now)
+        }
+    }
+
+    private func evidence(of member: WhyCollection, _ number: Int, _ path: NetworkPath) -> DiagnosisEvidence {
+        var evidence = inspected(member.evidence(path: path, at: Clock.now))
+        if evidence.needsSweep || evidence.hopToAsk != nil {
+            // The second probe may have found less than the first.
+            let questions = ask(about: evidence, after: self.questions[number] ?? Questions())
+            evidence.hops = questions.sweep?.hops()
+            evidence.firstHop = questions.firstHop?.answers()
+        }
+        if evidence.update?.cause?.layer == .route {
+            let session = watcher.session
+            evidence.ownAddresses = answer { body in session.withSnapshot { body($0.map { Array($0.addresses.values) }) } }
         }
         return evidence
     }
@@ -52,15 +106,18 @@ struct TargetExamination {
             port = evidence.endpoint?.port ?? 0
             if let name = settings.interface, let found = index(name) { interface = found }
         }
-        evidence.inspection = answer(to: RouteQuery(destination.address, interface: interface, port: port))
+        let query = RouteQuery(destination.address, interface: interface, port: port)
+        let session = watcher.session
+        evidence.inspection = answer { session.inspect(query, $0) }
         return evidence
     }
 
-    private func answer(to query: RouteQuery) -> RouteInspection? {
+    /// Waits for a value that the monitor passes to a closure on its own thread; `nil` if it does not in time.
+    private func answer<Value: Sendable>(to question: (@escaping @Sendable (Value?) -> Void) -> Void) -> Value? {
         guard let waker = try? Waker() else { return nil }
-        let answer = Locked<RouteInspection??>(nil)
-        watcher.session.inspect(query) { inspection in
-            answer.withLock { $0 = .some(inspection) }
+        let answer = Locked<Value??>(nil)
+        question { value in
+            answer.withLock { $0 = .some(value) }
             waker.wake()
         }
         let end = Clock.now.advanced(by: Self.inspectionLimit).monotonicNanoseconds
@@ -69,13 +126,20 @@ struct TargetExamination {
         return answer.withLock { $0 ?? nil }
     }
 
-    private func startSweep(_ evidence: DiagnosisEvidence) -> HopSweep? {
-        guard case .server(let address)? = evidence.destination, let port = evidence.endpoint?.port else { return nil }
-        let own = Set(evidence.path.interfaces.flatMap { $0.addresses.map(\.address) })
-        let name = settings.interface.map { name in evidence.path.interfaces.first { $0.hasName(name) }?.name ?? name }
-        return HopSweep(
-            to: HopSweep.Target(address, port: port, interface: name), in: configuration.namespace,
-            isOwn: { $0.isLoopback || own.contains($0) })
+    /// Starts the questions to the hops on the way to a silent target that were not asked before.
+    private func ask(about evidence: DiagnosisEvidence, after before: Questions = Questions()) -> Questions {
+        var questions = before
+        if evidence.needsSweep, questions.sweep == nil, case .server(let address)? = evidence.destination,
+            let port = evidence.endpoint?.port
+        {
+            let own = Set(evidence.path.interfaces.flatMap { $0.addresses.map(\.address) })
+            let name = settings.interface.map { name in evidence.path.interfaces.first { $0.hasName(name) }?.name ?? name }
+            questions.sweep = HopSweep(
+                to: HopSweep.Target(address, port: port, interface: name), in: configuration.namespace,
+                isOwn: { $0.isLoopback || own.contains($0) })
+        }
+        questions.firstHop = questions.firstHop ?? evidence.hopToAsk.flatMap { HopQuestions(to: $0, in: configuration.namespace) }
+        return questions
     }
 }
 

@@ -8,11 +8,13 @@ enum TargetFile {
 
     /// Reads the targets.
     ///
-    /// - Parameter path: the file; `-` for standard input.
+    /// - Parameters:
+    ///   - path: the file; `-` for standard input.
+    ///   - families: the families of addresses that are accepted.
     /// - Returns: the targets, in their order; at least one.
-    /// - Throws: ``Failure`` with code 65 for a malformed line, a line of more than 16 MiB, more targets than ``limit``, or a file without
+    /// - Throws: ``Failure`` with code 65 for a malformed line, an address of another family, a line of more than 16 MiB, more targets than ``limit``, or a file without
     ///   targets. The message names the line, if there is one. The code is 66 or 77 if the file cannot be opened, and 74 if it cannot be read.
-    static func read(_ path: String) throws -> [Endpoint] {
+    static func read(_ path: String, families: Set<IPAddress.Family> = [.v4, .v6]) throws -> [Endpoint] {
         let lines = try LineReader(path)
         let name = path == "-" ? "standard input" : path
         var endpoints: [Endpoint] = []
@@ -24,11 +26,11 @@ enum TargetFile {
                 guard endpoints.count < limit else {
                     throw Failure(ExitCode.badData, "\(name): line \(number): more than \(limit) targets")
                 }
-                do {
-                    endpoints.append(try Endpoint(text))
-                } catch {
-                    throw Failure(ExitCode.badData, "\(name): line \(number): '\(text.prefix(100))': \(error.description)")
-                }
+                let failure = { Failure(ExitCode.badData, "\(name): line \(number): '\(text.prefix(100))': \($0 as String)") }
+                let endpoint: Endpoint
+                do { endpoint = try Endpoint(text) } catch { throw failure(error.description) }
+                if let problem = endpoint.exclusion(by: families) { throw failure(problem) }
+                endpoints.append(endpoint)
             }
         } catch let damage as LineReader.DamageError {
             throw Failure(ExitCode.badData, "\(name): line \(damage.line): \(damage.why)")

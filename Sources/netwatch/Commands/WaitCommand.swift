@@ -49,7 +49,7 @@ struct WaitCommand: ParsableCommand {
         if any, all { throw Failure.usage("--any --all", "they exclude each other") }
         let configuration = try network.configuration()
         let settings = try pacing.settings(targets, network)
-        let endpoints = try targets.endpoints()
+        let endpoints = try targets.endpoints(network)
         let limit = try TimeSpan.option("--timeout", timeout)
         var condition = WaitCondition(
             endpoints: endpoints, needsAll: !any, stable: try TimeSpan.option("--stable", stable) ?? .zero,

@@ -4,65 +4,85 @@ import FoundationEssentials
 import Glibc
 import Reachability
 
-/// `netwatch why`: explains the state of a target, or of the path, layer by layer.
+/// `netwatch why`: explains the state of targets, or of the path, layer by layer.
 struct WhyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "why",
         abstract: "Explain why a target is up or down, layer by layer; without a target, explain the path.",
+        usage: "netwatch why [<options>] [<target>]",
         discussion: """
             netwatch why db:5432
             netwatch why --json 192.0.2.7:22 | jq '.layers[] | select(.ok == false)'
+            netwatch why --targets servers.txt
 
-            The verdict is that of 'netwatch watch': a failure needs a second probe that confirms it. If the target is silent, connections \
-            with small hop limits find the last router that answers, within a second.
+            A failure needs a second probe that confirms it, and each address of a name is probed. If the target is silent, connections \
+            with small hop limits find the last router that answers, and the gateway is asked whether it is alive.
 
-            Exit code 0: the target is up or degraded; without a target, the path is satisfied. 1: not so. 2: could not be determined.
+            Exit code 0: all targets are up or degraded; without a target, the path is satisfied. 1: not so. 2: could not be determined.
             """
     )
 
-    @Argument(help: ArgumentHelp("HOST:PORT or tcp://HOST:PORT; IPv6 addresses in brackets.", valueName: "target"))
-    var target: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The deadline of one probe, including name resolution (default: 3s).", valueName: "duration"))
-    var probeTimeout: String?
-
     @OptionGroup var network: NetworkOptions
+    @OptionGroup var targets: TargetOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
         let configuration = try network.configuration()
-        let endpoint = try self.endpoint()
+        if let second = targets.targets.dropFirst().first {
+            throw Failure.usage("why", "unexpected argument '\(second)'; see 'netwatch why --help'")
+        }
+        let endpoints = try targets.endpoints(network)
         let settings = ProbeSettings(
-            timeout: try TimeSpan.option("--probe-timeout", probeTimeout) ?? .seconds(3), families: try network.families(),
-            interface: network.interface)
-        let standardOutput = output.quiet ? nil : try StandardOutput()
-        let examination = try TargetExamination(configuration, endpoint, settings)
-        guard let evidence = examination.run() else {
+            timeout: try targets.timeout(), families: try network.families(), interface: network.interface)
+        let writer = WhyWriter(output.quiet ? nil : try StandardOutput(), output, isList: targets.file != nil)
+        let examination = try TargetExamination(configuration, settings)
+        defer { examination.stop() }
+        var verdicts: [StatusDocument.Verdict] = []
+        let isSettled = try examination.run(endpoints) { evidence in
+            let document = WhyDocument(moment: Clock.now, evidence: evidence)
+            verdicts.append(document.verdict)
+            try writer.write(document)
+        }
+        guard isSettled else {
             throw Failure(
                 ExitCode.undetermined, "why: the kernel did not answer within \(TimeSpan.rough(StatusCollection.settleLimit))")
         }
-        let document = WhyDocument(moment: Clock.now, evidence: evidence)
-        if let standardOutput {
-            for line in lines(document) { standardOutput.append(line: line) }
-            try standardOutput.flush()
-        }
-        switch document.verdict {
-        case .holds: return
-        case .doesNotHold: throw SilentExit(code: ExitCode.doesNotHold)
-        case .undetermined: throw SilentExit(code: ExitCode.undetermined)
-        }
+        try writer.finish()
+        if verdicts.contains(.doesNotHold) { throw SilentExit(code: ExitCode.doesNotHold) }
+        if verdicts.contains(.undetermined) { throw SilentExit(code: ExitCode.undetermined) }
+    }
+}
+
+/// The output of `why`: the diagnoses as text or JSON. The targets of a file have one JSON document with an array.
+private final class WhyWriter {
+    private let standardOutput: StandardOutput?
+    private let options: OutputOptions
+    private let isList: Bool
+    private var count = 0
+
+    init(_ standardOutput: StandardOutput?, _ options: OutputOptions, isList: Bool) {
+        (self.standardOutput, self.options, self.isList) = (standardOutput, options, isList)
     }
 
-    private func endpoint() throws(Failure) -> Endpoint? {
-        guard let target else { return nil }
-        do { return try Endpoint(target) } catch { throw .usage("target '\(target)'", error.description) }
+    func write(_ document: WhyDocument) throws(Failure) {
+        guard let standardOutput else { return }
+        defer { count += 1 }
+        if options.json {
+            let start = count == 0 ? Array(WhyDocument.listStart(document.moment).utf8) : [UInt8(ascii: ",")]
+            standardOutput.append(piece: (isList ? start : []) + document.encode())
+        } else {
+            if count > 0 { standardOutput.append(line: []) }
+            let columns = isatty(STDOUT_FILENO) == 1 ? TerminalSize.columns(of: STDOUT_FILENO) : nil
+            for line in WhyText(document: document, style: options.style, columns: columns).lines {
+                standardOutput.append(line: Array(line.utf8))
+            }
+        }
+        try standardOutput.flush()
     }
 
-    private func lines(_ document: WhyDocument) -> [[UInt8]] {
-        if output.json { return [document.encode()] }
-        let columns = isatty(STDOUT_FILENO) == 1 ? TerminalSize.columns(of: STDOUT_FILENO) : nil
-        return WhyText(document: document, style: output.style, columns: columns).lines.map { Array($0.utf8) }
+    func finish() throws(Failure) {
+        guard let standardOutput, options.json else { return }
+        standardOutput.append(line: isList ? Array(WhyDocument.listEnd.utf8) : [])
+        try standardOutput.flush()
     }
 }

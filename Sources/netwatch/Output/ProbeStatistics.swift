@@ -11,6 +11,8 @@ struct ProbeStatistics: Hashable {
     private(set) var ok = 0
     /// The cause of the last failed probe; `nil` if none failed.
     var cause: Cause?
+    /// The number of packets that remained unanswered in the probes that the target answered.
+    private(set) var lostPackets = 0
     private var roundTrips: [Duration] = []
 
     init(_ endpoint: Endpoint) {
@@ -24,15 +26,18 @@ struct ProbeStatistics: Hashable {
             return
         }
         ok += 1
+        lostPackets += report.lostPackets
         if let roundTrip = report.roundTrip { roundTrips.append(roundTrip) }
     }
 
-    /// The lost part of the probes, in thousandths; `nil` without a probe. It is 0 or 1000 only if none or all are lost.
+    /// The lost part of the packets, in thousandths; `nil` without a probe. It is 0 or 1000 only if none or all are lost.
+    ///
+    /// A probe is sent again while no answer arrives, so most lost packets make no probe fail. A failed probe counts as one packet.
     var lossThousandths: Int? {
         guard sent > 0 else { return nil }
-        let lost = sent - ok
+        let (packets, lost) = (sent + lostPackets, sent - ok + lostPackets)
         guard lost > 0, ok > 0 else { return lost == 0 ? 0 : 1000 }
-        return min(999, max(1, (lost * 1000 + sent / 2) / sent))
+        return min(999, max(1, (lost * 1000 + packets / 2) / packets))
     }
 
     var shortest: Duration? { roundTrips.min() }

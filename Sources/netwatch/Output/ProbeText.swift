@@ -24,7 +24,9 @@ struct ProbeText {
         let cells = [
             style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(report.endpoint.sentence, targetWidth),
             rightAligned("\(number)", numberWidth),
-            rightAligned(report.roundTrip.map(ReadableDuration.text) ?? "", ReadableDuration.width), detail(report),
+            rightAligned(
+                report.roundTrip.map(ReadableDuration.text) ?? (report.succeeded ? "-" : ""), ReadableDuration.width),
+            detail(report),
         ]
         return fitted(cells.joined(separator: "  "))
     }
@@ -32,7 +34,8 @@ struct ProbeText {
     private func detail(_ report: ProbeReport) -> String {
         let resolved = report.resolution.map { "resolved in \(ReadableDuration.text($0))" }
         if let cause = report.cause { return style.paint(cause.sentence, .bad) }
-        return [report.address.map { "from \($0)" }, resolved].compactMap { $0 }.joined(separator: ", ")
+        let lost = report.lostPackets > 0 ? "\(report.lostPackets) \(report.lostPackets == 1 ? "packet" : "packets") lost" : nil
+        return [report.address.map { "from \($0)" }, resolved, lost].compactMap { $0 }.joined(separator: ", ")
     }
 
     /// Returns the table of the results, after an empty line.

@@ -25,7 +25,7 @@ enum Schema {
     /// All types of records: those of the monitor's streams, and `transfer`.
     static let records = Record.Kind.allCases.map(\.rawValue) + ["transfer"]
     /// The documents of commands without a stream.
-    static let documents = ["status", "probe_summary", "why"]
+    static let documents = ["status", "probe_summary", "why", "why_targets"]
     static let identifier = "urn:netwatch:schema:v\(RecordFormat.version)"
 
     static func encode() -> [UInt8] {

@@ -24,6 +24,7 @@ extension Schema {
             ("status", status),
             ("probe_summary", probeSummary),
             ("why", why),
+            ("why_targets", whyTargets),
             ("path_state", .object(path)),
             ("interface", interface),
             ("cause", cause),
@@ -167,7 +168,13 @@ extension Schema {
             ("target", .text("The target as the user wrote it")),
             ("sent", .integer("The number of probes that ended")),
             ("ok", .integer("The number of probes that the target answered")),
-            ("loss", .nullable(.number("The part of the probes without an answer, from 0 to 1; null without a probe"))),
+            (
+                "loss",
+                .nullable(
+                    .number(
+                        "The part of the packets without an answer, from 0 to 1; a failed probe counts as one packet; null without a probe"
+                    ))
+            ),
             ("rtt_ms", .object(times)),
             ("cause", .nullable(.reference("cause"))),
         ]
@@ -186,6 +193,13 @@ extension Schema {
             ("detail", .text("One sentence for a person")),
             ("evidence", .facts("Raw values by name")),
         ]
+        let address: Members = [
+            ("address", .text("")),
+            ("family", .integer("4 or 6")),
+            ("status", .enumeration(ServerState.allCases.map(\.rawValue), "")),
+            ("cause", .nullable(.reference("cause"))),
+            ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
+        ]
         return .object([
             ("v", .integer("The version of this format")),
             ("ts", .date("When the document was created")),
@@ -198,7 +212,19 @@ extension Schema {
             ("interface", .nullable(.text(""))),
             ("interface_type", .nullable(interfaceType)),
             ("layers", .array(.object(layer), "All layers, from the link to HTTP")),
+            (
+                "addresses",
+                .array(.object(address), "The results of the addresses of a name that has several; empty for other targets")
+            ),
             ("canary", .null),
+        ])
+    }
+
+    private static var whyTargets: Node {
+        .object([
+            ("v", .integer("The version of this format")),
+            ("ts", .date("When the first target was examined")),
+            ("targets", .array(.reference("why"), "The documents of the targets, in the given order")),
         ])
     }
 

@@ -18,7 +18,7 @@ struct WhyDocument {
     /// The result, which decides the exit code: that of the target, or of the path if there is none.
     var verdict: StatusDocument.Verdict {
         guard evidence.endpoint != nil else { return evidence.path.status == .satisfied ? .holds : .doesNotHold }
-        return switch evidence.update?.state ?? .unknown {
+        return switch diagnosis.state {
         case .up, .degraded: .holds
         case .down, .unreachable: .doesNotHold
         case .unknown: .undetermined
@@ -28,7 +28,7 @@ struct WhyDocument {
     /// The assessment of the result, for the closing line.
     var assessment: TextStyle.Assessment {
         guard evidence.endpoint != nil else { return evidence.path.assessment }
-        return (evidence.update?.state ?? .unknown).assessment
+        return diagnosis.state.assessment
     }
 
     /// The document as one line of JSON, without the newline.
@@ -39,8 +39,7 @@ struct WhyDocument {
             writer.member("v", RecordFormat.version)
             writer.member("ts", Timestamp.text(moment))
             writer.member("target", evidence.endpoint?.text)
-            let state = (update?.state ?? .unknown).rawValue
-            writer.member("status", evidence.endpoint == nil ? path.status.rawValue : state)
+            writer.member("status", evidence.endpoint == nil ? path.status.rawValue : diagnosis.state.rawValue)
             writer.member(diagnosis.cause)
             writer.member("rtt_ms", milliseconds: update?.roundTrip)
             writer.member("address", update?.address?.description)
@@ -52,10 +51,30 @@ struct WhyDocument {
             writer.array { writer in
                 for step in diagnosis.steps { writer.object { Self.write(step, to: &$0) } }
             }
+            writer.key("addresses")
+            writer.array { writer in
+                for result in evidence.addresses { writer.object { Self.write(result, to: &$0) } }
+            }
             writer.key("canary")
             writer.null()
         }
         return writer.bytes
+    }
+
+    /// The start of the document of several targets, before the first of their documents. A comma separates them.
+    static func listStart(_ moment: Moment) -> String {
+        "{\"v\":\(RecordFormat.version),\"ts\":\"\(Timestamp.text(moment))\",\"targets\":["
+    }
+
+    /// The end of the document of several targets.
+    static let listEnd = "]}"
+
+    private static func write(_ result: AddressResult, to writer: inout JSONWriter) {
+        writer.member("address", result.address.description)
+        writer.member("family", result.address.family.rawValue)
+        writer.member("status", result.state.rawValue)
+        writer.member(result.update?.cause)
+        writer.member("rtt_ms", milliseconds: result.update?.roundTrip)
     }
 
     private static func write(_ step: Diagnosis.Step, to writer: inout JSONWriter) {

@@ -16,12 +16,27 @@ struct WhyText {
     var lines: [String] {
         var lines: [String] = []
         for step in document.diagnosis.steps { lines += self.lines(step) }
+        if !document.evidence.addresses.isEmpty { lines += [""] + document.evidence.addresses.flatMap { self.lines($0) } }
         let assessment = document.assessment
         let mark = style.paint(style.symbol(assessment), assessment)
         lines.append("")
         let sentence = wrapped(TextStyle.printable(document.diagnosis.sentence), indentation: 2)
         lines += sentence.enumerated().map { number, text in (number == 0 ? "\(mark) " : "  ") + style.paint(text, .bold) }
         return lines
+    }
+
+    /// The lines of one address of a name: its mark, the address, the round trip, and the cause.
+    private func lines(_ result: AddressResult) -> [String] {
+        let assessment: TextStyle.Assessment = result.isWithoutRoute ? .neutral : result.state.assessment
+        let width = document.evidence.addresses.map { "\($0.address)".count }.max() ?? 0
+        let time = result.update?.roundTrip.map(ReadableDuration.text) ?? ""
+        let padding = String(repeating: " ", count: max(0, ReadableDuration.width - time.count))
+        let text = result.update?.cause?.sentence ?? (result.state == .up ? "answers" : "no verdict yet")
+        let head = style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad("\(result.address)", width)
+        let indentation = 2 + width + 2 + ReadableDuration.width + 2
+        return wrapped(TextStyle.printable(text), indentation: indentation).enumerated().map { number, line in
+            number == 0 ? "\(head)  \(padding)\(time)  \(line)" : String(repeating: " ", count: indentation) + line
+        }
     }
 
     private func lines(_ step: Diagnosis.Step) -> [String] {

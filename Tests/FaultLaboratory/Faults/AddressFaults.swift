@@ -7,9 +7,7 @@ extension Fault {
         return [
             .during("address removed, IPv4 target", v4.target(v4.server), expect: noAddress) {
                 try $0.client.ip("addr del 10.1.0.2/24 dev v0")
-            }
-            // The kernel has removed the route with the address. A program that starts now sees neither.
-            .explained(.status("unreachable")),
+            },
             .during("address removed, device route stays, IPv4", v4.target(v4.server), expect: noAddress) {
                 // The kernel removes the routes of the interface with its last address.
                 try $0.client.ipBatch(["addr del 10.1.0.2/24 dev v0", "route add default dev v0"])

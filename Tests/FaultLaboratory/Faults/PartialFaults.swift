@@ -20,9 +20,7 @@ extension Fault {
             named(
                 "IPv6 silent, IPv4 works", both,
                 .degraded("tcp/timeout", ["first_hop": "answered"], within: ExpectedVerdict.silent * 2)
-            ) { try $0.site.filter(.input, "ip6 daddr \(v6.server) tcp dport \(FaultNetwork.port) drop") }
-            // It ends with the first connection, before this address is silent for long enough.
-            .explained(.none),
+            ) { try $0.site.filter(.input, "ip6 daddr \(v6.server) tcp dport \(FaultNetwork.port) drop") },
             named(
                 "IPv6's gateway dies while REACHABLE, IPv4 works", both,
                 .degraded("neighbor/gateway-silent", ["gateway": v6.gateway()], within: ExpectedVerdict.silent * 2)
@@ -37,9 +35,7 @@ extension Fault {
             ) {
                 try $0.site.filter(
                     .input, "ip daddr \(FaultNetwork.nameServers[1]) tcp dport \(FaultNetwork.port) reject with tcp reset")
-            }
-            // It ends with the first connection, which need not be to this address.
-            .explained(.none),
+            },
             named("no IPv6 route on this machine", both, .up(within: ExpectedVerdict.answered)) {
                 try $0.client.ip("-6 route del default")
             },

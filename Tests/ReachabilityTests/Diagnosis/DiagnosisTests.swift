@@ -217,7 +217,7 @@ import Testing
 }
 
 /// Evidence about a host with eth0 (2) behind the gateway 10.0.0.1, and tun0 (4).
-private enum Place {
+enum Place {
     static let resolver = "10.0.0.53"
     static let hops = [Hop(address("10.0.0.1"), distance: 1), Hop(address("198.51.100.1"), distance: 2)]
 

@@ -68,6 +68,16 @@ import Testing
         return count
     }
 
+    @Test(arguments: [
+        (UInt32(250), 0, Int64?(250_000)), (1_018_000, 0, 1_018_000_000), (1_000, 1, 1_000_000), (1_018_000, 1, nil), (0, 1, nil),
+        (0, 0, nil),
+    ])
+    func `the round trip after a retransmission is known only below the timeout of a retransmission`(
+        microseconds: UInt32, retransmissions: Int, nanoseconds: Int64?
+    ) {
+        #expect(TCPProber.roundTrip(microseconds: microseconds, retransmissions: retransmissions) == nanoseconds)
+    }
+
     @Test func `a closed port refuses the connection, and the error queue is empty`() throws {
         let result = try ProbeNamespace().perform { try Self.probe(ProbeAttempt(id: 1, address: Self.home, port: 9)) }
         #expect(result == ProbeResult(id: 1, errno: ECONNREFUSED, call: "handshake"))

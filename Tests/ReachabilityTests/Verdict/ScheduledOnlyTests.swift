@@ -38,6 +38,17 @@ private let server = "192.0.2.1"
         #expect(target.tickDue == 2000)
     }
 
+    @Test func `a probe over a missing interface has a report at each time of the schedule`() throws {
+        var settings = ProbeSettings(interval: .seconds(1), interface: "usb0")
+        settings.isScheduledOnly = true
+        var target = try Transcript("192.0.2.1:443", settings)
+        #expect(
+            target.at(0, .begin)
+                == ["initial unknown", "report link/no-interface", "unreachable link/no-interface 192.0.2.1"])
+        #expect(target.tickDue == 1000)
+        #expect(target.at(1000, .tick) == ["report link/no-interface"])
+    }
+
     @Test func `a changed route starts no probe`() throws {
         var target = try target()
         _ = target.at(0, .begin)

@@ -44,6 +44,36 @@ import Testing
         #expect(target.at(9, .connected(3)) == ["report ok", "up 192.0.2.1 eth0"])
     }
 
+    @Test func `a retransmitted SYN has no round trip, and each unanswered packet is counted`() throws {
+        var target = try Transcript("192.0.2.1:443")
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .route(to: "192.0.2.1")) == ["connect 1 192.0.2.1"])
+        #expect(target.at(500, .tick) == ["connect 2 192.0.2.1"])
+        let late = target.at(1_024, .probe(ProbeResult(id: 1, roundTripNanoseconds: 0, retransmissions: 1)))
+        #expect(late == ["cancel 2", "report ok", "up 192.0.2.1 eth0"])
+        #expect(report(target)?.roundTrip == nil && report(target)?.lostPackets == 2)
+        // The time of the connection is the upper limit of the round trip.
+        #expect(target.machine.place.roundTrip == .milliseconds(1_024))
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: "192.0.2.1"))
+        _ = target.at(10_005, .connected(3))
+        #expect(report(target)?.roundTrip == .milliseconds(5) && report(target)?.lostPackets == 0)
+    }
+
+    @Test func `an attempt that began within two round trips before the answer is not lost`() throws {
+        var target = try Transcript("192.0.2.1:443")
+        _ = target.at(0, .begin)
+        _ = target.at(0, .route(to: "192.0.2.1"))
+        #expect(target.at(500, .tick) == ["connect 2 192.0.2.1"])
+        _ = target.at(600, .probe(ProbeResult(id: 1, roundTripNanoseconds: 600_000_000, retransmissions: 0)))
+        #expect(report(target)?.lostPackets == 0)
+    }
+
+    private func report(_ target: Transcript) -> ProbeReport? {
+        for case .report(let report) in target.effects { return report }
+        return nil
+    }
+
     @Test func `of several failures the one that got furthest gives the cause`() throws {
         var target = try racing()
         _ = target.at(3, .failed(2, .connectionRefused))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import netwatch
 
-/// The collection of the results of `probe` and `why`, from a monitor's events.
+/// The collection of the results of `probe`, from a monitor's events.
 @Suite struct ProbeCollectionTests {
     private func collection(count: Int, _ targets: String...) -> ProbeCollection {
         ProbeCollection(
@@ -43,71 +43,5 @@ import Testing
         #expect(probes.receive(Samples.server(0, "192.0.2.9:22", .unreachable, cause: cause)) == .excluded)
         #expect(probes.isDone(at: Samples.moment(0)))
         #expect(ProbeSummary(moment: Samples.moment(1), targets: probes.statistics).verdict == .doesNotHold)
-    }
-
-    @Test func `why takes the verdict, and pauses once after a silent probe`() {
-        var why = WhyCollection(endpoint: Samples.endpoint("192.0.2.9:22"), probeTimeout: .seconds(3), start: Samples.moment(0))
-        why.receive(Samples.hello)
-        why.receive(Samples.server(0, "192.0.2.9:22", .unknown, initial: true))
-        #expect(!why.isDone(at: Samples.moment(1)))
-        func silence(_ seconds: Double) -> MonitorEvent {
-            .probe(
-                TargetID(0),
-                ProbeReport(
-                    endpoint: Samples.endpoint("192.0.2.9:22"), address: Samples.address("192.0.2.9"), cause: WhySamples.silence,
-                    moment: Samples.moment(seconds)))
-        }
-        why.receive(silence(3))
-        #expect(why.isPaused && why.isDone(at: Samples.moment(3)))
-        #expect(why.evidence?.report?.cause == WhySamples.silence && why.evidence?.update?.state == .unknown)
-        why.resume()
-        #expect(!why.isDone(at: Samples.moment(3)))
-        why.receive(silence(6))
-        #expect(!why.isPaused)
-        why.receive(Samples.server(0, "192.0.2.9:22", .down, cause: WhySamples.silence, at: 6))
-        #expect(why.isDone(at: Samples.moment(6)) && why.evidence?.update?.state == .down)
-    }
-
-    @Test func `why reports the last probe that had the verdict's cause`() {
-        var why = WhyCollection(endpoint: Samples.endpoint("192.0.2.9:22"), probeTimeout: .seconds(3), start: Samples.moment(0))
-        why.receive(Samples.hello)
-        why.receive(Samples.probe(failed: true, at: 1))
-        why.receive(Samples.probe(at: 2))
-        why.receive(Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused, at: 2))
-        #expect(why.evidence?.report?.moment == Samples.moment(1))
-        var up = WhyCollection(endpoint: Samples.endpoint("192.0.2.9:22"), probeTimeout: .seconds(3), start: Samples.moment(0))
-        up.receive(Samples.hello)
-        up.receive(Samples.probe(failed: true, at: 1))
-        up.receive(Samples.probe(at: 2))
-        up.receive(Samples.server(at: 2))
-        #expect(up.evidence?.report?.moment == Samples.moment(2))
-    }
-
-    @Test func `why waits a moment for the other addresses of a name, which may degrade the target`() {
-        let endpoint = Samples.endpoint("db.example:22")
-        var why = WhyCollection(endpoint: endpoint, probeTimeout: .seconds(3), start: Samples.moment(0))
-        why.receive(Samples.hello)
-        let lookup = LookupAnswer(id: 1, addresses: [Samples.address("192.0.2.9"), Samples.address("2001:db8::9")])
-        why.receive(
-            .probe(
-                TargetID(0),
-                ProbeReport(
-                    endpoint: endpoint, roundTrip: .milliseconds(1), address: Samples.address("192.0.2.9"), lookup: lookup,
-                    moment: Samples.moment(1))))
-        why.receive(Samples.server(0, "db.example:22", .up, at: 1))
-        #expect(!why.isDone(at: Samples.moment(1.4)) && why.deadline(at: Samples.moment(1)) == Samples.moment(1.5))
-        #expect(why.isDone(at: Samples.moment(1.5)))
-        why.receive(Samples.server(0, "db.example:22", .degraded, cause: Samples.refused, at: 1.1))
-        #expect(why.isDone(at: Samples.moment(1.1)) && why.evidence?.update?.state == .degraded)
-    }
-
-    @Test func `why gives up without a verdict, and without a path`() {
-        var why = WhyCollection(endpoint: Samples.endpoint("192.0.2.9:22"), probeTimeout: .seconds(3), start: Samples.moment(0))
-        #expect(why.evidence == nil && why.isDone(at: Samples.moment(30)) && !why.isDone(at: Samples.moment(29)))
-        why.receive(Samples.hello)
-        #expect(why.isDone(at: Samples.moment(12)) && !why.isDone(at: Samples.moment(11)))
-        var path = WhyCollection(endpoint: nil, probeTimeout: .seconds(3), start: Samples.moment(0))
-        path.receive(Samples.hello)
-        #expect(path.isDone(at: Samples.moment(0)))
     }
 }

@@ -30,6 +30,19 @@ import Testing
         #expect(failure.message.contains("line 3: 'c:0': port:"), "\(failure.message)")
     }
 
+    @Test func `an address of a family that the options exclude is an error that names the line, and a name is not`() throws {
+        let directory = try Directory()
+        let path = "\(directory.path)/targets"
+        try Data("a:1\n[2001:db8::1]:2\n192.0.2.1:3\n".utf8).write(to: URL(fileURLWithPath: path))
+        for (families, message) in [
+            (Set([IPAddress.Family.v6]), "line 3: '192.0.2.1:3': is an IPv4 address, which -6 excludes"),
+            (Set([IPAddress.Family.v4]), "line 2: '[2001:db8::1]:2': is an IPv6 address, which -4 excludes"),
+        ] {
+            let failure = try #require(throws: Failure.self) { try TargetFile.read(path, families: families) }
+            #expect(failure.code == ExitCode.badData && failure.message.hasSuffix(message), "\(failure.message)")
+        }
+    }
+
     @Test func `two targets on one line are an error`() throws {
         #expect(try failure("a:1 b:2\n").code == ExitCode.badData)
     }

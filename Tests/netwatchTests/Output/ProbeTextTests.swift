@@ -41,6 +41,20 @@ import Testing
         #expect(lossy.lossThousandths == 999)
     }
 
+    @Test func `a packet that was sent again counts as lost, and has no round trip`() {
+        var statistics = Self.statistics(10)
+        var report = Self.report(10)
+        report.lostPackets = 2
+        report.roundTrip = nil
+        statistics.add(report)
+        #expect((statistics.sent, statistics.ok, statistics.lossThousandths) == (2, 2, 500))
+        #expect(statistics.median == .milliseconds(10) && statistics.jitter == nil)
+        statistics.add(Self.report(nil))
+        #expect((statistics.sent, statistics.ok, statistics.lossThousandths) == (3, 2, 600))
+        let text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle())
+        #expect(text.line(report, number: 2) == "+ 192.0.2.9:22  2         -  from 192.0.2.9, 2 packets lost")
+    }
+
     @Test func `the exit code follows from the targets that answered`() {
         func verdict(_ targets: ProbeStatistics...) -> StatusDocument.Verdict {
             ProbeSummary(moment: Samples.moment(1), targets: targets).verdict

@@ -58,11 +58,14 @@ import Testing
         }
     }
 
-    @Test(arguments: [WhySamples.silent, WhySamples.up, WhySamples.path, WhySamples.unsatisfied])
+    @Test(arguments: [WhySamples.silent, WhySamples.up, WhySamples.partial, WhySamples.path, WhySamples.unsatisfied])
     func `the document of why has the keys and types of its schema`(evidence: DiagnosisEvidence) throws {
         let document = WhyDocument(moment: Samples.moment(9), evidence: evidence)
         let value = try JSONSerialization.jsonObject(with: Data(document.encode()))
         #expect(try mistakes(value, definition: "why") == [])
+        let list = Array(WhyDocument.listStart(Samples.moment(9)).utf8) + document.encode() + Array(WhyDocument.listEnd.utf8)
+        let several = try JSONSerialization.jsonObject(with: Data(list))
+        #expect(try mistakes(several, definition: "why_targets") == [])
     }
 
     @Test func `the schema check finds a missing key and a wrong type`() throws {

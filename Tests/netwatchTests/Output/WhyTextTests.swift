@@ -19,6 +19,17 @@ enum WhySamples {
 
     static let up = evidence(.up, nil)
     static let silent = evidence(.down, silence, hops: [Hop(Samples.address("198.18.0.1"), distance: 1)])
+    /// A name with an address that answers, one that is silent, and one to which this machine has no route.
+    static let partial: DiagnosisEvidence = {
+        var evidence = up
+        let noRoute = Cause(.route, .noRoute, detail: "there is no route to 2001:db8::9")
+        evidence.addresses = [
+            AddressResult(server, update: up.update),
+            AddressResult(Samples.address("192.0.2.10"), update: update(.down, silence, Samples.address("192.0.2.10"))),
+            AddressResult(Samples.address("2001:db8::9"), update: update(.unreachable, noRoute, Samples.address("2001:db8::9"))),
+        ]
+        return evidence
+    }()
     static let path = DiagnosisEvidence(path: Samples.satisfied)
     static let unsatisfied = DiagnosisEvidence(path: Samples.unsatisfied)
 
@@ -26,11 +37,15 @@ enum WhySamples {
         let report = ProbeReport(
             endpoint: target, roundTrip: cause == nil ? .microseconds(1250) : nil, address: server,
             connection: cause == nil ? .microseconds(1300) : .seconds(3), cause: cause, moment: Samples.moment(1))
-        let update = ServerUpdate(
-            endpoint: target, state: state, cause: cause, since: Samples.moment(1), address: server, interface: Samples.eth0,
-            roundTrip: report.roundTrip, isInitial: false, moment: Samples.moment(1))
         return DiagnosisEvidence(
-            endpoint: target, path: Samples.satisfied, update: update, report: report, inspection: inspection, hops: hops)
+            endpoint: target, path: Samples.satisfied, update: update(state, cause, server), report: report,
+            inspection: inspection, hops: hops)
+    }
+
+    static func update(_ state: ServerState, _ cause: Cause?, _ address: IPAddress) -> ServerUpdate {
+        ServerUpdate(
+            endpoint: target, state: state, cause: cause, since: Samples.moment(1), address: address, interface: Samples.eth0,
+            roundTrip: cause == nil ? .microseconds(1250) : nil, isInitial: false, moment: Samples.moment(1))
     }
 }
 
@@ -65,6 +80,20 @@ enum WhySamples {
                 "✗ 192.0.2.9:22 is down: 192.0.2.9 does not answer on port 22 (tcp/timeout); the last hop that answers is 198.18.0.1, "
                     + "hop 1",
             ])
+    }
+
+    @Test func `the addresses of a name follow the layers, and one that fails degrades the target`() {
+        let lines = lines(WhySamples.partial)
+        #expect(
+            lines.suffix(5) == [
+                "✓ 192.0.2.9    1.250 ms  answers",
+                "✗ 192.0.2.10             tcp/timeout: 192.0.2.9 does not answer on port 22",
+                "· 2001:db8::9            route/no-route: there is no route to 2001:db8::9",
+                "",
+                "? 192.0.2.9:22 is degraded: 1 of 2 addresses fail: 192.0.2.9 does not answer on port 22 (tcp/timeout); 192.0.2.9 "
+                    + "answers over eth0 via 198.18.0.1",
+            ])
+        #expect(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.partial).verdict == .holds)
     }
 
     @Test func `a pipe has neither colors nor characters beyond ASCII`() {

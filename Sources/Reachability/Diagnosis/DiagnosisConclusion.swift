@@ -1,0 +1,111 @@
+internal import Pacing
+
+/// The state and the cause after the examination of a target's verdict. The examination asks more than a probe does, so it may know
+/// more.
+extension DiagnosisEvidence {
+    struct Conclusion: Hashable, Sendable {
+        var state: ServerState
+        var cause: Cause?
+    }
+
+    /// Returns what the examination adds to the verdict; `nil` if the verdict stands.
+    ///
+    /// | verdict | evidence | conclusion |
+    /// |---|---|---|
+    /// | no route | the interface has no usable address of the family | unreachable address/… |
+    /// | silence | the first hop did not answer on its link | unreachable neighbor/… |
+    /// | silence | the first hop, or a router behind it, has answered since the first probe | down tcp/timeout |
+    /// | silence | the gateway has answered no question | unreachable neighbor/gateway-silent, inferred |
+    /// | silence | the target is on the link, and has answered no question | unreachable tcp/timeout |
+    /// | up | an address of the name fails | degraded, with its cause |
+    func concluded() -> Conclusion? {
+        guard endpoint != nil, let update, let present = update.cause ?? addresses.degradation else { return nil }
+        switch (update.state, present.layer, present.code) {
+        case (.up, _, _): return Conclusion(state: .degraded, cause: present)
+        case (.unreachable, .route, .noRoute):
+            return missingAddress(present).map { Conclusion(state: .unreachable, cause: $0) }
+        case (.unreachable, .tcp, .timeout): return examinedSilence(present)
+        default: return nil
+        }
+    }
+
+    // MARK: The address layer
+
+    /// Returns the cause of a route that is missing because the interface has no usable address. The kernel removes the routes of an
+    /// interface with its last address, so a program that starts later sees neither.
+    private func missingAddress(_ cause: Cause) -> Cause? {
+        guard case .server(let address)? = destination, !address.isLoopback, !address.isMulticast, !address.isUnspecified,
+            let ownAddresses, let interface = candidateInterface
+        else { return nil }
+        let own = ownAddresses.filter { $0.key.interface == interface.index && $0.address.family == address.family }
+        guard let fault = addressFault(of: own) else { return nil }
+        let family = "IPv\(address.family.rawValue)"
+        let detail =
+            fault == .missing ? "interface \(interface.name) has no usable \(family) address" : fault.detail(of: interface.name)
+        var evidence = cause.evidence
+        evidence["interface"] = .text(interface.name)
+        evidence["address"] = .text("\(address)")
+        evidence["family"] = .number(Int(address.family.rawValue))
+        return Cause(.address, fault.code, detail: detail, evidence: evidence)
+    }
+
+    /// The interface that would lead to other networks: the one that the user named, that of the path, or the best one with a carrier.
+    private var candidateInterface: NetworkInterface? {
+        let candidates = path.interfaces.filter { $0.type != .loopback && $0.level >= .degradedCarrier }
+        if let boundTo { return candidates.first { $0.hasName(boundTo) } }
+        return path.interface ?? candidates.first { !$0.isVirtual } ?? candidates.first
+    }
+
+    // MARK: Silence
+
+    private func examinedSilence(_ cause: Cause) -> Conclusion? {
+        guard let inspection, let route = inspection.chosen, !isLocal else { return nil }
+        var evidence = cause.evidence
+        if let state = inspection.neighbor.stateName { evidence["neighbor_state"] = .text(state) }
+        if inspection.neighbor.isSilent {
+            return Conclusion(
+                state: .unreachable, cause: Self.neighborSilence(route.gateway, of: inspection.query.destination, evidence))
+        }
+        if isFirstHopAlive {
+            evidence["first_hop"] = .text("answered")
+            var detail = cause.detail
+            if let gateway = route.gateway {
+                if !detail.contains("\(gateway)") { detail += "; the gateway \(gateway) is alive" }
+            } else {
+                evidence["host"] = .text("answered")
+                detail += ", although the host is alive"
+            }
+            return Conclusion(state: .down, cause: Cause(.tcp, .timeout, detail: detail, evidence: evidence))
+        }
+        guard let firstHop, firstHop.asked.count > 1 else { return nil }
+        evidence["first_hop"] = .text("silent")
+        let questions = firstHop.asked.map { "not to \($0.plural)" }.joined(separator: ", ")
+        guard let gateway = route.gateway else {
+            // A host that filters everything still answers on its link, so its port remains the only certain fault.
+            let detail = "\(cause.detail), and gives no other answer: \(questions)"
+            return Conclusion(state: .unreachable, cause: Cause(.tcp, .timeout, detail: detail, evidence: evidence))
+        }
+        guard hops != nil else { return nil }
+        evidence["inferred"] = .text((firstHop.asked.map(\.rawValue) + ["hop-limit"]).joined(separator: ","))
+        let detail = "the gateway \(gateway) gives no answer: \(questions), not to packets whose hop limit ends there"
+        return Conclusion(state: .unreachable, cause: Cause(.neighbor, .gatewaySilent, detail: detail, evidence: evidence))
+    }
+
+    /// Whether the first hop has answered since the first probe began: on its link, a question, or by letting a packet pass.
+    private var isFirstHopAlive: Bool {
+        if let hops, !hops.isEmpty { return true }
+        if firstHop?.answered != nil { return true }
+        guard let examined, let neighbor = inspection?.neighbor else { return false }
+        return neighbor.isConfirmed(within: examined.saturatingNanoseconds)
+    }
+
+    private static func neighborSilence(
+        _ gateway: IPAddress?, of destination: IPAddress, _ evidence: [String: Cause.Evidence]
+    ) -> Cause {
+        if let gateway {
+            let detail = "the gateway \(gateway) does not answer on its link"
+            return Cause(.neighbor, .gatewaySilent, detail: detail, evidence: evidence)
+        }
+        return Cause(.neighbor, .hostSilent, detail: "\(destination) does not answer on its link", evidence: evidence)
+    }
+}

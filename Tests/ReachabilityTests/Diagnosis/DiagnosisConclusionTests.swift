@@ -1,0 +1,162 @@
+import Testing
+
+@testable import Reachability
+
+/// The conclusions that the examination of a target adds to its verdict.
+@Suite struct DiagnosisConclusionTests {
+    private static let silence = Place.cause(.tcp, .timeout, ["gateway": .text("10.0.0.1")])
+    private static let mute = HopAnswers(asked: [.datagram, .connection])
+
+    private func silent(
+        _ inspection: RouteInspection, hops: [Hop]? = [], firstHop: HopAnswers? = nil, examined: Duration? = .seconds(6)
+    ) -> DiagnosisEvidence {
+        var evidence = Place.target(.unreachable, Self.silence, inspection: inspection, hops: hops)
+        (evidence.firstHop, evidence.examined) = (firstHop, examined)
+        return evidence
+    }
+
+    private func line(_ evidence: DiagnosisEvidence) -> String {
+        let diagnosis = Diagnosis(evidence)
+        return diagnosis.state.rawValue
+            + (diagnosis.cause.map { " \($0.layer.rawValue)/\($0.code.rawValue): \($0.detail)" } ?? "")
+    }
+
+    private let reachable = Place.routed(neighbor: .state(.reachable, confirmedAgo: 20_000_000_000))
+
+    @Test func `a gateway whose entry fails during the examination is silent`() {
+        for state in [Neighbor.State.failed, .incomplete] {
+            #expect(
+                line(silent(Place.routed(neighbor: .state(state))))
+                    == "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 does not answer on its link")
+            #expect(
+                line(silent(Place.onLink(neighbor: .state(state)), hops: nil))
+                    == "unreachable neighbor/host-silent: 192.0.2.9 does not answer on its link")
+        }
+    }
+
+    @Test func `a gateway that answers no question is silent by inference`() {
+        let evidence = silent(reachable, firstHop: Self.mute)
+        #expect(
+            line(evidence)
+                == "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 gives no answer: not to datagrams, not to connections, "
+                + "not to packets whose hop limit ends there")
+        let cause = Diagnosis(evidence).cause
+        #expect(cause?.evidence["inferred"] == .text("datagram,connection,hop-limit"))
+        #expect(cause?.evidence["first_hop"] == .text("silent") && cause?.evidence["neighbor_state"] == .text("REACHABLE"))
+    }
+
+    @Test func `one question is not enough to infer that a gateway is silent`() {
+        #expect(line(silent(reachable, firstHop: HopAnswers(asked: [.connection]))) == "unreachable tcp/timeout: the fault")
+        #expect(line(silent(reachable, hops: nil, firstHop: Self.mute)) == "unreachable tcp/timeout: the fault")
+        #expect(line(silent(reachable)) == "unreachable tcp/timeout: the fault")
+    }
+
+    @Test func `a first hop that answers proves that the server is at fault`() {
+        let alive = "down tcp/timeout: the fault; the gateway 10.0.0.1 is alive"
+        #expect(line(silent(reachable, hops: Place.hops, firstHop: Self.mute)) == alive)
+        #expect(line(silent(reachable, firstHop: HopAnswers(asked: [.echo], answered: .echo))) == alive)
+        #expect(line(silent(Place.routed(neighbor: .state(.reachable, confirmedAgo: 5_000_000_000)))) == alive)
+        #expect(Diagnosis(silent(reachable, hops: Place.hops)).cause?.evidence["first_hop"] == .text("answered"))
+    }
+
+    @Test func `a confirmation before the first probe proves nothing`() {
+        let inspection = Place.routed(neighbor: .state(.reachable, confirmedAgo: 7_000_000_000))
+        #expect(line(silent(inspection)) == "unreachable tcp/timeout: the fault")
+        #expect(line(silent(inspection, examined: nil)) == "unreachable tcp/timeout: the fault")
+    }
+
+    @Test func `a host on the link that answers nothing may filter everything`() {
+        let inspection = Place.onLink(neighbor: .state(.reachable, confirmedAgo: 20_000_000_000))
+        #expect(
+            line(silent(inspection, hops: nil, firstHop: Self.mute))
+                == "unreachable tcp/timeout: the fault, and gives no other answer: not to datagrams, not to connections")
+        #expect(
+            line(silent(inspection, hops: nil, firstHop: HopAnswers(asked: [.connection], answered: .connection)))
+                == "down tcp/timeout: the fault, although the host is alive")
+    }
+
+    @Test func `only a silent first hop that no probe has proved alive is asked`() {
+        #expect(silent(reachable).hopToAsk?.address == Place.address("10.0.0.1"))
+        #expect(silent(Place.onLink()).hopToAsk?.address == Place.address("192.0.2.9"))
+        #expect(silent(Place.tunnel).hopToAsk == nil && silent(Place.local).hopToAsk == nil)
+        let answered = Place.cause(.tcp, .timeout, ["first_hop": .text("answered")])
+        #expect(Place.target(.down, answered).hopToAsk == nil)
+        #expect(Place.target(.degraded, Self.silence).hopToAsk == nil && !Place.target(.degraded, Self.silence).needsSweep)
+    }
+
+    // MARK: The address layer
+
+    private func withoutRoute(_ own: [Address]?, boundTo: String? = nil) -> DiagnosisEvidence {
+        var evidence = Place.target(.unreachable, Place.cause(.route, .noRoute), inspection: Place.refused, isProbed: false)
+        (evidence.ownAddresses, evidence.boundTo) = (own, boundTo)
+        return evidence
+    }
+
+    private func address(_ text: String, _ interface: UInt32, _ flags: Address.Flags = []) -> Address {
+        Address(interface: interface, prefix: IPPrefix(Place.address(text), length: 24), flags: flags)
+    }
+
+    @Test func `a route is missing because the path's interface has no address of the family`() {
+        let tunnel = address("10.8.0.2", 4)
+        #expect(
+            line(withoutRoute([address("2001:db8::2", 2), tunnel]))
+                == "unreachable address/no-address: interface eth0 has no usable IPv4 address")
+        #expect(Diagnosis(withoutRoute([])).cause?.evidence["interface"] == .text("eth0"))
+        #expect(line(withoutRoute([address("10.0.0.2", 2)])) == "unreachable route/no-route: the fault")
+        #expect(line(withoutRoute(nil)) == "unreachable route/no-route: the fault")
+    }
+
+    @Test func `a tentative address is named as such`() {
+        #expect(line(withoutRoute([address("10.0.0.2", 2, .tentative)])).hasPrefix("unreachable address/tentative-address: "))
+        #expect(
+            line(withoutRoute([address("10.0.0.2", 2, [.tentative, .duplicate])])).hasPrefix("unreachable address/duplicate-"))
+    }
+
+    @Test func `the interface that the user named decides`() {
+        #expect(
+            line(withoutRoute([address("10.0.0.2", 2)], boundTo: "tun0")).contains("interface tun0 has no usable IPv4 address"))
+        #expect(line(withoutRoute([address("10.8.0.2", 4)], boundTo: "tun0")) == "unreachable route/no-route: the fault")
+        #expect(line(withoutRoute([], boundTo: "eth9")) == "unreachable route/no-route: the fault")
+    }
+
+    @Test func `a path without an interface has one with a carrier that is no virtual one`() {
+        var evidence = withoutRoute([])
+        evidence.path = Place.path(Place.cause(.route, .noRoute))
+        #expect(line(evidence) == "unreachable address/no-address: interface eth0 has no usable IPv4 address")
+    }
+
+    // MARK: Addresses of a name
+
+    private func named(_ results: (String, ServerState, Cause?)...) -> DiagnosisEvidence {
+        var evidence = Place.named(.up, lookup: Place.lookup("192.0.2.9"))
+        evidence.addresses = results.map { text, state, cause in
+            let address = Place.address(text)
+            let update = evidence.update.map {
+                ServerUpdate(
+                    endpoint: $0.endpoint, state: state, cause: cause, since: $0.moment, address: address, interface: nil,
+                    roundTrip: nil, isInitial: false, moment: $0.moment)
+            }
+            return AddressResult(address, update: state == .unknown ? nil : update)
+        }
+        return evidence
+    }
+
+    @Test func `an address that fails degrades a target that answers`() {
+        let refused = Place.cause(.tcp, .refused)
+        #expect(
+            line(named(("192.0.2.9", .up, nil), ("2001:db8::9", .unreachable, Place.cause(.network, .netUnreachable))))
+                == "degraded network/net-unreachable: IPv6 is broken and IPv4 works: the fault")
+        #expect(
+            line(named(("192.0.2.9", .up, nil), ("192.0.2.10", .down, refused), ("192.0.2.11", .up, nil)))
+                == "degraded tcp/refused: 1 of 3 addresses fail: the fault")
+        #expect(Diagnosis(named(("192.0.2.9", .up, nil), ("192.0.2.10", .down, refused))).steps[7].finding == .fails)
+    }
+
+    @Test func `an address without a route, without a verdict, or that answers degrades nothing`() {
+        let noRoute = Place.cause(.route, .noRoute)
+        #expect(line(named(("192.0.2.9", .up, nil), ("2001:db8::9", .unreachable, noRoute))) == "up")
+        #expect(line(named(("192.0.2.9", .up, nil), ("192.0.2.10", .unknown, nil))) == "up")
+        #expect(line(named(("192.0.2.9", .up, nil), ("192.0.2.10", .up, nil))) == "up")
+        #expect(line(named(("192.0.2.9", .down, Place.cause(.tcp, .refused)))) == "up")
+    }
+}
