@@ -31,7 +31,13 @@ struct Watcher {
     func run(_ condition: inout some Condition) -> Bool {
         let loop = MainLoop(inbox.waker)
         while true {
-            while let record = inbox.take() { condition.receive(record.event) }
+            while let record = inbox.take() {
+                // A stream has the incident itself.
+                if case .incident(let incident) = record.event, incident.state == .open, incident.cause.isShortageOfFiles {
+                    StandardError.note("local/file-limit: \(incident.cause.detail); raise it with ulimit -n")
+                }
+                condition.receive(record.event)
+            }
             let now = Clock.now
             if condition.isDone(at: now) { return true }
             if inbox.isFinished { return false }
@@ -39,4 +45,9 @@ struct Watcher {
             _ = loop.wait(until: condition.deadline(at: now)?.monotonicNanoseconds)
         }
     }
+}
+
+extension Cause {
+    /// Whether the limit of open files delays probes, rather than fails one.
+    fileprivate var isShortageOfFiles: Bool { layer == .local && code == .fileLimit && evidence["waiting"] != nil }
 }

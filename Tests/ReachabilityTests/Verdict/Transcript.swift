@@ -25,13 +25,16 @@ struct Transcript {
         var names: [UInt32: String] = [1: "lo", 2: "eth0", 3: "wlan0"]
         var pathCause: Cause?
         var hasResolver = true
+        /// The metered interfaces.
+        var metered: Set<UInt32> = []
 
         var localState: TargetMachine.LocalState {
             let types: [UInt32: InterfaceType] = [1: .loopback, 2: .wired, 3: .wifi]
             var interfaces: [UInt32: NetworkInterface] = [:]
             for (index, name) in names {
                 interfaces[index] = NetworkInterface(
-                    name: name, index: index, type: types[index] ?? .other, isVirtual: false, isExpensive: false,
+                    name: name, index: index, type: types[index] ?? .other, isVirtual: false,
+                    isExpensive: metered.contains(index),
                     level: levels[index] ?? .off, addresses: [])
             }
             return TargetMachine.LocalState(
