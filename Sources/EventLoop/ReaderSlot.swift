@@ -38,20 +38,15 @@ package final class ReaderSlot<Value: Sendable>: Sendable {
     /// Whether a value is available.
     package var hasValue: Bool { state.withLock { $0.pending != nil } }
 
-    /// Marks the reader as caught up. Returns whether it was behind and no value was available.
-    package func catchUp() -> Bool {
-        state.withLock { state in
-            guard state.isBehind, state.pending == nil, !state.hasFinished else { return false }
-            state.isBehind = false
-            return true
-        }
-    }
-
     /// Waits for the next value; `nil` if the slot has finished or the task is canceled. One task at a time may wait: a second
     /// one replaces the first, which receives `nil`.
-    package func next() async -> Value? {
+    ///
+    /// If the reader is behind and no value is available, `catchUp` is called, and requests the complete state from the writer. The
+    /// task already waits then: a value that is dropped later makes the reader fall behind again only after it has received one.
+    package func next(catchUp: @Sendable () -> Void = {}) async -> Value? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
+                var mustCatchUp = false
                 let (ready, displaced) = state.withLock { state -> (Value??, CheckedContinuation<Value?, Never>?) in
                     if let pending = state.pending {
                         state.pending = nil
@@ -60,9 +55,11 @@ package final class ReaderSlot<Value: Sendable>: Sendable {
                     if state.hasFinished || Task.isCancelled { return (.some(nil), nil) }
                     let displaced = state.waiter
                     state.waiter = continuation
+                    (mustCatchUp, state.isBehind) = (state.isBehind, false)
                     return (nil, displaced)
                 }
                 displaced?.resume(returning: nil)
+                if mustCatchUp { catchUp() }
                 if let ready { continuation.resume(returning: ready) }
             }
         } onCancel: {

@@ -48,8 +48,7 @@ final class SnapshotReader: Sendable {
     init(_ core: MonitorCore) { self.core = core }
 
     func next() async -> Kernel.SnapshotUpdate? {
-        if place.catchUp() { core.follow { [weak self] snapshot, changes in self?.offer(snapshot, changes) ?? false } }
-        return await place.next()
+        await place.next { core.follow { [weak self] snapshot, changes in self?.offer(snapshot, changes) ?? false } }
     }
 
     // Called on the monitor's thread; returns false to unsubscribe.

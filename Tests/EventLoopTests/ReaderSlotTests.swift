@@ -13,21 +13,31 @@ import Testing
         #expect(slot.take() == nil)
     }
 
-    @Test func `values that cannot be merged are dropped, and the reader catches up once`() {
+    @Test func `values that cannot be merged are dropped, and the waiting reader catches up once`() async {
         let slot = ReaderSlot<Int>(5)
-        #expect(!slot.catchUp())
         #expect(slot.offer(5, merging: add(5)) == .dropped)
         #expect(slot.take() == nil)
-        #expect(slot.catchUp())
-        #expect(!slot.catchUp())
+        let caughtUp = await slot.next { #expect(slot.offer(8, merging: { _ in nil }) == .delivered) }
+        #expect(caughtUp == 8)
+        #expect(slot.offer(9, merging: add(9)) == .stored)
+        let stored = await slot.next { Issue.record("not behind") }
+        #expect(stored == 9)
     }
 
-    @Test func `a reader that is behind takes the stored value first, and does not catch up after the end`() {
+    @Test func `a complete state that is dropped before the reader waits for it is requested again`() async {
+        let slot = ReaderSlot<Int>(isBehind: true)
+        #expect(slot.offer(1, merging: { _ in nil }) == .stored)
+        #expect(slot.offer(2, merging: { _ in nil }) == .dropped)
+        #expect(await slot.next { _ = slot.offer(3, merging: { _ in nil }) } == 3)
+    }
+
+    @Test func `a reader that is behind takes the stored value first, and does not catch up after the end`() async {
         let slot = ReaderSlot<Int>(1, isBehind: true)
-        #expect(!slot.catchUp())
-        #expect(slot.take() == 1)
+        let first = await slot.next { Issue.record("a value is available") }
+        #expect(first == 1)
         slot.finish()
-        #expect(!slot.catchUp())
+        let end = await slot.next { Issue.record("the slot has finished") }
+        #expect(end == nil)
     }
 
     @Test func `a waiting task receives the value, the end, or its cancellation`() async {

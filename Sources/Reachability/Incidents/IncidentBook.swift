@@ -64,6 +64,8 @@ struct IncidentBook: Sendable {
     /// The number of throttled incidents that have grown.
     private var growing = 0
     private var nextNumber = 1
+    /// The incident of the limit of open files, and the number of targets that wait.
+    private var shortage: (slot: Int, count: Int)?
 
     /// The number of open incidents.
     var count: Int { entries.count - free.count }
@@ -101,6 +103,27 @@ struct IncidentBook: Sendable {
     mutating func remove(_ id: TargetID) {
         guard let slot = slots.removeValue(forKey: id) else { return }
         change(slot) { $0.failing -= 1 }
+    }
+
+    /// Opens an incident of this process's limits, which delay the probes of targets. Their updates do not show it.
+    mutating func beginShortage(_ cause: Cause, of targets: [Endpoint], count: Int, at now: Moment) {
+        guard shortage == nil else { return }
+        let key = IncidentKey(layer: cause.layer, code: cause.code, subject: .init(.interface, nil), scope: .local)
+        let slot = slot(for: key, cause, at: now)
+        shortage = (slot, max(count, 1))
+        change(slot) { entry in
+            entry.failing += max(count, 1)
+            entry.count = max(entry.count, entry.failing)
+            let known = entry.targets
+            entry.targets += targets.filter { !known.contains($0) }.prefix(Incident.listedTargets - known.count)
+        }
+    }
+
+    /// Ends the incident of this process's limits.
+    mutating func endShortage() {
+        guard let (slot, count) = shortage else { return }
+        shortage = nil
+        change(slot) { $0.failing -= count }
     }
 
     /// Returns the slot of the incident to which a failure belongs; a new one if none accepts it.

@@ -7,10 +7,14 @@ extension Fleet {
         deliver(TargetID(owning: answer.id), .lookup(answer), snapshot, at: now)
     }
 
-    /// Delivers the result of an attempt, and returns the effects. If the system refused a socket, fewer probes run from now on.
+    /// Delivers the result of an attempt, and returns the effects.
     mutating func probed(_ result: ProbeResult, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
-        if result.isRefusedByLimit { admission.refused() }
-        return deliver(TargetID(owning: result.id), .probe(result), snapshot, at: now)
+        let id = TargetID(owning: result.id)
+        if let count = result.retransmissions, count > 0, var machine = self[id], let key = machine.budgetKey() {
+            let bytes = count * ProbeBytes.retransmission(.v6)
+            budgets.spend(bytes, key, at: now.monotonicNanoseconds)
+        }
+        return deliver(id, .probe(result), snapshot, at: now)
     }
 
     /// Delivers the outcome of a connection that another part of the program made, and returns the effects.

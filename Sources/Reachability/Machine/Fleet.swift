@@ -11,10 +11,13 @@ struct Fleet: Sendable {
     static let turnBudget = 256
 
     private struct Traits: Hashable, Sendable {
-        var lane = ProbeAdmission.Lane(.v4, isSuspect: false)
-        /// The lane of the running probe; `nil` if none runs.
+        var lane = ProbeAdmission.Lane(.v4, .untried)
+        /// The lane to which the used sockets count; `nil` if none is used.
         var running: ProbeAdmission.Lane?
+        var sockets: UInt8 = 0
         var isPostponed = false
+        /// Whether the next probe has a turn of its own, because the budget of its interface was used up.
+        var hasTurn = false
         /// Whether an attempt to a further address runs.
         var isSurveying = false
     }
@@ -53,6 +56,11 @@ struct Fleet: Sendable {
     var hops = HopBook()
     // The number of targets of which a further address is tried now.
     private var surveys = 0
+    /// The budgets of metered interfaces.
+    var budgets = MeteredBudgets()
+    private var shortage = ProbeShortage()
+    /// Whether ``takeShortage()`` has something to return.
+    private var shortageChanged = false
 
     var localState: TargetMachine.LocalState?
     private var hasResumed = false
@@ -86,15 +94,15 @@ struct Fleet: Sendable {
     /// Sets the seed of random draws.
     mutating func begin(seed: UInt64) { random = SplitMix64(seed: seed) }
 
-    /// Sets the number of probes that the process's descriptors allow at the same time.
-    mutating func setProbeLimit(_ limit: Int) { admission.setCeiling(limit) }
+    /// Sets the number of sockets that the process's descriptors allow at the same time.
+    mutating func setProbeLimit(_ limit: Int) { admission.setLimit(limit) }
 
     /// Adds a target, which begins in a later turn. Does nothing if a target with this number exists.
     mutating func add(_ id: TargetID, _ endpoint: Endpoint, _ settings: ProbeSettings) {
         guard slab.slot(of: id) == nil else { return }
         let slot = slab.add(TargetMachine(id: id, endpoint: endpoint, settings: settings, firstNumber: id.firstNumber))
         while traits.count <= slot { traits.append(Traits()) }
-        traits[slot] = Traits(lane: slab[slot]?.lane ?? ProbeAdmission.Lane(.v4, isSuspect: false))
+        traits[slot] = Traits(lane: slab[slot]?.lane ?? ProbeAdmission.Lane(.v4, .untried))
         waiting.append(id)
     }
 
@@ -105,7 +113,7 @@ struct Fleet: Sendable {
         guard let slot = slab.slot(of: id), let machine = slab[slot] else { return [] }
         book.move(id, from: machine.queries, to: [], in: snapshot)
         count(machine.usedInterfaces, -1)
-        if let lane = traits[slot].running { admission.end(lane) }
+        if let lane = traits[slot].running { admission.add(-Int(traits[slot].sockets), to: lane) }
         if traits[slot].isSurveying { surveys -= 1 }
         due.set(slot, due: nil)
         ramp.remove(id)
@@ -142,7 +150,9 @@ struct Fleet: Sendable {
             switch change {
             // Behind a link that has lost its carrier, other hosts may have the same addresses.
             case .link(let link) where !link.flags.contains(.lowerUp): hops.forget(link.index)
-            case .linkRemoved(let index): hops.forget(index)
+            case .linkRemoved(let index):
+                hops.forget(index)
+                budgets.remove(index)
             default: break
             }
         }
@@ -167,20 +177,15 @@ struct Fleet: Sendable {
     var deadline: Int64? {
         guard localState != nil, slab.count > 0 else { return nil }
         if book.hasMoved { return .min }
-        if !losses.isEmpty || canBegin || canResume { return .min }
-        return [due.next, book.checkDue, unrouted.isEmpty ? nil : unroutedDue, admitsNotice ? ramp.due : nil].compactMap { $0 }
-            .min()
+        if !losses.isEmpty || begun < waiting.count || canResume { return .min }
+        return [
+            due.next, book.checkDue, unrouted.isEmpty ? nil : unroutedDue, admitsNotice ? ramp.due : nil, shortage.deadline,
+        ].compactMap { $0 }.min()
     }
 
     /// Whether the target of the next notice may start a probe.
     private var admitsNotice: Bool {
         ramp.head.flatMap { slab.slot(of: $0) }.map { admission.allows(traits[$0].lane) } ?? true
-    }
-
-    private var canBegin: Bool {
-        guard begun < waiting.count else { return false }
-        guard let slot = slab.slot(of: waiting[begun]) else { return true }
-        return admission.allows(traits[slot].lane)
     }
 
     private var canResume: Bool {
@@ -211,11 +216,25 @@ struct Fleet: Sendable {
         checks.formUnion(queries)
         effects += queries.map { .askRoute($0) }
         notify(&effects, snapshot, now)
-        beginWaiting(&effects, snapshot, now)
+        // Before targets that begin: these would otherwise delay the probes of others by as many turns.
         resumePostponed(&effects, snapshot, now)
         tickDue(&effects, snapshot, now)
+        beginWaiting(&effects, snapshot, now)
+        let isShort = admission.isLimitedByFiles && postponed.contains { !$0.isEmpty }
+        if shortage.update(isWaiting: isShort, at: time) { shortageChanged = true }
         return effects
     }
+
+    /// Returns whether the limit of open files now delays probes, and the targets that wait; `nil` if this has not changed since the
+    /// last call.
+    mutating func takeShortage() -> (isReported: Bool, waiting: [TargetID])? {
+        guard shortageChanged else { return nil }
+        shortageChanged = false
+        let waiting = shortage.isReported ? postponed.joined().filter { isPostponed($0) } : []
+        return (shortage.isReported, waiting)
+    }
+
+    private func isPostponed(_ id: TargetID) -> Bool { slab.slot(of: id).map { traits[$0].isPostponed } ?? false }
 
     mutating func notify(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
         var taken = 0
@@ -232,12 +251,15 @@ struct Fleet: Sendable {
     }
 
     private mutating func beginWaiting(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
-        while budget > 0, canBegin {
+        while budget > 0, begun < waiting.count {
             budget -= 1
             begun += 1
             let id = waiting[begun - 1]
-            let query = slab.slot(of: id).flatMap { slab[$0]?.takeOnlyQuery() }
-            effects += deliver(id, .begin, snapshot, at: now, fresh: query.flatMap { freshAnswer(to: $0, now) })
+            // Without room, the first probe is due at once, and waits with those of other targets.
+            let slot = slab.slot(of: id)
+            let allowsProbe = slot.map { admission.allows(traits[$0].lane) } ?? false
+            let fresh = allowsProbe ? slot.flatMap { freshAnswer(for: $0, now) } : nil
+            effects += deliver(id, .begin, snapshot, at: now, allowsProbe: allowsProbe, fresh: fresh)
         }
         if begun == waiting.count {
             (waiting, begun) = ([], 0)
@@ -248,6 +270,7 @@ struct Fleet: Sendable {
     }
 
     private mutating func resumePostponed(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+        admission.hasUntriedWaiting = !postponed[2].isEmpty || !postponed[3].isEmpty
         for lane in postponed.indices {
             var taken = 0
             while taken < postponed[lane].count, budget > 0 {
@@ -256,42 +279,67 @@ struct Fleet: Sendable {
                     guard admission.allows(traits[slot].lane) else { break }
                     traits[slot].isPostponed = false
                     budget -= 1
-                    effects += deliver(id, .tick, snapshot, at: now)
+                    effects += startProbe(slot, id, snapshot, now)
                 }
                 taken += 1
             }
             if taken == postponed[lane].count { postponed[lane] = [] } else { postponed[lane].removeFirst(taken) }
+            admission.hasUntriedWaiting = !postponed[2].isEmpty || !postponed[3].isEmpty
         }
     }
 
     private mutating func tickDue(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
         while budget > 0, let slot = due.takeDue(at: now.monotonicNanoseconds) {
             guard let tick = slab[slot]?.tick(at: now.monotonicNanoseconds) else { continue }
-            if tick.startsProbe, !admission.allows(traits[slot].lane) {
+            budget -= 1
+            if tick.startsProbe, !traits[slot].isPostponed {
+                if admission.allows(traits[slot].lane) {
+                    effects += startProbe(slot, tick.id, snapshot, now)
+                    continue
+                }
                 traits[slot].isPostponed = true
                 postponed[traits[slot].lane.index].append(tick.id)
-                continue
+                let other = slab[slot]?.dueBesideProbe()
+                guard let other, other <= now.monotonicNanoseconds else {
+                    due.set(slot, due: other)
+                    continue
+                }
             }
-            budget -= 1
-            let fresh = tick.query.flatMap { freshAnswer(to: $0, now) }
-            effects += deliver(tick.id, .tick, snapshot, at: now, fresh: fresh)
+            effects += deliver(tick.id, .tick, snapshot, at: now, allowsProbe: !tick.startsProbe)
         }
+    }
+
+    /// Starts a probe that is due and has room, or lets it wait for the budget of its metered interface.
+    private mutating func startProbe(
+        _ slot: Int, _ id: TargetID, _ snapshot: Kernel.Snapshot, _ now: Moment
+    ) -> [Effect] {
+        let time = now.monotonicNanoseconds
+        if let key = slab[slot]?.budgetKey(), let turn = budgets.turn(key, hasWaited: traits[slot].hasTurn, at: time) {
+            traits[slot].hasTurn = true
+            return deliver(id, .paused(until: turn), snapshot, at: now)
+        }
+        return deliver(id, .tick, snapshot, at: now, fresh: freshAnswer(for: slot, now))
     }
 
     // MARK: Delivery
 
-    private func freshAnswer(to query: RouteQuery, _ now: Moment) -> TargetMachine.FreshAnswer? {
-        book.answer(to: query, at: now.monotonicNanoseconds).map { TargetMachine.FreshAnswer(query: query, answer: $0) }
+    /// Returns the answer to the only route query of a target's next probe; `nil` if the kernel must be asked.
+    private mutating func freshAnswer(for slot: Int, _ now: Moment) -> TargetMachine.FreshAnswer? {
+        guard let query = slab[slot]?.takeOnlyQuery(), let answer = book.answer(to: query, at: now.monotonicNanoseconds) else {
+            return nil
+        }
+        return TargetMachine.FreshAnswer(query: query, answer: answer)
     }
 
     mutating func deliver(
-        _ id: TargetID, _ event: TargetMachine.Event, _ snapshot: Kernel.Snapshot, at now: Moment,
+        _ id: TargetID, _ event: TargetMachine.Event, _ snapshot: Kernel.Snapshot, at now: Moment, allowsProbe: Bool = true,
         fresh: TargetMachine.FreshAnswer? = nil
     ) -> [Effect] {
-        let allowsSurvey = surveys < admission.limit / 8
+        let allowances = TargetMachine.Allowances(
+            survey: surveys < admission.limit / 8, probe: allowsProbe, repetition: admission.allowsRepetition)
         guard let localState, let slot = slab.slot(of: id),
             let (before, found, after, timing) = slab[slot]?.handleOnce(
-                event, in: localState, at: now, allowsSurvey: allowsSurvey, fresh: fresh)
+                event, in: localState, at: now, allowing: allowances, fresh: fresh)
         else { return [] }
         if after.queries != before.queries { book.move(id, from: before.queries, to: after.queries, in: snapshot) }
         if after.interfaces != before.interfaces {
@@ -300,6 +348,7 @@ struct Fleet: Sendable {
         }
         if timing.followsEveryChange { unrouted.insert(id) } else if !unrouted.isEmpty { unrouted.remove(id) }
         update(slot, timing)
+        if let key = timing.budgetKey { budgets.count(found, key, at: now.monotonicNanoseconds) }
         guard !found.isEmpty else { return [] }
         var effects: [Effect] = []
         effects.reserveCapacity(found.count)
@@ -330,61 +379,18 @@ struct Fleet: Sendable {
 
     // Keeps the number of running probes and the time of the next tick.
     private mutating func update(_ slot: Int, _ timing: TargetMachine.Timing) {
-        switch (traits[slot].running, timing.isProbing) {
-        case (nil, true):
-            traits[slot].running = traits[slot].lane
-            admission.start(traits[slot].lane)
-        case (let lane?, false):
-            traits[slot].running = nil
-            admission.end(lane)
-        default: break
+        let sockets = UInt8(clamping: timing.socketCount)
+        if sockets != traits[slot].sockets {
+            // The lane of a running probe stays the same.
+            let lane = traits[slot].running ?? traits[slot].lane
+            admission.add(Int(sockets) - Int(traits[slot].sockets), to: lane)
+            traits[slot].running = sockets > 0 ? lane : nil
+            traits[slot].sockets = sockets
         }
         if timing.isSurveying != traits[slot].isSurveying { surveys += timing.isSurveying ? 1 : -1 }
         traits[slot].isSurveying = timing.isSurveying
         traits[slot].lane = timing.lane
-        if timing.isProbing { traits[slot].isPostponed = false }
-        due.set(slot, due: traits[slot].isPostponed ? nil : timing.deadline)
+        if timing.isProbing { (traits[slot].isPostponed, traits[slot].hasTurn) = (false, false) }
+        due.set(slot, due: traits[slot].isPostponed ? slab[slot]?.dueBesideProbe() : timing.deadline)
     }
-}
-
-// The fleet reads these values around each event. The functions are mutating, because a computed property of a machine in the slab
-// copies the machine, and a mutating function does not.
-extension TargetMachine {
-    fileprivate struct Routing {
-        let queries: [RouteQuery]
-        let interfaces: InterfaceSet
-    }
-
-    fileprivate struct Timing {
-        let deadline: Int64?
-        let lane: ProbeAdmission.Lane
-        let isProbing: Bool
-        let isSurveying: Bool
-        let followsEveryChange: Bool
-    }
-
-    /// Handles an event, and returns the values around it. One access to the slab is cheaper than one for each value.
-    fileprivate mutating func handleOnce(
-        _ event: Event, in localState: LocalState, at now: Moment, allowsSurvey: Bool, fresh: FreshAnswer?
-    ) -> (before: Routing, effects: [Effect], after: Routing, timing: Timing) {
-        let before = routing()
-        let effects = handle(event, in: localState, at: now, allowsSurvey: allowsSurvey, fresh: fresh)
-        return (before, effects, routing(), timing())
-    }
-
-    fileprivate mutating func routing() -> Routing { Routing(queries: queries, interfaces: usedInterfaces) }
-
-    fileprivate mutating func timing() -> Timing {
-        Timing(
-            deadline: deadline, lane: lane, isProbing: isProbing, isSurveying: survey?.running != nil,
-            followsEveryChange: followsEveryChange)
-    }
-
-    /// The target's number, whether a tick at this time starts a probe, and the only route query of that probe.
-    fileprivate mutating func tick(at time: Int64) -> (id: TargetID, startsProbe: Bool, query: RouteQuery?) {
-        let startsProbe = wouldStartProbe(at: time)
-        return (id, startsProbe, startsProbe ? onlyQuery : nil)
-    }
-
-    fileprivate mutating func takeOnlyQuery() -> RouteQuery? { onlyQuery }
 }

@@ -152,7 +152,20 @@ package struct MonitorMachine: Sendable {
             fleet.setLocalState(makeLocalState(), at: now)
         }
         effects += fleet.turn(path.snapshot, at: now)
+        if let shortage = fleet.takeShortage() { note(shortage, at: now) }
         return effects
+    }
+
+    /// Opens or ends the incident of the limit of open files.
+    private mutating func note(_ shortage: (isReported: Bool, waiting: [TargetID]), at now: Moment) {
+        guard shortage.isReported else { return incidents.endShortage() }
+        let (limit, count) = (fleet.admission.limit, shortage.waiting.count)
+        let cause = Cause(
+            .local, .fileLimit,
+            detail: "the limit of open files allows \(limit) probes at a time, and \(count) targets wait for their turn",
+            evidence: ["probes": .number(limit), "waiting": .number(count)])
+        let endpoints = shortage.waiting.prefix(Incident.listedTargets).compactMap { fleet.endpoint(of: $0) }
+        incidents.beginShortage(cause, of: endpoints, count: count, at: now)
     }
 
     private func makeLocalState() -> TargetMachine.LocalState? {

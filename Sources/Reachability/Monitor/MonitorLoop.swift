@@ -13,9 +13,6 @@ final class MonitorLoop {
         static let namespace: UInt64 = 5
     }
 
-    /// The maximum number of probes at the same time, whatever the process's limits are: each has a socket of 4 kB in the kernel.
-    private static let probeLimit = 16_384
-
     /// The interval in nanoseconds at which all tables are dumped if no events arrive.
     private static let pollInterval: Int64 = 2_000_000_000
 
@@ -28,6 +25,8 @@ final class MonitorLoop {
     private var suspend: SuspendWatch?
     private var namespace: NamespaceWatch?
     private var prober = TCPProber()
+    // The limit of sockets that the machine knows.
+    private var lastLimit = 0
     private var hostProber = HostProber()
     let names: NameService
     private let recording: RecordingWriter?
@@ -110,8 +109,7 @@ final class MonitorLoop {
     func run() {
         var generator = SystemRandomNumberGenerator()
         feed(.began(seed: generator.next(), isPolling: isPolling))
-        // A silent probe has three sockets, and at most half of the probes are silent.
-        feed(.probeLimit(min(prober.limit * 2 / 5, Self.probeLimit)))
+        followLimit()
         take(resolverFile.read())
         if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
         checkFiles()
@@ -361,11 +359,20 @@ final class MonitorLoop {
 
     private func connect(_ attempt: ProbeAttempt) {
         if let result = prober.start(attempt, on: loop, now: now) { feed(result) }
+        followLimit()
+    }
+
+    /// Passes a changed limit of sockets to the machine.
+    private func followLimit() {
+        guard prober.limit != lastLimit else { return }
+        lastLimit = prober.limit
+        feed(.probeLimit(lastLimit))
     }
 
     private func startWaiting() {
         guard isRunning else { return }
         for result in prober.startWaiting(on: loop, now: now) { feed(result) }
+        followLimit()
     }
 
     private func close() {

@@ -16,8 +16,9 @@ struct HostProber: ~Copyable {
     static let copyGap: Int64 = 150_000_000
     /// The time after the last datagram in which an answer counts, in nanoseconds.
     static let patience: Int64 = 250_000_000
-    /// The maximum number of simultaneous queries. Further ones are refused, which is no evidence.
-    static let limit = 128
+    /// The maximum number of simultaneous queries: 128, but at most an eighth of the descriptors that this process may open. Further
+    /// ones are refused, which is no evidence.
+    private let limit = min(128, max(DescriptorUse.currentLimit / 8, 1))
     private static let port: UInt16 = 33_434
     /// The port that is asked on this machine, where 33434 may be the port of a program: it is in the range from which the kernel
     /// chooses (ip_local_port_range). Only a privileged program can use port 1.
@@ -49,7 +50,7 @@ struct HostProber: ~Copyable {
     ///
     /// - Returns: the reply if it is known at once, otherwise `nil`.
     mutating func start(_ query: HostQuery, on loop: borrowing EventLoop, now: Int64) -> HostReply? {
-        guard running.count < Self.limit else { return HostReply(.refused, errno: EMFILE) }
+        guard running.count < limit else { return HostReply(.refused, errno: EMFILE) }
         let family = query.host.address.family
         let kind = Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let socket = Glibc.socket(family == .v4 ? AF_INET : AF_INET6, kind, 0)

@@ -15,13 +15,18 @@ internal import Pacing
 package struct TCPProber: ~Copyable {
     /// The first token of the prober's descriptors. No token is used twice within 2³⁶ attempts.
     package static let firstToken: UInt64 = 1 << 32
-    /// The default number of simultaneously open sockets: the process's limit (getrlimit(2), RLIMIT_NOFILE) minus a few
-    /// descriptors for other work. Further attempts wait in a queue.
-    package static var defaultLimit: Int {
-        var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(7), &limit) == 0 else { return 512 }
-        return max(16, Int(clamping: limit.rlim_cur) - 64)
+    /// The default number of simultaneously open sockets: the process's limit (getrlimit(2), RLIMIT_NOFILE) minus the descriptors
+    /// that are open, and a reserve for names and other work. Further attempts wait in a queue.
+    package static var defaultLimit: Int { limit(for: DescriptorUse.now()) }
+
+    /// The reserve is 64 descriptors, but at most a quarter of the free ones.
+    static func limit(for use: DescriptorUse) -> Int {
+        let free = max(use.limit - use.open, 0)
+        return max(free - min(64, free / 4), 1)
     }
+
+    /// The time in nanoseconds after which a limit that was lowered rises by an eighth.
+    static let recoveryGap: Int64 = 1_000_000_000
 
     private struct Connecting {
         let attempt: ProbeAttempt
@@ -30,8 +35,11 @@ package struct TCPProber: ~Copyable {
         let token: UInt64
     }
 
-    /// The maximum number of simultaneously open sockets.
-    package let limit: Int
+    /// The maximum number of simultaneously open sockets. It is lowered when the system refuses a socket (EMFILE, ENFILE, ENOBUFS,
+    /// ENOMEM), and rises again slowly, because other parts of the process may still use the descriptors.
+    package private(set) var limit: Int
+    private let ceiling: Int
+    private var recoveryDue = Int64.max
     // A token is the number of an attempt, and in its lowest bits the attempt's slot.
     private static let slotBits: UInt64 = 26
     private var slots: ContiguousArray<Connecting?> = []
@@ -47,7 +55,8 @@ package struct TCPProber: ~Copyable {
 
     /// Creates a prober without sockets. `limit` is the maximum number of simultaneously open sockets.
     package init(limit: Int = TCPProber.defaultLimit) {
-        self.limit = limit
+        self.limit = max(limit, 1)
+        ceiling = self.limit
     }
 
     deinit {
@@ -66,18 +75,35 @@ package struct TCPProber: ~Copyable {
     ///   returns the result later.
     package mutating func start(_ attempt: ProbeAttempt, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         guard connecting[attempt.id] == nil else { return nil }
-        guard connecting.count < limit, queued.isEmpty else {
-            if queued.updateValue(attempt, forKey: attempt.id) == nil { waiting.append(attempt.id) }
-            earliestEnd = min(earliestEnd, attempt.latestStart)
-            return nil
+        if connecting.count < limit, queued.isEmpty {
+            let result = open(attempt, on: loop, now: now)
+            if result?.isRefusedByLimit != true || !lower(now: now) { return result }
         }
-        return open(attempt, on: loop, now: now)
+        if queued.updateValue(attempt, forKey: attempt.id) == nil { waiting.append(attempt.id) }
+        earliestEnd = min(earliestEnd, attempt.latestStart)
+        return nil
+    }
+
+    /// Lowers the limit to the sockets that are open, after the system has refused one more.
+    ///
+    /// - Returns: whether an attempt that was refused can wait for the end of another one.
+    private mutating func lower(now: Moment) -> Bool {
+        limit = max(connecting.count, 1)
+        recoveryDue = now.monotonicNanoseconds.addingSaturated(Self.recoveryGap)
+        return !connecting.isEmpty
+    }
+
+    private mutating func raise(now: Moment) {
+        guard recoveryDue <= now.monotonicNanoseconds else { return }
+        limit = min(ceiling, limit + max(limit / 8, 1))
+        recoveryDue = limit < ceiling ? now.monotonicNanoseconds.addingSaturated(Self.recoveryGap) : .max
     }
 
     /// Starts queued attempts while sockets are free. The loop calls this once per turn.
     ///
     /// - Returns: the results that are known at once, and those of attempts that waited too long to be made.
     package mutating func startWaiting(on loop: borrowing EventLoop, now: Moment) -> [ProbeResult] {
+        raise(now: now)
         guard !queued.isEmpty else {
             if !waiting.isEmpty { waiting.removeAll() }
             return []
@@ -94,8 +120,11 @@ package struct TCPProber: ~Copyable {
         }
         var taken = 0
         while taken < waiting.count, connecting.count < limit {
-            if let attempt = queued.removeValue(forKey: waiting[taken]), let result = open(attempt, on: loop, now: now) {
-                results.append(result)
+            if let attempt = queued[waiting[taken]] {
+                let result = open(attempt, on: loop, now: now)
+                if result?.isRefusedByLimit == true, lower(now: now) { break }
+                queued[waiting[taken]] = nil
+                if let result { results.append(result) }
             }
             taken += 1
         }

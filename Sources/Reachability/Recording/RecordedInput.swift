@@ -193,6 +193,13 @@ private struct RecordedSettings: Codable {
     var quality: Quality?
     /// Omitted if false.
     var isScheduledOnly: Bool?
+    /// `nil` in recordings of earlier versions, in which metered interfaces were like others.
+    var metered: Metered?
+
+    struct Metered: Codable {
+        var factor: Int
+        var bytesPerDay: Int?
+    }
 
     struct Quality: Codable {
         var loss: Double?
@@ -201,7 +208,7 @@ private struct RecordedSettings: Codable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case interval, timeout, failAfter, recoverAfter, families, interface, quality
+        case interval, timeout, failAfter, recoverAfter, families, interface, quality, metered
         case isScheduledOnly = "scheduledOnly"
     }
 
@@ -217,13 +224,15 @@ private struct RecordedSettings: Codable {
             loss: limits.loss, rtt: limits.roundTrip?.saturatingNanoseconds, jitter: limits.jitter?.saturatingNanoseconds,
             window: limits.window)
         isScheduledOnly = settings.isScheduledOnly ? true : nil
+        metered = Metered(factor: settings.metered.intervalFactor, bytesPerDay: settings.metered.bytesPerDay)
     }
 
     var settings: ProbeSettings {
         var settings = ProbeSettings(
             interval: .nanoseconds(interval), timeout: .nanoseconds(timeout), failAfter: failAfter, recoverAfter: recoverAfter,
             families: Set(families.compactMap { IPAddress.Family(rawValue: $0) }), interface: interface,
-            quality: quality?.limits ?? QualityLimits(loss: nil)
+            quality: quality?.limits ?? QualityLimits(loss: nil),
+            metered: MeteredLimits(intervalFactor: metered?.factor ?? 1, bytesPerDay: metered?.bytesPerDay)
         )
         settings.isScheduledOnly = isScheduledOnly ?? false
         return settings

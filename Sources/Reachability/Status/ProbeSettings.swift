@@ -38,6 +38,11 @@ public struct ProbeSettings: Hashable, Sendable {
         get { values.value.quality }
         set { values.update { $0.quality = newValue } }
     }
+    /// The limits of probes over metered interfaces; by default a sixth of the probes, and 5 MB a day.
+    public var metered: MeteredLimits {
+        get { values.value.metered }
+        set { values.update { $0.metered = newValue } }
+    }
     /// Whether probes start only at the times of the schedule, the first at once, as in `netwatch probe`; false by default. No probe
     /// then confirms a result or follows a change of routes, and every scheduled probe has a report, even if no packet can be sent.
     package var isScheduledOnly: Bool {
@@ -53,6 +58,7 @@ public struct ProbeSettings: Hashable, Sendable {
         var families: Set<IPAddress.Family>
         var interface: String?
         var quality: QualityLimits
+        var metered: MeteredLimits
         var isScheduledOnly = false
     }
 
@@ -62,12 +68,14 @@ public struct ProbeSettings: Hashable, Sendable {
     /// Creates settings. Omitted values have their defaults; values below their minimum are raised to it.
     public init(
         interval: Duration = .seconds(10), timeout: Duration = .seconds(3), failAfter: Int = 2, recoverAfter: Int = 1,
-        families: Set<IPAddress.Family> = [.v4, .v6], interface: String? = nil, quality: QualityLimits = QualityLimits()
+        families: Set<IPAddress.Family> = [.v4, .v6], interface: String? = nil, quality: QualityLimits = QualityLimits(),
+        metered: MeteredLimits = MeteredLimits()
     ) {
         values = Boxed(
             Values(
                 interval: max(interval, .milliseconds(10)), timeout: max(timeout, .milliseconds(1)),
                 failAfter: max(failAfter, 1), recoverAfter: max(recoverAfter, 1),
-                families: families.isEmpty ? [.v4, .v6] : families, interface: interface, quality: quality))
+                families: families.isEmpty ? [.v4, .v6] : families, interface: interface, quality: quality,
+                metered: metered))
     }
 }

@@ -22,6 +22,9 @@ public struct ServerUpdate: Hashable, Sendable {
     /// Whether the server's probes succeed and fail in turn: more than 30 % weighted changes in the last 20 results, until it is less
     /// than 25 %.
     public var isFlapping: Bool { values.value.isFlapping }
+    /// Whether the server's probes wait because the budget of its metered interface is used up (``MeteredLimits/bytesPerDay``). The
+    /// status is that of the last probe.
+    public var isPaused: Bool { values.value.isPaused }
     /// Whether the update is the present status rather than a change. True for the first element that a subscriber receives.
     public var isInitial: Bool { values.value.isInitial }
     package var moment: Moment { values.value.moment }
@@ -38,6 +41,7 @@ public struct ServerUpdate: Hashable, Sendable {
         let roundTripNanoseconds: Int64
         // After the other values, because values are aligned to their own size.
         let isFlapping: Bool
+        let isPaused: Bool
         let isInitial: Bool
         let state: ServerState
     }
@@ -47,14 +51,14 @@ public struct ServerUpdate: Hashable, Sendable {
 
     package init(
         endpoint: Endpoint, state: ServerState, cause: Cause?, since: Moment, address: IPAddress?, interface: NetworkInterface?,
-        roundTrip: Duration?, isFlapping: Bool = false, isInitial: Bool, moment: Moment
+        roundTrip: Duration?, isFlapping: Bool = false, isPaused: Bool = false, isInitial: Bool, moment: Moment
     ) {
         values = Boxed(
             Values(
                 endpoint: endpoint, cause: cause, interface: interface, address: address, moment: moment,
                 sinceMonotonic: since.monotonicNanoseconds, sinceWallClock: since.wallClockNanoseconds,
                 roundTripNanoseconds: roundTrip.map { max(0, $0.saturatingNanoseconds) } ?? -1, isFlapping: isFlapping,
-                isInitial: isInitial, state: state))
+                isPaused: isPaused, isInitial: isInitial, state: state))
     }
 
     /// Creates an update like those that ``ServerMonitor`` publishes, for tests and previews.
@@ -106,7 +110,7 @@ public struct ServerUpdate: Hashable, Sendable {
         if isInitial { return self }
         return ServerUpdate(
             endpoint: endpoint, state: state, cause: cause, since: stateMoment, address: address, interface: interface,
-            roundTrip: roundTrip, isFlapping: isFlapping, isInitial: true, moment: moment
+            roundTrip: roundTrip, isFlapping: isFlapping, isPaused: isPaused, isInitial: true, moment: moment
         )
     }
 }

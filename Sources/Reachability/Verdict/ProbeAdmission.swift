@@ -1,62 +1,70 @@
-/// Decides how many probes run at the same time.
+/// Decides how many probes run at the same time. The unit is a socket: a probe counts once, and each further attempt of it again.
 ///
 /// A silent server keeps a probe running until the probe's deadline. A server that answers ends it after a few milliseconds. Without
-/// shares, silent servers would occupy all probes of the process. Therefore the targets whose last probe received no answer, and
-/// those without a result, have at most half of the probes, and each address family at most three quarters.
+/// shares, silent servers would occupy all sockets of the process:
+///
+/// | share of the sockets, at most | for |
+/// |---|---|
+/// | three quarters | each address family |
+/// | five eighths | targets without a result, and those whose last probe received no answer |
+/// | three eighths | the latter alone; one eighth while targets without a result wait |
+/// | one half | repeated attempts of a probe begin only below it |
 struct ProbeAdmission: Hashable, Sendable {
-    /// A group of targets with a share of the probes.
+    /// The last result of a target, as far as it predicts the duration of the next probe.
+    enum Experience: UInt8, Hashable, Sendable {
+        /// The last probe received an answer of any kind.
+        case answered
+        /// No probe has ended yet.
+        case untried
+        /// The last probe received no answer.
+        case silent
+    }
+
+    /// A group of targets with a share of the sockets.
     struct Lane: Hashable, Sendable {
-        static let count = 4
+        static let count = 6
         private let number: UInt8
+        /// The place of the lane in the order in which waiting targets are served.
         var index: Int { Int(number) }
 
-        /// Creates a lane.
-        ///
-        /// - Parameters:
-        ///   - family: the family of the address that is probed first.
-        ///   - isSuspect: whether the target's last probe received no answer, or no probe has ended.
-        init(_ family: IPAddress.Family, isSuspect: Bool) { number = (family == .v6 ? 1 : 0) + (isSuspect ? 2 : 0) }
+        /// Creates the lane of targets with an experience and the family of the address that is probed first.
+        init(_ family: IPAddress.Family, _ experience: Experience) { number = (family == .v6 ? 1 : 0) + 2 * experience.rawValue }
     }
 
     /// The limit before the process's own limit is known.
     static let defaultLimit = 512
-    /// The smallest limit.
-    static let minimumLimit = 16
+    /// The maximum limit, whatever the process's limits are: a socket has 4 kB in the kernel.
+    static let maximum = 16_384
 
-    /// The maximum number of running probes.
+    /// The maximum number of sockets.
     private(set) var limit = defaultLimit
-    /// The limit that the process's descriptors allow.
-    private(set) var ceiling = defaultLimit
-    private var running = [Int](repeating: 0, count: Lane.count)
+    /// Whether targets without a result wait for a socket.
+    var hasUntriedWaiting = false
+    private var used = [Int](repeating: 0, count: Lane.count)
 
-    /// The number of running probes.
-    var total: Int { running.reduce(0, +) }
+    /// The number of sockets in use, or reserved for a probe that resolves a name or asks for routes.
+    var total: Int { used.reduce(0, +) }
 
-    /// Sets the limit that the process's descriptors allow.
-    mutating func setCeiling(_ ceiling: Int) {
-        self.ceiling = max(ceiling, Self.minimumLimit)
-        limit = self.ceiling
-    }
+    /// Whether the limit follows from the process's descriptors.
+    var isLimitedByFiles: Bool { limit < Self.maximum }
+
+    /// Sets the number of sockets that the process's descriptors allow.
+    mutating func setLimit(_ limit: Int) { self.limit = min(max(limit, 1), Self.maximum) }
 
     /// Returns whether a probe of this lane may start.
     func allows(_ lane: Lane) -> Bool {
-        let total = self.total
         guard total < limit else { return false }
-        let family = running[lane.index] + running[lane.index ^ 2]
+        let family = stride(from: lane.index % 2, to: Lane.count, by: 2).reduce(0) { $0 + used[$1] }
         guard family < max(limit * 3 / 4, 1) else { return false }
-        return lane.index < 2 || running[2] + running[3] < max(limit / 2, 1)
+        if lane.index < 2 { return true }
+        let silent = used[4] + used[5]
+        guard used[2] + used[3] + silent < max(limit * 5 / 8, 1) else { return false }
+        return lane.index < 4 || silent < max(limit * (hasUntriedWaiting ? 1 : 3) / 8, 1)
     }
 
-    /// Counts a started probe, also beyond the limit.
-    mutating func start(_ lane: Lane) { running[lane.index] += 1 }
+    /// Whether a running probe may repeat an attempt. If sockets are scarce, the first attempts of other probes come before.
+    var allowsRepetition: Bool { total < max(limit / 2, 1) }
 
-    /// Counts the end of a probe, and raises a lowered limit by one.
-    mutating func end(_ lane: Lane) {
-        running[lane.index] -= 1
-        // The limit returns slowly after a refusal: other parts of the process may still use the descriptors.
-        if limit < ceiling { limit += 1 }
-    }
-
-    /// Lowers the limit after the system refused a socket (EMFILE, ENFILE, ENOBUFS): one probe less than those that run fits.
-    mutating func refused() { limit = max(Self.minimumLimit, min(limit, total - 1)) }
+    /// Counts sockets of a lane, also beyond the limit.
+    mutating func add(_ count: Int, to lane: Lane) { used[lane.index] += count }
 }

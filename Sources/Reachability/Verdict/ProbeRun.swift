@@ -151,13 +151,13 @@ struct AttemptRace: Hashable, Sendable {
         return running.filter { seen.insert($0.entry.candidate).inserted }
     }
 
-    /// Returns the entry of the attempt that starts now, and schedules the next one.
-    mutating func takeNext(at now: Int64) -> Entry? {
+    /// Returns the entry of the attempt that starts now, and schedules the next one. A repetition that is not allowed is left out.
+    mutating func takeNext(at now: Int64, allowsRepetition: Bool = true) -> Entry? {
         let start = start ?? now
         self.start = start
         if waiting.isEmpty, round < Self.repetitions.count, nextStart.map({ now >= $0 }) ?? false {
             round += 1
-            waiting = silentAttempts.prefix(Self.repetitionLimit).map(\.entry)
+            if allowsRepetition { waiting = silentAttempts.prefix(Self.repetitionLimit).map(\.entry) }
         }
         let entry = waiting.isEmpty ? nil : waiting.removeFirst()
         if !waiting.isEmpty {

@@ -51,6 +51,9 @@ struct ProbeSchedule: Hashable, Sendable {
     /// of Computer Programming, volume 3, section 6.4). The first target has phase 0.
     static func phase(of target: TargetID) -> UInt32 { UInt32(truncatingIfNeeded: target.number) &* 0x9e37_79b9 }
 
+    /// Schedules the first probe for now.
+    mutating func begin(at now: Int64) { next = now }
+
     /// Records the start of a probe.
     mutating func began(at now: Int64) {
         if origin == nil { origin = now.addingSaturated(shift) }
@@ -61,20 +64,23 @@ struct ProbeSchedule: Hashable, Sendable {
     }
 
     /// Schedules the next probe on the grid. A slot less than half an interval after an additional probe is skipped.
-    mutating func continueByGrid(at now: Int64) {
+    ///
+    /// `factor` is the number of intervals between two slots. The phase is the same part of this longer interval.
+    mutating func continueByGrid(at now: Int64, factor: Int = 1) {
         immediate = 0
-        let origin = origin ?? now
-        let first = slot(notBefore: lastStart.addingSaturated(interval / 2), origin)
+        let step = interval.multipliedSaturated(by: Int64(factor))
+        let origin = (origin ?? now).addingSaturated(shift.multipliedSaturated(by: Int64(factor - 1)))
+        let first = slot(notBefore: lastStart.addingSaturated(step / 2), origin, step)
         guard now >= first else { return next = first }
-        let following = slot(notBefore: now.addingSaturated(1), origin)
-        missed += Int(clamping: (following - first) / interval)
+        let following = slot(notBefore: now.addingSaturated(1), origin, step)
+        missed += Int(clamping: (following - first) / step)
         next = following
     }
 
-    private func slot(notBefore time: Int64, _ origin: Int64) -> Int64 {
+    private func slot(notBefore time: Int64, _ origin: Int64, _ step: Int64) -> Int64 {
         guard time > origin else { return origin }
-        let passed = (time.addingSaturated(-origin) - 1) / interval + 1
-        return origin.addingSaturated(passed.multipliedSaturated(by: interval))
+        let passed = (time.addingSaturated(-origin) - 1) / step + 1
+        return origin.addingSaturated(passed.multipliedSaturated(by: step))
     }
 
     /// Schedules the probe that confirms a result. A refusal is confirmed at once. Silence is confirmed 3.1 s after the start of the
@@ -95,7 +101,7 @@ struct ProbeSchedule: Hashable, Sendable {
     mutating func replaced(at now: Int64) {
         lastStart = now
         immediate = 0
-        next = slot(notBefore: now.addingSaturated(interval), origin ?? now)
+        next = slot(notBefore: now.addingSaturated(interval), origin ?? now, interval)
     }
 
     /// Schedules no further probe.

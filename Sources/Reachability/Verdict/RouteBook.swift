@@ -61,6 +61,18 @@ struct RouteBook: Sendable {
     // Whether groups must be asked again, because of a change since the last check, or because the kernel did not answer.
     private var needsCheck = false
     private var lastCheck: Int64?
+    /// A check of all groups that takes several turns.
+    private struct Check: Sendable {
+        /// The last member that was considered.
+        var last: Member?
+        /// The time of the last turn.
+        var time: Int64
+    }
+
+    // `nil` if no check runs.
+    private var check: Check?
+    /// The maximum numbers of queries and of considered members in one turn of a check. Each takes a few milliseconds.
+    static let (queryBudget, memberBudget) = (1_024, 16_384)
 
     /// Creates a book without queries.
     init(groupingLimit: Int = RouteBook.defaultGroupingLimit) { self.groupingLimit = groupingLimit }
@@ -296,16 +308,33 @@ struct RouteBook: Sendable {
 
     /// The time at which ``takeCheck(at:)`` returns queries; `nil` if no change is unchecked.
     var checkDue: Int64? {
+        if check != nil { return .min }
         guard needsCheck, !pages.isEmpty else { return nil }
         return lastCheck.map { $0.addingSaturated(checkGap) } ?? .min
     }
 
-    /// Returns the queries after a change: one for each group, in order. Empty if no check is due.
+    /// Returns the next queries after a change: one for each group, in order. A large check takes several
+    /// turns. Empty if no check is due.
     mutating func takeCheck(at now: Int64) -> [RouteQuery] {
         guard let due = checkDue, due <= now else { return [] }
-        lastCheck = now
-        needsCheck = false
-        return pages.values.filter { $0.generation != generation }.map(\.query).sorted(
-            by: RouteQuery.areInOrder)
+        sort()
+        var check = check ?? Check(time: .min)
+        if self.check == nil { (lastCheck, needsCheck) = (now, false) }
+        guard check.time != now else { return [] }
+        check.time = now
+        var next = check.last.map { last in place(in: members.indices) { $0 < last || $0 == last } } ?? 0
+        let end = min(members.count, next + Self.memberBudget)
+        var queries: [RouteQuery] = []
+        while next < end, queries.count < Self.queryBudget {
+            let query = members[next].query
+            // Other members of a group are represented by this query. Some groups have been asked since the change.
+            if query != queries.last, let page = pages[group(of: query)], page.query == query, page.generation != generation {
+                queries.append(query)
+            }
+            next += 1
+        }
+        check.last = next > 0 ? members[next - 1] : nil
+        self.check = next < members.count ? check : nil
+        return queries
     }
 }

@@ -4,7 +4,7 @@ internal import Pacing
 extension TargetMachine {
     mutating func startAttempt(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
         var (run, race) = (run, race)
-        if let entry = race.takeNext(at: turn.time) {
+        if let entry = race.takeNext(at: turn.time, allowsRepetition: turn.allowances.repetition) {
             let isFirst = run.connecting == nil
             run.connecting = run.connecting ?? turn.now
             let attempt = attempt(entry, until: run.deadline, turn)
@@ -64,7 +64,7 @@ extension TargetMachine {
         if !race.waiting.isEmpty {
             startAttempt(run, race, &turn)
         } else if race.running.isEmpty {
-            wasSilent = false
+            experience = .answered
             examine(run, race.failures, &turn)
         }
     }
@@ -112,7 +112,7 @@ extension TargetMachine {
             return
         }
         cancelAttempts(&turn)
-        wasSilent = true
+        experience = .silent
         examine(run, race.failures + race.silentAttempts.map { failure(of: $0, nil, turn) }, &turn)
     }
 
@@ -133,7 +133,7 @@ extension TargetMachine {
         let retransmissions = result.retransmissions ?? 0
         noteTargetAnswer(address, route, &turn)
         lastAnswered = place.address
-        wasSilent = false
+        experience = .answered
         streak.reset()
         report(
             run, nil, Place(address: address, interface: route.interface, roundTrip: measured),
@@ -186,7 +186,7 @@ extension TargetMachine {
         let findings = failures.map { ($0, streak.finding(of: $0, in: turn.localState)) }
         guard let (failure, finding) = furthest(findings) else { return finishProbe(.other, &turn) }
         let place = Place(address: failure.candidate.address, interface: failure.route.interface)
-        fail(run, finding, place, wasSilent ? .silence : .refusal, &turn)
+        fail(run, finding, place, experience == .silent ? .silence : .refusal, &turn)
     }
 
     mutating func fail(
@@ -211,7 +211,7 @@ extension TargetMachine {
         if !settings.isScheduledOnly, isOutdated || verdict.needsConfirmation {
             schedule.confirm(isOutdated ? .other : ending, timeout: settings.timeout, at: turn.time)
         } else {
-            schedule.continueByGrid(at: turn.time)
+            schedule.continueByGrid(at: turn.time, factor: intervalFactor)
         }
         isOutdated = false
         restarts = 0

@@ -62,6 +62,7 @@ extension TargetMachine {
         guard !routes.isEmpty else { return pathless(candidateRoutes, &turn) }
         let isChanged = routes != openRoutes
         openRoutes = routes
+        noteMeteredInterface(turn)
         streak.keep(to: routes)
         dropSurveyWithoutRoute(&turn)
         if isResolving { return }
@@ -111,15 +112,16 @@ extension TargetMachine {
         let update = ServerUpdate(
             endpoint: endpoint, state: verdict.state, cause: verdict.cause,
             since: published.flatMap { $0.state == verdict.state ? $0.stateMoment : nil } ?? turn.now, address: place.address,
-            interface: interface, roundTrip: place.roundTrip, isFlapping: flaps.isFlapping, isInitial: isInitial,
-            moment: turn.now)
+            interface: interface, roundTrip: place.roundTrip, isFlapping: flaps.isFlapping, isPaused: isPaused,
+            isInitial: isInitial, moment: turn.now)
         published = update
         turn.effects.append(.publish(update))
     }
 
     /// Returns whether an update has the present status, cause, address and interface. Round trip, detail and evidence are ignored.
     private func isCurrent(_ update: ServerUpdate, _ interface: NetworkInterface?) -> Bool {
-        update.state == verdict.state && update.isFlapping == flaps.isFlapping && update.cause?.layer == verdict.cause?.layer
+        update.state == verdict.state && update.isFlapping == flaps.isFlapping && update.isPaused == isPaused
+            && update.cause?.layer == verdict.cause?.layer
             && update.cause?.code == verdict.cause?.code && update.address == place.address
             && update.interface?.index == interface?.index && update.interface?.name == interface?.name
             && update.interface?.type == interface?.type

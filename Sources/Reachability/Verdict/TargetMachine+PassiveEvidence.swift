@@ -30,7 +30,7 @@ extension TargetMachine {
 
     private mutating func succeed(at address: IPAddress, measured: Duration?, _ turn: inout Turn) {
         let (wasReachable, hadFailed) = (isReachable, verdict.lastLayer != nil)
-        wasSilent = false
+        experience = .answered
         restarts = 0
         streak.reset()
         verdict.succeed()

@@ -7,6 +7,9 @@ extension TargetMachine {
     mutating func startProbe(_ turn: inout Turn, knowing candidateRoutes: [(Candidate, CandidateRoute)]? = nil) {
         abandon(&turn)
         isOutdated = false
+        // A probe that did not have to wait shows that the budget suffices again.
+        isPaused = isPaused && pausedUntil != .min
+        pausedUntil = .min
         schedule.began(at: turn.time)
         let deadline = turn.time.addingSaturated(settings.timeout.saturatingNanoseconds)
         let run = ProbeRun(started: turn.now, deadline: deadline)
@@ -85,6 +88,7 @@ extension TargetMachine {
         if let lookup = SilentLookup(cause, answer) { return trace(lookup, run, &turn) }
         // An answer of a name server is confirmed at once, like a refusal by the server.
         let isAnswered = answer?.families.contains { $0.exchanges.contains { $0.outcome == .answered } } ?? false
+        experience = isAnswered ? .answered : .silent
         fail(run, Finding(cause), Place(), isAnswered ? .refusal : .other, &turn)
     }
 
@@ -172,7 +176,7 @@ extension TargetMachine {
     /// Waits for the next probe without a result, because the routes are not known.
     mutating func wait(_ turn: inout Turn) {
         phase = .waiting
-        schedule.continueByGrid(at: turn.time)
+        schedule.continueByGrid(at: turn.time, factor: intervalFactor)
     }
 
     mutating func judge(_ run: ProbeRun, _ candidateRoutes: [(Candidate, CandidateRoute)], _ turn: inout Turn) {
@@ -181,6 +185,7 @@ extension TargetMachine {
         }
         guard !entries.isEmpty else { return pathless(candidateRoutes, &turn) }
         openRoutes = Self.openRoutes(candidateRoutes)
+        noteMeteredInterface(turn)
         streak.keep(to: openRoutes)
         dropSurveyWithoutRoute(&turn)
         startAttempt(run, AttemptRace(entries, deadline: run.deadline), &turn)
@@ -209,6 +214,7 @@ extension TargetMachine {
         abandonSurvey(&turn)
         quality.reset()
         openRoutes = [:]
+        noteMeteredInterface(turn)
         streak.reset()
         restarts = 0
         _ = verdict.fail(Finding(cause))

@@ -75,6 +75,8 @@ package struct TargetMachine: Sendable {
         case counters(UInt32, LinkCounters?)
         /// The outcome of a connection that another part of the program made.
         case reported(PassiveReport.Outcome)
+        /// The budget of the metered interface is used up, and the next probe may begin at a time.
+        case paused(until: Int64)
         /// The time of ``deadline`` is reached.
         case tick
     }
@@ -145,8 +147,14 @@ package struct TargetMachine: Sendable {
     private(set) var usedInterfaces = InterfaceSet()
     /// The route queries of the present addresses. The fleet asks them again after a change.
     private(set) var queries: [RouteQuery] = []
-    /// Whether the last probe ended at its deadline, without an answer of any kind; also true before the first result.
-    var wasSilent = true
+    /// The last result, as far as it predicts the duration of the next probe.
+    var experience = ProbeAdmission.Experience.untried
+    /// The metered interface to which an open route leads; 0 if there is none.
+    var meteredInterface: UInt32 = 0
+    /// Whether probes wait for the budget of the metered interface, or the last one has waited.
+    var isPaused = false
+    /// The earliest time of the next probe; `.min` if it does not wait for a budget.
+    var pausedUntil = Int64.min
     /// The kernel's last answers to the queries of the present addresses.
     var known: SmallMap<RouteQuery, RouteAnswer> = [:]
     /// The definite causes since the target was last reached.
@@ -190,7 +198,7 @@ package struct TargetMachine: Sendable {
         let own: Int64? =
             switch phase {
             case .idle: nil
-            case .waiting, .pathless: schedule.next
+            case .waiting, .pathless: nextProbe
             case .resolving(let run, _), .asking(let run, _), .tracing(let run, _): run.deadline
             case .connecting(let run, let race):
                 min(run.deadline, race.nextStart ?? .max, run.hosts == nil ? hostQueryDue(run) : .max)
@@ -206,13 +214,14 @@ package struct TargetMachine: Sendable {
     ///   - event: the event.
     ///   - localState: the present state of this host.
     ///   - now: the present time.
-    ///   - allowsSurvey: whether attempts to further addresses may start.
+    ///   - allowances: what the owner's other targets leave to this one.
     ///   - fresh: the kernel's present answer to ``onlyQuery``; `nil` if it must be asked.
     /// - Returns: the effects, in order.
     mutating func handle(
-        _ event: Event, in localState: LocalState, at now: Moment, allowsSurvey: Bool = true, fresh: FreshAnswer? = nil
+        _ event: Event, in localState: LocalState, at now: Moment, allowing allowances: Allowances = Allowances(),
+        fresh: FreshAnswer? = nil
     ) -> [Effect] {
-        var turn = Turn(localState: localState, now: now, allowsSurvey: allowsSurvey, fresh: fresh)
+        var turn = Turn(localState: localState, now: now, allowances: allowances, fresh: fresh)
         if case .idle = phase, event != .begin { return [] }
         switch event {
         case .begin: begin(&turn)
@@ -228,9 +237,20 @@ package struct TargetMachine: Sendable {
         case .host(let host, let state): hostAnswered(host, state, &turn)
         case .counters(let interface, let counters): counted(interface, counters, &turn)
         case .reported(let outcome): reported(outcome, &turn)
+        case .paused(let time): pause(until: time, &turn)
         case .tick: tick(&turn)
         }
         return turn.effects
+    }
+
+    /// What a target may do, beside the others.
+    struct Allowances {
+        /// Whether attempts to further addresses may start.
+        var survey = true
+        /// Whether the first probe, or one that the schedule demands, may start. Otherwise it is due at once.
+        var probe = true
+        /// Whether attempts may be repeated.
+        var repetition = true
     }
 
     /// An answer of the kernel that still holds.
@@ -243,7 +263,7 @@ package struct TargetMachine: Sendable {
     struct Turn {
         let localState: LocalState
         let now: Moment
-        let allowsSurvey: Bool
+        let allowances: Allowances
         let fresh: FreshAnswer?
         var effects: [Effect] = []
 
@@ -272,8 +292,19 @@ package struct TargetMachine: Sendable {
 
     /// Whether the next tick at this time starts a probe.
     func wouldStartProbe(at now: Int64) -> Bool {
-        guard case .waiting = phase else { return false }
-        return schedule.next.map { $0 <= now } ?? false
+        switch phase {
+        case .waiting, .pathless: nextProbe.map { $0 <= now } ?? false
+        case .idle, .resolving, .asking, .tracing, .connecting, .examining: false
+        }
+    }
+
+    /// The time of the next probe in nanoseconds; `nil` for none.
+    private var nextProbe: Int64? { schedule.next.map { max($0, pausedUntil) } }
+
+    /// ``deadline`` of a target whose probe is due and has to wait: only checks and attempts to further addresses continue.
+    var deadlineBesideProbe: Int64? {
+        let due = [recheckDue, retryDue, check?.until].compactMap { $0 }.min()
+        return survey?.running == nil ? due : min(due ?? .max, surveyDue)
     }
 
     /// The route query of the next probe, if it needs only one and that is known beforehand.
@@ -285,9 +316,9 @@ package struct TargetMachine: Sendable {
 
     /// The group of targets that shares the target's part of the simultaneous probes.
     var lane: ProbeAdmission.Lane {
-        if let address = addresses.first { return ProbeAdmission.Lane(address.family, isSuspect: wasSilent) }
-        guard case .address(let address, _) = endpoint.host else { return ProbeAdmission.Lane(.v4, isSuspect: wasSilent) }
-        return ProbeAdmission.Lane(address.family, isSuspect: wasSilent)
+        if let address = addresses.first { return ProbeAdmission.Lane(address.family, experience) }
+        guard case .address(let address, _) = endpoint.host else { return ProbeAdmission.Lane(.v4, experience) }
+        return ProbeAdmission.Lane(address.family, experience)
     }
 
     /// Whether any change of the local state may concern the target, because no route query represents it: the name has no address,
@@ -296,6 +327,13 @@ package struct TargetMachine: Sendable {
 
     private func hostQueryDue(_ run: ProbeRun) -> Int64 {
         run.deadline - min(Self.hostQueryLead, (run.deadline - run.started.monotonicNanoseconds) / 2)
+    }
+
+    /// The number of sockets in use, or reserved for the probe that runs.
+    var socketCount: Int {
+        let others = survey?.running?.race.running.count ?? 0
+        if case .connecting(_, let race) = phase { return max(race.running.count, 1) + others }
+        return (isProbing ? 1 : 0) + others
     }
 
     /// The numbers of the running attempts.
@@ -308,7 +346,9 @@ package struct TargetMachine: Sendable {
     private mutating func begin(_ turn: inout Turn) {
         guard case .idle = phase else { return }
         publish(isInitial: true, &turn)
-        startProbe(&turn)
+        if turn.allowances.probe { return startProbe(&turn) }
+        phase = .waiting
+        schedule.begin(at: turn.time)
     }
 
     private mutating func resumed(_ turn: inout Turn) {
@@ -328,7 +368,7 @@ package struct TargetMachine: Sendable {
         switch phase {
         case .idle: break
         case .waiting, .pathless:
-            if let next = schedule.next, turn.time >= next { startProbe(&turn) }
+            if turn.allowances.probe, let next = nextProbe, turn.time >= next { startProbe(&turn) }
         case .resolving(let run, _):
             if turn.time >= run.deadline { lookupFailed(nil, run, &turn) }
         case .asking(let run, _):

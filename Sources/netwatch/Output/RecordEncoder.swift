@@ -103,6 +103,7 @@ struct RecordEncoder {
         writer.member("interface", update.interface?.name)
         writer.member("interface_type", update.interface?.type.rawValue)
         writer.member("flapping", update.isFlapping)
+        writer.member("paused", update.isPaused)
         writer.member("initial", update.isInitial)
     }
 

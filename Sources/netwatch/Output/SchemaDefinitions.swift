@@ -95,6 +95,7 @@ extension Schema {
             ("interface", .nullable(.text(""))),
             ("interface_type", .nullable(interfaceType)),
             ("flapping", .flag("Whether probes succeed and fail in turn: above 30 % weighted changes in the last 20 results")),
+            ("paused", .flag("Whether probes wait because the byte budget of a metered interface is used up")),
             ("initial", .flag("True on the first record of each target")),
         ]
     }

@@ -47,9 +47,15 @@ extension Endpoint {
 }
 
 extension ServerUpdate {
-    /// The server's answer as `0.2 ms from 192.0.2.7 via eth0 (wired)`, or the cause of its status.
+    /// The server's answer as `0.2 ms from 192.0.2.7 via eth0 (wired)`, or the cause of its status, and whether its probes are paused.
     var sentence: String {
-        if let cause { return cause.sentence }
+        let text = cause?.sentence ?? answer
+        guard isPaused else { return text }
+        return [text, "(probes paused: the byte budget of the metered interface is used up)"].filter { !$0.isEmpty }
+            .joined(separator: " ")
+    }
+
+    private var answer: String {
         var parts: [String] = []
         if let roundTrip { parts.append("\(Milliseconds.text(roundTrip)) ms") }
         if let address { parts.append("from \(address)") }

@@ -50,6 +50,9 @@ struct Watcher {
         }
         while true {
             let (due, hasEnded) = receiver.check()
+            if let shortage = receiver.takeShortage() {
+                StandardError.note("local/file-limit: \(shortage.detail); raise it with ulimit -n")
+            }
             if due == .min { return true }
             if hasEnded { return false }
             _ = loop.wait(until: due == .max ? nil : due)
@@ -67,6 +70,8 @@ private final class Receiver: Sendable {
     private struct State {
         var handler: Handler?
         var hasEnded = false
+        /// The cause for which probes wait, until the main thread reports it. A stream has the incident itself.
+        var shortage: Cause?
         /// The time until which the main thread waits.
         var due = Int64.max
     }
@@ -80,13 +85,16 @@ private final class Receiver: Sendable {
     func receive(_ event: MonitorEvent) {
         let mustWake = state.withLock { state in
             if case .ended = event { state.hasEnded = true }
+            if case .incident(let incident) = event, incident.state == .open, incident.cause.isShortageOfFiles {
+                state.shortage = incident.cause
+            }
             guard let handler = state.handler else {
                 inbox.put(event)
                 return false
             }
             let due = handler(event)
             defer { state.due = min(state.due, due) }
-            return due < state.due || state.hasEnded
+            return due < state.due || state.hasEnded || state.shortage != nil
         }
         if mustWake { inbox.waker.wake() }
     }
@@ -107,5 +115,18 @@ private final class Receiver: Sendable {
         }
     }
 
+    /// Returns the cause for which probes wait, once.
+    func takeShortage() -> Cause? {
+        state.withLock { state in
+            defer { state.shortage = nil }
+            return state.shortage
+        }
+    }
+
     func end() { state.withLock { $0.handler = nil } }
+}
+
+extension Cause {
+    /// Whether the limit of open files delays probes, rather than fails one.
+    fileprivate var isShortageOfFiles: Bool { layer == .local && code == .fileLimit && evidence["waiting"] != nil }
 }

@@ -350,4 +350,22 @@ struct IncidentTranscript {
             #expect(times[1] < times[0] * 40, "\(times)")
         }
     }
+
+    // MARK: Limits of this process
+
+    @Test func `targets that wait for a file descriptor are one incident, which ends with the shortage`() throws {
+        var t = T()
+        let endpoints = try (0..<3).map { try Endpoint("w\($0):1") }
+        let cause = Cause(.local, .fileLimit, detail: "few files", evidence: ["waiting": .number(40)])
+        t.book.beginShortage(cause, of: endpoints, count: 40, at: T.moment(0))
+        let opened = t.take()
+        #expect(opened.map(\.targetCount) == [40] && opened.map(\.targets) == [endpoints] && opened.map(\.scope) == [.local])
+        t.book.beginShortage(cause, of: endpoints, count: 50, at: T.moment(second))
+        #expect(t.published() == [])
+        t.now = 9 * second
+        t.book.endShortage()
+        #expect(t.published() == ["over 1 interface ×40"])
+        t.book.endShortage()
+        #expect(t.published() == [] && t.book.count == 0)
+    }
 }

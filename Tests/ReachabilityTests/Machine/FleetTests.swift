@@ -20,6 +20,7 @@ private struct Site {
     private(set) var now: Int64 = 0
     private(set) var starts: [TargetID: [Int64]] = [:]
     private(set) var states: [TargetID: ServerState] = [:]
+    private(set) var paused: [TargetID: Bool] = [:]
     private(set) var routeQueries = 0
     private(set) var largestTurn = 0
     private(set) var mostRunning = 0
@@ -37,10 +38,12 @@ private struct Site {
         fleet.setLocalState(host.localState, at: moment)
     }
 
-    mutating func add(_ numbers: Range<Int>, interval: Duration = .seconds(10)) throws {
+    mutating func add(
+        _ numbers: Range<Int>, interval: Duration = .seconds(10), metered: MeteredLimits = MeteredLimits()
+    ) throws {
         for number in numbers {
             let endpoint = try Endpoint("192.0.\(number / 250).\(number % 250 + 1):443")
-            fleet.add(TargetID(number), endpoint, ProbeSettings(interval: interval))
+            fleet.add(TargetID(number), endpoint, ProbeSettings(interval: interval, metered: metered))
         }
     }
 
@@ -91,7 +94,9 @@ private struct Site {
                 let place = pending.firstIndex { $0.due > due } ?? pending.count
                 pending.insert((due, attempt.id), at: place)
             case .cancel(let attempt): running[attempt] = nil
-            case .emit(.server(let id, let update)): states[id] = update.state
+            case .emit(.server(let id, let update)):
+                states[id] = update.state
+                paused[id] = update.isPaused
             default: break
             }
         }
@@ -136,8 +141,7 @@ private let second: Int64 = 1_000_000_000
             site.run(for: 20 * second)
             if withSilent { try site.add(1_000..<2_000) }
             site.run(for: 60 * second)
-            // Up to 200 of the 400 probes are silent, with three attempts each.
-            #expect(site.mostRunning <= 200 + 3 * 200)
+            #expect(site.mostRunning <= 400)
             return site.starts.filter { $0.key.number < 1_000 }
         }
         let (alone, beside) = (try starts(withSilent: false), try starts(withSilent: true))
@@ -228,5 +232,74 @@ private let second: Int64 = 1_000_000_000
         site.run(for: 0)
         #expect(site.states.count { $0.value == .unreachable } == 250)
         #expect(site.states.count { $0.value == .up } == 250)
+    }
+
+    @Test func `with few sockets, every target has a record at once, and good ones are not delayed by silent ones`() throws {
+        var site = Site(limit: 32)
+        try site.add(0..<200)
+        // The odd ones are silent.
+        site.delay = { address in address.low % 2 == 0 ? 1_000_000 : nil }
+        site.run(for: 0)
+        #expect(site.states.count == 200)
+        site.run(for: 30 * second)
+        #expect(site.starts.count == 200)
+        #expect(site.states.values.count { $0 == .up } == 100)
+        #expect(site.mostRunning <= 32)
+        let shortage = site.fleet.takeShortage()
+        #expect(shortage?.isReported == true && (shortage?.waiting.count ?? 0) > 10)
+        site.run(for: 90 * second)
+        #expect(site.states.values.count { $0 == .up } == 100)
+        #expect(site.states.values.allSatisfy { $0 != .unknown })
+        let further = site.fleet.takeShortage()
+        #expect(further == nil)
+    }
+
+    @Test func `enough sockets again end the shortage`() throws {
+        var site = Site(limit: 8)
+        try site.add(0..<100)
+        site.delay = { _ in nil }
+        site.run(for: 10 * second)
+        let began = site.fleet.takeShortage()
+        #expect(began?.isReported == true)
+        site.fleet.setProbeLimit(1_000)
+        site.run(for: 20 * second)
+        let ended = site.fleet.takeShortage()
+        #expect(ended?.isReported == false && ended?.waiting == [])
+    }
+
+    @Test func `a removed route of a target whose probe waits for a socket is published at once`() throws {
+        var site = Site(limit: 8)
+        try site.add(0..<50)
+        site.run(for: second)
+        site.delay = { _ in nil }
+        site.run(for: 60 * second)
+        site.answer = .refused(errno: SystemErrorNumber.networkUnreachable.rawValue)
+        site.change([.routeRemoved(Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0))))])
+        site.run(for: 100_000_000)
+        #expect(site.states.values.allSatisfy { $0 == .unreachable })
+    }
+
+    @Test func `probes over a metered interface keep to their budget, in turn, and no target is down for it`() throws {
+        var site = Site()
+        site.host.metered = [2]
+        site.fleet.setLocalState(site.host.localState, at: Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0))
+        // 100 probes an hour for 50 targets, which would make 3,000.
+        try site.add(0..<50, metered: MeteredLimits(bytesPerDay: 240_000))
+        site.run(for: 24 * 3_600 * second)
+        let counts = site.starts.values.map(\.count)
+        #expect((2_400...2_600).contains(counts.reduce(0, +)))
+        #expect(counts.count == 50 && counts.allSatisfy { (45...55).contains($0) })
+        #expect(site.states.values.allSatisfy { $0 == .up } && site.paused.values.allSatisfy { $0 })
+        #expect(site.fleet.admission.total == 0)
+    }
+
+    @Test func `a budget that suffices pauses no probe`() throws {
+        var site = Site()
+        site.host.metered = [2]
+        site.fleet.setLocalState(site.host.localState, at: Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0))
+        try site.add(0..<20)
+        site.run(for: 3_600 * second)
+        #expect(site.starts.values.allSatisfy { (60...61).contains($0.count) })
+        #expect(!site.paused.values.contains(true))
     }
 }

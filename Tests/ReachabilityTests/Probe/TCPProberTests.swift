@@ -149,6 +149,12 @@ import Testing
         }
     }
 
+    @Test func `the limit follows the descriptors that are free, less a reserve`() {
+        #expect(TCPProber.limit(for: DescriptorUse(limit: 64, open: 20)) == 33)
+        #expect(TCPProber.limit(for: DescriptorUse(limit: 1_024, open: 24)) == 936)
+        #expect(TCPProber.limit(for: DescriptorUse(limit: 20, open: 30)) == 1)
+    }
+
     private static func peerPort(of descriptor: Int32) -> UInt16? {
         var address = sockaddr_in()
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)

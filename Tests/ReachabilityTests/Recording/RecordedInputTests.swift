@@ -8,7 +8,8 @@ import Testing
 @Suite struct RecordedInputTests {
     private static let settings = ProbeSettings(
         interval: .milliseconds(250), timeout: .seconds(7), failAfter: 3, recoverAfter: 2, families: [.v6], interface: "eth0",
-        quality: QualityLimits(loss: nil, roundTrip: .milliseconds(200), jitter: .microseconds(1_500), window: 7))
+        quality: QualityLimits(loss: nil, roundTrip: .milliseconds(200), jitter: .microseconds(1_500), window: 7),
+        metered: MeteredLimits(intervalFactor: 3, bytesPerDay: 77))
 
     static let inputs: [MonitorInput] = {
         var inputs: [MonitorInput] = [
@@ -119,6 +120,7 @@ import Testing
             return
         }
         #expect(read.quality == QualityLimits(loss: nil))
+        #expect(read.metered == MeteredLimits(intervalFactor: 1, bytesPerDay: nil))
     }
 
     @Test func `the contract's layers are spelled neighbor and not neighbour`() {

@@ -3,48 +3,106 @@ import Testing
 
 @testable import Reachability
 
-private let v4 = ProbeAdmission.Lane(.v4, isSuspect: false)
-private let v6 = ProbeAdmission.Lane(.v6, isSuspect: false)
-private let silent4 = ProbeAdmission.Lane(.v4, isSuspect: true)
+private let v4 = ProbeAdmission.Lane(.v4, .answered)
+private let v6 = ProbeAdmission.Lane(.v6, .answered)
+private let new4 = ProbeAdmission.Lane(.v4, .untried)
+private let silent4 = ProbeAdmission.Lane(.v4, .silent)
 
 @Suite struct ProbeAdmissionTests {
+    private func admission(limit: Int) -> ProbeAdmission {
+        var admission = ProbeAdmission()
+        admission.setLimit(limit)
+        return admission
+    }
+
     private func admitted(_ lane: ProbeAdmission.Lane, into admission: inout ProbeAdmission) -> Int {
         var count = 0
         while admission.allows(lane) {
-            admission.start(lane)
+            admission.add(1, to: lane)
             count += 1
         }
         return count
     }
 
-    @Test func `silent servers occupy at most half of the probes, and the others have the remaining ones`() {
-        var admission = ProbeAdmission()
-        admission.setCeiling(100)
-        #expect(admitted(silent4, into: &admission) == 50)
-        #expect(admitted(v4, into: &admission) == 25)
-        #expect(admitted(v6, into: &admission) == 25)
-        #expect(!admission.allows(v4) && admission.total == 100)
-        admission.end(silent4)
-        #expect(admission.allows(silent4) && admission.allows(v4))
+    @Test func `silent servers occupy at most three eighths of the sockets, and the others have the remaining ones`() {
+        var admission = admission(limit: 80)
+        #expect(admitted(silent4, into: &admission) == 30)
+        #expect(admitted(new4, into: &admission) == 20)
+        #expect(admitted(v4, into: &admission) == 10)
+        #expect(admitted(v6, into: &admission) == 20)
+        #expect(!admission.allows(v4) && admission.total == 80)
+        admission.add(-1, to: silent4)
+        #expect(admission.allows(silent4) && admission.allows(new4) && admission.allows(v4))
     }
 
-    @Test func `one family has at most three quarters of the probes`() {
-        var admission = ProbeAdmission()
-        admission.setCeiling(100)
+    @Test func `targets without a result occupy at most five eighths of the sockets, together with silent ones`() {
+        var admission = admission(limit: 80)
+        #expect(admitted(new4, into: &admission) == 50)
+        #expect(admitted(silent4, into: &admission) == 0)
+        #expect(admitted(v4, into: &admission) == 10)
+    }
+
+    @Test func `while targets without a result wait, silent ones occupy at most an eighth of the sockets`() {
+        var admission = admission(limit: 80)
+        admission.hasUntriedWaiting = true
+        #expect(admitted(silent4, into: &admission) == 10)
+        #expect(admitted(new4, into: &admission) == 40)
+        admission.hasUntriedWaiting = false
+        #expect(!admission.allows(silent4))
+        admission.add(-30, to: new4)
+        #expect(admitted(silent4, into: &admission) == 20)
+    }
+
+    @Test func `one family has at most three quarters of the sockets`() {
+        var admission = admission(limit: 100)
         #expect(admitted(v6, into: &admission) == 75)
         #expect(admitted(v4, into: &admission) == 25)
     }
 
-    @Test func `a refused socket lowers the limit below the running probes, and each ended probe raises it by one`() {
-        var admission = ProbeAdmission()
-        admission.setCeiling(1_000)
-        for _ in 0..<400 { admission.start(v4) }
-        for _ in 0..<10 { admission.refused() }
-        #expect(admission.limit == 399)
-        for _ in 0..<400 { admission.end(v4) }
-        #expect(admission.limit == 799)
-        admission.refused()
-        #expect(admission.limit == ProbeAdmission.minimumLimit)
+    @Test func `attempts are repeated while less than half of the sockets are in use`() {
+        var admission = admission(limit: 10)
+        admission.add(4, to: new4)
+        #expect(admission.allowsRepetition)
+        admission.add(1, to: new4)
+        #expect(!admission.allowsRepetition)
+    }
+
+    @Test(arguments: [0, 1]) func `a limit of one socket lets one probe of any lane run`(limit: Int) {
+        for lane in [v4, v6, new4, silent4] {
+            var admission = admission(limit: limit)
+            #expect(admitted(lane, into: &admission) == 1)
+        }
+    }
+
+    @Test func `the limit is at most 16,384, and is then not one of open files`() {
+        let admission = admission(limit: 1 << 20)
+        #expect(admission.limit == 16_384 && !admission.isLimitedByFiles)
+    }
+}
+
+@Suite struct ProbeShortageTests {
+    private let second: Int64 = 1_000_000_000
+
+    @Test func `waiting for five seconds without a pause is reported once, and its end after five seconds`() {
+        var shortage = ProbeShortage()
+        #expect(shortage.update(isWaiting: true, at: 0) == false)
+        #expect(shortage.deadline == 5 * second)
+        #expect(shortage.update(isWaiting: true, at: 5 * second - 1) == false)
+        #expect(shortage.update(isWaiting: true, at: 5 * second) == true)
+        #expect(shortage.update(isWaiting: true, at: 60 * second) == false)
+        #expect(shortage.isReported && shortage.deadline == nil)
+        #expect(shortage.update(isWaiting: false, at: 61 * second) == false)
+        #expect(shortage.update(isWaiting: false, at: 66 * second) == true)
+        #expect(!shortage.isReported)
+    }
+
+    @Test func `a pause of the waiting begins the time again`() {
+        var shortage = ProbeShortage()
+        #expect(shortage.update(isWaiting: true, at: 0) == false)
+        #expect(shortage.update(isWaiting: false, at: 4 * second) == false)
+        #expect(shortage.update(isWaiting: true, at: 4 * second + 1) == false)
+        #expect(shortage.update(isWaiting: true, at: 9 * second) == false)
+        #expect(shortage.update(isWaiting: true, at: 9 * second + 1) == true)
     }
 }
 

@@ -37,6 +37,21 @@ private let second: Int64 = 1_000_000_000
         #expect((95...105).contains(starts[50..<150].max() ?? 0) && (95...105).contains(starts[50..<150].min() ?? 0))
     }
 
+    @Test func `targets of the slow class are probed on a wider grid, spread over its interval`() {
+        var starts = [Int](repeating: 0, count: 10)
+        for number in 0..<1_000 {
+            var schedule = ProbeSchedule(interval: .seconds(10), phase: ProbeSchedule.phase(of: TargetID(number)))
+            schedule.began(at: 0)
+            schedule.continueByGrid(at: 1, factor: 6)
+            let next = schedule.next ?? 0
+            starts[Int(next / (10 * second))] += 1
+            schedule.began(at: next)
+            schedule.continueByGrid(at: next + 1, factor: 6)
+            #expect(schedule.next == next + 60 * second)
+        }
+        #expect(starts.prefix(3).allSatisfy { $0 == 0 } && starts[3..<9].allSatisfy { (160...175).contains($0) })
+    }
+
     @Test func `slots that pass while a probe runs are counted as missed`() {
         var schedule = ProbeSchedule(interval: .seconds(1))
         schedule.began(at: 0)

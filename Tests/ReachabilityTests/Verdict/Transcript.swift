@@ -12,6 +12,7 @@ struct Transcript {
     var hostState = HopBook.State(isAlive: true, reply: HostReply(.answered), hasAnswered: true)
     /// Whether further addresses are tried beside those that serve the probes.
     var allowsSurvey = false
+    private var allowances: TargetMachine.Allowances { TargetMachine.Allowances(survey: allowsSurvey) }
     /// The complete effects of the last event.
     private(set) var effects: [TargetMachine.Effect] = []
 
@@ -25,13 +26,16 @@ struct Transcript {
         var names: [UInt32: String] = [1: "lo", 2: "eth0", 3: "wlan0"]
         var pathCause: Cause?
         var hasResolver = true
+        /// The metered interfaces.
+        var metered: Set<UInt32> = []
 
         var localState: TargetMachine.LocalState {
             let types: [UInt32: InterfaceType] = [1: .loopback, 2: .wired, 3: .wifi]
             var interfaces: [UInt32: NetworkInterface] = [:]
             for (index, name) in names {
                 interfaces[index] = NetworkInterface(
-                    name: name, index: index, type: types[index] ?? .other, isVirtual: false, isExpensive: false,
+                    name: name, index: index, type: types[index] ?? .other, isVirtual: false,
+                    isExpensive: metered.contains(index),
                     level: levels[index] ?? .off, addresses: [])
             }
             return TargetMachine.LocalState(
@@ -48,14 +52,14 @@ struct Transcript {
             event = .route(query, answer)
         }
         effects = machine.handle(
-            event, in: host.localState, at: Self.moment(milliseconds), allowsSurvey: allowsSurvey)
+            event, in: host.localState, at: Self.moment(milliseconds), allowing: allowances)
         // A failed probe may query the route with all its next hops. That query is answered at once and has no line.
         while let place = effects.firstIndex(where: Self.asksForAll), case .askRoute(let query) = effects[place] {
             var route = ChosenRoute(interface: 2)
             route.nextHops = nextHops
             effects.remove(at: place)
             effects += machine.handle(
-                .route(query, .route(route)), in: host.localState, at: Self.moment(milliseconds), allowsSurvey: allowsSurvey)
+                .route(query, .route(route)), in: host.localState, at: Self.moment(milliseconds), allowing: allowances)
         }
         // A silent probe may be extended by a moment, in which nothing arrives.
         if event == .tick, case .connecting(let run, _) = machine.phase, run.deadline > milliseconds * 1_000_000,
@@ -69,7 +73,7 @@ struct Transcript {
             effects.remove(at: place)
             let event = Event.host(request.query.host, hostState)
             effects += machine.handle(
-                event, in: host.localState, at: Self.moment(milliseconds), allowsSurvey: allowsSurvey)
+                event, in: host.localState, at: Self.moment(milliseconds), allowing: allowances)
         }
         return effects.compactMap(Self.line)
     }

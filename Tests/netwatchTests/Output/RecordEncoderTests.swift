@@ -40,7 +40,7 @@ import Testing
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"address":"192.0.2.9","family":4,"#
-            + #""interface":"eth0","interface_type":"wired","flapping":false,"initial":false}"#
+            + #""interface":"eth0","interface_type":"wired","flapping":false,"paused":false,"initial":false}"#
         #expect(Samples.text(Samples.server()) == expected)
     }
 
@@ -48,7 +48,7 @@ import Testing
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"address":null,"family":null,"#
-            + #""interface":null,"interface_type":null,"flapping":false,"initial":true}"#
+            + #""interface":null,"interface_type":null,"flapping":false,"paused":false,"initial":true}"#
         #expect(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)) == expected)
     }
 
@@ -108,7 +108,7 @@ import Testing
         ],
         .target: [
             "target", "status", "cause", "since", "rtt_ms", "address", "family", "interface", "interface_type", "flapping",
-            "initial",
+            "paused", "initial",
         ],
         .probe: ["target", "ok", "rtt_ms", "address", "phases_ms", "cause"],
         .incident: [
