@@ -66,8 +66,10 @@ import Testing
         let (paths, path) = AsyncStream.makeStream(of: NetworkPath.self)
         let isWelcome = Atomic<Bool>(true)
         monitor.followKernel { delivered in
+            // Read before the path is delivered: the test changes the value as soon as it has the path.
+            let isStillWelcome = isWelcome.load(ordering: .relaxed)
             path.yield(delivered)
-            return isWelcome.load(ordering: .relaxed)
+            return isStillWelcome
         }
         var delivered = paths.makeAsyncIterator()
         #expect(await delivered.next() == settled)
