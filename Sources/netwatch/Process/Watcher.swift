@@ -33,20 +33,17 @@ struct Watcher {
     @discardableResult
     func run<Value: Condition>(_ condition: inout Value) -> Bool {
         let loop = MainLoop(inbox.waker)
-        let running = Locked((condition: condition, isDone: false))
+        let running = Locked(condition)
         receiver.begin { event in
-            running.withLock { running in
-                // Later events do not change what the condition has decided.
-                if running.isDone { return .min }
-                if let event { running.condition.receive(event) }
+            running.withLock { condition in
+                if let event { condition.receive(event) }
                 let now = Clock.now
-                running.isDone = running.condition.isDone(at: now)
-                return running.isDone ? .min : running.condition.deadline(at: now)?.monotonicNanoseconds ?? .max
+                return condition.isDone(at: now) ? .min : condition.deadline(at: now)?.monotonicNanoseconds ?? .max
             }
         }
         defer {
             receiver.end()
-            condition = running.withLock { $0.condition }
+            condition = running.withLock { $0 }
         }
         while true {
             let (due, hasEnded) = receiver.check()
@@ -72,8 +69,13 @@ private final class Receiver: Sendable {
         var hasEnded = false
         /// The cause for which probes wait, until the main thread reports it. A stream has the incident itself.
         var shortage: Cause?
-        /// The time until which the main thread waits.
+        /// The time until which the main thread waits; `.min` if the condition is done.
         var due = Int64.max
+
+        mutating func take(_ due: Int64) {
+            self.due = min(self.due, due)
+            if due == .min { handler = nil }
+        }
     }
 
     private let inbox: Inbox
@@ -92,25 +94,28 @@ private final class Receiver: Sendable {
                 inbox.put(event)
                 return false
             }
-            let due = handler(event)
-            defer { state.due = min(state.due, due) }
-            return due < state.due || state.hasEnded || state.shortage != nil
+            let former = state.due
+            state.take(handler(event))
+            return state.due < former || state.hasEnded || state.shortage != nil
         }
         if mustWake { inbox.waker.wake() }
     }
 
-    /// Passes the stored events to a handler, and then each event as it arrives.
+    /// Passes the stored events to a handler, and then each event as it arrives, until the condition is done. Further events are stored.
     func begin(_ handler: @escaping Handler) {
         state.withLock { state in
-            while let record = inbox.take() { _ = handler(record.event) }
-            state.handler = handler
+            (state.handler, state.due) = (handler, .max)
+            while state.handler != nil, let record = inbox.take() { state.take(handler(record.event)) }
         }
     }
 
     /// Returns the time of the next check, and whether the monitor has ended.
     func check() -> (due: Int64, hasEnded: Bool) {
         state.withLock { state in
-            state.due = state.handler?(nil) ?? .max
+            if let handler = state.handler {
+                state.due = .max
+                state.take(handler(nil))
+            }
             return (state.due, state.hasEnded)
         }
     }

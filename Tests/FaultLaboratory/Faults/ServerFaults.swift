@@ -27,14 +27,14 @@ extension Fault {
                 prepare: { try hideGateway($0, family) },
                 // Nothing proves that the gateway is alive.
                 expect: .unreachable("tcp/timeout", ["first_hop": "unknown"], within: ExpectedVerdict.silent)
-            ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) drop", "udp dport 33434 drop") },
+            ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) drop", "udp dport 33434 drop") }
+            // It asks the gateway further questions.
+            .explained(.status("down")),
             .during(
                 "server drops the SYN, gateway answers no datagrams, a port behind it is closed, \(family.rawValue)", target,
                 prepare: { try hideGateway($0, family) }, expect: timeout
             ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) drop", "udp dport 33434 drop") }
-            .beside(family.target(family.server, FaultNetwork.port + 1))
-            // It has no other target.
-            .explained(.status("unreachable")),
+            .beside(family.target(family.server, FaultNetwork.port + 1)),
             // A queue that is full leaves the same evidence as a filter for the port.
             .fromStart(
                 "this machine's own server accepts no more connections, \(family.rawValue)", family.target(family.loopback),

@@ -224,13 +224,6 @@ private let server = "192.0.2.1"
         }
     }
 
-    @Test func `the unspecified IPv6 address is no host although the kernel names a route`() throws {
-        var target = try Transcript("[::]:80")
-        _ = target.at(0, .begin)
-        #expect(target.at(0, .route(to: "::", source: "fe80::2")) == ["unreachable route/no-route ::"])
-        #expect(target.cause?.detail == ":: is the unspecified address, which belongs to no host; ::1 is this machine")
-    }
-
     @Test func `a network's broadcast address is recognized by the kernel's route`() throws {
         var target = try Transcript("10.0.0.255:80")
         _ = target.at(0, .begin)
