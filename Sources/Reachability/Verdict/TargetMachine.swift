@@ -243,7 +243,7 @@ package struct TargetMachine: Sendable {
         return turn.effects
     }
 
-    /// What a target may do, beside the others.
+    /// The limits that the other targets leave to this one.
     struct Allowances {
         /// Whether attempts to further addresses may start.
         var survey = true
