@@ -77,10 +77,10 @@ static inline int netwatch_epoll_ctl(int epoll, int operation, int descriptor, u
     return epoll_ctl(epoll, operation, descriptor, &event);
 }
 
-// Waits and unpacks into two plain arrays, for the same reason. `capacity` is at most 64.
+// Waits and unpacks into two plain arrays, for the same reason. `capacity` is at most 256.
 static inline int netwatch_epoll_wait(int epoll, uint32_t *events, uint64_t *tokens, int capacity, int milliseconds) {
-    struct epoll_event ready[64];
-    if (capacity > 64) capacity = 64;
+    struct epoll_event ready[256];
+    if (capacity > 256) capacity = 256;
     int count = epoll_wait(epoll, ready, capacity, milliseconds);
     for (int i = 0; i < count; i++) {
         events[i] = ready[i].events;

@@ -8,7 +8,7 @@ struct Fleet: Sendable {
     typealias Effect = MonitorMachine.Effect
 
     /// The maximum number of targets that begin, are notified or reach a deadline in one turn.
-    static let turnBudget = 256
+    static let turnBudget = 128
 
     private struct Traits: Hashable, Sendable {
         var lane = ProbeAdmission.Lane(.v4, .untried)

@@ -33,11 +33,11 @@ extension FailedAttempt {
         case router
     }
 
-    /// Returns what a router has reported, as evidence for other targets of the same network; `nil` if the target itself answered, or
-    /// if the report is about its host alone.
+    /// Returns what a router has reported, as evidence for other targets of the same network or host; `nil` if the target itself
+    /// answered.
     func report(in localState: TargetMachine.LocalState, at now: Int64) -> HopBook.Report? {
         guard answer(in: localState) == .router, let reporter = result?.reporter, reporter.offender != nil,
-            let code = code(of: reporter), code != .packetTooBig, code != .hostUnreachable
+            let code = code(of: reporter), code != .packetTooBig
         else { return nil }
         return HopBook.Report(
             target: candidate.address, port: candidate.port, code: code, reporter: reporter, time: now)
@@ -138,7 +138,8 @@ extension FailedAttempt {
         evidence["hop"] = .text(hop)
         evidence["icmp_type"] = .number(Int(report.reporter.type))
         evidence["icmp_code"] = .number(Int(report.reporter.code))
-        let detail = "\(candidate.address) does not answer, and \(hop) has reported \(report.code.rawValue) for \(report.target)"
+        let subject = report.target == candidate.address ? "port \(report.port)" : "\(report.target)"
+        let detail = "\(candidate.address) does not answer, and \(hop) has reported \(report.code.rawValue) for \(subject)"
         return Cause(.network, report.code, detail: detail, evidence: evidence)
     }
 }

@@ -5,6 +5,12 @@
 /// need no link.
 func candidateRoute(of candidate: Candidate, by answer: RouteAnswer, in localState: TargetMachine.LocalState) -> CandidateRoute? {
     if let cause = noHost(candidate.address, by: answer) { return .blocked(cause, interface: nil) }
+    // Without it, the kernel sends packets to loopback addresses elsewhere.
+    if candidate.address.isLoopback, let index = localState.loopback,
+        let cause = fault(of: index, in: localState, for: candidate.address)
+    {
+        return .blocked(cause, interface: index)
+    }
     switch answer {
     case .unanswered: return nil
     case .route(let route):
@@ -13,7 +19,12 @@ func candidateRoute(of candidate: Candidate, by answer: RouteAnswer, in localSta
         case .unreachable: return refusal(of: candidate, .hostUnreachable, in: localState)
         case .prohibit: return refusal(of: candidate, .accessDenied, in: localState)
         case .throw: return refusal(of: candidate, .networkUnreachable, in: localState)
-        case .local: return .open(route)
+        case .local:
+            // The route of an own address leads to the loopback interface.
+            guard let index = localState.loopback, let cause = fault(of: index, in: localState, for: candidate.address) else {
+                return .open(route)
+            }
+            return .blocked(cause, interface: index)
         default:
             let cause =
                 fault(of: route.interface, in: localState, for: candidate.address)
@@ -90,7 +101,7 @@ private func refusal(
     let address = candidate.address
     // These interfaces must carry the packets over any route: the interfaces that the user named, and `lo` for loopback
     // addresses.
-    let loopback = address.isLoopback ? localState.interfaces.values.first { $0.type == .loopback }?.index : nil
+    let loopback = address.isLoopback ? localState.loopback : nil
     for index in [candidate.boundTo, candidate.zone, loopback ?? 0] where index != 0 {
         if let cause = fault(of: index, in: localState, for: address) { return .blocked(cause, interface: index) }
     }

@@ -9,6 +9,9 @@ struct FailureStreak: Hashable, Sendable {
         let finding: Finding
     }
 
+    /// The time in nanoseconds after which a first hop that answers no queries is silent, rather than limited in its messages.
+    private static let patience: Int64 = 5_000_000_000
+
     private var earlier: [IPAddress: Earlier] = [:]
     /// Whether a probe has failed in the streak.
     private(set) var hasBegun = false
@@ -32,8 +35,10 @@ struct FailureStreak: Hashable, Sendable {
         switch (finding.cause.layer, finding.cause.code) {
         case (.network, _) where finding.cause.evidence["inferred"] != nil: break
         case (.neighbor, _) where !failure.neighbor.isSilent:
-            // A first hop that does not answer queries may have used up its rate of ICMP messages (RFC 1812 section 4.3.2.8).
-            if let earlier = earlierFinding(failure, ofLayer: .network) { return earlier }
+            // A first hop that does not answer queries may have used up its rate of ICMP messages (RFC 1812 section 4.3.2.8), but
+            // not for long.
+            let silence = failure.hop?.silentSince.map { failure.probeEnded - $0 } ?? 0
+            if silence < Self.patience, let earlier = earlierFinding(failure, ofLayer: .network) { return earlier }
             self.earlier[address] = Earlier(route: failure.route, finding: finding)
         case (.neighbor, _), (.network, _), (.firewall, _):
             // The latest cause counts: a gateway that is silent now can no longer report, and one that reports is not silent.

@@ -21,6 +21,8 @@ struct HopBook: Sendable {
     static let recordLimit = 16_384
     /// The number of hosts from which further ones on a link are not asked until they are silent.
     static let baselineLimit = 8_192
+    /// The minimum time between two queries of a silent hop whose targets answer, in nanoseconds.
+    static let revivalGap: Int64 = 1_000_000_000
     /// The maximum time until a reply, in nanoseconds. A query without a reply is then sent again.
     static let replyLimit: Int64 = 2_000_000_000
 
@@ -72,6 +74,8 @@ struct HopBook: Sendable {
         let reporter: ProbeResult.Reporter
         let time: Int64
 
+        /// The destinations that the report may concern: a host that a router cannot reach says nothing of others.
+        fileprivate var prefix: IPPrefix { HopBook.prefixes(of: target)[code == .hostUnreachable ? 1 : 0] }
         /// Whether the report may concern other ports.
         var isGeneral: Bool { code != .portFiltered }
     }
@@ -88,7 +92,8 @@ struct HopBook: Sendable {
 
         /// Returns whether the last report counts for a silent target.
         func apply(to address: IPAddress, port: UInt16, at now: Int64) -> Bool {
-            guard isRecent(last.time, at: now), last.target != address, !isRecent(answeredAtPort, at: now) else { return false }
+            let isOwn = last.target == address && last.port == port
+            guard isRecent(last.time, at: now), !isOwn, !isRecent(answeredAtPort, at: now) else { return false }
             return port == last.port || (last.isGeneral && !isRecent(answeredAtOthers, at: now))
         }
     }
@@ -146,7 +151,7 @@ struct HopBook: Sendable {
 
     /// Notes a sign of life of a hop. A target that answers also contradicts what routers have reported about its network.
     ///
-    /// - Returns: whether the hop must be asked, because it is not known yet whether it answers queries.
+    /// - Returns: whether the hop must be asked, because it is not known yet whether it answers queries, or whether it does again.
     mutating func noteAlive(_ hop: Neighbor.Key, by proof: Proof, at now: Int64) -> Bool {
         let isKnown: Bool
         var limit = Self.recordLimit
@@ -157,10 +162,21 @@ struct HopBook: Sendable {
             isKnown = (records[hop]?.lastUsed = now) != nil
         case .router: isKnown = (records[hop]?.lastAlive = now) != nil
         }
-        guard !isKnown, records.count < limit else { return false }
+        if isKnown { return mustAskAgain(hop, at: now) }
+        guard records.count < limit else { return false }
         var record = Record(lastAsked: now)
         if case .router = proof { record.lastAlive = now } else { record.lastUsed = now }
         records[hop] = record
+        return true
+    }
+
+    // A hop that is silent once may be alive again. Unless that is known, its next silence proves nothing.
+    private mutating func mustAskAgain(_ hop: Neighbor.Key, at now: Int64) -> Bool {
+        guard let record = records[hop], record.silentSince != nil, record.waiting.isEmpty, record.reply != nil,
+            record.lastAsked.map({ now - $0 >= Self.revivalGap }) ?? true
+        else { return false }
+        records[hop]?.lastAsked = now
+        records[hop]?.reply = nil
         return true
     }
 
@@ -206,7 +222,7 @@ struct HopBook: Sendable {
             reports = reports.filter { $0.value.contains { report.time - $0.last.time < Self.reportLifetime } }
             if reports.count >= Self.reportLimit { reports = [:] }
         }
-        let key = ReportKey(hop: hop, prefix: Self.prefix(of: report.target))
+        let key = ReportKey(hop: hop, prefix: report.prefix)
         var ports = reports.removeValue(forKey: key) ?? []
         if let index = ports.firstIndex(where: { $0.last.port == report.port }) {
             var former = ports.remove(at: index)
@@ -223,7 +239,10 @@ struct HopBook: Sendable {
     // about another port count for that port only.
     private mutating func refute(_ address: IPAddress, port: UInt16, behind hop: Neighbor.Key, at now: Int64) {
         guard !reports.isEmpty else { return }
-        let key = ReportKey(hop: hop, prefix: Self.prefix(of: address))
+        for prefix in Self.prefixes(of: address) { refute(port, ReportKey(hop: hop, prefix: prefix), at: now) }
+    }
+
+    private mutating func refute(_ port: UInt16, _ key: ReportKey, at now: Int64) {
         guard var ports = reports[key] else { return }
         for index in ports.indices {
             if ports[index].last.port == port {
@@ -235,16 +254,18 @@ struct HopBook: Sendable {
         reports[key] = ports
     }
 
-    /// Returns what a router has reported recently about another target of the same /24 or /64 behind the same hop. A report about
-    /// the same port has precedence.
+    /// Returns what a router has reported recently about another port of the same host, or another target of the same /24 or /64
+    /// behind the same hop. A report about the same port has precedence.
     func report(about address: IPAddress, port: UInt16, behind hop: Neighbor.Key, at now: Int64) -> Report? {
-        let ports = (reports[ReportKey(hop: hop, prefix: Self.prefix(of: address))] ?? [])
+        guard !reports.isEmpty else { return nil }
+        let ports = Self.prefixes(of: address).flatMap { reports[ReportKey(hop: hop, prefix: $0)] ?? [] }
             .filter { $0.apply(to: address, port: port, at: now) }
         return (ports.last { $0.last.port == port } ?? ports.last)?.last
     }
 
-    private static func prefix(of address: IPAddress) -> IPPrefix {
-        let length: UInt8 = address.family == .v4 ? 24 : 64
-        return IPPrefix(IPPrefix(address, length: length).first, length: length)
+    /// The network and the host of an address.
+    private static func prefixes(of address: IPAddress) -> [IPPrefix] {
+        let (network, host): (UInt8, UInt8) = address.family == .v4 ? (24, 32) : (64, 128)
+        return [IPPrefix(IPPrefix(address, length: network).first, length: network), IPPrefix(address, length: host)]
     }
 }

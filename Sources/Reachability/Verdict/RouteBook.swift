@@ -317,9 +317,15 @@ struct RouteBook: Sendable {
     /// turns. Empty if no check is due.
     mutating func takeCheck(at now: Int64) -> [RouteQuery] {
         guard let due = checkDue, due <= now else { return [] }
+        if check == nil {
+            (lastCheck, needsCheck) = (now, false)
+            // Many targets usually have few groups.
+            if pages.count <= Self.queryBudget {
+                return pages.values.filter { $0.generation != generation }.map(\.query).sorted(by: RouteQuery.areInOrder)
+            }
+        }
         sort()
         var check = check ?? Check(time: .min)
-        if self.check == nil { (lastCheck, needsCheck) = (now, false) }
         guard check.time != now else { return [] }
         check.time = now
         var next = check.last.map { last in place(in: members.indices) { $0 < last || $0 == last } } ?? 0

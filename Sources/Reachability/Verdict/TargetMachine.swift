@@ -39,6 +39,8 @@ package struct TargetMachine: Sendable {
         package let path: NetworkPath
         /// Returns whether an address belongs to this machine.
         package let isOwn: @Sendable (IPAddress) -> Bool
+        /// The index of the loopback interface; `nil` if there is none.
+        let loopback: UInt32?
         /// Whether a name server is configured.
         package let hasResolver: Bool
         /// Returns why an interface has no source address of a family; `nil` if it has one.
@@ -49,6 +51,7 @@ package struct TargetMachine: Sendable {
             hasResolver: Bool, addressFault: @escaping @Sendable (UInt32, IPAddress.Family) -> AddressFault? = { _, _ in nil }
         ) {
             self.interfaces = interfaces
+            loopback = interfaces.values.first { $0.type == .loopback }?.index
             self.path = path
             self.isOwn = isOwn
             self.hasResolver = hasResolver

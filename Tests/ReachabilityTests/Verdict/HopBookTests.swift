@@ -61,6 +61,41 @@ import Testing
         #expect(isFirst && !isSecond)
     }
 
+    @Test
+    func `a silent hop over which a target answers is asked again, so that its next silence is known`() {
+        var book = HopBook()
+        func mustAsk(at time: Int64) -> Bool { book.noteAlive(Self.gateway, by: Self.neighbor, at: time) }
+        #expect(mustAsk(at: 0))
+        _ = book.take(Self.query, HostReply(.answered), at: 1)
+        #expect(!mustAsk(at: Self.second))
+        _ = book.state(request(since: Self.second), for: TargetID(1), at: Self.second)
+        _ = book.take(Self.query, HostReply(.silent), at: Self.second + 1)
+        #expect(!mustAsk(at: 2 * Self.second - 1))
+        #expect(mustAsk(at: 2 * Self.second))
+        #expect(!mustAsk(at: 3 * Self.second))
+        _ = book.take(Self.query, HostReply(.answered), at: 3 * Self.second)
+        #expect(!mustAsk(at: 9 * Self.second))
+        _ = book.state(request(since: 9 * Self.second), for: TargetID(1), at: 9 * Self.second)
+        let state = book.take(Self.query, HostReply(.silent), at: 10 * Self.second).first?.state
+        #expect(state?.silentSince == 9 * Self.second)
+        #expect(state?.isSilent == true)
+    }
+
+    @Test func `a host that a router cannot reach is unreachable at its other ports, and other hosts are not`() {
+        var book = HopBook()
+        var report = Self.report
+        report = HopBook.Report(
+            target: report.target, port: 443, code: .hostUnreachable, reporter: report.reporter, time: 0)
+        book.note(report, behind: Self.gateway)
+        func found(_ address: UInt32, _ port: UInt16) -> HopBook.Report? {
+            book.report(about: IPAddress(v4: address), port: port, behind: Self.gateway, at: Self.second)
+        }
+        #expect(found(0xc000_0201, 80) == report)
+        #expect(found(0xc000_0201, 443) == nil)
+        #expect(found(0xc000_0202, 80) == nil)
+        #expect(found(0xc000_0202, 443) == nil)
+    }
+
     @Test func `an ICMP message of a router behind the hop proves that the hop is alive, without a query`() {
         var book = HopBook()
         _ = book.noteAlive(Self.gateway, by: .router, at: 6)

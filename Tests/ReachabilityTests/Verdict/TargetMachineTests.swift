@@ -186,11 +186,28 @@ private let server = "192.0.2.1"
 
     @Test func `a local server needs no link, and its timeout queries no neighbor`() throws {
         var target = try Transcript("127.0.0.1:80")
-        target.host.levels[1] = .off
+        (target.host.levels[2], target.host.levels[3]) = (.off, .off)
         target.host.pathCause = Cause(.link, .noCarrier, detail: "")
         _ = target.at(0, .begin)
         #expect(target.at(0, .route(to: "127.0.0.1", over: 1, gateway: nil, kind: .local)) == ["connect 1 127.0.0.1"])
         #expect(target.at(3000, .tick) == ["cancel 1", "report tcp/timeout"])
+    }
+
+    @Test func `without the loopback interface, this machine's own addresses are unreachable`() throws {
+        for address in ["127.0.0.1", "10.0.0.2"] {
+            var target = try Transcript("\(address):80")
+            target.host.levels[1] = .off
+            _ = target.at(0, .begin)
+            #expect(
+                target.at(0, .route(to: address, over: 1, gateway: nil, kind: .local)) == [
+                    "unreachable link/interface-down \(address) lo"
+                ])
+        }
+        // Without the addresses of the loopback interface, the kernel would send the packets to the gateway.
+        var target = try Transcript("[::1]:80")
+        target.host.levels[1] = .off
+        _ = target.at(0, .begin)
+        #expect(target.at(0, .route(to: "::1", over: 2, gateway: "fe80::1")) == ["unreachable link/interface-down ::1 lo"])
     }
 
     @Test func `a probe bound to an interface queries the route over it`() throws {
