@@ -77,11 +77,13 @@ static inline int netwatch_epoll_ctl(int epoll, int operation, int descriptor, u
     return epoll_ctl(epoll, operation, descriptor, &event);
 }
 
-// Waits and unpacks into two plain arrays, for the same reason. `capacity` is at most 256.
-static inline int netwatch_epoll_wait(int epoll, uint32_t *events, uint64_t *tokens, int capacity, int milliseconds) {
-    struct epoll_event ready[256];
-    if (capacity > 256) capacity = 256;
-    int count = epoll_wait(epoll, ready, capacity, milliseconds);
+// The maximum number of descriptors that one wait reports.
+enum { netwatch_epoll_batch = 256 };
+
+// Waits and unpacks into two plain arrays with room for netwatch_epoll_batch descriptors, for the same reason.
+static inline int netwatch_epoll_wait(int epoll, uint32_t *events, uint64_t *tokens, int milliseconds) {
+    struct epoll_event ready[netwatch_epoll_batch];
+    int count = epoll_wait(epoll, ready, netwatch_epoll_batch, milliseconds);
     for (int i = 0; i < count; i++) {
         events[i] = ready[i].events;
         tokens[i] = ready[i].data.u64;

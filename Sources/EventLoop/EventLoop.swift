@@ -34,7 +34,7 @@ package struct EventLoop: ~Copyable {
     }
 
     /// The maximum number of descriptors that one wait reports; the next wait reports the others.
-    package static let batch = 256
+    package static let batch = Int(netwatch_epoll_batch)
 
     package let waker: Waker
     private let epoll: Int32
@@ -87,7 +87,7 @@ package struct EventLoop: ~Copyable {
             let (left, isLongPast) = deadline.subtractingReportingOverflow(MonotonicClock.now())
             milliseconds = left <= 0 || isLongPast ? 0 : Int32(clamping: (left - 1) / 1_000_000 + 1)
         }
-        let count = netwatch_epoll_wait(epoll, &events, &tokens, Int32(EventLoop.batch), milliseconds)
+        let count = netwatch_epoll_wait(epoll, &events, &tokens, milliseconds)
         guard count > 0 else { return [] }
         var ready: [Ready] = []
         ready.reserveCapacity(Int(count))

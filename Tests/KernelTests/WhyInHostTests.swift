@@ -63,7 +63,9 @@ struct WhyInHostTests {
         }
 
         /// Runs `why`. - Returns: the marks of the layers (`+`, `x`, or `.` for null), the sentence, and the document.
-        func why(_ words: String...) throws -> (marks: String, code: Int32, sentence: String, document: [String: Any]) {
+        typealias Answer = (marks: String, code: Int32, sentence: String, document: [String: Any])
+
+        func why(_ words: String...) throws -> Answer {
             let command = [try Programs.netwatch, "why", "--netns", client.name ?? ""] + words
             let json = try Program(command + ["--json"], output: .file)
             let code = try json.wait(within: patience)
@@ -130,14 +132,19 @@ struct WhyInHostTests {
         #expect(evidence(why.document, "tcp")["first_hop"] as? String == "answered")
     }
 
-    @Test func `a gateway that died in use gives no answer of any kind`() throws {
-        let row = try Row()
+    /// Reaches a server, silences its gateway, and returns the server and the answer of `why`.
+    private func whyBehindDeadGateway(_ row: Row) throws -> (target: String, why: Row.Answer) {
         let open = try row.server.serve()
         let target = "\(Row.server):\(open.port)"
         #expect(try row.netwatch("status", target).wait(within: patience) == 0)
         try row.near.silence("in0")
         let why = try row.why(target, "--probe-timeout", "300ms")
         #expect((why.marks, why.code) == ("+++x......", 1))
+        return (target, why)
+    }
+
+    @Test func `a gateway that died in use gives no answer of any kind`() throws {
+        let (target, why) = try whyBehindDeadGateway(try Row())
         #expect(
             why.sentence == "x \(target) is unreachable: the gateway 10.1.0.254 gives no answer: not to datagrams, not to "
                 + "connections, not to packets whose hop limit ends there (neighbor/gateway-silent, hop 10.1.0.254)")
@@ -148,12 +155,7 @@ struct WhyInHostTests {
         let row = try Row()
         try row.client.run(
             "ip", "ntable", "change", "name", "arp_cache", "dev", "v0", "base_reachable", "100", "delay_probe", "1000")
-        let open = try row.server.serve()
-        let target = "\(Row.server):\(open.port)"
-        #expect(try row.netwatch("status", target).wait(within: patience) == 0)
-        try row.near.silence("in0")
-        let why = try row.why(target, "--probe-timeout", "300ms")
-        #expect((why.marks, why.code) == ("+++x......", 1))
+        let (_, why) = try whyBehindDeadGateway(row)
         #expect(
             why.sentence.contains(": the gateway 10.1.0.254 does not answer on its link (neighbor/gateway-silent"),
             "\(why.sentence)")

@@ -25,7 +25,7 @@ package struct LookupAnswer: Hashable, Sendable, Codable {
         case hosts
         /// getaddrinfo(3), with the modules of nsswitch.conf(5).
         case nss
-        /// Nothing was asked, because no name server is configured.
+        /// Nothing was asked, because no name server is configured. The raw value is that of earlier recordings.
         case notAsked = "nobody"
     }
 

@@ -10,9 +10,8 @@ extension Fleet {
     /// Delivers the result of an attempt, and returns the effects.
     mutating func probed(_ result: ProbeResult, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
         let id = TargetID(owning: result.id)
-        if let count = result.retransmissions, count > 0, var machine = self[id], let key = machine.budgetKey() {
-            let bytes = count * ProbeBytes.retransmission(.v6)
-            budgets.spend(bytes, key, at: now.monotonicNanoseconds)
+        if let count = result.retransmissions, count > 0, let key = budgetKey(of: id) {
+            budgets.spend(count * ProbeBytes.retransmission(.v6), key, at: now.monotonicNanoseconds)
         }
         return deliver(id, .probe(result), snapshot, at: now)
     }

@@ -225,6 +225,9 @@ struct Fleet: Sendable {
         return effects
     }
 
+    /// Returns the budget from which a target's probes take their bytes; `nil` for none.
+    mutating func budgetKey(of id: TargetID) -> MeteredBudgets.Key? { slab.slot(of: id).flatMap { slab[$0]?.budgetKey() } }
+
     /// Returns whether the limit of open files now delays probes, and the targets that wait; `nil` if this has not changed since the
     /// last call.
     mutating func takeShortage() -> (isReported: Bool, waiting: [TargetID])? {
@@ -270,8 +273,8 @@ struct Fleet: Sendable {
     }
 
     private mutating func resumePostponed(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
-        admission.hasUntriedWaiting = !postponed[2].isEmpty || !postponed[3].isEmpty
         for lane in postponed.indices {
+            admission.hasUntriedWaiting = ProbeAdmission.Lane.untried.contains { !postponed[$0.index].isEmpty }
             var taken = 0
             while taken < postponed[lane].count, budget > 0 {
                 let id = postponed[lane][taken]
@@ -284,7 +287,6 @@ struct Fleet: Sendable {
                 taken += 1
             }
             if taken == postponed[lane].count { postponed[lane] = [] } else { postponed[lane].removeFirst(taken) }
-            admission.hasUntriedWaiting = !postponed[2].isEmpty || !postponed[3].isEmpty
         }
     }
 

@@ -45,7 +45,7 @@ struct FailedAttempt: Hashable, Sendable {
         isSilence(in: localState) ? nextHop : nil
     }
 
-    /// Returns whether nobody has answered, except perhaps this machine itself with "host unreachable".
+    /// Returns whether no host has answered, except perhaps this machine itself with "host unreachable".
     func isSilence(in localState: TargetMachine.LocalState) -> Bool {
         guard let result else { return true }
         if let reporter = result.reporter, reporter.origin != 1 {

@@ -23,12 +23,16 @@ struct ProbeAdmission: Hashable, Sendable {
     /// A group of targets with a share of the sockets.
     struct Lane: Hashable, Sendable {
         static let count = 6
-        private let number: UInt8
+        /// The lanes of targets without a result.
+        static let untried = [Lane(.v4, .untried), Lane(.v6, .untried)]
+
+        let family: IPAddress.Family
+        let experience: Experience
         /// The place of the lane in the order in which waiting targets are served.
-        var index: Int { Int(number) }
+        var index: Int { (family == .v6 ? 1 : 0) + 2 * Int(experience.rawValue) }
 
         /// Creates the lane of targets with an experience and the family of the address that is probed first.
-        init(_ family: IPAddress.Family, _ experience: Experience) { number = (family == .v6 ? 1 : 0) + 2 * experience.rawValue }
+        init(_ family: IPAddress.Family, _ experience: Experience) { (self.family, self.experience) = (family, experience) }
     }
 
     /// The limit before the process's own limit is known.
@@ -54,13 +58,15 @@ struct ProbeAdmission: Hashable, Sendable {
     /// Returns whether a probe of this lane may start.
     func allows(_ lane: Lane) -> Bool {
         guard total < limit else { return false }
-        let family = stride(from: lane.index % 2, to: Lane.count, by: 2).reduce(0) { $0 + used[$1] }
+        let family = used(lane.family, .answered) + used(lane.family, .untried) + used(lane.family, .silent)
         guard family < max(limit * 3 / 4, 1) else { return false }
-        if lane.index < 2 { return true }
-        let silent = used[4] + used[5]
-        guard used[2] + used[3] + silent < max(limit * 5 / 8, 1) else { return false }
-        return lane.index < 4 || silent < max(limit * (hasUntriedWaiting ? 1 : 3) / 8, 1)
+        if lane.experience == .answered { return true }
+        let silent = used(.v4, .silent) + used(.v6, .silent)
+        guard used(.v4, .untried) + used(.v6, .untried) + silent < max(limit * 5 / 8, 1) else { return false }
+        return lane.experience == .untried || silent < max(limit * (hasUntriedWaiting ? 1 : 3) / 8, 1)
     }
+
+    private func used(_ family: IPAddress.Family, _ experience: Experience) -> Int { used[Lane(family, experience).index] }
 
     /// Whether a running probe may repeat an attempt. If sockets are scarce, the first attempts of other probes come before.
     var allowsRepetition: Bool { total < max(limit / 2, 1) }

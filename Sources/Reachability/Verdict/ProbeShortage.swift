@@ -2,8 +2,8 @@ internal import Pacing
 
 /// Whether probes have to wait because of the process's limit of open files, as reported to users.
 ///
-/// A wait of a moment is usual when many targets begin, or when silent servers need their deadlines. It is reported after
-/// ``patience`` without a pause, and is over when no probe has waited for as long.
+/// A wait of a moment is usual when many targets begin, or when silent servers need their deadlines. The shortage is reported when
+/// probes have waited for ``patience``, and its end when no probe has waited for as long.
 struct ProbeShortage: Hashable, Sendable {
     /// The time in nanoseconds for which the condition lasts before it is reported.
     static let patience: Int64 = 5_000_000_000

@@ -198,7 +198,7 @@ struct WhyBatch: Watcher.Condition {
         return members.contains { $0.hasRequests(at: now) } || isComplete(at: now)
     }
 
-    /// Whether the path and all verdicts are known, or their time is over.
+    /// Whether the path and all verdicts are known, or their time limit is reached.
     func isComplete(at now: Moment) -> Bool {
         path == nil ? now >= settleEnd : members.allSatisfy { $0.isDone(at: now) }
     }

@@ -164,6 +164,11 @@ import Testing
         return number == 0 && address.sin_family == AF_INET ? UInt16(bigEndian: address.sin_port) : nil
     }
 
+    /// Returns a copy of the prober's socket, as another thread that forks holds one. Closing the socket then does not remove it from epoll.
+    private static func copyOfSocket(to port: UInt16) throws -> Int32 {
+        dup(try #require((3..<1_024).first { peerPort(of: $0) == port }))
+    }
+
     @Test func `a canceled probe gives no result, and its token no event`() throws {
         try ProbeNamespace().perform {
             let (server, port) = try Self.listener()
@@ -173,8 +178,7 @@ import Testing
             #expect(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: .read()) == nil)
             let ready = loop.wait(until: MonotonicClock.now() + 5_000_000_000)
             #expect(ready.map(\.token) == [TCPProber.firstToken])
-            // Another thread that forks holds a copy of the socket. Closing the socket then does not remove it from epoll.
-            let held = try #require((3..<1_024).first { Self.peerPort(of: $0) == port }.map { dup($0) })
+            let held = try Self.copyOfSocket(to: port)
             defer { close(held) }
             prober.cancel(1, on: loop)
             for ready in ready { #expect(prober.ready(ready, on: loop, now: .read()) == nil) }
@@ -195,7 +199,7 @@ import Testing
             var prober = TCPProber()
             #expect(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: .read()) == nil)
             let ready = try #require(loop.wait(until: MonotonicClock.now() + 5_000_000_000).first)
-            let held = try #require((3..<1_024).first { Self.peerPort(of: $0) == port }.map { dup($0) })
+            let held = try Self.copyOfSocket(to: port)
             defer { close(held) }
             #expect(prober.ready(ready, on: loop, now: .read())?.errno == 0)
             #expect(loop.wait(until: MonotonicClock.now()).isEmpty)
