@@ -182,7 +182,8 @@ private final class Answers: Sendable {
     }
 
     @Test func `a lookup beyond the queue's limit is refused at once, and stopping does not wait for stuck threads`() throws {
-        let host = try Host(.silent, queue: 256)
+        // The threads are stuck for longer than the test needs on a busy machine.
+        let host = try Host(.silent, ["resolv.conf": "nameserver 127.0.0.1\noptions timeout:20 attempts:1\n"], queue: 256)
         let count = UInt64(NameResolver.defaultThreads + 256)
         let started = MonotonicClock.now()
         for target in 1...(count + 10) {
@@ -191,6 +192,6 @@ private final class Answers: Sendable {
         let last = try host.answers.wait(for: (count + 10) << 32)
         #expect(last == LookupAnswer(id: (count + 10) << 32, code: EAI_AGAIN))
         host.resolver.stop()
-        #expect(MonotonicClock.now() - started < 900_000_000)
+        #expect(MonotonicClock.now() - started < 19_000_000_000)
     }
 }
