@@ -95,7 +95,13 @@ extension FailedAttempt {
             if let report, report.port == candidate.port { return inferred(from: report, evidence) }
             return timeout(evidence)
         }
-        if isFirstHopSilent, !isFirstHopAlive { return neighborSilence(evidence) }
+        if isFirstHopSilent, !isFirstHopAlive {
+            // Its answers to queries count towards the same limit as its reports.
+            if let hop, let report = hop.hostReport, hop.silentSince.map({ probeEnded - $0 < HopBook.exhaustionTime }) ?? false {
+                return inferred(from: report, evidence)
+            }
+            return neighborSilence(evidence)
+        }
         if let tunnel, tunnel.sent > 0, tunnel.received == 0 {
             let name = localState.interfaces[route.interface]?.name ?? "\(route.interface)"
             evidence["packets_sent"] = .number(Int(clamping: tunnel.sent))
@@ -103,7 +109,7 @@ extension FailedAttempt {
             let detail = "the tunnel \(name) sends packets and receives none"
             return Cause(.network, .tunnelSilent, detail: detail, evidence: evidence)
         }
-        if let report { return inferred(from: report, evidence) }
+        if let report = report ?? hop?.hostReport { return inferred(from: report, evidence) }
         return timeout(evidence)
     }
 
@@ -139,7 +145,8 @@ extension FailedAttempt {
         evidence["icmp_type"] = .number(Int(report.reporter.type))
         evidence["icmp_code"] = .number(Int(report.reporter.code))
         let subject = report.target == candidate.address ? "port \(report.port)" : "\(report.target)"
-        let detail = "\(candidate.address) does not answer, and \(hop) has reported \(report.code.rawValue) for \(subject)"
+        var detail = "\(candidate.address) does not answer, and \(hop) has reported \(report.code.rawValue) for \(subject)"
+        if report.code == .hostUnreachable, report.target != candidate.address { detail += "; it may send no more reports now" }
         return Cause(.network, report.code, detail: detail, evidence: evidence)
     }
 }

@@ -45,6 +45,11 @@ struct FailureStreak: Hashable, Sendable {
             earlier[address] = Earlier(route: failure.route, finding: finding)
         case (.tcp, .timeout):
             guard let former = earlierFinding(failure) else { return finding }
+            // The host itself answers datagrams.
+            if failure.host?.isAlive == true, former.cause.code == .hostUnreachable {
+                earlier[address] = nil
+                return finding
+            }
             if former.cause.layer != .network, failure.neighbor.isReachable || failure.isFirstHopAlive {
                 earlier[address] = nil
                 return finding

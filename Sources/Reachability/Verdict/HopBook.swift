@@ -13,6 +13,10 @@ struct HopBook: Sendable {
     static let queryGap: Int64 = 300_000_000
     /// The time for which a router's report about one target is evidence for others in nanoseconds.
     static let reportLifetime: Int64 = 30_000_000_000
+    /// The time in nanoseconds for which a router that reports one unreachable host may have no message left for others. Linux sends
+    /// a client six messages at once, and then one per second. Each silent probe uses up several, because a router reports each packet
+    /// that waited for the host. The time is that of two probes.
+    static let exhaustionTime: Int64 = 6_200_000_000
     /// The maximum number of networks with reports.
     static let reportLimit = 4_096
     /// The maximum number of ports of a network with reports.
@@ -60,6 +64,8 @@ struct HopBook: Sendable {
         var silentSince: Int64?
         /// A router's recent report about another target of the same network behind the same first hop.
         var report: Report?
+        /// A router's report within ``exhaustionTime`` that it cannot reach another host of the same network.
+        var hostReport: Report?
 
         /// Whether the host usually answers queries, and does not now.
         var isSilent: Bool { !isAlive && hasAnswered && reply?.outcome == .silent }
@@ -116,6 +122,8 @@ struct HopBook: Sendable {
     private var records: [Neighbor.Key: Record] = [:]
     // The reports about each network, by port. Most networks have one.
     private var reports: [ReportKey: [Reports]] = [:]
+    // The last reports about unreachable hosts of each network, of at most two hosts.
+    private var hostReports: [ReportKey: [Report]] = [:]
 
     /// The number of hosts of which something is known.
     var hostCount: Int { records.count }
@@ -146,7 +154,8 @@ struct HopBook: Sendable {
         State(
             isAlive: isAlive, isUsed: record.lastUsed.map { $0 >= request.since } ?? false, reply: record.reply,
             hasAnswered: record.hasAnswered, silentSince: record.silentSince,
-            report: report(about: request.address, port: request.port, behind: request.hop, at: now))
+            report: report(about: request.address, port: request.port, behind: request.hop, at: now),
+            hostReport: hostReport(beside: request.address, behind: request.hop, at: now))
     }
 
     /// Notes a sign of life of a hop. A target that answers also contradicts what routers have reported about its network.
@@ -206,18 +215,20 @@ struct HopBook: Sendable {
         records = records.filter { $0.key.interface != interface || !$0.value.waiting.isEmpty }
         for host in records.keys where host.interface == interface { records[host]?.hasAnswered = false }
         reports = reports.filter { $0.key.hop.interface != interface }
+        hostReports = hostReports.filter { $0.key.hop.interface != interface }
     }
 
     /// Forgets everything after a suspend: the machine may be elsewhere.
     mutating func forgetAll() {
         records = records.filter { !$0.value.waiting.isEmpty }
-        reports = [:]
+        (reports, hostReports) = ([:], [:])
     }
 
     // MARK: Reports
 
     /// Stores a router's report about a target behind the hop.
     mutating func note(_ report: Report, behind hop: Neighbor.Key) {
+        if report.code == .hostUnreachable { noteUnreachableHost(report, behind: hop) }
         if reports.count >= Self.reportLimit {
             reports = reports.filter { $0.value.contains { report.time - $0.last.time < Self.reportLifetime } }
             if reports.count >= Self.reportLimit { reports = [:] }
@@ -261,6 +272,20 @@ struct HopBook: Sendable {
         let ports = Self.prefixes(of: address).flatMap { reports[ReportKey(hop: hop, prefix: $0)] ?? [] }
             .filter { $0.apply(to: address, port: port, at: now) }
         return (ports.last { $0.last.port == port } ?? ports.last)?.last
+    }
+
+    private mutating func noteUnreachableHost(_ report: Report, behind hop: Neighbor.Key) {
+        if hostReports.count >= Self.reportLimit { hostReports = [:] }
+        let key = ReportKey(hop: hop, prefix: Self.prefixes(of: report.target)[0])
+        let others = (hostReports[key] ?? []).filter { $0.target != report.target }
+        hostReports[key] = others.suffix(1) + [report]
+    }
+
+    /// Returns the last report that another host of the same network cannot be reached, if it is recent.
+    private func hostReport(beside address: IPAddress, behind hop: Neighbor.Key, at now: Int64) -> Report? {
+        guard !hostReports.isEmpty else { return nil }
+        let reports = hostReports[ReportKey(hop: hop, prefix: Self.prefixes(of: address)[0])] ?? []
+        return reports.last { $0.target != address && now - $0.time < Self.exhaustionTime }
     }
 
     /// The network and the host of an address.

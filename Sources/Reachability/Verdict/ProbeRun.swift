@@ -171,6 +171,9 @@ struct AttemptRace: Hashable, Sendable {
         return entry
     }
 
+    /// Ends the schedule of further attempts.
+    mutating func startNoMore() { nextStart = nil }
+
     /// Assigns the present routes to the waiting attempts. Attempts without a route are dropped.
     mutating func reroute(by routes: SmallMap<IPAddress, ChosenRoute>) {
         waiting = waiting.compactMap { entry in

@@ -4,7 +4,7 @@ internal import Pacing
 extension TargetMachine {
     mutating func startAttempt(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
         var (run, race) = (run, race)
-        if let entry = race.takeNext(at: turn.time, allowsRepetition: turn.allowances.repetition) {
+        if let entry = race.takeNext(at: turn.time, allowsRepetition: turn.allowances.repetition && mayRepeat) {
             let isFirst = run.connecting == nil
             run.connecting = run.connecting ?? turn.now
             let attempt = attempt(entry, until: run.deadline, turn)
@@ -18,6 +18,16 @@ extension TargetMachine {
         } else {
             phase = .connecting(run, race)
         }
+    }
+
+    /// Whether silent attempts are repeated. After the verdict a lost packet only delays the recovery, while each packet to a host that
+    /// is off uses up a router's messages, which other targets need.
+    private var mayRepeat: Bool { settings.isScheduledOnly || !isHostSilent }
+
+    /// Whether the verdict is that the target's host is silent.
+    private var isHostSilent: Bool {
+        (verdict.state == .down || verdict.state == .unreachable)
+            && (verdict.cause?.code == .timeout || verdict.cause?.code == .hostUnreachable)
     }
 
     /// Returns the attempt to an address, with a new number.
@@ -101,13 +111,16 @@ extension TargetMachine {
     /// The maximum time for which a silent probe is extended, in nanoseconds.
     static let extensionLimit: Int64 = 100_000_000
 
-    /// Ends the attempts at the probe's deadline. Attempts without an answer count as silent. The first silent probe of a streak is
-    /// extended by up to 100 ms if reports of a silent next hop are about to arrive.
+    /// Ends the attempts at the probe's deadline. Attempts without an answer count as silent. A probe is extended by up to 100 ms if
+    /// reports of a silent next hop are about to arrive. One that confirms the first of a streak is not, so that the verdict does not
+    /// wait.
     mutating func deadlineReached(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
         let report = (run.connecting ?? run.started).monotonicNanoseconds.addingSaturated(Self.resolutionFailure)
-        if !streak.hasBegun, report > run.deadline, report - run.deadline <= Self.extensionLimit {
-            var run = run
+        if !streak.hasBegun || isHostSilent, report > run.deadline, report - run.deadline <= Self.extensionLimit {
+            var (run, race) = (run, race)
             run.deadline = report
+            race.startNoMore()
+            if run.hosts == nil { return askHosts(run, race, &turn) }
             phase = .connecting(run, race)
             return
         }

@@ -46,7 +46,11 @@ extension TargetMachine {
         failure.probeStarted = run.started.monotonicNanoseconds
         failure.probeEnded = turn.time
         // A host that is alive contradicts reports about other ports, but is not asked any more.
-        if isExplained, failure.hop?.report?.port != failure.port { failure.hop?.report = nil }
+        if isExplained {
+            if failure.hop?.report?.port != failure.port { failure.hop?.report = nil }
+            // The router has sent no report about this host, although it could.
+            failure.hop?.hostReport = nil
+        }
         return failure
     }
 

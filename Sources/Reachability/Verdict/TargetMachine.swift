@@ -380,11 +380,9 @@ package struct TargetMachine: Sendable {
         case .tracing(let run, _):
             if turn.time >= run.deadline { endTrace(run, [], &turn) }
         case .connecting(let run, let race):
-            if turn.time >= run.deadline {
-                deadlineReached(run, race, &turn)
-            } else if let next = race.nextStart, turn.time >= next {
-                startAttempt(run, race, &turn)
-            } else if run.hosts == nil, turn.time >= hostQueryDue(run) {
+            if turn.time >= run.deadline { return deadlineReached(run, race, &turn) }
+            if let next = race.nextStart, turn.time >= next { startAttempt(run, race, &turn) }
+            if case .connecting(let run, let race) = phase, run.hosts == nil, turn.time >= hostQueryDue(run) {
                 askHosts(run, race, &turn)
             }
         case .examining(let run, let examination):

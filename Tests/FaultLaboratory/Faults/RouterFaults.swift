@@ -8,6 +8,8 @@ extension Fault {
                 "iifname rv0 tcp dport \(FaultNetwork.port)",
                 "router: one port prohibited (3/13), one message a second for 12 targets"),
             contradicted,
+            switchedOff(count: 3),
+            switchedOff(count: 12),
             rejection(.ipv4, "3/13", "icmp type admin-prohibited", "admin-prohibited"),
             rejection(.ipv4, "3/10", "icmp type host-prohibited", "admin-prohibited"),
             rejection(.ipv4, "3/9", "icmp type net-prohibited", "admin-prohibited"),
@@ -49,6 +51,22 @@ extension Fault {
             },
             expected: .unreachable(
                 "network/admin-prohibited", ["hop": FaultNetwork.Family.ipv4.gateway()], within: ExpectedVerdict.silent
+            ).steady(for: 5))
+    }
+
+    /// A row for servers that lose their power at the same time. The router reports each, but at most one a second to the client.
+    private static func switchedOff(count: Int) -> Fault {
+        let addresses = (100..<100 + count).map { "203.0.113.\($0)" }
+        return Fault(
+            name: "hosts of \(count) servers off, router reports them",
+            targets: addresses.map { FaultNetwork.Family.ipv4.target($0) },
+            prepare: { try $0.site.ipBatch(addresses.map { "addr add \($0)/24 dev s0" }) },
+            make: { network, _ in
+                try network.site.silence("s0")
+                try network.router.ip("neigh flush dev rs0")
+            },
+            expected: .unreachable(
+                "network/host-unreachable", ["hop": FaultNetwork.Family.ipv4.gateway()], within: ExpectedVerdict.silent
             ).steady(for: 5))
     }
 

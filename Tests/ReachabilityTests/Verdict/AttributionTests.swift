@@ -51,6 +51,31 @@ import Testing
         #expect(verdict(failure) == "down tcp/timeout")
     }
 
+    /// A router's report that it cannot reach another host of the server's network.
+    private static let hostReport = HopBook.Report(
+        target: IPAddress(v4: 0xc000_0202), port: 443, code: .hostUnreachable,
+        reporter: ProbeResult.Reporter(origin: 2, type: 3, code: 1, offender: gateway), time: 0)
+
+    @Test func `silence beside a host that a router cannot reach is inferred, because the router limits its reports`() {
+        var failure = silence()
+        failure.hop = state(.answered)
+        failure.hop?.hostReport = Self.hostReport
+        #expect(verdict(failure) == "unreachable network/host-unreachable")
+        #expect(failure.cause(in: host.localState).evidence["inferred"] == .text("192.0.2.2"))
+        failure.host = state(.answered)
+        #expect(verdict(failure) == "down tcp/timeout", "the host answers datagrams")
+    }
+
+    @Test func `a gateway that has just reported a host is silent only if its silence lasts`() {
+        var failure = silence()
+        failure.hop = state(.silent, before: true)
+        failure.hop?.hostReport = Self.hostReport
+        failure.hop?.silentSince = 0
+        #expect(verdict(failure) == "unreachable network/host-unreachable")
+        failure.hop?.silentSince = -4_000_000_000
+        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+    }
+
     @Test func `silence of a server whose host answers on another port is the server's fault`() {
         var failure = silence()
         failure.host = state(.answered)

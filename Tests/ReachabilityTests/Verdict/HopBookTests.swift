@@ -96,6 +96,32 @@ import Testing
         #expect(found(0xc000_0202, 443) == nil)
     }
 
+    @Test func `an unreachable host is noted for the others of its network while the router's reports may be used up`() {
+        var book = HopBook()
+        func note(_ target: UInt32, at time: Int64) {
+            book.note(
+                HopBook.Report(
+                    target: IPAddress(v4: target), port: 443, code: .hostUnreachable, reporter: Self.report.reporter, time: time),
+                behind: Self.gateway)
+        }
+        func reported(beside address: UInt32, at time: Int64) -> IPAddress? {
+            let (state, _) = book.state(request(since: time, address: address), for: TargetID(1), at: time)
+            return state?.hostReport?.target ?? book.take(Self.query, HostReply(.answered), at: time).last?.state.hostReport?.target
+        }
+        note(0xc000_0201, at: 0)
+        #expect(reported(beside: 0xc000_0201, at: 1) == nil, "the host itself")
+        #expect(reported(beside: 0xc000_0202, at: Self.second) == IPAddress(v4: 0xc000_0201))
+        #expect(reported(beside: 0xc000_0302, at: 2 * Self.second) == nil, "another /24")
+        #expect(reported(beside: 0xc000_0202, at: 7 * Self.second) == nil)
+        // The last reports of two hosts are kept, so that one of them concerns another host than the one that is asked about.
+        note(0xc000_0201, at: 8 * Self.second)
+        note(0xc000_0202, at: 9 * Self.second)
+        #expect(reported(beside: 0xc000_0202, at: 10 * Self.second) == IPAddress(v4: 0xc000_0201))
+        #expect(reported(beside: 0xc000_0203, at: 11 * Self.second) == IPAddress(v4: 0xc000_0202))
+        book.forgetAll()
+        #expect(reported(beside: 0xc000_0203, at: 12 * Self.second) == nil)
+    }
+
     @Test func `an ICMP message of a router behind the hop proves that the hop is alive, without a query`() {
         var book = HopBook()
         _ = book.noteAlive(Self.gateway, by: .router, at: 6)

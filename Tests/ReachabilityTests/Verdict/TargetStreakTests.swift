@@ -42,6 +42,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
 
     @Test func `a router's ICMP error gives the cause while later probes of the streak time out`() throws {
         var streak = try Streak()
+        streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
         #expect(streak.rejected(at: 0) == ["report network/host-unreachable"])
         #expect(
             streak.silent(at: 1000) == ["report network/host-unreachable", "unreachable network/host-unreachable 192.0.2.1 eth0"])
@@ -52,6 +53,41 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         }
         #expect(streak.rejected(at: 40_000) == ["report network/host-unreachable"])
         #expect(streak.target.cause?.evidence["earlier"] == nil)
+    }
+
+    @Test func `a host that answers datagrams refutes an earlier report that it is unreachable`() throws {
+        var streak = try Streak()
+        _ = streak.rejected(at: 0)
+        #expect(streak.silent(at: 1000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+    }
+
+    @Test func `a silent attempt is repeated until the target has failed`() throws {
+        var streak = try Streak()
+        streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
+        streak.probe(at: 0)
+        #expect(streak.target.at(500, .tick) == ["connect 2 192.0.2.1"])
+        streak.attempt = 2
+        _ = streak.target.at(3000, .tick)
+        _ = streak.target.at(3000, .neighbor(gateway, .state(.reachable)))
+        _ = streak.silent(at: 3100)
+        streak.probe(at: 20_000)
+        #expect(streak.target.at(20_500, .tick) == [])
+        #expect(streak.target.at(21_250, .tick) == [])
+    }
+
+    @Test func `a probe after the verdict waits for the report that a router sends after three seconds`() throws {
+        var streak = try Streak(ProbeSettings(failAfter: 1))
+        streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
+        #expect(streak.silent(at: 0).last == "down tcp/timeout 192.0.2.1 eth0")
+        for time in [10_000, 20_000] as [Int64] {
+            streak.probe(at: time)
+            #expect(streak.target.at(time + 2300, .tick) == [])
+            _ = streak.target.machine.handle(.tick, in: streak.target.host.localState, at: Transcript.moment(time + 3000))
+            #expect(streak.target.tickDue == time + 3090)
+            #expect(
+                streak.target.at(time + 3070, .failed(streak.attempt, .hostUnreachable, icmp: (3, 1), from: "203.0.113.9"))
+                    .first == "report network/host-unreachable")
+        }
     }
 
     @Test func `a router's later ICMP error replaces the earlier one`() throws {

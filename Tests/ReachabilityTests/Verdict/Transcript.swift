@@ -10,6 +10,8 @@ struct Transcript {
     var nextHops: [Route.NextHop] = []
     /// The reply of first hops and of the target's host; by default they are alive.
     var hostState = HopBook.State(isAlive: true, reply: HostReply(.answered), hasAnswered: true)
+    /// The reply of the target's host, if it differs from that of the first hops.
+    var targetState: HopBook.State?
     /// Whether further addresses are tried beside those that serve the probes.
     var allowsSurvey = false
     private var allowances: TargetMachine.Allowances { TargetMachine.Allowances(survey: allowsSurvey) }
@@ -71,7 +73,8 @@ struct Transcript {
         // Hosts are asked before the deadline. Their replies have no line.
         while let place = effects.firstIndex(where: Self.asksHost), case .askHost(let request) = effects[place] {
             effects.remove(at: place)
-            let event = Event.host(request.query.host, hostState)
+            let isTarget = request.query.host.address == request.address
+            let event = Event.host(request.query.host, isTarget ? targetState ?? hostState : hostState)
             effects += machine.handle(
                 event, in: host.localState, at: Self.moment(milliseconds), allowing: allowances)
         }
