@@ -106,7 +106,8 @@ import Testing
         }
         func reported(beside address: UInt32, at time: Int64) -> IPAddress? {
             let (state, _) = book.state(request(since: time, address: address), for: TargetID(1), at: time)
-            return state?.hostReport?.target ?? book.take(Self.query, HostReply(.answered), at: time).last?.state.hostReport?.target
+            if let state { return state.hostReport?.target }
+            return book.take(Self.query, HostReply(.answered), at: time).last?.state.hostReport?.target
         }
         note(0xc000_0201, at: 0)
         #expect(reported(beside: 0xc000_0201, at: 1) == nil, "the host itself")
