@@ -59,10 +59,10 @@ import Testing
         ("status a:65536", "target 'a:65536': port: 65536 is not between 1 and 65535"),
         ("watch ::1:80", "target '::1:80': host: an IPv6 address needs brackets; write [ADDRESS]:PORT"),
         (
-            "watch https://a/",
-            "target 'https://a/': scheme: this version cannot probe https:// yet; write HOST:PORT for a TCP probe"
+            "watch ftp://a",
+            "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT, or tcp://, tls://, http:// or https:// before it"
         ),
-        ("watch ftp://a", "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT or tcp://HOST:PORT"),
+        ("watch http://a/b%20c\u{1}", "target 'http://a/b%20c\u{fffd}': path: contains a space or a control character; write %01"),
     ])
     func `invalid arguments are usage errors`(line: String, message: String) {
         #expect(throws: Failure(64, message)) {
