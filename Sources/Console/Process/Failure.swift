@@ -37,6 +37,12 @@ package struct Failure: Error, Hashable {
         Failure(ExitCode.usage, "\(subject): \(reason)")
     }
 
+    /// Creates the failure of a system call that the program cannot do without.
+    package init(systemCall call: String, _ number: Int32) {
+        let remedy = number == EMFILE ? "; the limit of open files is too low, raise it with 'ulimit -n'" : ""
+        self.init(ExitCode.system, "\(call): \(errorText(number))\(remedy)")
+    }
+
     package init(_ error: MonitorError) {
         switch error {
         case .noSuchNamespace(let namespace):
@@ -44,7 +50,7 @@ package struct Failure: Error, Hashable {
         case .notPermitted(let namespace):
             self.init(ExitCode.notPermitted, "--netns \(namespace): \(error); run it as root or with CAP_SYS_ADMIN")
         case .system(let call, let number):
-            self.init(ExitCode.system, "\(call): \(errorText(number))")
+            self.init(systemCall: call, number)
         case .recording(let path, let number):
             let why =
                 switch number {

@@ -18,7 +18,7 @@ package struct MainLoop {
     ///
     /// - Throws: ``Failure`` with code 71 if the system has no descriptor left.
     package static func makeWaker() throws(Failure) -> Waker {
-        do { return try Waker() } catch { throw Failure(ExitCode.system, "\(error.call): \(errorText(error.errno))") }
+        do { return try Waker() } catch { throw Failure(systemCall: error.call, error.errno) }
     }
 
     /// The result of a wait.

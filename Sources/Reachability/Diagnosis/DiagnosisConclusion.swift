@@ -17,6 +17,7 @@ extension DiagnosisEvidence {
     /// | silence | the first hop, or a router behind it, has answered since the first probe | down tcp/timeout |
     /// | silence | the gateway has answered no question | unreachable neighbor/gateway-silent, inferred |
     /// | silence | the target is on the link, and has answered no question | unreachable tcp/timeout |
+    /// | silence of the name server | its gateway has answered no question, or not on its link | unreachable neighbor/gateway-silent |
     /// | up | an address of the name fails | degraded, with its cause |
     func concluded() -> Conclusion? {
         guard endpoint != nil, let update, let present = update.cause ?? addresses.degradation else { return nil }
@@ -25,6 +26,7 @@ extension DiagnosisEvidence {
         case (.unreachable, .route, .noRoute):
             return missingAddress(present).map { Conclusion(state: .unreachable, cause: $0) }
         case (.unreachable, .tcp, .timeout): return examinedSilence(present)
+        case (.unreachable, .dns, .resolverSilent): return examinedResolver(present)
         default: return nil
         }
     }
@@ -78,17 +80,42 @@ extension DiagnosisEvidence {
             return Conclusion(state: .down, cause: Cause(.tcp, .timeout, detail: detail, evidence: evidence))
         }
         guard let firstHop, firstHop.asked.count > 1 else { return nil }
-        evidence["first_hop"] = .text("silent")
-        let questions = firstHop.asked.map { "not to \($0.plural)" }.joined(separator: ", ")
         guard let gateway = route.gateway else {
+            evidence["first_hop"] = .text("silent")
+            let questions = firstHop.asked.map { "not to \($0.plural)" }.joined(separator: ", ")
             // A host that filters everything still answers on its link, so its port remains the only certain fault.
             let detail = "\(cause.detail), and gives no other answer: \(questions)"
             return Conclusion(state: .unreachable, cause: Cause(.tcp, .timeout, detail: detail, evidence: evidence))
         }
-        guard hops != nil else { return nil }
+        return inferredSilence(of: gateway, evidence)
+    }
+
+    /// Returns the conclusion that a gateway is silent, if it has answered no question and no packet of a sweep.
+    private func inferredSilence(of gateway: IPAddress, _ evidence: [String: Cause.Evidence]) -> Conclusion? {
+        guard hops != nil, let firstHop, firstHop.asked.count > 1 else { return nil }
+        var evidence = evidence
+        evidence["first_hop"] = .text("silent")
         evidence["inferred"] = .text((firstHop.asked.map(\.rawValue) + ["hop-limit"]).joined(separator: ","))
-        let detail = "the gateway \(gateway) gives no answer: \(questions), not to packets whose hop limit ends there"
+        let questions = firstHop.asked.map { "not to \($0.plural)" }.joined(separator: ", ")
+        let subject = silentResolver.map { "the gateway \(gateway), which leads to the name server \($0.address)," }
+        let detail =
+            "\(subject ?? "the gateway \(gateway)") gives no answer: \(questions), not to packets whose hop limit ends there"
         return Conclusion(state: .unreachable, cause: Cause(.neighbor, .gatewaySilent, detail: detail, evidence: evidence))
+    }
+
+    /// Returns the conclusion about a name server that does not answer, if its gateway is silent.
+    private func examinedResolver(_ cause: Cause) -> Conclusion? {
+        guard let inspection, let route = inspection.chosen, let gateway = route.gateway, !isFirstHopAlive else { return nil }
+        var evidence = cause.evidence
+        evidence["gateway"] = .text("\(gateway)")
+        if let state = inspection.neighbor.stateName { evidence["neighbor_state"] = .text(state) }
+        guard inspection.neighbor.isSilent else { return inferredSilence(of: gateway, evidence) }
+        return Conclusion(state: .unreachable, cause: Self.neighborSilence(gateway, of: inspection.query.destination, evidence))
+    }
+
+    /// The silent name server, if the target's name has no address because of it.
+    private var silentResolver: ResolverConfiguration.Nameserver? {
+        if case .resolver(let server)? = destination { server } else { nil }
     }
 
     /// Whether the first hop has answered since the first probe began: on its link, a question, or by letting a packet pass.

@@ -1,20 +1,32 @@
-/// The questions that the silence of a target needs.
+/// The questions that the silence of a target, or of the name server of its name, needs.
 extension DiagnosisEvidence {
-    /// Whether a sweep of hop limits may find the last router that answers: the target is silent, and behind a router.
+    /// Whether a sweep of hop limits may find the last router that answers: the destination is silent, and behind a router.
     package var needsSweep: Bool { isSilentElsewhere && !isOnLink }
 
-    /// The first hop that is asked whether it is alive, because the target is silent and no probe has proved it; `nil` if none is. It is
-    /// the gateway, or the target itself on the link.
+    /// The TCP port of the sweep; `nil` if there is no destination.
+    package var sweepPort: UInt16? {
+        switch destination {
+        case .server: endpoint?.port
+        // RFC 7766 section 5: name servers answer over TCP too.
+        case .resolver: 53
+        case .gateway, nil: nil
+        }
+    }
+
+    /// The first hop that is asked whether it is alive, because the destination is silent and no probe has proved it; `nil` if none is.
+    /// It is the gateway, or the target itself on the link. A silent name server on the link has been asked already.
     package var hopToAsk: Neighbor.Key? {
         guard isSilentElsewhere, cause?.evidence["first_hop"] != .text("answered"), interface?.type != .tunnel else { return nil }
         return inspection?.nextHop
     }
 
-    /// Whether nothing answers, and the target is not on this machine.
+    /// Whether nothing answers, and the destination is not on this machine.
     private var isSilentElsewhere: Bool {
-        guard case .server? = destination, let cause, cause.layer == .tcp, cause.code == .timeout, !isDegraded else {
-            return false
+        guard let cause, !isDegraded, inspection?.chosen != nil, !isLocal else { return false }
+        return switch destination {
+        case .server: cause.layer == .tcp && cause.code == .timeout
+        case .resolver: cause.layer == .dns && cause.code == .resolverSilent && !isOnLink
+        case .gateway, nil: false
         }
-        return inspection?.chosen != nil && !isLocal
     }
 }

@@ -38,7 +38,13 @@ struct PathCause {
             return left.index > right.index
         }
         guard let best else {
-            return Cause(.link, .noInterface, detail: "there is no interface \(selectionDescription)")
+            let detail =
+                if case .named(let name) = configuration.selection {
+                    "interface \(name) is the loopback interface, which leads to no network"
+                } else {
+                    "there is no interface \(selectionDescription)"
+                }
+            return Cause(.link, .noInterface, detail: detail)
         }
         return local(best, choices) ?? route(choices, best)
     }

@@ -206,7 +206,8 @@ extension TargetMachine {
         _ run: ProbeRun, _ finding: Finding, _ place: Place, _ ending: ProbeSchedule.Ending, _ turn: inout Turn
     ) {
         report(run, finding.cause, place, &turn)
-        if ending == .silence { recordQuality(nil, lost: AttemptRace.repetitions.count + 1) }
+        // An interruption is one lost result, however many packets fell into it: loss means that packets are lost again and again.
+        if ending == .silence { recordQuality(nil, lost: 1) }
         _ = flaps.record(false)
         if verdict.fail(finding) {
             self.place = place

@@ -129,8 +129,7 @@ final class TargetExamination {
     /// Starts the questions to the hops on the way to a silent target that were not asked before.
     private func ask(about evidence: DiagnosisEvidence, after before: Questions = Questions()) -> Questions {
         var questions = before
-        if evidence.needsSweep, questions.sweep == nil, case .server(let address)? = evidence.destination,
-            let port = evidence.endpoint?.port
+        if evidence.needsSweep, questions.sweep == nil, let address = evidence.destination?.address, let port = evidence.sweepPort
         {
             let own = Set(evidence.path.interfaces.flatMap { $0.addresses.map(\.address) })
             let name = settings.interface.map { name in evidence.path.interfaces.first { $0.hasName(name) }?.name ?? name }

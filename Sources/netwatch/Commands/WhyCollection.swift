@@ -139,7 +139,7 @@ struct WhyCollection {
 
 extension Cause {
     /// Whether the cause means that nothing answered.
-    fileprivate var isSilence: Bool { layer == .tcp && code == .timeout }
+    fileprivate var isSilence: Bool { (layer == .tcp && code == .timeout) || (layer == .dns && code == .resolverSilent) }
 }
 
 /// The collectors of several targets, which share a monitor and its path.

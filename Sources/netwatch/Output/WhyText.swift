@@ -16,7 +16,12 @@ struct WhyText {
     var lines: [String] {
         var lines: [String] = []
         for step in document.diagnosis.steps { lines += self.lines(step) }
-        if !document.evidence.addresses.isEmpty { lines += [""] + document.evidence.addresses.flatMap { self.lines($0) } }
+        let addresses = document.evidence.addresses
+        if !addresses.isEmpty { lines += [""] + addresses.flatMap { self.lines($0) } }
+        let known = Set(document.evidence.report?.lookup?.addresses ?? []).count
+        if !addresses.isEmpty, known > addresses.count {
+            lines += wrapped("\(addresses.count) of the \(known) addresses are probed", indentation: 2).map { "  \($0)" }
+        }
         let assessment = document.assessment
         let mark = style.paint(style.symbol(assessment), assessment)
         lines.append("")

@@ -67,9 +67,7 @@ extension Fault {
                 ).steady(for: 3),
                 make: { try silenceGateway($0, v4) }
             )
-            .nameServers([resolver])
-            // A program that starts now does not know that the gateway has answered before.
-            .explained(.status("unreachable")),
+            .nameServers([resolver]),
             lookup(
                 "gateway silent from the start, target is a name", works,
                 expect: .unreachable(

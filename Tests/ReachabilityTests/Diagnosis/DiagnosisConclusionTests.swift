@@ -45,6 +45,26 @@ import Testing
         #expect(cause?.evidence["first_hop"] == .text("silent") && cause?.evidence["neighbor_state"] == .text("REACHABLE"))
     }
 
+    @Test func `a silent name server is behind a silent gateway if that gives no answer either`() {
+        func unnamed(_ neighbor: NeighborAnswer, _ firstHop: HopAnswers?, hops: [Hop]? = []) -> DiagnosisEvidence {
+            var evidence = Place.named(
+                .unreachable, Place.cause(.dns, .resolverSilent, ["resolver": .text(Place.resolver)]),
+                lookup: Place.failure(.silent), inspection: Place.routed(to: Place.resolver, neighbor: neighbor))
+            (evidence.firstHop, evidence.hops) = (firstHop, hops)
+            return evidence
+        }
+        let entry = NeighborAnswer.state(.reachable)
+        #expect(unnamed(entry, nil).hopToAsk?.address == Place.address("10.0.0.1") && unnamed(entry, nil).sweepPort == 53)
+        let silence = unnamed(entry, Self.mute)
+        #expect(
+            line(silence).hasPrefix("unreachable neighbor/gateway-silent: the gateway 10.0.0.1, which leads to the name server"))
+        #expect(Diagnosis(silence).cause?.evidence["resolver"] == .text(Place.resolver))
+        #expect(line(unnamed(.state(.failed), nil)).hasPrefix("unreachable neighbor/gateway-silent"))
+        let answered = unnamed(entry, HopAnswers(asked: [.datagram], answered: .datagram))
+        #expect(line(answered) == "unreachable dns/resolver-silent: the fault")
+        #expect(line(unnamed(entry, Self.mute, hops: nil)) == "unreachable dns/resolver-silent: the fault", "no sweep")
+    }
+
     @Test func `one question is not enough to infer that a gateway is silent`() {
         #expect(line(silent(reachable, firstHop: HopAnswers(asked: [.connection]))) == "unreachable tcp/timeout: the fault")
         #expect(line(silent(reachable, hops: nil, firstHop: Self.mute)) == "unreachable tcp/timeout: the fault")

@@ -61,6 +61,16 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         #expect(streak.silent(at: 1000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
+    @Test func `an interruption of one probe is one lost result, and degrades nothing`() throws {
+        var streak = try Streak()
+        streak.probe(at: 0)
+        #expect(streak.target.at(1, .connected(1)).last == "up 192.0.2.1 eth0")
+        #expect(streak.target.machine.quality.lostCount == 0)
+        _ = streak.silent(at: 10_000)
+        #expect(streak.target.machine.quality.lostCount == 1)
+        #expect(streak.target.machine.verdict.state == .up)
+    }
+
     @Test func `a silent attempt is repeated until the target has failed`() throws {
         var streak = try Streak()
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)

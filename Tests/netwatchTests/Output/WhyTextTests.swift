@@ -96,6 +96,13 @@ enum WhySamples {
         #expect(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.partial).verdict == .holds)
     }
 
+    @Test func `a name with more addresses than are probed says so`() {
+        var evidence = WhySamples.partial
+        let addresses = (1...200).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
+        evidence.report?.lookup = LookupAnswer(id: 1, addresses: addresses)
+        #expect(lines(evidence).suffix(3).first == "  3 of the 200 addresses are probed")
+    }
+
     @Test func `a pipe has neither colors nor characters beyond ASCII`() {
         let text = lines(WhySamples.silent, TextStyle()).joined(separator: "\n")
         #expect(text.utf8.allSatisfy { $0 < 0x80 } && !text.contains("\u{1b}"))
