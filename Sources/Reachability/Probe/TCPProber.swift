@@ -28,11 +28,23 @@ package struct TCPProber: ~Copyable {
     /// The time in nanoseconds after which a limit that was lowered rises by an eighth.
     static let recoveryGap: Int64 = 1_000_000_000
 
-    private struct Connecting {
+    struct Connecting {
         let attempt: ProbeAttempt
         let socket: Int32
         let started: Moment
         let token: UInt64
+        /// The levels on the connection; `nil` before it is established.
+        var levels: Levels?
+    }
+
+    /// The levels of a connection that is established.
+    struct Levels {
+        let run: LevelRun
+        /// The result of the connection.
+        let connected: ProbeResult
+        /// The bytes that the socket has not accepted yet.
+        var output: [UInt8] = []
+        var isWriting = false
     }
 
     /// The maximum number of simultaneously open sockets. It is lowered when the system refuses a socket (EMFILE, ENFILE, ENOBUFS,
@@ -42,7 +54,7 @@ package struct TCPProber: ~Copyable {
     private var recoveryDue = Int64.max
     // A token is the number of an attempt, and in its lowest bits the attempt's slot.
     private static let slotBits: UInt64 = 26
-    private var slots: ContiguousArray<Connecting?> = []
+    var slots: ContiguousArray<Connecting?> = []
     private var free: [Int] = []
     // The slots of running attempts, by their ids.
     private var connecting: [UInt64: Int] = [:]
@@ -51,6 +63,10 @@ package struct TCPProber: ~Copyable {
     private var queued: [UInt64: ProbeAttempt] = [:]
     // The earliest `latestStart` of the queue, so that the queue is searched only when an attempt has waited too long.
     private var earliestEnd = Int64.max
+    // The slots of connections with levels, and the earliest end of their levels.
+    var levelSlots: Set<Int> = []
+    var earliestLevelEnd = Int64.max
+    var contexts = TLSContexts()
     private var started = TCPProber.firstToken >> TCPProber.slotBits
 
     /// Creates a prober without sockets. `limit` is the maximum number of simultaneously open sockets.
@@ -173,6 +189,7 @@ package struct TCPProber: ~Copyable {
     /// - Returns: the attempt's result; `nil` while the attempt is running.
     package mutating func ready(_ ready: EventLoop.Ready, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         guard let slot = slot(of: ready.token), let connection = slots[slot] else { return nil }
+        if connection.levels != nil { return proceed(slot, ready, on: loop, now: now) }
         let id = connection.attempt.id
         guard let result = outcome(of: connection, now: now) else {
             do { try loop.change(connection.socket, interest: .writeOnce, token: ready.token) } catch {
@@ -180,6 +197,9 @@ package struct TCPProber: ~Copyable {
                 return ProbeResult(id: id, errno: error.errno, call: error.call)
             }
             return nil
+        }
+        if result.errno == 0, let plan = connection.attempt.plan?.value {
+            return beginLevels(slot, plan, result, on: loop, now: now)
         }
         finish(slot)
         return result
@@ -201,14 +221,16 @@ package struct TCPProber: ~Copyable {
         for case let connection? in slots { close(connection.socket) }
         (slots, free, connecting) = ([], [], [:])
         (waiting, queued) = ([], [:])
+        (levelSlots, earliestLevelEnd) = ([], .max)
     }
 
     // A reported socket is not watched any more (EPOLLONESHOT), so that it needs no further call before it is closed.
-    private mutating func finish(_ slot: Int) {
+    mutating func finish(_ slot: Int) {
         guard let connection = slots[slot] else { return }
         close(connection.socket)
         connecting[connection.attempt.id] = nil
         slots[slot] = nil
+        levelSlots.remove(slot)
         free.append(slot)
     }
 }
@@ -220,8 +242,12 @@ extension TCPProber {
         set(socket, Int32(IPPROTO_TCP), TCP_QUICKACK, 0 as Int32)
         SocketOptions.closeByReset(socket)
         ErrorQueue.enable(on: socket, attempt.address.family)
+        if attempt.hasSmallSegments { set(socket, Int32(IPPROTO_TCP), TCP_MAXSEG, Self.smallSegment) }
         return attempt.interface.flatMap { SocketOptions.bind(socket, to: $0) }
     }
+
+    /// The size of segments that every IPv4 network carries (RFC 1122 section 4.2.2.6).
+    private static let smallSegment: Int32 = 536
 
     private func set<Value>(_ socket: Int32, _ level: Int32, _ option: Int32, _ value: Value) {
         _ = withUnsafeBytes(of: value) { setsockopt(socket, level, option, $0.baseAddress, socklen_t($0.count)) }
