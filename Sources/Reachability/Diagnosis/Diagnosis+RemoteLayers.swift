@@ -1,3 +1,5 @@
+internal import Certificates
+
 /// The layers between this machine and the server.
 extension DiagnosisEvidence {
     var dnsStep: Diagnosis.Step {
@@ -72,7 +74,7 @@ extension DiagnosisEvidence {
         guard let endpoint, case .server(let address)? = destination else {
             return Diagnosis.Step(.tcp, .unproven, "no connection was attempted")
         }
-        guard let report, report.cause == nil else {
+        guard let report, report.cause == nil || report.levels != nil else {
             return Diagnosis.Step(.tcp, .unproven, "no connection was attempted")
         }
         return Diagnosis.Step(
@@ -81,5 +83,40 @@ extension DiagnosisEvidence {
             evidence: [
                 "address": .text("\(report.address ?? address)"), "port": .number(Int(endpoint.port)),
             ])
+    }
+
+    var tlsStep: Diagnosis.Step {
+        guard let scheme = endpoint?.scheme, scheme.usesTLS else {
+            return Diagnosis.Step(.tls, .notUsed, "not used: the target is \(endpoint?.scheme.rawValue ?? "tcp")")
+        }
+        guard let facts = report?.levels?.tls, let name = report?.serverName else {
+            return Diagnosis.Step(.tls, .unproven, "no handshake was attempted")
+        }
+        guard facts.isComplete else { return Diagnosis.Step(.tls, .unproven, "the handshake is not complete") }
+        let protocols = [facts.version, facts.cipher].compactMap { $0 }.joined(separator: ", ")
+        var sentence = "the handshake is complete (\(protocols))"
+        if let certificate = facts.certificate {
+            sentence +=
+                facts.verifyErrors.isEmpty
+                ? "; the certificate is for \(name), by \(certificate.issuer), valid until \(CauseOfTLS.date(certificate.notAfter))"
+                : "; the errors of the certificate are ignored"
+        }
+        if isDegraded, let cause, cause.layer == .tls { sentence = cause.detail }
+        return Diagnosis.Step(
+            .tls, .works, sentence, duration: report?.levels?.handshake, evidence: facts.evidence(name: name))
+    }
+
+    var httpStep: Diagnosis.Step {
+        guard let endpoint, endpoint.scheme.usesHTTP else {
+            return Diagnosis.Step(.http, .notUsed, "not used: the target is \(self.endpoint?.scheme.rawValue ?? "tcp")")
+        }
+        guard let levels = report?.levels, let facts = levels.http, let status = facts.status else {
+            return Diagnosis.Step(.http, .unproven, "no request was answered")
+        }
+        let redirects = levels.redirects.compactMap { try? Endpoint($0) }
+        let after = redirects.last.map { ", after \(redirects.count == 1 ? "a redirect" : "\(redirects.count) redirects") to \($0.text)" }
+        return Diagnosis.Step(
+            .http, .works, "the request is answered with \(status)\(after ?? ""), \(facts.bodyBytes) bytes of body",
+            duration: levels.exchange, evidence: facts.evidence(redirects: redirects))
     }
 }

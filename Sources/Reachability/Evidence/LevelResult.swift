@@ -33,9 +33,22 @@ package struct LevelResult: Hashable, Sendable, Codable {
     package var hasGap = false
     /// Whether the connection was limited to small segments (TCP_MAXSEG, tcp(7)).
     package var hasSmallSegments = false
+    /// The destinations of the redirects that were followed, in order.
+    package var redirects: [String] = []
     /// The reason why this machine could not begin the handshake; `nil` if it could.
     package var localFailure: String?
 
     /// Creates the result of levels that have just begun.
     package init() {}
+}
+
+extension LevelResult {
+    /// The duration of the TLS handshake; `nil` if it is not complete.
+    package var handshake: Duration? { handshakeNanoseconds.map { .nanoseconds($0) } }
+    /// The time from the request to the first byte of the response; `nil` if none arrived.
+    package var processing: Duration? { processingNanoseconds.map { .nanoseconds($0) } }
+    /// The time from the first byte of the response to its end; `nil` if it is not complete.
+    package var transfer: Duration? { transferNanoseconds.map { .nanoseconds($0) } }
+    /// The time from the request to the end of the response; `nil` if it is not complete.
+    package var exchange: Duration? { processing.flatMap { processing in transfer.map { processing + $0 } } }
 }

@@ -18,6 +18,8 @@ struct HTTPExpectation: Hashable, Sendable {
     var versions: Set<String> = []
     var body: [Rule] = []
     var fields: [(name: String, rule: Rule)] { zip(fieldNames, fieldRules).map { ($0, $1) } }
+    /// Whether a recording had rules for the body or for fields, which it does not contain.
+    var hasFurtherRules = false
     private var fieldNames: [String] = []
     private var fieldRules: [Rule] = []
 
@@ -28,7 +30,9 @@ struct HTTPExpectation: Hashable, Sendable {
     }
 
     /// Whether more than a successful status is expected, so that a foreign answer may be a captive portal's.
-    var isDeclared: Bool { statuses != .success || !versions.isEmpty || !body.isEmpty || !fieldNames.isEmpty }
+    var isDeclared: Bool {
+        statuses != .success || !versions.isEmpty || !body.isEmpty || !fieldNames.isEmpty || hasFurtherRules
+    }
 
     /// Returns the first expectation that a complete response does not meet; `nil` if all are met.
     func mismatch(of exchange: HTTPExchange) -> HTTPResponseFacts.Mismatch? {

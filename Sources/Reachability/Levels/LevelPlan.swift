@@ -69,4 +69,14 @@ extension Endpoint {
             }
         return port == scheme.defaultPort ? host : "\(host):\(port)"
     }
+
+    /// Returns the endpoint at one address of its name, with settings by which the server is asked for the same name.
+    package func pinned(to address: IPAddress, _ settings: ProbeSettings) -> (Endpoint, ProbeSettings) {
+        let target = Endpoint(
+            Values(host: .address(address, zone: nil), port: port, scheme: scheme, path: path.isEmpty ? nil : path, text: nil))
+        var settings = settings
+        if scheme.usesTLS, settings.tls.serverName == nil, case .name(let name) = host { settings.tls.serverName = name }
+        if scheme.usesHTTP, settings.http.host == nil { try? settings.http.setHost(authority) }
+        return (target, settings)
+    }
 }

@@ -55,6 +55,18 @@ public struct HTTPProbeSettings: Hashable, Sendable {
     /// Creates the default settings.
     public init() {}
 
+    /// Creates the settings of a recording, which has no expressions.
+    init(
+        method: String, host: String?, redirectLimit: Int, statuses: StatusCodes, versions: Set<String>, isDeclared: Bool
+    ) {
+        self.method = method
+        self.host = host
+        self.redirectLimit = redirectLimit
+        expectation.statuses = statuses
+        expectation.versions = versions
+        expectation.hasFurtherRules = isDeclared
+    }
+
     /// Sets the method.
     ///
     /// - Throws: ``InvalidValue`` if it is not a token (RFC 9110 section 5.6.2).

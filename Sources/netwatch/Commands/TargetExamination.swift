@@ -68,9 +68,9 @@ final class TargetExamination {
         switch request {
         case .probeAddresses(let addresses):
             for (position, address) in addresses.enumerated() {
-                guard let target = try? Endpoint(host: "\(address)", port: endpoint.port) else { continue }
                 let id = watcher.session.newTarget()
                 batch.add(id, member: number, address: position)
+                let (target, settings) = endpoint.pinned(to: address, settings)
                 watcher.session.add(id, target, settings: settings)
             }
         case .examineSilence: questions[number] = ask(about: inspected(evidence))
