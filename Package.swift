@@ -161,6 +161,8 @@ let package = Package(
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
+        .testTarget(name: "ExpressionsTests", dependencies: ["Expressions"]),
+        .testTarget(name: "CertificatesTests", dependencies: ["Certificates", "COpenSSL"]),
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [

@@ -87,7 +87,7 @@ extension DiagnosisEvidence {
 
     var tlsStep: Diagnosis.Step {
         guard let scheme = endpoint?.scheme, scheme.usesTLS else {
-            return Diagnosis.Step(.tls, .notUsed, "not used: the target is \(endpoint?.scheme.rawValue ?? "tcp")")
+            return Diagnosis.Step(.tls, .notUsed, "not asked: the target is \(endpoint?.scheme.rawValue ?? "tcp")")
         }
         guard let facts = report?.levels?.tls, let name = report?.serverName else {
             return Diagnosis.Step(.tls, .unproven, "no handshake was attempted")
@@ -108,7 +108,7 @@ extension DiagnosisEvidence {
 
     var httpStep: Diagnosis.Step {
         guard let endpoint, endpoint.scheme.usesHTTP else {
-            return Diagnosis.Step(.http, .notUsed, "not used: the target is \(self.endpoint?.scheme.rawValue ?? "tcp")")
+            return Diagnosis.Step(.http, .notUsed, "not asked: the target is \(self.endpoint?.scheme.rawValue ?? "tcp")")
         }
         guard let levels = report?.levels, let facts = levels.http, let status = facts.status else {
             return Diagnosis.Step(.http, .unproven, "no request was answered")

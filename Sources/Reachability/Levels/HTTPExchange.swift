@@ -58,7 +58,6 @@ struct HTTPExchange: Sendable {
         case .untilClose: complete()
         case .ended: break
         case .statusLine where facts.receivedBytes == 0: violate("closes the connection without an answer")
-        case .statusLine where line.prefix(5).elementsEqual("HTTP/".utf8) == false: notHTTP()
         default: violate("closes the connection before the end of its response")
         }
     }

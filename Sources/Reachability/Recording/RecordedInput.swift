@@ -196,7 +196,7 @@ private struct RecordedSettings: Codable {
     /// `nil` in recordings of earlier versions, in which metered interfaces were like others.
     var metered: Metered?
 
-    /// What the verdict needs of the settings of TLS and HTTP. Credentials and the request are not recorded. Omitted for targets without
+    /// The settings of TLS and HTTP that the verdict needs. Credentials and the request are not recorded. Omitted for targets without
     /// these levels, and in recordings of earlier versions.
     struct Levels: Codable {
         var serverName: String?

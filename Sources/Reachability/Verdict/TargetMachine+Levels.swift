@@ -12,7 +12,7 @@ extension TargetMachine {
         case limited
     }
 
-    /// What the levels of one connection show.
+    /// The verdict of the levels of one connection.
     struct LevelFindings {
         /// Why the probe fails; `nil` if it succeeds.
         var failure: Finding?

@@ -164,7 +164,7 @@ package struct TargetMachine: Sendable {
     var streak = FailureStreak()
     /// The address that answered last.
     var lastAnswered: IPAddress?
-    /// What is known about segments on the way to the target.
+    /// The knowledge about the size of segments on the way to the target.
     var segments = Segments.unlimited
     /// The cause of the last success for which the target is degraded: a certificate that expires soon.
     var levelDegradation: Cause?

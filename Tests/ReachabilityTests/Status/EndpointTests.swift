@@ -48,7 +48,7 @@ import Testing
 
     @Test(arguments: [
         ("a.example:80", "host: 'a.example:80' contains a port"), ("[::1]:80", "host: '[::1]:80' contains a port"),
-        ("tcp://a.example:80", "host: 'tcp://a.example:80' contains a port"), ("1:2:3", "host: '1:2:3' is not an IPv6 address"),
+        ("tcp://a.example:80", "scheme: 'tcp://a.example:80' has one"), ("1:2:3", "host: '1:2:3' is not an IPv6 address"),
         ("fe80::1%", "host: '' is not the name of an interface"), ("", "host: is empty"), ("https://a.example", "scheme: "),
     ])
     func `a host with a port or scheme, or an invalid one, is refused`(host: String, words: String) {

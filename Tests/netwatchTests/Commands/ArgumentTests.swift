@@ -62,7 +62,10 @@ import Testing
             "watch ftp://a",
             "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT, or tcp://, tls://, http:// or https:// before it"
         ),
-        ("watch http://a/b%20c\u{1}", "target 'http://a/b%20c\u{fffd}': path: contains a space or a control character; write %01"),
+        ("status http://u:p@a/", "target 'http://u:p@a/': host: a user name or password in a URL is not accepted"),
+        ("status --expect-status 99 https://a", "--expect-status '99': is not a list of status codes, such as 200-299,401"),
+        ("why --expect-body ( https://a", "--expect-body: expression '(': missing ): ("),
+        ("watch --certificate-days -1 https://a", "--certificate-days -1: must be from 0 to 36500"),
     ])
     func `invalid arguments are usage errors`(line: String, message: String) {
         #expect(throws: Failure(64, message)) {
