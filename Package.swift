@@ -41,16 +41,10 @@ let package = Package(
         .target(name: "Pacing"),
         // Certificates, keys, trust and TLS handshakes with OpenSSL, as Swift values.
         .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "CLinux", "EventLoop"]),
-        // Regular expressions in linear time: RE2 behind a C interface, and its Swift type.
-        .target(name: "CRE2", linkerSettings: [.linkedLibrary("re2")]),
-        .target(name: "Expressions", dependencies: ["CRE2"]),
         // International host names in ASCII, for both libraries.
         .target(name: "InternationalNames", dependencies: ["CIdn2"]),
         .target(
-            name: "Reachability",
-            dependencies: [
-                "CAres", "Certificates", "CLibnl", "CLinux", "EventLoop", "Expressions", "InternationalNames", "Pacing",
-            ]),
+            name: "Reachability", dependencies: ["CAres", "CLibnl", "CLinux", "EventLoop", "InternationalNames", "Pacing"]),
         // Scripted paths and servers, and replayed recordings, for tests of monitors.
         .target(name: "ReachabilityTestKit", dependencies: ["Reachability", "EventLoop"]),
         // Reachability with AFNetworking's names.
@@ -161,8 +155,6 @@ let package = Package(
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
-        .testTarget(name: "ExpressionsTests", dependencies: ["Expressions"]),
-        .testTarget(name: "CertificatesTests", dependencies: ["Certificates", "COpenSSL"]),
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [

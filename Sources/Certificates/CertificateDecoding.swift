@@ -135,8 +135,7 @@ package enum CertificateDecoding {
         }
     }
 
-    /// Returns a name on one line (RFC 2253); empty if it cannot be printed.
-    static func line(of name: OpaquePointer?) -> String {
+    private static func line(of name: OpaquePointer?) -> String {
         guard let name, let bio = BIO_new(BIO_s_mem()) else { return "" }
         defer { BIO_free(bio) }
         guard netwatch_print_name(bio, name) >= 0 else { return "" }

@@ -32,7 +32,6 @@ extension JSONWriter {
                 case .text(let text): writer.value(text)
                 case .number(let number): writer.value(number)
                 case .flag(let flag): writer.value(flag)
-                case .texts(let texts): writer.array { for text in texts { $0.value(text) } }
                 }
             }
         }

@@ -78,8 +78,6 @@ public struct Cause: Hashable, Sendable {
         case number(Int)
         /// A truth value.
         case flag(Bool)
-        /// Several texts, such as the names of a certificate.
-        case texts([String])
     }
 
     /// The lowest layer that fails.

@@ -76,7 +76,6 @@ struct WhyText {
                 case .text(let text): text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text
                 case .number(let number): "\(number)"
                 case .flag(let flag): "\(flag)"
-                case .texts(let texts): "[\(texts.joined(separator: ", "))]"
                 }
             return TextStyle.printable("\(name)=\(value)")
         }.joined(separator: " ")
