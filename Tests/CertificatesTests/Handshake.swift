@@ -63,7 +63,7 @@ func converse(_ client: TLSClient, _ server: MemoryServer, size: Int = .max) -> 
 }
 
 /// Returns the cause of a handshake, as the prober asks for it.
-func cause(
+func causeOf(
     _ client: TLSClient, _ end: TLSHandshakeEnd? = nil, isInsecure: Bool = false, host: String = "203.0.113.5"
 ) -> Cause? {
     let now = Int64(Date().timeIntervalSince1970)
