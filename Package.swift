@@ -156,7 +156,8 @@ let package = Package(
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
-        .testTarget(name: "CertificatesTests", dependencies: ["Certificates", "COpenSSL", "Pacing", "Reachability"]),
+        .testTarget(
+            name: "CertificatesTests", dependencies: ["Certificates", "COpenSSL", "NetworkLab", "Pacing", "Reachability"]),
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [
@@ -258,7 +259,8 @@ let pureTests: [String: [String]] = [
         "Path/InterfaceCatalogTests.swift", "Path/PathCauseTests.swift", "Path/PathDifferenceTests.swift",
         "Path/PathEvaluationTests.swift", "Path/PathMachineTests.swift", "Path/PathResyncTests.swift",
         "Path/SnapshotKeeperTests.swift", "Path/StaleRoutesTests.swift", "Verdict/CauseOfFailureTests.swift",
-        "Verdict/CauseOfTLSTests.swift", "Verdict/DueHeapTests.swift", "Verdict/LookupFailureTests.swift", "Verdict/ProbeAdmissionTests.swift",
+        "Verdict/CauseOfTLSTests.swift",
+        "Verdict/DueHeapTests.swift", "Verdict/LookupFailureTests.swift", "Verdict/ProbeAdmissionTests.swift",
         "Verdict/ProbeScheduleTests.swift", "Verdict/RouteBookTests.swift", "Verdict/TargetMachineTests.swift",
         "Verdict/TargetPathTests.swift", "Verdict/TargetRaceTests.swift", "Verdict/TargetRandomTests.swift",
         "Verdict/TargetStreakTests.swift",

@@ -9,10 +9,8 @@ final class MemoryCertificate {
     let x509: OpaquePointer
     let key: OpaquePointer
 
-    /// - Parameters:
-    ///   - issuer: the authority that signs; the certificate itself if `nil`.
-    ///   - names: the alternative names, such as `DNS:a.test` and `IP:127.0.0.1`.
-    ///   - days: the validity, in days from now.
+    // `issuer` is the authority that signs; without one, the certificate is self-signed. `names` are alternative names, such as
+    // `DNS:a.test` and `IP:127.0.0.1`. `days` is the validity, in days from now.
     init(
         _ name: String, issuer: MemoryCertificate? = nil, names: [String] = [], isAuthority: Bool = false,
         days: ClosedRange<Int> = -1...100

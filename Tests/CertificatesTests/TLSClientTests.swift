@@ -1,11 +1,15 @@
 import Certificates
+import FoundationEssentials
+import NetworkLab
 import Pacing
 import Testing
 
 @testable import Reachability
 
 @Suite struct TLSClientTests {
-    let certificates = try! TestCertificates.shared.get()
+    private let certificates: TestCertificates
+
+    init() throws { certificates = try TestCertificates.shared.get() }
 
     private func client(
         _ settings: TLSClientSettings? = nil, name: String = "a.test", protocols: [String] = []
@@ -253,7 +257,9 @@ import Testing
             _ = client.receive(server.receive(step.bytesToSend))
             _ = client.send([1])
             _ = client.close()
-            for end in [.deadline, .endOfFile, .protocolError, .systemError(104)] as [TLSHandshakeEnd] { _ = causeOf(client, end) }
+            for end in [.deadline, .endOfFile, .protocolError, .systemError(104)] as [TLSHandshakeEnd] {
+                _ = causeOf(client, end)
+            }
             #expect(client.facts.bytesReceived > 0, "seed \(seed), round \(round)")
         }
     }
@@ -298,3 +304,30 @@ struct Version: Sendable {
 let TLS11: Int32 = 0x0302
 let TLS12 = Version(number: 0x0303, name: "TLSv1.2")
 let TLS13 = Version(number: 0x0304, name: "TLSv1.3")
+
+/// Alone in the process's memory as far as possible: the bound has room for the tests beside it.
+@Suite struct TLSClientMemoryTests {
+    @Test(.skippedUnderSanitizers) func `a handshake in flight takes less than 64 kB`() throws {
+        let certificates = try TestCertificates.shared.get()
+        let context = TLSClientContext.of(try settings())
+        let first = try TLSClient(context: context, serverName: "a.test")
+        let flight = try MemoryServer(certificates.leaf, chain: [certificates.intermediate]).receive(first.start())
+        var clients: [TLSClient] = []
+        let before = residentBytes()
+        for _ in 0..<1000 {
+            let client = try TLSClient(context: context, serverName: "a.test")
+            _ = client.start()
+            _ = client.receive(Array(flight.prefix(60)))
+            clients.append(client)
+        }
+        let count = (residentBytes() - before) / clients.count
+        print("a handshake in flight takes \(count) bytes")
+        #expect(count < 64_000)
+    }
+}
+
+/// The resident memory of this process (proc_pid_statm(5)).
+private func residentBytes() -> Int {
+    let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
+    return (text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 4096
+}
