@@ -7,6 +7,7 @@ final class MemoryServer {
     struct Settings {
         var versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
         var ciphers: String?
+        var requestsCertificate = false
         var requiresCertificate = false
         /// The only host name that the server accepts; alert 112 for another one.
         var onlyName: String?
@@ -38,6 +39,7 @@ final class MemoryServer {
         }
         // The server sends the given certificates only.
         SSL_CTX_ctrl(context, SSL_CTRL_MODE, 8, nil)
+        if settings.requestsCertificate { SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil) }
         if settings.requiresCertificate {
             SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
         }

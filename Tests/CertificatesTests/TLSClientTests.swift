@@ -176,6 +176,16 @@ import Testing
         #expect(name(causeOf(new)) == "tls/client-certificate-required")
     }
 
+    @Test func `a server that requests a certificate and needs none shows that it accepts the client`() throws {
+        let client = try client()
+        let server = try server(nil, .init(requestsCertificate: true))
+        let step = client.receive(server.receive(client.start()))
+        #expect(client.mayStillBeRefused)
+        _ = client.receive(server.receive(step.bytesToSend))
+        #expect(client.state == .established && !client.mayStillBeRefused && client.facts.isCertificateRequested)
+        #expect(causeOf(client) == nil)
+    }
+
     @Test func `an invalid certificate is named by the first of chain, name and dates`() throws {
         func run(
             _ certificate: MemoryCertificate, chain: [MemoryCertificate], name: String = "a.test",
