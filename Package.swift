@@ -44,7 +44,8 @@ let package = Package(
         // International host names in ASCII, for both libraries.
         .target(name: "InternationalNames", dependencies: ["CIdn2"]),
         .target(
-            name: "Reachability", dependencies: ["CAres", "CLibnl", "CLinux", "EventLoop", "InternationalNames", "Pacing"]),
+            name: "Reachability",
+            dependencies: ["CAres", "CLibnl", "CLinux", "Certificates", "EventLoop", "InternationalNames", "Pacing"]),
         // Scripted paths and servers, and replayed recordings, for tests of monitors.
         .target(name: "ReachabilityTestKit", dependencies: ["Reachability", "EventLoop"]),
         // Reachability with AFNetworking's names.
@@ -156,10 +157,12 @@ let package = Package(
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
         .testTarget(
+            name: "CertificatesTests", dependencies: ["Certificates", "COpenSSL", "NetworkLab", "Pacing", "Reachability"]),
+        .testTarget(
             name: "ReachabilityTests",
             dependencies: [
-                "Reachability", "ReachabilityTestKit", "ReachabilityCompatibility", "NetlinkBytes", "Pacing", "EventLoop",
-                "CLinux", "NetworkLab",
+                "Reachability", "ReachabilityTestKit", "ReachabilityCompatibility", "Certificates", "NetlinkBytes", "Pacing",
+                "EventLoop", "CLinux", "NetworkLab",
             ]
         ),
         .testTarget(
@@ -256,6 +259,7 @@ let pureTests: [String: [String]] = [
         "Path/InterfaceCatalogTests.swift", "Path/PathCauseTests.swift", "Path/PathDifferenceTests.swift",
         "Path/PathEvaluationTests.swift", "Path/PathMachineTests.swift", "Path/PathResyncTests.swift",
         "Path/SnapshotKeeperTests.swift", "Path/StaleRoutesTests.swift", "Verdict/CauseOfFailureTests.swift",
+        "Verdict/CauseOfTLSTests.swift",
         "Verdict/DueHeapTests.swift", "Verdict/LookupFailureTests.swift", "Verdict/ProbeAdmissionTests.swift",
         "Verdict/ProbeScheduleTests.swift", "Verdict/RouteBookTests.swift", "Verdict/TargetMachineTests.swift",
         "Verdict/TargetPathTests.swift", "Verdict/TargetRaceTests.swift", "Verdict/TargetRandomTests.swift",
