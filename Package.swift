@@ -43,8 +43,13 @@ let package = Package(
         .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "CLinux", "EventLoop"]),
         // International host names in ASCII, for both libraries.
         .target(name: "InternationalNames", dependencies: ["CIdn2"]),
+        // RE2 behind a header of C.
+        .target(name: "CRE2", linkerSettings: [.linkedLibrary("re2")]),
+        // Regular expressions that are searched in linear time.
+        .target(name: "Expressions", dependencies: ["CRE2"]),
         .target(
-            name: "Reachability", dependencies: ["CAres", "CLibnl", "CLinux", "EventLoop", "InternationalNames", "Pacing"]),
+            name: "Reachability",
+            dependencies: ["CAres", "CLibnl", "CLinux", "EventLoop", "Expressions", "InternationalNames", "Pacing"]),
         // Scripted paths and servers, and replayed recordings, for tests of monitors.
         .target(name: "ReachabilityTestKit", dependencies: ["Reachability", "EventLoop"]),
         // Reachability with AFNetworking's names.
@@ -155,11 +160,12 @@ let package = Package(
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
+        .testTarget(name: "ExpressionsTests", dependencies: ["Expressions"]),
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [
                 "Reachability", "ReachabilityTestKit", "ReachabilityCompatibility", "NetlinkBytes", "Pacing", "EventLoop",
-                "CLinux", "NetworkLab",
+                "CLinux", "Expressions", "NetworkLab",
             ]
         ),
         .testTarget(

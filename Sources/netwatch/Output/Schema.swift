@@ -98,7 +98,11 @@ enum Schema {
         case .facts(let meaning):
             write(type: "object", meaning, to: &writer)
             writer.key("additionalProperties")
-            writer.object { $0.member("type", ["string", "integer", "boolean"]) }
+            writer.object { writer in
+                writer.member("type", ["string", "integer", "boolean", "array"])
+                writer.key("items")
+                writer.object { $0.member("type", "string") }
+            }
         case .reference(let name): writer.member("$ref", "#/$defs/\(name)")
         case .nullable(let inner): write(contentOf: inner, to: &writer)
         }

@@ -68,12 +68,17 @@ struct WhyText {
         evidence.sorted { $0.key < $1.key }.map { name, fact in
             let value: String =
                 switch fact {
-                case .text(let text): text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text
+                case .text(let text): quoted(text)
                 case .number(let number): "\(number)"
                 case .flag(let flag): "\(flag)"
+                case .texts(let texts): "[" + texts.map(quoted).joined(separator: ", ") + "]"
                 }
             return TextStyle.printable("\(name)=\(value)")
         }.joined(separator: " ")
+    }
+
+    private static func quoted(_ text: String) -> String {
+        text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text
     }
 
     /// Returns the text in lines that fit beside the indentation. A longer word has a line of its own.
