@@ -6,7 +6,8 @@
 #include <memory>
 #include <string>
 
-// Swift cannot catch exceptions of C++, so no function here lets one escape. RE2 throws none of its own; its containers throw if memory is exhausted.
+// Swift cannot catch exceptions of C++, so no function here lets one escape. RE2 throws none of its own; its containers throw if
+// memory is exhausted.
 
 struct netwatch_expression {
     re2::RE2 compiled;
@@ -24,7 +25,7 @@ static void write_error(const char *reason, char *error, size_t error_size) {
 extern "C" netwatch_expression *netwatch_expression_create(
     const uint8_t *text, size_t size, int64_t memory, char *error, size_t error_size) {
     try {
-        // The default options of RE2 are those of its syntax page: UTF-8, and `.` matches no line end. Errors go to the caller only.
+        // RE2's own defaults: UTF-8, and `.` matches no line end. Errors go to the caller only.
         re2::RE2::Options options;
         options.set_log_errors(false);
         options.set_max_mem(memory);

@@ -326,7 +326,7 @@ package struct HTTPExchange: Sendable {
     }
 
     private mutating func fail(_ failure: HTTPExchangeFailure) {
-        if !line.isEmpty { excerpt = ExternalText.shortened(lineWithoutEnd, to: ExternalText.excerptLength) }
+        if !lineWithoutEnd.isEmpty { excerpt = ExternalText.shortened(lineWithoutEnd, to: ExternalText.excerptLength) }
         end(failure)
     }
 

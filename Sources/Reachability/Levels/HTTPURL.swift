@@ -46,6 +46,7 @@ package struct HTTPURL: Hashable, Sendable {
     private static func endpoint(_ authority: String, _ scheme: Scheme) throws(ParseError) -> Endpoint {
         guard !authority.utf8.contains(UInt8(ascii: "@")) else { throw ParseError("host: user information is not accepted") }
         // A colon within brackets belongs to an IPv6 address. A port may be empty (RFC 3986 section 3.2.3).
+        guard !authority.hasPrefix("[") || authority.contains("]") else { throw ParseError("host: '[' without ']'") }
         let end = authority.utf8.lastIndex(of: UInt8(ascii: "]")) ?? authority.startIndex
         let colon = authority.utf8[end...].firstIndex(of: UInt8(ascii: ":"))
         let host = authority[..<(colon ?? authority.endIndex)]

@@ -21,7 +21,9 @@ package struct StatusRanges: Hashable, Sendable {
     /// - Throws: ``ParseError`` with the reason.
     package init(_ text: String) throws(ParseError) {
         let elements = text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
-        guard elements.count <= Self.longestList else { throw ParseError("more than \(Self.longestList) status codes and ranges") }
+        guard elements.count <= Self.longestList else {
+            throw ParseError("more than \(Self.longestList) status codes and ranges")
+        }
         var ranges: [ClosedRange<Int>] = []
         for element in elements {
             let shown = String(decoding: HTTPGrammar.trimmed(Array(element)[...]), as: UTF8.self)
