@@ -32,10 +32,7 @@ extension JSONWriter {
                 case .text(let text): writer.value(text)
                 case .number(let number): writer.value(number)
                 case .flag(let flag): writer.value(flag)
-                case .texts(let texts):
-                    writer.array { writer in
-                        for text in texts { writer.value(text) }
-                    }
+                case .list(let texts): writer.array { for text in texts { $0.value(text) } }
                 }
             }
         }

@@ -52,7 +52,7 @@ struct CauseOfHTTP {
         }
         if let version = response.version { evidence["http_version"] = .text(version) }
         if let location = response.location { evidence["location"] = .text(location) }
-        if !facts.redirects.isEmpty { evidence["redirects"] = .texts(facts.redirects) }
+        if !facts.redirects.isEmpty { evidence["redirects"] = .list(facts.redirects) }
         if facts.isDowngraded { evidence["downgraded"] = .flag(true) }
         if let limit = facts.redirectFailure?.limit ?? response.limit { evidence["limit"] = .text(limit.text) }
         if let mismatch = facts.mismatch { evidence["expectation"] = .text(mismatch.expectation) }

@@ -100,6 +100,7 @@ enum Schema {
             writer.key("additionalProperties")
             writer.object { writer in
                 writer.member("type", ["string", "integer", "boolean", "array"])
+                // Applies to arrays only (JSON Schema 2020-12, Validation, section 6.4).
                 writer.key("items")
                 writer.object { $0.member("type", "string") }
             }

@@ -66,19 +66,16 @@ struct WhyText {
     /// Returns the evidence as `name=value`, in alphabetical order. Values with spaces are quoted.
     private static func facts(_ evidence: [String: Cause.Evidence]) -> String {
         evidence.sorted { $0.key < $1.key }.map { name, fact in
+            func quoted(_ text: String) -> String { text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text }
             let value: String =
                 switch fact {
                 case .text(let text): quoted(text)
                 case .number(let number): "\(number)"
                 case .flag(let flag): "\(flag)"
-                case .texts(let texts): "[" + texts.map(quoted).joined(separator: ", ") + "]"
+                case .list(let texts): quoted(texts.joined(separator: ", "))
                 }
             return TextStyle.printable("\(name)=\(value)")
         }.joined(separator: " ")
-    }
-
-    private static func quoted(_ text: String) -> String {
-        text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text
     }
 
     /// Returns the text in lines that fit beside the indentation. A longer word has a line of its own.

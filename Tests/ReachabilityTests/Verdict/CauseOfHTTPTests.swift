@@ -114,7 +114,7 @@ import Testing
         let chain = try cause(Row(responses: (0..<11).map { redirect("/\($0)") }))
         #expect(chain?.detail == "a.example redirects more than 10 times")
         #expect(chain?.evidence["limit"] == .text("10 redirects"))
-        #expect(chain?.evidence["redirects"] == .texts((0..<10).map { "http://a.example/\($0)" }))
+        #expect(chain?.evidence["redirects"] == .list((0..<10).map { "http://a.example/\($0)" }))
         #expect(chain?.evidence["location"] == .text("/10"))
         #expect(
             try text(Row(responses: [redirect("ftp://b/")]))
@@ -133,7 +133,7 @@ import Testing
         let cause = try cause(Row(responses: [Self.found, Self.page], expectation: body))
         #expect(cause?.code == .captivePortal)
         #expect(cause?.detail == "a login page of the network answers for a.example: it redirects to portal.lan")
-        #expect(cause?.evidence["redirects"] == .texts(["http://portal.lan/login"]))
+        #expect(cause?.evidence["redirects"] == .list(["http://portal.lan/login"]))
         let status = HTTPExpectation(statuses: try StatusRanges("204"))
         #expect(try self.cause(Row(responses: [Self.found, Self.page], expectation: status))?.code == .captivePortal)
         #expect(try self.cause(Row(responses: [Self.found], expectation: status, isFollowing: false))?.code == .captivePortal)
@@ -199,6 +199,6 @@ import Testing
             response: HTTPResponseFacts(status: 200, version: "1.1"), redirects: ["http://a.example/"], isDowngraded: true)
         let cause = CauseOfHTTP(facts: facts, ending: .exchange, host: "a.example", elapsedNanoseconds: 0)
         #expect(cause.cause == nil && cause.evidence["downgraded"] == .flag(true))
-        #expect(cause.evidence["redirects"] == .texts(["http://a.example/"]))
+        #expect(cause.evidence["redirects"] == .list(["http://a.example/"]))
     }
 }
