@@ -7,7 +7,7 @@
 ///                            failed(reason)
 ///
 /// The result does not depend on the sizes of the pieces. Each byte takes constant time, and memory is limited by ``HTTPLimit``. Of the
-/// body, the first ``keptBytes`` are kept and the others are counted.
+/// body, the first ``keptBytes`` are kept if somebody needs them, and the others are counted.
 package struct HTTPExchange: Sendable {
     package enum Progress: Hashable, Sendable {
         case awaitingHead
@@ -37,7 +37,7 @@ package struct HTTPExchange: Sendable {
     package private(set) var progress = Progress.awaitingHead
     /// The head of the final response; `nil` until it is complete.
     package private(set) var head: HTTPResponseHead?
-    /// The first bytes of the body, at most ``keptBytes``.
+    /// The first bytes of the body, at most ``keptBytes``; empty if they are not kept.
     package private(set) var body: [UInt8] = []
     /// The number of received bytes of the body.
     package private(set) var bodyBytes = 0
@@ -47,6 +47,7 @@ package struct HTTPExchange: Sendable {
     package private(set) var limit: HTTPLimit?
 
     private let isHEAD: Bool
+    private let keptLimit: Int
     private var state = State.statusLine
     // The received part of the current line, without its LF.
     private var line: [UInt8] = []
@@ -59,9 +60,14 @@ package struct HTTPExchange: Sendable {
     private var isLongerThanLimit = false
     private var excerpt: String?
 
-    /// Creates the exchange of a request. `method` is its method: a response to HEAD has no body.
-    package init(method: String) {
+    /// Creates the exchange of a request.
+    ///
+    /// - Parameters:
+    ///   - method: the request's method: a response to HEAD has no body.
+    ///   - keepsBody: whether the first bytes of the body are kept.
+    package init(method: String, keepsBody: Bool = true) {
         isHEAD = method == "HEAD"
+        keptLimit = keepsBody ? Self.keptBytes : 0
     }
 
     /// Whether the exchange needs no more bytes.
@@ -212,7 +218,7 @@ package struct HTTPExchange: Sendable {
     /// Counts up to `count` bytes of the body, and keeps the first ones.
     private mutating func take(_ count: Int, of input: inout Input) -> Int {
         let piece = input.prefix(count)
-        body.append(contentsOf: piece.prefix(max(0, Self.keptBytes - body.count)))
+        body.append(contentsOf: piece.prefix(max(0, keptLimit - body.count)))
         bodyBytes += piece.count
         input = input.dropFirst(piece.count)
         return piece.count

@@ -46,6 +46,9 @@ package struct HTTPExpectation: Hashable, Sendable {
     /// Whether the user declares anything.
     package var isDeclared: Bool { self != HTTPExpectation() }
 
+    /// Whether the body is compared.
+    var needsBody: Bool { body != nil || excludedBody != nil }
+
     /// Returns the first expectation that the response does not meet, in the order status, version, fields, body. The body is compared
     /// only if the exchange is complete. The result is `nil` before the head.
     package func mismatch(of exchange: HTTPExchange) -> HTTPMismatch? {

@@ -38,7 +38,7 @@ package struct HTTPProbe: Sendable {
         self.request = request
         self.expectation = expectation
         self.isCanary = isCanary
-        exchange = HTTPExchange(method: request.method)
+        exchange = HTTPExchange(method: request.method, keepsBody: expectation.needsBody)
         redirects = Redirects(of: request, isFollowing: isFollowing)
     }
 
@@ -59,7 +59,7 @@ package struct HTTPProbe: Sendable {
             case .final: isLast = true
             case .follow(let next):
                 request = next
-                exchange = HTTPExchange(method: next.method)
+                exchange = HTTPExchange(method: next.method, keepsBody: expectation.needsBody)
                 return .follow(next)
             case .failed(let failure):
                 redirectFailure = failure

@@ -3,7 +3,8 @@
 /// | facts, the first row that applies | cause |
 /// |---|---|
 /// | status 511 | captive-portal |
-/// | a declared expectation is not met after a redirect to another host; the canary's is not met | captive-portal |
+/// | a declared expectation is not met after a redirect to another host | captive-portal |
+/// | the expectation of the canary URL is not met, or it redirects to another host without an end | captive-portal |
 /// | a redirect that cannot be followed | invalid-response |
 /// | a status that is not accepted | status |
 /// | bytes that are no response, a limit, a connection that ends too early | invalid-response |
@@ -64,6 +65,7 @@ struct CauseOfHTTP {
     /// Whether a captive portal answers instead of the server (RFC 6585 section 6, RFC 8910).
     private var isCaptivePortal: Bool {
         if response.status == 511 { return true }
+        if facts.isCanary, facts.otherHost != nil, facts.redirectFailure != nil { return true }
         guard let mismatch = facts.mismatch, let status = response.status, status < 400 else { return false }
         if facts.isCanary { return mismatch.kind != .version }
         return facts.isDeclared && facts.otherHost != nil && mismatch.kind != .version

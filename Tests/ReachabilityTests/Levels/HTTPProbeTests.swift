@@ -1,3 +1,4 @@
+import Expressions
 import Testing
 
 @testable import Reachability
@@ -32,6 +33,15 @@ import Testing
         #expect(probe.next() == .finished)
         #expect(probe.facts.mismatch == HTTPMismatch(.status, expectation: "200-299"))
         #expect(probe.facts.otherHost == "b.example" && probe.facts.redirects.isEmpty)
+    }
+
+    @Test func `a body is kept only for an expectation`() throws {
+        for expectation in [HTTPExpectation(), HTTPExpectation(excludedBody: try Expression("x"))] {
+            var probe = HTTPProbe(try HTTPProbeRequest(url: HTTPURL("http://a.example/")), expecting: expectation)
+            probe.receive(Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8))
+            #expect(probe.next() == .finished && probe.facts.response.bodyBytes == 2)
+            #expect(probe.exchange.body.count == (expectation.isDeclared ? 2 : 0))
+        }
     }
 
     @Test func `a loop and an invalid response finish a probe`() throws {
