@@ -1,53 +1,43 @@
 /// The levels of a probe above TCP: the TLS handshake, the HTTP request, and the expected response.
 package struct LevelPlan: Hashable, Sendable {
-    /// The TLS handshake; `nil` for plain HTTP.
-    struct Handshake: Hashable, Sendable {
-        /// The name or address that the certificate must have.
-        let name: String
-        let isAddress: Bool
-        let protocols: [String]
-        let settings: TLSProbeSettings
-    }
-
-    let handshake: Handshake?
+    /// Whether the first connection begins with a TLS handshake.
+    let usesTLS: Bool
+    /// The name or address that a certificate must have.
+    let serverName: String
+    let tls: TLSProbeSettings
     let request: HTTPProbeRequest?
     let expectation: HTTPExpectation
+    let followsRedirects: Bool
 
     /// Creates the plan of an endpoint's probes; `nil` for TCP alone.
-    ///
-    /// - Parameters:
-    ///   - endpoint: the target, or the destination of a redirect.
-    ///   - settings: the target's settings.
-    ///   - method: the method after a redirect; `nil` for that of the settings.
-    ///   - isOwnOrigin: whether the endpoint has the scheme, host and port of the target, so that it receives credentials and the field
-    ///     Host of the settings.
-    init?(_ endpoint: Endpoint, _ settings: ProbeSettings, method: String? = nil, isOwnOrigin: Bool = true) {
+    init?(_ endpoint: Endpoint, _ settings: ProbeSettings) {
         guard endpoint.scheme != .tcp else { return nil }
-        let usesHTTP = endpoint.scheme.usesHTTP
-        if endpoint.scheme.usesTLS {
-            let override = isOwnOrigin ? settings.tls.serverName ?? settings.http.host.map(Self.withoutPort) : nil
-            let name: String
-            if let override {
-                name = override
-            } else if case .name(let host) = endpoint.host {
-                name = host.hasSuffix(".") ? String(host.dropLast()) : host
-            } else {
-                name = endpoint.addressText ?? ""
-            }
-            handshake = Handshake(
-                name: name.lowercased(), isAddress: IPAddress(name) != nil,
-                protocols: settings.tls.applicationProtocols.isEmpty && usesHTTP
-                    ? ["http/1.1"] : settings.tls.applicationProtocols, settings: settings.tls)
+        usesTLS = endpoint.scheme.usesTLS
+        serverName = Self.serverName(endpoint, settings)
+        tls = settings.tls
+        followsRedirects = settings.http.followsRedirects
+        if endpoint.scheme.usesHTTP {
+            request = settings.http.request(to: endpoint)
+            expectation = settings.http.expectation
         } else {
-            handshake = nil
-        }
-        expectation = usesHTTP ? settings.http.expectation : HTTPExpectation()
-        guard usesHTTP else {
             request = nil
-            return
+            expectation = HTTPExpectation()
         }
-        request = HTTPProbeRequest(
-            settings.http, method: method, host: endpoint.authority, target: endpoint.path, sendsAuthorization: isOwnOrigin)
+    }
+
+    /// The names of ALPN: those of the settings, else HTTP/1.1 for a request.
+    var applicationProtocols: [String] {
+        if !tls.applicationProtocols.isEmpty { return tls.applicationProtocols }
+        return request == nil ? [] : ["http/1.1"]
+    }
+
+    private static func serverName(_ endpoint: Endpoint, _ settings: ProbeSettings) -> String {
+        if let name = settings.tls.serverName { return name }
+        if endpoint.scheme.usesHTTP, let host = settings.http.host { return withoutPort(host) }
+        return switch endpoint.host {
+        case .name(let name): name
+        case .address(let address, _): "\(address)"
+        }
     }
 
     private static func withoutPort(_ host: String) -> String {
@@ -57,18 +47,8 @@ package struct LevelPlan: Hashable, Sendable {
 }
 
 extension Endpoint {
-    /// The address without its zone; `nil` for a name.
-    var addressText: String? { if case .address(let address, _) = host { "\(address)" } else { nil } }
-
     /// The host and the port as the field Host has them (RFC 9110 section 7.2): without the default port and without a zone.
-    var authority: String {
-        let host =
-            switch host {
-            case .name(let name): name
-            case .address(let address, _): address.family == .v6 ? "[\(address)]" : "\(address)"
-            }
-        return port == scheme.defaultPort ? host : "\(host):\(port)"
-    }
+    private var authority: String { HTTPURL(self)?.authority ?? text }
 
     /// Returns the endpoint at one address of its name, with settings by which the server is asked for the same name.
     package func pinned(to address: IPAddress, _ settings: ProbeSettings) -> (Endpoint, ProbeSettings) {

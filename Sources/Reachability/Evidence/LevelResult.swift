@@ -2,25 +2,16 @@ package import Certificates
 
 /// The result of the levels of a probe above TCP: the TLS handshake and the HTTP exchange on one connection.
 package struct LevelResult: Hashable, Sendable, Codable {
-    /// How the levels ended.
-    package enum Ending: String, Hashable, Sendable, Codable {
-        /// All levels are complete, whatever the server has answered.
-        case completed
-        /// The bytes of the server violate the protocol, or this side ends the level for another reason.
-        case failed
-        /// The probe's deadline was reached.
-        case deadline
-        /// The server has closed the connection.
-        case closed
-        /// The connection has failed with an errno.
-        case error
-    }
-
-    package var ending = Ending.completed
-    /// The errno of the connection; 0 if there is none.
-    package var errno: Int32 = 0
+    /// The facts of the last TLS handshake; `nil` without one.
     package var tls: TLSHandshakeFacts?
-    package var http: HTTPResponseFacts?
+    /// How the handshake ended; `nil` without one.
+    package var handshakeEnd: TLSHandshakeEnd?
+    /// The facts of the HTTP exchange; `nil` if no request was sent.
+    package var http: HTTPProbeFacts?
+    /// How the exchange ended; `nil` if no request was sent.
+    package var httpEnding: HTTPEnding?
+    /// Whether the levels ended at the probe's deadline.
+    package var isAtDeadline = false
     /// The duration of the TLS handshake in nanoseconds; `nil` if it is not complete.
     package var handshakeNanoseconds: Int64?
     /// The time from the request to the first byte of the response in nanoseconds; `nil` if none arrived.
@@ -33,8 +24,6 @@ package struct LevelResult: Hashable, Sendable, Codable {
     package var hasGap = false
     /// Whether the connection was limited to small segments (TCP_MAXSEG, tcp(7)).
     package var hasSmallSegments = false
-    /// The destinations of the redirects that were followed, in order.
-    package var redirects: [String] = []
     /// The reason why this machine could not begin the handshake; `nil` if it could.
     package var localFailure: String?
 

@@ -15,8 +15,6 @@ package struct ProbeReport: Hashable, Sendable {
     package var connection: Duration?
     /// The result of the TLS handshake and the HTTP exchange; `nil` if there was none.
     package var levels: LevelResult?
-    /// The name that the certificate must have; `nil` without TLS.
-    package var serverName: String?
     /// The cause of the failure; `nil` if the probe succeeded.
     package var cause: Cause?
     package var moment: Moment

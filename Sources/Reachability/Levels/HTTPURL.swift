@@ -33,6 +33,14 @@ package struct HTTPURL: Hashable, Sendable {
         try self.init(resolved)
     }
 
+    /// Creates the URL of a target; `nil` for other schemes.
+    init?(_ endpoint: Endpoint) {
+        guard let scheme = Scheme(rawValue: endpoint.scheme.rawValue) else { return nil }
+        self.scheme = scheme
+        self.endpoint = endpoint.withoutScheme
+        target = endpoint.path
+    }
+
     private init(_ reference: URLReference) throws(ParseError) {
         guard let name = reference.scheme, let scheme = Scheme(rawValue: name) else {
             throw ParseError("scheme: '\(reference.scheme ?? "")' is neither http nor https")

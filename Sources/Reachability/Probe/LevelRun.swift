@@ -13,169 +13,163 @@ final class LevelRun {
     private(set) var hasEnded = false
     /// The time at which the levels end in any case, on the monotonic clock in nanoseconds.
     private(set) var deadline: Int64
+    /// The URL of a redirect within the target's host, for which the owner opens another connection; otherwise `nil`.
+    private(set) var redirection: HTTPURL?
     private let plan: LevelPlan
-    private let client: TLSProbeClient?
-    private var exchange: HTTPExchange?
+    private let context: TLSClientContext
+    private var client: TLSClient?
+    private var probe: HTTPProbe?
     private var output: [UInt8] = []
-    private let started: Int64
+    private var started: Int64 = 0
     private var requested: Int64?
     private var firstByte: Int64?
-    private var awaitsRefusal = false
 
-    /// Begins the levels on a connection that is established.
-    init(_ plan: LevelPlan, _ contexts: inout TLSContexts, deadline: Int64, now: Int64) {
+    /// Creates the levels of a probe. ``connected(_:)`` begins them.
+    init(_ plan: LevelPlan, deadline: Int64) {
         self.plan = plan
         self.deadline = deadline
-        started = now
-        guard let handshake = plan.handshake else {
-            client = nil
-            sendRequest(now)
-            return
-        }
-        switch contexts.context(for: handshake.settings) {
-        case .success(let context):
-            client = TLSProbeClient(
-                context, serverName: handshake.name, isAddress: handshake.isAddress, protocols: handshake.protocols)
-        case .failure(let error):
-            client = nil
+        context = TLSClientContext.of(TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure))
+        probe = plan.request.map { HTTPProbe($0, expecting: plan.expectation, isFollowing: plan.followsRedirects) }
+    }
+
+    /// Begins the levels on a connection that is established.
+    func connected(_ now: Int64) {
+        let usesTLS = probe.map { $0.request.url.scheme == .https } ?? plan.usesTLS
+        (started, redirection, client) = (now, nil, nil)
+        (requested, firstByte) = (nil, nil)
+        guard usesTLS else { return sendRequest(now) }
+        do throws(CertificateError) {
+            let client = try TLSClient(
+                context: context, serverName: plan.serverName, applicationProtocols: plan.applicationProtocols)
+            self.client = client
+            output += client.start()
+        } catch {
             result.localFailure = error.reason
+            end()
         }
-        guard let client else {
-            result.localFailure = result.localFailure ?? "there is no memory for a TLS handshake"
-            end(.failed)
-            return
-        }
-        client.start()
-        result.tls = client.facts
     }
 
     /// Returns the bytes to send now.
     func takeOutput() -> [UInt8] {
         defer { output = [] }
-        return output + (client?.takeOutput() ?? [])
+        return output
     }
 
     /// Takes bytes of the server.
     func receive(_ bytes: UnsafeRawBufferPointer, now: Int64) {
-        guard !hasEnded else { return }
+        guard !hasEnded, redirection == nil else { return }
         guard let client else { return take(bytes, now) }
         let wasHandshaking = client.state == .handshaking
-        let data = client.receive(bytes)
-        if wasHandshaking, client.state != .handshaking { handshakeEnded(client, now) }
-        if !data.isEmpty { data.withUnsafeBytes { take($0, now) } }
-        guard !hasEnded else { return }
-        switch client.state {
-        case .failed:
-            result.tls = client.facts
-            end(.failed)
+        let step = client.receive(bytes)
+        output += step.bytesToSend
+        if wasHandshaking, client.facts.isComplete { handshakeCompleted(client, now) }
+        if !step.plaintext.isEmpty { step.plaintext.withUnsafeBytes { take($0, now) } }
+        guard !hasEnded, redirection == nil else { return }
+        switch step.state {
+        case .failed: end(.protocolError)
         case .closed: inputEnded(now)
-        // Anything but an alert shows that the server accepts the client without a certificate.
-        case .established where awaitsRefusal && !wasHandshaking: end(.completed)
+        case .established where probe == nil && !client.mayStillBeRefused: end(.completed)
         case .established, .handshaking: break
         }
     }
 
     /// Notes that the server has closed its side of the connection.
     func inputEnded(_ now: Int64) {
-        guard !hasEnded else { return }
-        if exchange != nil {
-            exchange?.endOfInput()
-            return endExchange(now, .closed)
-        }
-        end(awaitsRefusal ? .completed : .closed)
+        guard !hasEnded, redirection == nil else { return }
+        guard probe != nil, requested != nil else { return end(.endOfFile) }
+        probe?.endOfInput()
+        advance(now)
+        if !hasEnded, redirection == nil { end() }
     }
 
     /// Notes that the connection has failed.
-    func connectionFailed(_ number: Int32, _ now: Int64) {
+    func connectionFailed(_ number: Int32) {
         guard !hasEnded else { return }
-        result.errno = number
-        // A reset may follow a response that is complete but for its end.
-        end(.error)
+        if requested != nil { result.httpEnding = .systemError(number) }
+        end(.systemError(number))
     }
 
-    /// Ends the levels at the deadline. The remaining values describe the connection.
+    /// Ends the levels at the deadline. The values describe the connection.
     func deadlineReached(isAcknowledged: Bool, hasGap: Bool) {
         guard !hasEnded else { return }
         result.isAcknowledged = isAcknowledged
         result.hasGap = hasGap
-        end(awaitsRefusal ? .completed : .deadline)
+        // A server that was silent after the handshake has accepted the client.
+        let isAccepted = probe == nil && client?.state == .established
+        result.isAtDeadline = !isAccepted
+        if requested != nil || redirection != nil { result.httpEnding = .deadline }
+        end(isAccepted ? .completed : .deadline)
     }
 
-    private func handshakeEnded(_ client: TLSProbeClient, _ now: Int64) {
-        result.tls = client.facts
-        guard client.state == .established || client.state == .closed else { return }
+    private func handshakeCompleted(_ client: TLSClient, _ now: Int64) {
         result.handshakeNanoseconds = max(0, now - started)
-        if plan.request != nil { return sendRequest(now) }
-        guard client.facts.isCertificateRequested, client.facts.version == "TLSv1.3" else { return end(.completed) }
-        awaitsRefusal = true
-        deadline = min(deadline, now.addingSaturated(Self.refusalTime))
+        if probe != nil { return sendRequest(now) }
+        if client.mayStillBeRefused { deadline = min(deadline, now.addingSaturated(Self.refusalTime)) }
     }
 
     private func sendRequest(_ now: Int64) {
-        guard let request = plan.request else { return end(.completed) }
-        exchange = HTTPExchange(method: request.method)
-        result.http = exchange?.facts
+        guard let request = probe?.request else { return end() }
         requested = now
-        if let client { client.send(request.bytes) } else { output += request.bytes }
+        output += client?.send(request.bytes()) ?? request.bytes()
     }
 
     private func take(_ bytes: UnsafeRawBufferPointer, _ now: Int64) {
-        guard exchange != nil else { return }
+        guard probe != nil else { return }
         if firstByte == nil {
             firstByte = now
             result.processingNanoseconds = requested.map { max(0, now - $0) }
         }
-        exchange?.receive(bytes)
-        if exchange?.hasEnded == true { endExchange(now, .completed) }
+        probe?.receive(bytes)
+        advance(now)
     }
 
-    private func endExchange(_ now: Int64, _ ending: LevelResult.Ending) {
-        exchange?.check(plan.expectation)
-        if exchange?.facts.isComplete == true {
+    private func advance(_ now: Int64) {
+        guard let before = probe, let step = probe?.next() else { return }
+        switch step {
+        case .receive: break
+        case .finished:
             result.transferNanoseconds = firstByte.map { max(0, now - $0) }
-            return end(.completed)
+            end()
+        case .follow(let request) where request.url.endpoint.host == before.request.url.endpoint.host:
+            redirection = request.url
+        case .follow:
+            // The target itself has answered: with a redirect to another host, which is named.
+            result.transferNanoseconds = firstByte.map { max(0, now - $0) }
+            var facts = before.facts
+            facts.otherHost = probe?.redirects.otherHost
+            if !facts.isDeclared { facts.mismatch = nil }
+            result.http = facts
+            probe = nil
+            end()
         }
-        end(exchange?.facts.violation == nil ? ending : .failed)
     }
 
-    private func end(_ ending: LevelResult.Ending) {
-        result.ending = ending
+    /// Ends the levels. `handshakeEnd` counts if the handshake has not ended by itself.
+    private func end(_ handshakeEnd: TLSHandshakeEnd = .completed) {
         if let client {
             result.tls = client.facts
-            if ending == .completed { client.close() }
-            output += client.takeOutput()
-            client.finish()
+            let isOpen = client.state == .established || client.state == .closed
+            let isRefusedLater = probe == nil && requested == nil && handshakeEnd != .completed
+            result.handshakeEnd = isOpen && isRefusedLater ? handshakeEnd : client.handshakeEnd ?? handshakeEnd
+            output += client.close()
         }
-        if let exchange { result.http = exchange.facts }
-        exchange = nil
+        if let probe, requested != nil || redirection != nil {
+            result.http = probe.facts
+        }
+        if result.http != nil { result.httpEnding = result.httpEnding ?? .exchange }
+        (client, probe) = (nil, nil)
         hasEnded = true
     }
 }
 
-/// The contexts of TLS handshakes, one for each set of authorities. OpenSSL is initialized with the first one.
-struct TLSContexts {
-    /// The reason why a context cannot be made.
-    struct Failure: Error {
-        let reason: String
-    }
-
-    private var contexts: [Authorities: TLSProbeContext] = [:]
-
-    /// Returns the context for settings, and creates it if necessary. A failure is not kept, because the files may change.
-    mutating func context(for settings: TLSProbeSettings) -> Result<TLSProbeContext, Failure> {
-        if let context = contexts[settings.authorities] { return .success(context) }
-        do throws(CertificateError) {
-            let context = try TLSProbeContext(settings.authorities)
-            contexts[settings.authorities] = context
-            return .success(context)
-        } catch {
-            switch error {
-            case .invalid(let reason): return .failure(Failure(reason: reason))
-            case .noAuthorities(let variable, let path, let number):
-                let why = number == 0 ? "has no certificate" : "cannot be read: \(errorText(number))"
-                return .failure(Failure(reason: "\(variable): '\(path)' \(why)"))
-            case .unknownCiphers, .unknownCipherSuites: return .failure(Failure(reason: "OpenSSL refuses its ciphers"))
-            }
+extension CertificateError {
+    /// The reason in one line.
+    fileprivate var reason: String {
+        switch self {
+        case .invalid(let reason): reason
+        case .noAuthorities(let variable, let path, let number):
+            "\(variable): '\(path)' \(number == 0 ? "has no certificate" : "cannot be read: \(errorText(number))")"
+        case .unknownCiphers, .unknownCipherSuites: "OpenSSL refuses its ciphers"
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Certificates
 internal import EventLoop
 internal import Glibc
 
@@ -19,7 +20,8 @@ extension TCPProber {
         _ slot: Int, _ plan: LevelPlan, _ connected: ProbeResult, on loop: borrowing EventLoop, now: Moment
     ) -> ProbeResult? {
         guard let attempt = slots[slot]?.attempt else { return nil }
-        let run = LevelRun(plan, &contexts, deadline: attempt.deadline, now: now.monotonicNanoseconds)
+        let run = LevelRun(plan, deadline: attempt.deadline)
+        run.connected(now.monotonicNanoseconds)
         slots[slot]?.levels = Levels(run: run, connected: connected)
         levelSlots.insert(slot)
         if let failure = flush(slot, on: loop, isFirst: true, now: now) { return failure }
@@ -33,6 +35,7 @@ extension TCPProber {
         _ slot: Int, _ ready: EventLoop.Ready, on loop: borrowing EventLoop, now: Moment
     ) -> ProbeResult? {
         guard let connection = slots[slot], let run = connection.levels?.run else { return nil }
+        if connection.levels?.isConnecting == true { return continueRedirect(slot, on: loop, now: now) }
         let time = now.monotonicNanoseconds
         // Messages of routers about a connection do not end it, but epoll reports them until they are read.
         if ready.isBroken { for _ in 0..<Self.errorLimit where ErrorQueue.report(of: connection.socket) == nil { break } }
@@ -46,11 +49,54 @@ extension TCPProber {
                 } else if errno == EAGAIN {
                     break
                 } else if errno != EINTR {
-                    run.connectionFailed(errno, time)
+                    run.connectionFailed(errno)
                 }
             }
         }
+        if run.redirection != nil { return followRedirect(slot, on: loop, now: now) }
         if let failure = flush(slot, on: loop, now: now) { return failure }
+        return run.hasEnded ? end(slot, on: loop) : nil
+    }
+
+    /// Opens another connection to the same address, at the port of the redirect.
+    private mutating func followRedirect(_ slot: Int, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
+        guard let connection = slots[slot], let run = connection.levels?.run, let url = run.redirection else { return nil }
+        var attempt = connection.attempt
+        attempt.port = url.endpoint.port
+        loop.remove(connection.socket)
+        close(connection.socket)
+        let token = takeToken(slot)
+        slots[slot]?.attempt = attempt
+        slots[slot]?.token = token
+        slots[slot]?.socket = -1
+        slots[slot]?.levels?.isConnecting = true
+        slots[slot]?.levels?.output = []
+        switch opened(attempt, token, on: loop) {
+        case .success(let socket):
+            slots[slot]?.socket = socket
+            return nil
+        case .failure(let error):
+            run.connectionFailed(error.errno)
+            return end(slot, on: loop)
+        }
+    }
+
+    private mutating func continueRedirect(_ slot: Int, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
+        guard let connection = slots[slot], let run = connection.levels?.run else { return nil }
+        guard let result = outcome(of: connection, now: now) else {
+            do { try loop.change(connection.socket, interest: .writeOnce, token: connection.token) } catch {
+                run.connectionFailed(error.errno)
+                return end(slot, on: loop)
+            }
+            return nil
+        }
+        slots[slot]?.levels?.isConnecting = false
+        if result.errno == 0 {
+            run.connected(now.monotonicNanoseconds)
+            if let failure = flush(slot, on: loop, isFirst: true, now: now) { return failure }
+        } else {
+            run.connectionFailed(result.errno)
+        }
         return run.hasEnded ? end(slot, on: loop) : nil
     }
 
@@ -120,7 +166,7 @@ extension TCPProber {
     private mutating func end(_ slot: Int, on loop: borrowing EventLoop) -> ProbeResult? {
         guard let connection = slots[slot], let levels = connection.levels else { return nil }
         // A server whose answer is complete sees an ordinary end of the connection rather than a reset.
-        if levels.run.result.ending == .completed { SocketOptions.closeGracefully(connection.socket) }
+        if !levels.run.result.isAtDeadline, levels.run.result.handshakeEnd == nil || levels.run.result.handshakeEnd == .completed { SocketOptions.closeGracefully(connection.socket) }
         loop.remove(connection.socket)
         finish(slot)
         var result = levels.connected

@@ -29,10 +29,10 @@ package struct TCPProber: ~Copyable {
     static let recoveryGap: Int64 = 1_000_000_000
 
     struct Connecting {
-        let attempt: ProbeAttempt
-        let socket: Int32
+        var attempt: ProbeAttempt
+        var socket: Int32
         let started: Moment
-        let token: UInt64
+        var token: UInt64
         /// The levels on the connection; `nil` before it is established.
         var levels: Levels?
     }
@@ -45,6 +45,8 @@ package struct TCPProber: ~Copyable {
         /// The bytes that the socket has not accepted yet.
         var output: [UInt8] = []
         var isWriting = false
+        /// Whether the connection of a redirect is not established yet.
+        var isConnecting = false
     }
 
     /// The maximum number of simultaneously open sockets. It is lowered when the system refuses a socket (EMFILE, ENFILE, ENOBUFS,
@@ -66,7 +68,6 @@ package struct TCPProber: ~Copyable {
     // The slots of connections with levels, and the earliest end of their levels.
     var levelSlots: Set<Int> = []
     var earliestLevelEnd = Int64.max
-    var contexts = TLSContexts()
     private var started = TCPProber.firstToken >> TCPProber.slotBits
 
     /// Creates a prober without sockets. `limit` is the maximum number of simultaneously open sockets.
@@ -76,7 +77,7 @@ package struct TCPProber: ~Copyable {
     }
 
     deinit {
-        for case let connection? in slots { close(connection.socket) }
+        for case let connection? in slots where connection.socket >= 0 { close(connection.socket) }
     }
 
     /// The number of running attempts.
@@ -149,34 +150,57 @@ package struct TCPProber: ~Copyable {
     }
 
     private mutating func open(_ attempt: ProbeAttempt, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
+        let slot = free.last ?? slots.count
+        let token = takeToken(slot)
+        switch opened(attempt, token, on: loop) {
+        case .failure(let error):
+            return failure(attempt.id, errno: error.errno, call: error.call, reporter: error.reporter)
+        case .success(let socket):
+            let connection = Connecting(attempt: attempt, socket: socket, started: now, token: token)
+            if free.popLast() == nil { slots.append(connection) } else { slots[slot] = connection }
+            connecting[attempt.id] = slot
+            return nil
+        }
+    }
+
+    /// Returns a new token of a slot.
+    mutating func takeToken(_ slot: Int) -> UInt64 {
+        defer { started += 1 }
+        return started << Self.slotBits | UInt64(slot)
+    }
+
+    /// The failure of a connection that could not begin.
+    struct OpenError: Error {
+        let errno: Int32
+        let call: String
+        var reporter: ProbeResult.Reporter?
+    }
+
+    /// Begins a connection, and returns its socket, which the loop watches.
+    func opened(_ attempt: ProbeAttempt, _ token: UInt64, on loop: borrowing EventLoop) -> Result<Int32, OpenError> {
         let family = attempt.address.family == .v4 ? AF_INET : AF_INET6
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let socket = Glibc.socket(family, kind, Int32(IPPROTO_TCP))
-        guard socket >= 0 else { return ProbeResult(id: attempt.id, errno: errno, call: "socket") }
+        guard socket >= 0 else { return .failure(OpenError(errno: errno, call: "socket")) }
 
         if let number = prepare(socket, for: attempt) {
             close(socket)
-            return ProbeResult(id: attempt.id, errno: number, call: "setsockopt")
+            return .failure(OpenError(errno: number, call: "setsockopt"))
         }
         if connect(socket, to: attempt) != 0, errno != EINPROGRESS, errno != EINTR {
-            let result = failure(attempt.id, errno: errno, call: "connect", socket: socket)
+            let number = errno
+            let reporter = ErrorQueue.report(of: socket)?.reporter
             close(socket)
-            return result
+            return .failure(OpenError(errno: number, call: "connect", reporter: reporter))
         }
         // A handshake that is already complete makes the descriptor ready at once, so both cases are handled in `ready`.
-        let slot = free.last ?? slots.count
-        let token = started << Self.slotBits | UInt64(slot)
         do {
             try loop.add(socket, interest: .writeOnce, token: token)
         } catch {
             close(socket)
-            return ProbeResult(id: attempt.id, errno: error.errno, call: error.call)
+            return .failure(OpenError(errno: error.errno, call: error.call))
         }
-        started += 1
-        let connection = Connecting(attempt: attempt, socket: socket, started: now, token: token)
-        if free.popLast() == nil { slots.append(connection) } else { slots[slot] = connection }
-        connecting[attempt.id] = slot
-        return nil
+        return .success(socket)
     }
 
     private func slot(of token: UInt64) -> Int? {
@@ -218,7 +242,7 @@ package struct TCPProber: ~Copyable {
 
     /// Ends all attempts without results.
     package mutating func closeAll() {
-        for case let connection? in slots { close(connection.socket) }
+        for case let connection? in slots where connection.socket >= 0 { close(connection.socket) }
         (slots, free, connecting) = ([], [], [:])
         (waiting, queued) = ([], [:])
         (levelSlots, earliestLevelEnd) = ([], .max)
@@ -227,7 +251,7 @@ package struct TCPProber: ~Copyable {
     // A reported socket is not watched any more (EPOLLONESHOT), so that it needs no further call before it is closed.
     mutating func finish(_ slot: Int) {
         guard let connection = slots[slot] else { return }
-        close(connection.socket)
+        if connection.socket >= 0 { close(connection.socket) }
         connecting[connection.attempt.id] = nil
         slots[slot] = nil
         levelSlots.remove(slot)
@@ -257,7 +281,7 @@ extension TCPProber {
         SocketAddress(attempt.address, port: attempt.port, zone: attempt.zone).connect(socket)
     }
 
-    private func outcome(of connection: Connecting, now: Moment) -> ProbeResult? {
+    func outcome(of connection: Connecting, now: Moment) -> ProbeResult? {
         let id = connection.attempt.id
         var info = tcp_info()
         var size = socklen_t(MemoryLayout<tcp_info>.size)
@@ -308,6 +332,10 @@ extension TCPProber {
     }
 
     private func failure(_ id: UInt64, errno number: Int32, call: String, socket: Int32) -> ProbeResult {
-        ProbeResult(id: id, errno: number, call: call, reporter: ErrorQueue.report(of: socket)?.reporter)
+        failure(id, errno: number, call: call, reporter: ErrorQueue.report(of: socket)?.reporter)
+    }
+
+    private func failure(_ id: UInt64, errno number: Int32, call: String, reporter: ProbeResult.Reporter?) -> ProbeResult {
+        ProbeResult(id: id, errno: number, call: call, reporter: reporter)
     }
 }

@@ -204,8 +204,8 @@ private struct RecordedSettings: Codable {
         var certificateDays: Int
         var host: String?
         var method: String
-        var redirects: Int
-        var statuses: String
+        var redirects: Bool
+        var statuses: String?
         var versions: [String]
         var declared: Bool
     }
@@ -245,7 +245,7 @@ private struct RecordedSettings: Codable {
         levels = Levels(
             serverName: settings.tls.serverName, insecure: settings.tls.isInsecure,
             certificateDays: settings.tls.certificateDays, host: settings.http.host, method: settings.http.method,
-            redirects: settings.http.redirectLimit, statuses: settings.http.statuses.description,
+            redirects: settings.http.followsRedirects, statuses: settings.http.statuses,
             versions: settings.http.versions.sorted(), declared: settings.http.expectation.isDeclared)
     }
 
@@ -261,10 +261,12 @@ private struct RecordedSettings: Codable {
             settings.tls.serverName = levels.serverName
             settings.tls.isInsecure = levels.insecure
             settings.tls.certificateDays = levels.certificateDays
-            settings.http = HTTPProbeSettings(
-                method: levels.method, host: levels.host, redirectLimit: levels.redirects,
-                statuses: StatusCodes(levels.statuses) ?? .success, versions: Set(levels.versions),
-                isDeclared: levels.declared)
+            settings.http.method = levels.method
+            settings.http.host = levels.host
+            settings.http.followsRedirects = levels.redirects
+            settings.http.statuses = levels.statuses
+            settings.http.versions = Set(levels.versions)
+            settings.http.hasFurtherRules = levels.declared
         }
         return settings
     }

@@ -116,6 +116,9 @@ public struct Endpoint: Hashable, Sendable {
         }
     }
 
+    /// The host and the port alone, as a TCP endpoint.
+    var withoutScheme: Endpoint { Endpoint(Values(host: host, port: port, scheme: .tcp, path: nil, text: nil)) }
+
     /// Creates an endpoint from a host and a port.
     ///
     /// - Parameters:

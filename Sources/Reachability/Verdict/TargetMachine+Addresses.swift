@@ -76,7 +76,8 @@ extension TargetMachine {
                 survey?.running = running
                 return true
             }
-            if let cause = findings(of: levels, at: ended.entry.candidate.address, turn).failure?.cause {
+            let found = findings(of: levels, at: ended.entry.candidate.address, ended.entry.route, running.run, turn)
+            if let cause = found.failure?.cause {
                 survey?.running = nil
                 endSurvey(of: ended.entry.candidate.address, cause, &turn)
                 return true

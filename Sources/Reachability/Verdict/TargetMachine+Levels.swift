@@ -18,6 +18,8 @@ extension TargetMachine {
         var failure: Finding?
         /// Why a server that works is degraded.
         var degradation: Cause?
+        /// The errno of a connection that a layer below has ended.
+        var systemError: Int32?
     }
 
     /// Notes that the connection is established. The levels follow on it, so that no other attempt is needed.
@@ -42,14 +44,18 @@ extension TargetMachine {
         var run = run
         run.levels = levels
         let address = attempt.entry.candidate.address
-        experience = levels.ending == .deadline ? .silent : .answered
+        experience = levels.isAtDeadline ? .silent : .answered
         // What was sent has not arrived: the network is silent, not the server.
-        if levels.ending == .deadline, !levels.isAcknowledged {
+        if levels.isAtDeadline, !levels.isAcknowledged {
             run.connected = nil
             run.levels = nil
             return examine(run, [failure(of: attempt, nil, turn)], &turn)
         }
-        var findings = findings(of: levels, at: address, turn)
+        var findings = findings(of: levels, at: address, attempt.entry.route, run, turn)
+        if let number = findings.systemError {
+            let result = ProbeResult(id: attempt.id, errno: number, call: "handshake", reporter: result.reporter)
+            return examine(run, [failure(of: attempt, result, turn)], &turn)
+        }
         judgeSegments(levels, &findings, at: address)
         guard let finding = findings.failure else {
             levelDegradation = findings.degradation
@@ -59,41 +65,48 @@ extension TargetMachine {
         streak.reset()
         streak.begin()
         let place = Place(address: address, interface: attempt.entry.route.interface)
-        fail(run, finding, place, levels.ending == .deadline ? .silence : .refusal, &turn)
+        fail(run, finding, place, levels.isAtDeadline ? .silence : .refusal, &turn)
     }
 
     /// Returns what the levels show about the server. Their bytes are its own, so that a failure is its fault.
-    func findings(of levels: LevelResult, at address: IPAddress, _ turn: Turn) -> LevelFindings {
+    func findings(
+        of levels: LevelResult, at address: IPAddress, _ route: ChosenRoute, _ run: ProbeRun, _ turn: Turn
+    ) -> LevelFindings {
         var findings = LevelFindings()
         if let reason = levels.localFailure {
             let cause = Cause(.local, .cannotRead, detail: "the TLS handshake cannot begin: \(reason)")
             findings.failure = Finding(cause, accusesServer: false)
             return findings
         }
-        if let facts = levels.tls, let name = LevelPlan(endpoint, settings)?.handshake?.name {
-            let tls = CauseOfTLS(
-                facts: facts, result: levels, settings: settings.tls, name: name, address: address, port: endpoint.port,
-                now: turn.now.wallClockNanoseconds / 1_000_000_000)
-            if let cause = tls.cause {
-                findings.failure = Finding(cause, accusesServer: true)
-                return findings
+        if let facts = levels.tls, let end = levels.handshakeEnd {
+            let host = route.kind == .local || address.isLoopback ? "this machine (\(address))" : "\(address)"
+            let handshake = FinishedHandshake(
+                facts: facts, end: end, host: host, now: turn.now.wallClockNanoseconds / 1_000_000_000,
+                certificateDays: settings.tls.certificateDays, isInsecure: settings.tls.isInsecure)
+            switch handshake.judgment {
+            case .failed(let cause): findings.failure = Finding(cause, accusesServer: true)
+            case .failedBelow: if case .systemError(let number) = end { findings.systemError = number }
+            case .passed(let degradation): findings.degradation = degradation
             }
-            findings.degradation = tls.degradation
+            if findings.failure != nil || findings.systemError != nil { return findings }
         }
-        if let facts = levels.http {
-            let http = CauseOfHTTP(
-                facts: facts, result: levels, settings: settings.http, endpoint: endpoint, address: address, redirects: [],
-                origin: endpoint)
-            findings.failure = http.cause.map { Finding($0, accusesServer: true) }
+        if let http = levels.http.map({ causeOfHTTP($0, levels, run, turn) }) {
+            findings.failure = http.cause.map { Finding($0, accusesServer: $0.layer == .http) }
         }
         return findings
     }
 
+    private func causeOfHTTP(_ facts: HTTPProbeFacts, _ levels: LevelResult, _ run: ProbeRun, _ turn: Turn) -> CauseOfHTTP {
+        CauseOfHTTP(
+            facts: facts, ending: levels.httpEnding ?? .exchange, host: endpoint.hostText,
+            elapsedNanoseconds: turn.now.elapsed(since: run.started).saturatingNanoseconds)
+    }
+
     /// Finds a network that drops large packets: a gap in what arrived, then silence, then a success with small segments.
     private mutating func judgeSegments(_ levels: LevelResult, _ findings: inout LevelFindings, at address: IPAddress) {
-        let isStalled = levels.ending == .deadline && levels.hasGap
+        let isStalled = levels.isAtDeadline && levels.hasGap
         if levels.hasSmallSegments {
-            segments = levels.ending == .deadline ? .unlimited : .limited
+            segments = levels.isAtDeadline ? .unlimited : .limited
         } else if !isStalled {
             segments = .unlimited
         } else if segments != .limited {

@@ -99,7 +99,6 @@ extension TargetMachine {
             moment: turn.now)
         if let levels = run.levels {
             report.levels = levels
-            report.serverName = LevelPlan(endpoint, settings)?.handshake?.name
         }
         turn.effects.append(.report(report))
     }

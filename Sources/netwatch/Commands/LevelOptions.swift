@@ -51,10 +51,7 @@ struct LevelOptions: ParsableArguments {
             settings.tls.certificateDays = certificateDays
         }
         if let expectStatus {
-            guard let statuses = StatusCodes(expectStatus) else {
-                throw .usage("--expect-status '\(expectStatus)'", "is not a list of status codes, such as 200-299,401")
-            }
-            settings.http.statuses = statuses
+            do { try settings.http.setStatuses(expectStatus) } catch { throw .usage("--expect-status", error.description) }
         }
         if let expectBody {
             do { try settings.http.expectBody(expectBody) } catch { throw .usage("--expect-body", error.description) }
