@@ -163,6 +163,10 @@ let package = Package(
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
         .testTarget(name: "ExpressionsTests", dependencies: ["Expressions"]),
+        // Probes of tls, http and https against servers with faults.
+        .testTarget(
+            name: "LevelsTests",
+            dependencies: ["Reachability", "HTTPSessionTestKit", "Certificates", "EventLoop", "Pacing", "CLinux"]),
         .testTarget(
             name: "CertificatesTests", dependencies: ["Certificates", "COpenSSL", "NetworkLab", "Pacing", "Reachability"]),
         .testTarget(
