@@ -92,7 +92,8 @@ import Testing
         #expect(results.count == 2 && results[0].levels == nil && results[0].errno == 0)
         let levels = try #require(results[1].levels)
         #expect(levels.tls?.isComplete == true && levels.http?.response.status == 200 && levels.http?.response.bodyBytes == 5)
-        #expect(levels.handshakeNanoseconds ?? 0 > 0 && levels.processingNanoseconds ?? 0 > 0 && levels.transferNanoseconds != nil)
+        #expect(
+            levels.handshakeNanoseconds ?? 0 > 0 && levels.processingNanoseconds ?? 0 > 0 && levels.transferNanoseconds != nil)
         #expect(server.requests.first?.target == "/health" && results[1].roundTripNanoseconds == results[0].roundTripNanoseconds)
     }
 
@@ -119,7 +120,13 @@ import Testing
         #expect(try cause("\(server.origin)/").line == "tls/certificate-untrusted")
         let other = try trusting { $0.tls.serverName = "db.example" }
         #expect(try cause("\(server.origin)/", other).line == "tls/hostname-mismatch")
-        #expect(try cause("\(server.origin)/", { var all = ProbeSettings(); all.tls.isInsecure = true; return all }()).line == "up")
+        #expect(
+            try cause(
+                "\(server.origin)/",
+                {
+                    var all = ProbeSettings(); all.tls.isInsecure = true; return all
+                }()
+            ).line == "up")
         let soon = try trusting { $0.tls.certificateDays = 365 }
         #expect(try cause("\(server.origin)/", soon).line == "tls/certificate-expiring")
     }
@@ -179,7 +186,9 @@ import Testing
         defer { secure.stop() }
         let port = secure.port
         let server = try TestServer { request in
-            let location = ["/a": "/b", "/loop": "/loop", "/tls": "https://127.0.0.1:\(port)/", "/other": "http://other.example/"]
+            let location = [
+                "/a": "/b", "/loop": "/loop", "/tls": "https://127.0.0.1:\(port)/", "/other": "http://other.example/",
+            ]
             guard let to = location[request.target] else { return StubResponse(body: "hello") }
             return StubResponse(302, fields: ["Location": to])
         }

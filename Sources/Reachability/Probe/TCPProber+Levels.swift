@@ -166,7 +166,10 @@ extension TCPProber {
     private mutating func end(_ slot: Int, on loop: borrowing EventLoop) -> ProbeResult? {
         guard let connection = slots[slot], let levels = connection.levels else { return nil }
         // A server whose answer is complete sees an ordinary end of the connection rather than a reset.
-        if !levels.run.result.isAtDeadline, levels.run.result.handshakeEnd == nil || levels.run.result.handshakeEnd == .completed { SocketOptions.closeGracefully(connection.socket) }
+        if !levels.run.result.isAtDeadline, levels.run.result.handshakeEnd == nil || levels.run.result.handshakeEnd == .completed
+        {
+            SocketOptions.closeGracefully(connection.socket)
+        }
         loop.remove(connection.socket)
         finish(slot)
         var result = levels.connected

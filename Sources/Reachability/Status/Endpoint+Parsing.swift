@@ -75,7 +75,8 @@ extension Endpoint {
             if let zone, zone.isEmpty || zone.utf8.count > 15 || zone.contains("/") {
                 throw ParseError(description: "host: '\(zone)' is not the name of an interface")
             }
-            return (.address(address.unmapped, zone: zone), try behind.isEmpty ? port(behind, default: defaultPort) : port(behind))
+            let number = try behind.isEmpty ? port(behind, default: defaultPort) : port(behind)
+            return (.address(address.unmapped, zone: zone), number)
         }
         let colons = text.utf8.count { $0 == UInt8(ascii: ":") }
         if colons == 0, let defaultPort { return (try name(text), defaultPort) }

@@ -132,8 +132,9 @@ public struct Endpoint: Hashable, Sendable {
             return
         }
         guard !host.contains("/") else {
+            let hasScheme = host.contains("://")
             throw ParseError(
-                description: host.contains("://") ? "scheme: '\(host)' has one; write the host alone" : "host: '\(host)' contains '/'")
+                description: hasScheme ? "scheme: '\(host)' has one; write the host alone" : "host: '\(host)' contains '/'")
         }
         // Colons are valid only inside brackets.
         let remainder = host.first == "[" ? host.drop { $0 != "]" }.dropFirst() : host[...]

@@ -63,7 +63,10 @@ import Testing
             "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT, or tcp://, tls://, http:// or https:// before it"
         ),
         ("status http://u:p@a/", "target 'http://u:p@a/': host: a user name or password in a URL is not accepted"),
-        ("status --expect-status 99 https://a", "--expect-status: '99' is neither a status code from 100 to 599 nor a range like 200-299"),
+        (
+            "status --expect-status 99 https://a",
+            "--expect-status: '99' is neither a status code from 100 to 599 nor a range like 200-299"
+        ),
         ("why --expect-body ( https://a", "--expect-body: expression '(': missing ): ("),
         ("watch --certificate-days -1 https://a", "--certificate-days -1: must be from 0 to 36500"),
     ])
