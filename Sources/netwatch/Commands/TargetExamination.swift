@@ -80,6 +80,8 @@ final class TargetExamination {
 
     private func evidence(of member: WhyCollection, _ number: Int, _ path: NetworkPath) -> DiagnosisEvidence {
         var evidence = inspected(member.evidence(path: path, at: Clock.now))
+        // The age of the neighbor entry is that at the kernel's answer, which may take a while on a busy machine.
+        evidence.examined = member.examined(at: Clock.now)
         if evidence.needsSweep || evidence.hopToAsk != nil {
             // The second probe may have found less than the first.
             let questions = ask(about: evidence, after: self.questions[number] ?? Questions())
