@@ -221,6 +221,13 @@ let package = Package(
             dependencies: ["Reachability", "HTTPSession", "HTTPSessionJournal", "NetlinkBytes", "Pacing"]),
         // The repository's rules that neither the compiler nor swift-format checks.
         .testTarget(name: "TidyTests"),
+        // The drivers of `make fuzz`, which the suite runs with their corpora.
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: [
+                "Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL",
+            ],
+            path: "Fuzz", exclude: ["Corpora", "Program", "new-seeds"]),
         .testTarget(name: "FaultLaboratoryTests", dependencies: ["FaultLaboratory", "NetworkLab"]),
         .testTarget(
             name: "KernelTests",
@@ -287,8 +294,8 @@ let safeTargets: Set<String> = [
     "HTTPSessionTestKitTests", "ReachabilityExamples", "ReachabilityTestKitExamples", "netwatch-transfer",
     "netwatch-transferTests",
 ]
-if let sanitizer = Context.environment["SUITE_SANITIZER"] {
-    var omitted: Set<String> = ["TidyTests", "SimulationTests", "PacingTests"]
+if let sanitizer = Context.environment["SUITE_SANITIZER"], sanitizer != "fuzzer" {
+    var omitted: Set<String> = ["TidyTests", "SimulationTests", "PacingTests", "FuzzTests"]
     if sanitizer == "address" { omitted.formUnion(safeTargets) }
     package.targets.removeAll { omitted.contains($0.name) }
     package.products.removeAll { omitted.contains($0.name) }
@@ -296,4 +303,33 @@ if let sanitizer = Context.environment["SUITE_SANITIZER"] {
         target.exclude += pureTests[target.name] ?? []
         if sanitizer == "address", target.name == "HTTPSessionTests" { target.exclude += ["Chaos", "Examples"] }
     }
+}
+// The program of `make fuzz`, libFuzzer with all drivers, is built from the parsers alone: the folders that a parser uses are those to
+// the right of its own in docs/architecture.md.
+if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
+    let parsers: [String: [String]] = [
+        "Reachability": [
+            "Probe/DNSQuestion.swift", "Probe/DNSSockets.swift", "Probe/ErrorQueue.swift", "Probe/SocketAddress.swift", "Names",
+            "Netlink", "Interfaces", "Evidence", "Levels", "Kernel", "Status",
+        ],
+        "HTTPSession": [
+            "HTTPTypes.swift", "Configuration/SystemDefaults.swift", "Transfer/ResponseFraming.swift",
+            "Security/PublicKeyPin.swift",
+            "Security/ContentDigest+Hasher.swift", "Upload/UploadLimit.swift", "Request", "Resume", "Retry", "Response", "Fields",
+            "Messages",
+            "Text",
+        ],
+    ]
+    let used: Set<String> = [
+        "Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL", "CRE2", "CAres", "CLibnl", "CLinux",
+        "EventLoop",
+        "InternationalNames", "CIdn2", "CTLSReading", "CCurl",
+    ]
+    package.targets.removeAll { !used.contains($0.name) }
+    for target in package.targets { target.sources = parsers[target.name] }
+    package.products = []
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz", dependencies: ["Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL"],
+            path: "Fuzz", sources: ["Drivers", "Program"], swiftSettings: strict))
 }

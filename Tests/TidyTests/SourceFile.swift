@@ -51,7 +51,7 @@ struct Finding: CustomStringConvertible, Equatable {
 /// The text files of the repository: those of its folders, and those at its root.
 func repositoryFiles() throws -> [SourceFile] {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let folders = ["Sources", "Tests", "Benchmarks", "Examples", "docs", "scripts", ".ci"]
+    let folders = ["Sources", "Tests", "Benchmarks", "Examples", "Fuzz", "docs", "scripts", ".ci"]
     let kinds: Set<String> = ["swift", "h", "c", "cpp", "md", "sh", "modulemap", "yml", "yaml", "json", "service", ""]
     var paths = try FileManager.default.contentsOfDirectory(atPath: root.path)
     for folder in folders {
