@@ -43,8 +43,15 @@ let package = Package(
         .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "CLinux", "EventLoop"]),
         // International host names in ASCII, for both libraries.
         .target(name: "InternationalNames", dependencies: ["CIdn2"]),
+        // RE2 behind a header of C.
+        .target(name: "CRE2", linkerSettings: [.linkedLibrary("re2")]),
+        // Regular expressions that are searched in linear time.
+        .target(name: "Expressions", dependencies: ["CRE2"]),
         .target(
-            name: "Reachability", dependencies: ["CAres", "CLibnl", "CLinux", "EventLoop", "InternationalNames", "Pacing"]),
+            name: "Reachability",
+            dependencies: [
+                "CAres", "CLibnl", "CLinux", "Certificates", "EventLoop", "Expressions", "InternationalNames", "Pacing",
+            ]),
         // Scripted paths and servers, and replayed recordings, for tests of monitors.
         .target(name: "ReachabilityTestKit", dependencies: ["Reachability", "EventLoop"]),
         // Reachability with AFNetworking's names.
@@ -155,11 +162,18 @@ let package = Package(
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
         .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
         .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
+        .testTarget(name: "ExpressionsTests", dependencies: ["Expressions"]),
+        // Probes of tls, http and https against servers with faults.
+        .testTarget(
+            name: "LevelsTests",
+            dependencies: ["Reachability", "HTTPSessionTestKit", "Certificates", "EventLoop", "Pacing", "CLinux"]),
+        .testTarget(
+            name: "CertificatesTests", dependencies: ["Certificates", "COpenSSL", "NetworkLab", "Pacing", "Reachability"]),
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [
-                "Reachability", "ReachabilityTestKit", "ReachabilityCompatibility", "NetlinkBytes", "Pacing", "EventLoop",
-                "CLinux", "NetworkLab",
+                "Reachability", "ReachabilityTestKit", "ReachabilityCompatibility", "Certificates", "Expressions", "NetlinkBytes",
+                "Pacing", "EventLoop", "CLinux", "NetworkLab",
             ]
         ),
         .testTarget(
@@ -249,14 +263,17 @@ let pureTests: [String: [String]] = [
         "Resume/ResumptionTests.swift",
     ],
     "ReachabilityTests": [
-        "Evidence", "Machine", "Status", "Interfaces/LinkLevelMatrixTests.swift", "Names/NameCacheTests.swift",
+        "Evidence", "Machine", "Status", "Interfaces/LinkLevelMatrixTests.swift", "Levels/HTTPExpectationTests.swift",
+        "Levels/HTTPProbeRequestTests.swift", "Levels/HTTPProbeTests.swift", "Levels/HTTPURLTests.swift",
+        "Levels/RedirectsTests.swift", "Names/NameCacheTests.swift",
         "Names/NameTableRandomTests.swift", "Names/NameTableTests.swift", "Path/AddressTrackerTests.swift",
         "Path/BogonFilterTests.swift", "Path/CaseSetTests.swift", "Path/DumpScheduleTests.swift",
         "Path/DuplicateRoutesTests.swift", "Path/DuplicateRulesTests.swift", "Path/FollowedInterfaceTests.swift",
         "Path/InterfaceCatalogTests.swift", "Path/PathCauseTests.swift", "Path/PathDifferenceTests.swift",
         "Path/PathEvaluationTests.swift", "Path/PathMachineTests.swift", "Path/PathResyncTests.swift",
         "Path/SnapshotKeeperTests.swift", "Path/StaleRoutesTests.swift", "Verdict/CauseOfFailureTests.swift",
-        "Verdict/DueHeapTests.swift", "Verdict/LookupFailureTests.swift", "Verdict/ProbeAdmissionTests.swift",
+        "Verdict/CauseOfHTTPTests.swift", "Verdict/CauseOfTLSTests.swift", "Verdict/DueHeapTests.swift",
+        "Verdict/LookupFailureTests.swift", "Verdict/ProbeAdmissionTests.swift",
         "Verdict/ProbeScheduleTests.swift", "Verdict/RouteBookTests.swift", "Verdict/TargetMachineTests.swift",
         "Verdict/TargetPathTests.swift", "Verdict/TargetRaceTests.swift", "Verdict/TargetRandomTests.swift",
         "Verdict/TargetStreakTests.swift",

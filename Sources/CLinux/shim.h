@@ -55,6 +55,18 @@
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 
+// The number of segments behind a gap that a connection has received (tcpi_rcv_ooopack of linux/tcp.h, since Linux 5.4). glibc's
+// structure ends before it. Returns 0 if it is not known.
+static inline uint32_t netwatch_tcp_out_of_order(int descriptor) {
+    enum { offset = 224 };
+    unsigned char info[256] = {0};
+    socklen_t size = sizeof info;
+    uint32_t count = 0;
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info, &size) != 0 || size < offset + sizeof count) return 0;
+    memcpy(&count, info + offset, sizeof count);
+    return count;
+}
+
 // EPOLL_EVENTS are enumerators with casts in C, which Swift does not import as usable constants.
 static const uint32_t netwatch_EPOLLIN = EPOLLIN;
 static const uint32_t netwatch_EPOLLOUT = EPOLLOUT;

@@ -15,6 +15,12 @@ static inline int netwatch_ssl_ctx_set_versions(SSL_CTX *context, int minimum, i
 }
 static inline long netwatch_ssl_ctx_maximum_version(SSL_CTX *context) { return SSL_CTX_get_max_proto_version(context); }
 
+// Without tickets, every handshake is a full one. Without renegotiation, a handshake happens once. The options are casts.
+static inline void netwatch_ssl_ctx_allow_one_handshake(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
+}
+static inline long netwatch_ssl_set_server_name(SSL *ssl, const char *name) { return SSL_set_tlsext_host_name(ssl, name); }
+
 // Swift cannot pass NULL for the two other function types; they are never used.
 static inline int netwatch_ssl_ctx_new_index(CRYPTO_EX_free *release) {
     return SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, release);

@@ -135,11 +135,12 @@ package enum CertificateDecoding {
         }
     }
 
-    private static func line(of name: OpaquePointer?) -> String {
+    /// Returns a name on one line (RFC 2253). A longer one is cut at `maximumBytes`.
+    static func line(of name: OpaquePointer?, maximumBytes: Int = .max) -> String {
         guard let name, let bio = BIO_new(BIO_s_mem()) else { return "" }
         defer { BIO_free(bio) }
         guard netwatch_print_name(bio, name) >= 0 else { return "" }
-        var bytes = [UInt8](repeating: 0, count: BIO_ctrl_pending(bio))
+        var bytes = [UInt8](repeating: 0, count: min(BIO_ctrl_pending(bio), maximumBytes))
         let count = BIO_read(bio, &bytes, Int32(clamping: bytes.count))
         return String(decoding: bytes.prefix(Int(max(0, count))), as: UTF8.self)
     }

@@ -3,8 +3,8 @@ internal import COpenSSL
 /// The certificates that a peer sends in a handshake. Valid only during the call of the evaluator.
 package struct PeerChain {
     /// The peer's own certificate, from OpenSSL's X509_STORE_CTX. The context's authorities are not used.
-    private let own: OpaquePointer?
-    private let sent: OpaquePointer?
+    let own: OpaquePointer?
+    let sent: OpaquePointer?
     /// The minimum strength of keys and signatures (SSL_get_security_level(3)).
     private let securityLevel: Int32
 
@@ -31,22 +31,27 @@ package struct PeerChain {
             return .failure(ChainError(code: X509_V_ERR_OUT_OF_MEM, text: "no memory to verify the chain"))
         }
         defer { X509_STORE_CTX_free(context) }
-        X509_STORE_CTX_set_default(context, "ssl_server")
-        let parameters = X509_STORE_CTX_get0_param(context)
         let disabledFlags = checksRevocation ? 0 : UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL)
-        X509_VERIFY_PARAM_set_flags(parameters, authorities.flags & ~disabledFlags)
-        X509_VERIFY_PARAM_set_auth_level(parameters, securityLevel)
+        configure(context, flags: authorities.flags & ~disabledFlags)
         if X509_verify_cert(context) == 1 {
             return .success(CertificateDecoding.certificates(of: X509_STORE_CTX_get0_chain(context)))
         }
         let code = X509_STORE_CTX_get_error(context)
-        var text = X509_verify_cert_error_string(Int(code)).map { String(cString: $0) } ?? "error \(code)"
+        var text = Self.text(ofError: code)
         if authorities.isEmpty { text += ", and the policy has no authority" }
         // X509_V_OK after a failure is an internal error of OpenSSL. It must never count as success.
         return .failure(
             ChainError(
                 code: code == X509_V_OK ? X509_V_ERR_UNSPECIFIED : code, text: text,
                 depth: X509_STORE_CTX_get_error_depth(context)))
+    }
+
+    /// Sets the purpose, the flags and the strength that a verification requires.
+    func configure(_ context: OpaquePointer, flags: UInt) {
+        X509_STORE_CTX_set_default(context, "ssl_server")
+        let parameters = X509_STORE_CTX_get0_param(context)
+        X509_VERIFY_PARAM_set_flags(parameters, flags)
+        X509_VERIFY_PARAM_set_auth_level(parameters, securityLevel)
     }
 
     /// Returns whether the peer's certificate names the host, by X509_check_host(3): only the subject alternative names count,

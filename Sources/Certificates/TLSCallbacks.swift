@@ -28,6 +28,47 @@ enum TLSCallbacks {
         }
     }
 
+    /// Collects the facts of the server's certificates (SSL_CTX_set_cert_verify_callback(3)). Returns 1, so that the handshake
+    /// continues.
+    static let collect: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, _ in
+        guard let context,
+            let ssl = X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()).map({ OpaquePointer($0) }),
+            let notes = TLSHandshakeNotes.of(ssl)
+        else { return 1 }
+        OpenSSLErrors.contained {
+            notes.certificatesArrived(PeerChain(context, securityLevel: SSL_get_security_level(ssl)), ssl: ssl)
+        }
+        return 1
+    }
+
+    /// Called for each error of a chain, and for each valid certificate (X509_STORE_CTX_set_verify_cb(3)). It continues after
+    /// each error of the chain itself. The authority of a revocation list is verified in a context of its own, without a
+    /// collection; there, an error is final.
+    static let chainError: @convention(c) (Int32, OpaquePointer?) -> Int32 = { isValid, context in
+        guard let context, let argument = X509_STORE_CTX_get_ex_data(context, 0) else { return isValid }
+        guard isValid != 1 else { return 1 }
+        argument.assumingMemoryBound(to: PeerChain.ErrorCollection.self).pointee.insert(
+            X509_STORE_CTX_get_error(context), depth: X509_STORE_CTX_get_error_depth(context))
+        return 1
+    }
+
+    /// Called for each message that is read or written (SSL_CTX_set_msg_callback(3)).
+    static let message:
+        @convention(c) (
+            Int32, Int32, Int32, UnsafeRawPointer?, Int, OpaquePointer?, UnsafeMutableRawPointer?
+        ) -> Void = { isWritten, version, type, start, count, ssl, _ in
+            guard isWritten == 0, type == SSL3_RT_ALERT || type == SSL3_RT_HANDSHAKE, let start, let ssl,
+                let notes = TLSHandshakeNotes.of(ssl)
+            else { return }
+            let bytes = UnsafeRawBufferPointer(start: start, count: count)
+            let isTLS13 = version == TLS1_3_VERSION
+            if type == SSL3_RT_HANDSHAKE {
+                notes.handshakeMessageArrived(bytes, isTLS13: isTLS13)
+            } else if bytes.count >= 2 {
+                notes.alertArrived(level: bytes[0], description: bytes[1], isTLS13: isTLS13)
+            }
+        }
+
     /// Releases the watch when its SSL_CTX is freed (CRYPTO_get_ex_new_index(3)).
     static let release:
         @convention(c) (

@@ -80,6 +80,6 @@ package struct Fault: Sendable, CustomStringConvertible {
     /// All rows, in the order of the table.
     package static let all: [Fault] = [
         linkFaults, addressFaults, routeFaults, neighborFaults, nameServerFaults, firewallFaults, serverFaults, routerFaults,
-        tunnelFaults, partialFaults, lastingFaults,
+        tunnelFaults, partialFaults, levelFaults, lastingFaults,
     ].flatMap { $0 }
 }

@@ -75,6 +75,7 @@ struct Seen: CustomStringConvertible {
             case .text(let text): text
             case .number(let number): "\(number)"
             case .flag(let flag): "\(flag)"
+            case .list(let texts): texts.joined(separator: ",")
             }
         }
     }

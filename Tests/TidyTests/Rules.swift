@@ -8,7 +8,7 @@ enum Rules {
     /// Folders and files that contain only values and rules: no descriptor, no clock, no file.
     static let pure = [
         "Sources/Pacing", "Sources/Reachability/Kernel", "Sources/Reachability/Evidence", "Sources/Reachability/Interfaces",
-        "Sources/Reachability/Names", "Sources/Reachability/Path", "Sources/Reachability/Verdict",
+        "Sources/Reachability/Levels", "Sources/Reachability/Names", "Sources/Reachability/Path", "Sources/Reachability/Verdict",
         "Sources/Reachability/Incidents", "Sources/Reachability/Diagnosis", "Sources/Reachability/Machine",
         "Sources/netwatch/Output", "Sources/netwatch-transfer/Output", "Sources/netwatch-transfer/Plans", "Sources/Console/Text",
         "Sources/HTTPSession/Fields", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
@@ -20,7 +20,7 @@ enum Rules {
     static let walls = [
         "CLibnl": "Sources/Reachability/Netlink", "CAres": "Sources/Reachability/Probe", "CCurl": "Sources/HTTPSession/Curl",
         "CIdn2": "Sources/InternationalNames", "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates",
-        "GRDB": "Sources/HTTPSessionJournal/Store",
+        "CRE2": "Sources/Expressions", "GRDB": "Sources/HTTPSessionJournal/Store",
     ]
 
     /// The exceptions: files with side effects in a pure folder.
@@ -43,7 +43,9 @@ enum Rules {
                 return finding("only \(folder) imports \(module)")
             }
             if isPure(file)
-                && ["CAres", "CCurl", "CIdn2", "CLibnl", "CLinux", "COpenSSL", "Dispatch", "Glibc", "Musl"].contains(module)
+                && [
+                    "CAres", "CCurl", "CIdn2", "CLibnl", "CLinux", "COpenSSL", "CRE2", "Dispatch", "Glibc", "Musl",
+                ].contains(module)
             {
                 return finding("pure code imports no \(module)")
             }

@@ -12,7 +12,7 @@ struct SourceFile {
     }
 
     var isSwift: Bool { path.hasSuffix(".swift") }
-    var isC: Bool { path.hasSuffix(".c") || path.hasSuffix(".h") }
+    var isC: Bool { [".c", ".cpp", ".h"].contains { path.hasSuffix($0) } }
 
     func isIn(_ folders: [String]) -> Bool {
         folders.contains { path.hasPrefix($0 + "/") }
@@ -52,7 +52,7 @@ struct Finding: CustomStringConvertible, Equatable {
 func repositoryFiles() throws -> [SourceFile] {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     let folders = ["Sources", "Tests", "Benchmarks", "Examples", "docs", "scripts", ".ci"]
-    let kinds: Set<String> = ["swift", "h", "c", "md", "sh", "modulemap", "yml", "yaml", "json", "service", ""]
+    let kinds: Set<String> = ["swift", "h", "c", "cpp", "md", "sh", "modulemap", "yml", "yaml", "json", "service", ""]
     var paths = try FileManager.default.contentsOfDirectory(atPath: root.path)
     for folder in folders {
         let below = FileManager.default.enumerator(atPath: root.appendingPathComponent(folder).path)

@@ -29,8 +29,9 @@ struct OtherTools: Sendable {
     }
 
     private static func startCurl(_ network: FaultNetwork, _ target: String) throws -> Program {
-        try network.start(
-            ["curl", "-sS", "-o", "/dev/null", "-m", "5", "-w", "%{time_connect}", "http://\(target)/"], output: .file)
+        let url = target.contains("://") ? target : "http://\(target)/"
+        return try network.start(
+            ["curl", "-sS", "-o", "/dev/null", "-m", "5", "-w", "%{time_connect}", url], output: .file)
     }
 
     private static func answer(ofCurl program: Program) throws -> String {

@@ -1,9 +1,10 @@
 package import ArgumentParser
+internal import Reachability
 
 /// The frame of a program with commands: it writes help to standard output, and each error as one line to standard error.
 package enum CommandProgram {
     /// The version of both programs.
-    package static let version = "0.1.0"
+    package static let version = PackageVersion.text
 
     /// Runs the program with its arguments, and exits with the code of the error that it throws.
     package static func main(_ run: ([String]) throws -> Void) {

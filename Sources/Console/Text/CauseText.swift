@@ -32,6 +32,7 @@ extension JSONWriter {
                 case .text(let text): writer.value(text)
                 case .number(let number): writer.value(number)
                 case .flag(let flag): writer.value(flag)
+                case .list(let texts): writer.array { for text in texts { $0.value(text) } }
                 }
             }
         }

@@ -1,3 +1,6 @@
+internal import Certificates
+internal import Pacing
+
 /// The layers between this machine and the server.
 extension DiagnosisEvidence {
     var dnsStep: Diagnosis.Step {
@@ -72,7 +75,7 @@ extension DiagnosisEvidence {
         guard let endpoint, case .server(let address)? = destination else {
             return Diagnosis.Step(.tcp, .unproven, "no connection was attempted")
         }
-        guard let report, report.cause == nil else {
+        guard let report, report.cause == nil || report.levels != nil else {
             return Diagnosis.Step(.tcp, .unproven, "no connection was attempted")
         }
         return Diagnosis.Step(
@@ -81,5 +84,43 @@ extension DiagnosisEvidence {
             evidence: [
                 "address": .text("\(report.address ?? address)"), "port": .number(Int(endpoint.port)),
             ])
+    }
+
+    var tlsStep: Diagnosis.Step {
+        guard let scheme = endpoint?.scheme, scheme.usesTLS else {
+            return Diagnosis.Step(.tls, .notUsed, "not asked: the target is \(endpoint?.scheme.rawValue ?? "tcp")")
+        }
+        guard let facts = report?.levels?.tls else {
+            return Diagnosis.Step(.tls, .unproven, "no handshake was attempted")
+        }
+        guard facts.isComplete else { return Diagnosis.Step(.tls, .unproven, "the handshake is not complete") }
+        let protocols = [facts.version, facts.cipher].compactMap { $0 }.joined(separator: ", ")
+        var sentence = "the handshake is complete (\(protocols))"
+        if let certificate = facts.certificate {
+            let end = certificate.notAfter.map { ", valid until \(CivilDate($0))" } ?? ""
+            sentence +=
+                facts.verificationErrors.isEmpty
+                ? "; the certificate is for \(facts.serverName), by \(certificate.issuer)\(end)"
+                : "; the errors of the certificate are ignored"
+        }
+        if isDegraded, let cause, cause.layer == .tls { sentence = cause.detail }
+        return Diagnosis.Step(
+            .tls, .works, sentence, duration: report?.levels?.handshake, evidence: TLSEvidence.evidence(of: facts))
+    }
+
+    var httpStep: Diagnosis.Step {
+        guard let endpoint, endpoint.scheme.usesHTTP else {
+            return Diagnosis.Step(.http, .notUsed, "not asked: the target is \(self.endpoint?.scheme.rawValue ?? "tcp")")
+        }
+        guard let levels = report?.levels, let facts = levels.http, let status = facts.response.status else {
+            return Diagnosis.Step(.http, .unproven, "no request was answered")
+        }
+        var sentence = "the request is answered with \(status), \(facts.response.bodyBytes) bytes of body"
+        if let last = facts.redirects.last { sentence += ", after a redirect to \(last)" }
+        if let other = facts.otherHost { sentence += ", a redirect to another host, \(other)" }
+        let elapsed = report?.levels?.exchange?.saturatingNanoseconds ?? 0
+        let cause = CauseOfHTTP(
+            facts: facts, ending: levels.httpEnding ?? .exchange, host: endpoint.hostText, elapsedNanoseconds: elapsed)
+        return Diagnosis.Step(.http, .works, sentence, duration: levels.exchange, evidence: cause.evidence)
     }
 }

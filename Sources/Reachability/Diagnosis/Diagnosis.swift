@@ -97,13 +97,14 @@ extension DiagnosisEvidence {
         case .firewall: firewallStep
         case .network: networkStep
         case .tcp: tcpStep
-        default: Diagnosis.Step(layer, .notUsed, "not asked: the target is tcp")
+        case .tls: tlsStep
+        default: httpStep
         }
     }
 
     /// Returns the step of the layer that the cause names; `nil` for other layers.
     fileprivate func failure(in layer: Cause.Layer) -> Diagnosis.Step? {
-        guard let cause, cause.layer == layer else { return nil }
+        guard let cause, cause.layer == layer, !isDegraded || layer != .tls else { return nil }
         return Diagnosis.Step(
             layer, .fails, cause.detail, duration: duration(of: layer), evidence: cause.adding(lastHopEvidence).evidence)
     }
@@ -122,6 +123,8 @@ extension DiagnosisEvidence {
         case .link, .address, .route: nil
         // Without a name server, nothing was asked.
         case .dns: cause?.code == .noResolver ? nil : report?.resolution
+        case .tls: report?.levels?.handshake
+        case .http: report?.levels?.exchange ?? report?.levels?.processing
         default: report?.connection
         }
     }

@@ -10,10 +10,26 @@ package struct ProbeAttempt: Hashable, Sendable {
     package var interface: String?
     /// The latest start on the monotonic clock in nanoseconds. After it, the server would not have enough time to answer.
     package var latestStart: Int64
+    /// The levels above TCP; `nil` for a TCP connection alone.
+    var plan: Boxed<LevelPlan>?
+    /// The end of the levels on the monotonic clock in nanoseconds.
+    package var deadline: Int64
+    /// Whether the connection is limited to small segments (TCP_MAXSEG, tcp(7)).
+    package var hasSmallSegments: Bool
 
     package init(
         id: UInt64, address: IPAddress, zone: UInt32 = 0, port: UInt16, interface: String? = nil, latestStart: Int64 = .max
     ) {
+        self.init(id: id, address: address, zone: zone, port: port, interface: interface, latestStart: latestStart, plan: nil)
+    }
+
+    init(
+        id: UInt64, address: IPAddress, zone: UInt32 = 0, port: UInt16, interface: String? = nil, latestStart: Int64 = .max,
+        plan: LevelPlan?, deadline: Int64 = .max, hasSmallSegments: Bool = false
+    ) {
+        self.plan = plan.map { Boxed($0) }
+        self.deadline = deadline
+        self.hasSmallSegments = hasSmallSegments
         self.id = id
         self.address = address
         self.zone = zone
@@ -56,6 +72,18 @@ package struct ProbeResult: Hashable, Sendable, Codable {
     /// The number of SYN segments that were sent again before the handshake completed (`tcpi_total_retrans`); `nil` in recordings of
     /// earlier versions.
     package var retransmissions: Int?
+    /// The result of the levels above TCP; `nil` if there are none, or while they run: a connection with levels has two results.
+    package var levels: LevelResult? {
+        get { boxedLevels?.value }
+        set { boxedLevels = newValue.map { Boxed($0) } }
+    }
+    // Boxed: most results have none.
+    private var boxedLevels: Boxed<LevelResult>?
+
+    private enum CodingKeys: String, CodingKey {
+        case id, errno, call, roundTripNanoseconds, reporter, retransmissions
+        case boxedLevels = "levels"
+    }
 
     package init(
         id: UInt64, errno: Int32 = 0, call: String? = nil, roundTripNanoseconds: Int64 = 0, reporter: Reporter? = nil,

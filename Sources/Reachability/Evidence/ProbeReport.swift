@@ -13,6 +13,8 @@ package struct ProbeReport: Hashable, Sendable {
     package var lookup: LookupAnswer?
     /// The duration of the connection attempts, from the start of the first; `nil` if none was made.
     package var connection: Duration?
+    /// The result of the TLS handshake and the HTTP exchange; `nil` if there was none.
+    package var levels: LevelResult?
     /// The cause of the failure; `nil` if the probe succeeded.
     package var cause: Cause?
     package var moment: Moment

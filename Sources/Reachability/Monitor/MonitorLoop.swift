@@ -127,6 +127,7 @@ final class MonitorLoop {
                 feed(.pollDue)
             }
             if let due = nextFileCheck, due <= now.monotonicNanoseconds { checkFiles() }
+            for result in prober.expireLevels(on: loop, now: now) { feed(result) }
             startWaiting()
             tickNames()
             for (query, reply) in hostProber.tick(on: loop, now: now.monotonicNanoseconds) { feed(.hostReply(query, reply)) }
@@ -144,6 +145,7 @@ final class MonitorLoop {
         if let nextFileCheck { due = min(due ?? nextFileCheck, nextFileCheck) }
         if let next = names.deadline { due = min(due ?? next, next) }
         if let next = hostProber.deadline { due = min(due ?? next, next) }
+        if let next = prober.levelDeadline { due = min(due ?? next, next) }
         return due
     }
 

@@ -11,6 +11,12 @@ enum SocketOptions {
         return result == 0 ? nil : errno
     }
 
+    /// Closes a connection by FIN again, as TCP does by default.
+    static func closeGracefully(_ socket: Int32) {
+        var option = linger(l_onoff: 0, l_linger: 0)
+        setsockopt(socket, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
     /// Closes a connection by a reset (SO_LINGER with a time of 0), so that neither side keeps a TIME_WAIT.
     static func closeByReset(_ socket: Int32) {
         var option = linger(l_onoff: 1, l_linger: 0)

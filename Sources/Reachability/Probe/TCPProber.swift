@@ -28,11 +28,25 @@ package struct TCPProber: ~Copyable {
     /// The time in nanoseconds after which a limit that was lowered rises by an eighth.
     static let recoveryGap: Int64 = 1_000_000_000
 
-    private struct Connecting {
-        let attempt: ProbeAttempt
-        let socket: Int32
+    struct Connecting {
+        var attempt: ProbeAttempt
+        var socket: Int32
         let started: Moment
-        let token: UInt64
+        var token: UInt64
+        /// The levels on the connection; `nil` before it is established.
+        var levels: Levels?
+    }
+
+    /// The levels of a connection that is established.
+    struct Levels {
+        let run: LevelRun
+        /// The result of the connection.
+        let connected: ProbeResult
+        /// The bytes that the socket has not accepted yet.
+        var output: [UInt8] = []
+        var isWriting = false
+        /// Whether the connection of a redirect is not established yet.
+        var isConnecting = false
     }
 
     /// The maximum number of simultaneously open sockets. It is lowered when the system refuses a socket (EMFILE, ENFILE, ENOBUFS,
@@ -42,7 +56,7 @@ package struct TCPProber: ~Copyable {
     private var recoveryDue = Int64.max
     // A token is the number of an attempt, and in its lowest bits the attempt's slot.
     private static let slotBits: UInt64 = 26
-    private var slots: ContiguousArray<Connecting?> = []
+    var slots: ContiguousArray<Connecting?> = []
     private var free: [Int] = []
     // The slots of running attempts, by their ids.
     private var connecting: [UInt64: Int] = [:]
@@ -51,6 +65,9 @@ package struct TCPProber: ~Copyable {
     private var queued: [UInt64: ProbeAttempt] = [:]
     // The earliest `latestStart` of the queue, so that the queue is searched only when an attempt has waited too long.
     private var earliestEnd = Int64.max
+    // The slots of connections with levels, and the earliest end of their levels.
+    var levelSlots: Set<Int> = []
+    var earliestLevelEnd = Int64.max
     private var started = TCPProber.firstToken >> TCPProber.slotBits
 
     /// Creates a prober without sockets. `limit` is the maximum number of simultaneously open sockets.
@@ -60,7 +77,7 @@ package struct TCPProber: ~Copyable {
     }
 
     deinit {
-        for case let connection? in slots { close(connection.socket) }
+        for case let connection? in slots where connection.socket >= 0 { close(connection.socket) }
     }
 
     /// The number of running attempts.
@@ -133,34 +150,57 @@ package struct TCPProber: ~Copyable {
     }
 
     private mutating func open(_ attempt: ProbeAttempt, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
+        let slot = free.last ?? slots.count
+        let token = takeToken(slot)
+        switch opened(attempt, token, on: loop) {
+        case .failure(let error):
+            return failure(attempt.id, errno: error.errno, call: error.call, reporter: error.reporter)
+        case .success(let socket):
+            let connection = Connecting(attempt: attempt, socket: socket, started: now, token: token)
+            if free.popLast() == nil { slots.append(connection) } else { slots[slot] = connection }
+            connecting[attempt.id] = slot
+            return nil
+        }
+    }
+
+    /// Returns a new token of a slot.
+    mutating func takeToken(_ slot: Int) -> UInt64 {
+        defer { started += 1 }
+        return started << Self.slotBits | UInt64(slot)
+    }
+
+    /// The failure of a connection that could not begin.
+    struct OpenError: Error {
+        let errno: Int32
+        let call: String
+        var reporter: ProbeResult.Reporter?
+    }
+
+    /// Begins a connection, and returns its socket, which the loop watches.
+    func opened(_ attempt: ProbeAttempt, _ token: UInt64, on loop: borrowing EventLoop) -> Result<Int32, OpenError> {
         let family = attempt.address.family == .v4 ? AF_INET : AF_INET6
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let socket = Glibc.socket(family, kind, Int32(IPPROTO_TCP))
-        guard socket >= 0 else { return ProbeResult(id: attempt.id, errno: errno, call: "socket") }
+        guard socket >= 0 else { return .failure(OpenError(errno: errno, call: "socket")) }
 
         if let number = prepare(socket, for: attempt) {
             close(socket)
-            return ProbeResult(id: attempt.id, errno: number, call: "setsockopt")
+            return .failure(OpenError(errno: number, call: "setsockopt"))
         }
         if connect(socket, to: attempt) != 0, errno != EINPROGRESS, errno != EINTR {
-            let result = failure(attempt.id, errno: errno, call: "connect", socket: socket)
+            let number = errno
+            let reporter = ErrorQueue.report(of: socket)?.reporter
             close(socket)
-            return result
+            return .failure(OpenError(errno: number, call: "connect", reporter: reporter))
         }
         // A handshake that is already complete makes the descriptor ready at once, so both cases are handled in `ready`.
-        let slot = free.last ?? slots.count
-        let token = started << Self.slotBits | UInt64(slot)
         do {
             try loop.add(socket, interest: .writeOnce, token: token)
         } catch {
             close(socket)
-            return ProbeResult(id: attempt.id, errno: error.errno, call: error.call)
+            return .failure(OpenError(errno: error.errno, call: error.call))
         }
-        started += 1
-        let connection = Connecting(attempt: attempt, socket: socket, started: now, token: token)
-        if free.popLast() == nil { slots.append(connection) } else { slots[slot] = connection }
-        connecting[attempt.id] = slot
-        return nil
+        return .success(socket)
     }
 
     private func slot(of token: UInt64) -> Int? {
@@ -173,6 +213,7 @@ package struct TCPProber: ~Copyable {
     /// - Returns: the attempt's result; `nil` while the attempt is running.
     package mutating func ready(_ ready: EventLoop.Ready, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         guard let slot = slot(of: ready.token), let connection = slots[slot] else { return nil }
+        if connection.levels != nil { return proceed(slot, ready, on: loop, now: now) }
         let id = connection.attempt.id
         guard let result = outcome(of: connection, now: now) else {
             do { try loop.change(connection.socket, interest: .writeOnce, token: ready.token) } catch {
@@ -180,6 +221,9 @@ package struct TCPProber: ~Copyable {
                 return ProbeResult(id: id, errno: error.errno, call: error.call)
             }
             return nil
+        }
+        if result.errno == 0, let plan = connection.attempt.plan?.value {
+            return beginLevels(slot, plan, result, on: loop, now: now)
         }
         finish(slot)
         return result
@@ -198,17 +242,19 @@ package struct TCPProber: ~Copyable {
 
     /// Ends all attempts without results.
     package mutating func closeAll() {
-        for case let connection? in slots { close(connection.socket) }
+        for case let connection? in slots where connection.socket >= 0 { close(connection.socket) }
         (slots, free, connecting) = ([], [], [:])
         (waiting, queued) = ([], [:])
+        (levelSlots, earliestLevelEnd) = ([], .max)
     }
 
     // A reported socket is not watched any more (EPOLLONESHOT), so that it needs no further call before it is closed.
-    private mutating func finish(_ slot: Int) {
+    mutating func finish(_ slot: Int) {
         guard let connection = slots[slot] else { return }
-        close(connection.socket)
+        if connection.socket >= 0 { close(connection.socket) }
         connecting[connection.attempt.id] = nil
         slots[slot] = nil
+        levelSlots.remove(slot)
         free.append(slot)
     }
 }
@@ -220,8 +266,12 @@ extension TCPProber {
         set(socket, Int32(IPPROTO_TCP), TCP_QUICKACK, 0 as Int32)
         SocketOptions.closeByReset(socket)
         ErrorQueue.enable(on: socket, attempt.address.family)
+        if attempt.hasSmallSegments { set(socket, Int32(IPPROTO_TCP), TCP_MAXSEG, Self.smallSegment) }
         return attempt.interface.flatMap { SocketOptions.bind(socket, to: $0) }
     }
+
+    /// The size of segments that every IPv4 network carries (RFC 1122 section 4.2.2.6).
+    private static let smallSegment: Int32 = 536
 
     private func set<Value>(_ socket: Int32, _ level: Int32, _ option: Int32, _ value: Value) {
         _ = withUnsafeBytes(of: value) { setsockopt(socket, level, option, $0.baseAddress, socklen_t($0.count)) }
@@ -231,7 +281,7 @@ extension TCPProber {
         SocketAddress(attempt.address, port: attempt.port, zone: attempt.zone).connect(socket)
     }
 
-    private func outcome(of connection: Connecting, now: Moment) -> ProbeResult? {
+    func outcome(of connection: Connecting, now: Moment) -> ProbeResult? {
         let id = connection.attempt.id
         var info = tcp_info()
         var size = socklen_t(MemoryLayout<tcp_info>.size)
@@ -282,6 +332,10 @@ extension TCPProber {
     }
 
     private func failure(_ id: UInt64, errno number: Int32, call: String, socket: Int32) -> ProbeResult {
-        ProbeResult(id: id, errno: number, call: call, reporter: ErrorQueue.report(of: socket)?.reporter)
+        failure(id, errno: number, call: call, reporter: ErrorQueue.report(of: socket)?.reporter)
+    }
+
+    private func failure(_ id: UInt64, errno number: Int32, call: String, reporter: ProbeResult.Reporter?) -> ProbeResult {
+        ProbeResult(id: id, errno: number, call: call, reporter: reporter)
     }
 }

@@ -196,6 +196,22 @@ private struct RecordedSettings: Codable {
     /// `nil` in recordings of earlier versions, in which metered interfaces were like others.
     var metered: Metered?
 
+    /// The settings of TLS and HTTP that the verdict needs. Credentials and the request are not recorded. Omitted for targets without
+    /// these levels, and in recordings of earlier versions.
+    struct Levels: Codable {
+        var serverName: String?
+        var insecure: Bool
+        var certificateDays: Int
+        var host: String?
+        var method: String
+        var redirects: Bool
+        var statuses: String?
+        var versions: [String]
+        var declared: Bool
+    }
+
+    var levels: Levels?
+
     struct Metered: Codable {
         var factor: Int
         var bytesPerDay: Int?
@@ -208,7 +224,7 @@ private struct RecordedSettings: Codable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case interval, timeout, failAfter, recoverAfter, families, interface, quality, metered
+        case interval, timeout, failAfter, recoverAfter, families, interface, quality, metered, levels
         case isScheduledOnly = "scheduledOnly"
     }
 
@@ -225,6 +241,12 @@ private struct RecordedSettings: Codable {
             window: limits.window)
         isScheduledOnly = settings.isScheduledOnly ? true : nil
         metered = Metered(factor: settings.metered.intervalFactor, bytesPerDay: settings.metered.bytesPerDay)
+        guard settings.tls != TLSProbeSettings() || settings.http != HTTPProbeSettings() else { return }
+        levels = Levels(
+            serverName: settings.tls.serverName, insecure: settings.tls.isInsecure,
+            certificateDays: settings.tls.certificateDays, host: settings.http.host, method: settings.http.method,
+            redirects: settings.http.followsRedirects, statuses: settings.http.statuses,
+            versions: settings.http.versions.sorted(), declared: settings.http.expectation.isDeclared)
     }
 
     var settings: ProbeSettings {
@@ -235,6 +257,17 @@ private struct RecordedSettings: Codable {
             metered: MeteredLimits(intervalFactor: metered?.factor ?? 1, bytesPerDay: metered?.bytesPerDay)
         )
         settings.isScheduledOnly = isScheduledOnly ?? false
+        if let levels {
+            settings.tls.serverName = levels.serverName
+            settings.tls.isInsecure = levels.insecure
+            settings.tls.certificateDays = levels.certificateDays
+            settings.http.method = levels.method
+            settings.http.host = levels.host
+            settings.http.followsRedirects = levels.redirects
+            settings.http.statuses = levels.statuses
+            settings.http.versions = Set(levels.versions)
+            settings.http.hasFurtherRules = levels.declared
+        }
         return settings
     }
 }

@@ -23,3 +23,12 @@ struct Boxed<Value: Hashable & Sendable>: Hashable, Sendable {
     static func == (left: Boxed, right: Boxed) -> Bool { left.box === right.box || left.box.value == right.box.value }
     func hash(into hasher: inout Hasher) { hasher.combine(box.value) }
 }
+
+extension Boxed: Codable where Value: Codable {
+    init(from decoder: any Decoder) throws { self.init(try decoder.singleValueContainer().decode(Value.self)) }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(value)
+    }
+}

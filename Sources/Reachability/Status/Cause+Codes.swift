@@ -103,9 +103,9 @@ extension Cause.Code {
 
     // MARK: tls
 
-    /// The server accepts the connection and sends no byte of TLS before the deadline.
+    /// The TLS handshake does not finish before the deadline. The server has sent a part of it.
     public static let handshakeTimeout = Cause.Code("handshake-timeout")
-    /// The TLS handshake starts and does not finish before the deadline.
+    /// The server accepts the connection and does not answer the client's hello before the deadline.
     public static let handshakeStalled = Cause.Code("handshake-stalled")
     /// The certificate is no longer valid.
     public static let certificateExpired = Cause.Code("certificate-expired")

@@ -78,6 +78,8 @@ public struct Cause: Hashable, Sendable {
         case number(Int)
         /// A truth value.
         case flag(Bool)
+        /// Several texts, such as the names of a certificate.
+        case list([String])
     }
 
     /// The lowest layer that fails.

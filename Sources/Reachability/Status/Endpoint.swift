@@ -1,9 +1,8 @@
 public import FoundationEssentials
-internal import InternationalNames
 
-/// A server to probe: a host and a TCP port, validated at creation.
+/// A server to probe: a host, a TCP port, and the protocol that its probes speak, validated at creation.
 ///
-/// Two endpoints are equal if they have the same host and port, whatever their ``text``: `DB.example:443` equals
+/// Two endpoints are equal if they have the same scheme, host, port and path, whatever their ``text``: `DB.example:443` equals
 /// `tcp://db.example:443`.
 public struct Endpoint: Hashable, Sendable {
     /// The host of an endpoint: a name to resolve, or an address.
@@ -18,14 +17,40 @@ public struct Endpoint: Hashable, Sendable {
         case address(IPAddress, zone: String?)
     }
 
+    /// The protocol of an endpoint's probes. Later versions may add protocols.
+    @nonexhaustive public enum Scheme: String, Hashable, Sendable, CaseIterable {
+        /// A TCP connection, which ends before the server's program notices it.
+        case tcp
+        /// A TLS handshake on a TCP connection (RFC 8446, RFC 5246).
+        case tls
+        /// An HTTP/1.1 request on a TCP connection (RFC 9112).
+        case http
+        /// An HTTP/1.1 request over TLS.
+        case https
+
+        /// The port of an endpoint without one; `nil` if a port is required.
+        public var defaultPort: UInt16? {
+            switch self {
+            case .tcp: nil
+            case .tls, .https: 443
+            case .http: 80
+            }
+        }
+
+        /// Whether probes make a TLS handshake.
+        package var usesTLS: Bool { self == .tls || self == .https }
+        /// Whether probes send an HTTP request.
+        package var usesHTTP: Bool { self == .http || self == .https }
+    }
+
     /// The error for text that is not an endpoint. The description names the invalid component and the reason.
     public struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
-        /// One line: `host: …`, `port: …` or `scheme: …`.
+        /// One line: `host: …`, `port: …`, `scheme: …` or `path: …`.
         public let description: String
 
         // Shortened, and without control characters: the text may contain line ends, terminal escape sequences, or a complete
         // file.
-        fileprivate init(description: String) {
+        init(description: String) {
             let shown = description.unicodeScalars.prefix(Self.limit).map { scalar -> Character in
                 let isControl = scalar.properties.generalCategory == .control || scalar.properties.isWhitespace && scalar != " "
                 return isControl ? "\u{fffd}" : Character(scalar)
@@ -40,53 +65,59 @@ public struct Endpoint: Hashable, Sendable {
     public var host: Host { values.value.host }
     /// The TCP port, 1 to 65535.
     public var port: UInt16 { values.value.port }
+    /// The protocol of the probes.
+    public var scheme: Scheme { values.value.scheme }
+    /// The path and the query of the HTTP request (RFC 9112 section 3.2.1), `/` by default; empty for other protocols.
+    public var path: String { values.value.path ?? (scheme.usesHTTP ? "/" : "") }
     /// The text from which the endpoint was created, as the user wrote it.
-    public var text: String { values.value.text ?? Self.text(host, port) }
+    public var text: String { values.value.text ?? Self.text(values.value) }
 
-    private struct Values: Hashable, Sendable {
+    struct Values: Hashable, Sendable {
         let host: Host
         let port: UInt16
-        // `nil` if the text follows from host and port, so that a name is stored once.
+        let scheme: Scheme
+        // `nil` for the default.
+        let path: String?
+        // `nil` if the text follows from the other values, so that a name is stored once.
         let text: String?
     }
 
     private let values: Boxed<Values>
 
-    /// Creates an endpoint from `HOST:PORT` or `tcp://HOST:PORT`. An IPv6 address needs brackets: `[fe80::1%eth0]:22`.
+    init(_ values: Values) { self.values = Boxed(values) }
+
+    /// Creates an endpoint from its text: `HOST:PORT`, `tcp://HOST:PORT`, `tls://HOST[:PORT]`, `http://HOST[:PORT][/PATH]` or
+    /// `https://HOST[:PORT][/PATH]`. An IPv6 address needs brackets: `[fe80::1%eth0]:22`. The default ports are 443 and 80.
     ///
     /// - Throws: ``ParseError``, which names the invalid component.
     public init(_ text: String) throws(ParseError) {
-        var remainder = text[...]
-        // A search for a text is slow, and nearly no endpoint has a scheme.
-        if text.utf8.contains(UInt8(ascii: "/")), let separator = remainder.firstRange(of: "://") {
-            let scheme = remainder[..<separator.lowerBound].lowercased()
-            switch scheme {
-            case "tcp": break
-            case "tls", "http", "https":
-                throw ParseError(
-                    description: "scheme: this version cannot probe \(scheme):// yet; write HOST:PORT for a TCP probe")
-            default:
-                throw ParseError(description: "scheme: '\(scheme)' is not known; write HOST:PORT or tcp://HOST:PORT")
-            }
-            remainder = remainder[separator.upperBound...]
-            if let slash = remainder.firstIndex(where: { "/?#@".contains($0) }) {
-                throw ParseError(
-                    description: "port: '\(remainder[slash...])' does not belong to a TCP target; write tcp://HOST:PORT")
-            }
-        }
-        let (host, port) = try Self.split(remainder)
-        values = Boxed(Values(host: host, port: port, text: Self.text(host, port) == text ? nil : text))
+        let values = try Self.parse(text)
+        let usual = Self.text(values)
+        self.init(
+            Values(
+                host: values.host, port: values.port, scheme: values.scheme, path: values.path, text: usual == text ? nil : text))
     }
 
-    /// Returns the usual text of an endpoint: `HOST:PORT`, with brackets around an IPv6 address.
-    private static func text(_ host: Host, _ port: UInt16) -> String {
+    /// Returns the usual text of an endpoint: `HOST:PORT`, with brackets around an IPv6 address, or a URL.
+    private static func text(_ values: Values) -> String {
+        guard values.scheme != .tcp else { return text(values.host, port: values.port) }
+        let port = values.port == values.scheme.defaultPort ? nil : values.port
+        return "\(values.scheme.rawValue)://\(text(values.host, port: port))\(values.path ?? (values.scheme.usesHTTP ? "/" : ""))"
+    }
+
+    /// Returns a host with brackets around an IPv6 address, and its port, if there is one.
+    private static func text(_ host: Host, port: UInt16?) -> String {
+        let port = port.map { ":\($0)" } ?? ""
         switch host {
-        case .name(let name): "\(name):\(port)"
+        case .name(let name): return "\(name)\(port)"
         case .address(let address, let zone) where address.family == .v6:
-            "[\(address)\(zone.map { "%\($0)" } ?? "")]:\(port)"
-        case .address(let address, _): "\(address):\(port)"
+            return "[\(address)\(zone.map { "%\($0)" } ?? "")]\(port)"
+        case .address(let address, _): return "\(address)\(port)"
         }
     }
+
+    /// The host and the port alone, as a TCP endpoint.
+    var withoutScheme: Endpoint { Endpoint(Values(host: host, port: port, scheme: .tcp, path: nil, text: nil)) }
 
     /// Creates an endpoint from a host and a port.
     ///
@@ -100,9 +131,13 @@ public struct Endpoint: Hashable, Sendable {
             try self.init("[\(host)]:\(port)")
             return
         }
-        let bare = host.firstRange(of: "://").map { host[$0.upperBound...] } ?? host[...]
+        guard !host.contains("/") else {
+            let hasScheme = host.contains("://")
+            throw ParseError(
+                description: hasScheme ? "scheme: '\(host)' has one; write the host alone" : "host: '\(host)' contains '/'")
+        }
         // Colons are valid only inside brackets.
-        let remainder = bare.first == "[" ? bare.drop { $0 != "]" }.dropFirst() : bare
+        let remainder = host.first == "[" ? host.drop { $0 != "]" }.dropFirst() : host[...]
         guard remainder.count(where: { $0 == ":" }) < 2 else {
             throw ParseError(description: "host: '\(host)' is not an IPv6 address")
         }
@@ -111,95 +146,20 @@ public struct Endpoint: Hashable, Sendable {
         }
         try self.init("\(host):\(port)")
     }
-
-    private static func split(_ text: Substring) throws(ParseError) -> (Host, UInt16) {
-        guard !text.isEmpty else { throw ParseError(description: "host: is empty; write HOST:PORT") }
-        if text.first == "[" {
-            guard let close = text.firstIndex(of: "]") else {
-                throw ParseError(description: "host: '[' without ']'; write [ADDRESS]:PORT")
-            }
-            let inside = text[text.index(after: text.startIndex)..<close]
-            let behind = text[text.index(after: close)...]
-            let parts = inside.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let address = IPAddress(parts[0]), address.family == .v6 else {
-                throw ParseError(description: "host: '\(inside)' is not an IPv6 address")
-            }
-            let zone = parts.count > 1 ? String(parts[1]) : nil
-            if let zone, zone.isEmpty || zone.utf8.count > 15 || zone.contains("/") {
-                throw ParseError(description: "host: '\(zone)' is not the name of an interface")
-            }
-            return (.address(address.unmapped, zone: zone), try port(behind))
-        }
-        let colons = text.utf8.count { $0 == UInt8(ascii: ":") }
-        guard colons > 0 else { throw ParseError(description: "port: is missing; write \(text):PORT") }
-        guard colons == 1, let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
-            throw ParseError(description: "host: an IPv6 address needs brackets; write [ADDRESS]:PORT")
-        }
-        let number = try port(text[colon...])
-        return (try name(text[..<colon]), number)
-    }
-
-    private static func port(_ text: Substring) throws(ParseError) -> UInt16 {
-        guard text.utf8.first == UInt8(ascii: ":") else { throw ParseError(description: "port: is missing; write HOST:PORT") }
-        let digits = text.dropFirst()
-        guard !digits.isEmpty else { throw ParseError(description: "port: is missing; write HOST:PORT") }
-        guard digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
-            throw ParseError(description: "port: '\(digits)' is not a number from 1 to 65535")
-        }
-        guard let number = UInt16(digits), number > 0 else {
-            throw ParseError(description: "port: \(digits) is not between 1 and 65535")
-        }
-        return number
-    }
-
-    private static func name(_ text: Substring) throws(ParseError) -> Host {
-        guard !text.isEmpty else { throw ParseError(description: "host: is empty; write HOST:PORT") }
-        if let address = IPAddress(text) { return .address(address, zone: nil) }
-        var text = text
-        // In a name of ASCII, IDNA changes nothing but case. A name that IDNA does not allow is refused below.
-        if !text.utf8.allSatisfy({ $0 < 0x80 }), let ascii = InternationalHost.ascii(String(text)) {
-            text = ascii[...]
-            if let address = IPAddress(text) { return .address(address, zone: nil) }
-        }
-        let name = text.hasSuffix(".") ? text.dropLast() : text
-        guard name.utf8.count <= 253 else {
-            throw ParseError(description: "host: is longer than the 253 characters of a DNS name")
-        }
-        let labels = name.split(separator: ".", omittingEmptySubsequences: false)
-        for label in labels {
-            guard !label.isEmpty else { throw ParseError(description: "host: '\(text)' has an empty label") }
-            guard label.utf8.count <= 63 else { throw ParseError(description: "host: a label is longer than 63 characters") }
-            guard label.utf8.allSatisfy(isNameCharacter), label.first != "-", label.last != "-" else {
-                throw ParseError(description: "host: '\(text)' is neither an address nor a DNS name")
-            }
-        }
-        // Hexadecimal labels are refused too: libc reads 0x7f.1 as an address and asks no name server.
-        if labels.allSatisfy({ isNumber($0) }) {
-            throw ParseError(description: "host: '\(text)' is not an IPv4 address")
-        }
-        return .name(String(text))
-    }
-
-    private static func isNumber(_ label: Substring) -> Bool {
-        if label.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) { return true }
-        return label.lowercased().hasPrefix("0x") && label.dropFirst(2).allSatisfy(\.isHexDigit)
-    }
-
-    private static func isNameCharacter(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x5f: true
-        default: false
-        }
-    }
 }
 
 extension Endpoint {
-    /// Whether both have the same host and port.
-    public static func == (one: Endpoint, other: Endpoint) -> Bool { one.port == other.port && one.host == other.host }
-    /// Hashes the host and the port.
+    /// Whether both have the same scheme, host, port and path.
+    public static func == (one: Endpoint, other: Endpoint) -> Bool {
+        one.port == other.port && one.scheme == other.scheme && one.host == other.host
+            && one.values.value.path == other.values.value.path
+    }
+    /// Hashes the scheme, the host, the port and the path.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(host)
         hasher.combine(port)
+        hasher.combine(scheme)
+        hasher.combine(values.value.path)
     }
 }
 
@@ -234,6 +194,6 @@ extension Endpoint: CustomStringConvertible {
 }
 
 extension Endpoint.ParseError: LocalizedError {
-    /// One line: `host: …`, `port: …` or `scheme: …`.
+    /// One line: `host: …`, `port: …`, `scheme: …` or `path: …`.
     public var errorDescription: String? { description }
 }

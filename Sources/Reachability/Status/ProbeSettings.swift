@@ -43,6 +43,16 @@ public struct ProbeSettings: Hashable, Sendable {
         get { values.value.metered }
         set { values.update { $0.metered = newValue } }
     }
+    /// The trust of TLS probes, and the certificate that they expect.
+    public var tls: TLSProbeSettings {
+        get { values.value.tls }
+        set { values.update { $0.tls = newValue } }
+    }
+    /// The request of HTTP probes, and the response that they expect.
+    public var http: HTTPProbeSettings {
+        get { values.value.http }
+        set { values.update { $0.http = newValue } }
+    }
     /// Whether probes start only at the times of the schedule, the first at once, as in `netwatch probe`; false by default. No probe
     /// then confirms a result or follows a change of routes, and every scheduled probe has a report, even if no packet can be sent.
     package var isScheduledOnly: Bool {
@@ -59,6 +69,8 @@ public struct ProbeSettings: Hashable, Sendable {
         var interface: String?
         var quality: QualityLimits
         var metered: MeteredLimits
+        var tls = TLSProbeSettings()
+        var http = HTTPProbeSettings()
         var isScheduledOnly = false
     }
 

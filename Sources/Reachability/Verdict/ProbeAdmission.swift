@@ -9,6 +9,8 @@
 /// | five eighths | targets without a result, and those whose last probe received no answer |
 /// | three eighths | the latter alone; one eighth while targets without a result wait |
 /// | one half | repeated attempts of a probe begin only below it |
+///
+/// Probes that speak TLS or HTTP have the same shares of ``levelLimit`` sockets, which are also counted in the shares above.
 struct ProbeAdmission: Hashable, Sendable {
     /// The last result of a target, as far as it predicts the duration of the next probe.
     enum Experience: UInt8, Hashable, Sendable {
@@ -22,18 +24,25 @@ struct ProbeAdmission: Hashable, Sendable {
 
     /// A group of targets with a share of the sockets.
     struct Lane: Hashable, Sendable {
-        static let count = 6
+        static let count = 12
         /// The lanes of targets without a result.
-        static let untried = [Lane(.v4, .untried), Lane(.v6, .untried)]
+        static let untried = [false, true].flatMap { [Lane(.v4, .untried, hasLevels: $0), Lane(.v6, .untried, hasLevels: $0)] }
 
         let family: IPAddress.Family
         let experience: Experience
+        /// Whether the probes speak TLS or HTTP.
+        let hasLevels: Bool
         /// The place of the lane in the order in which waiting targets are served.
-        var index: Int { (family == .v6 ? 1 : 0) + 2 * Int(experience.rawValue) }
+        var index: Int { (family == .v6 ? 1 : 0) + (hasLevels ? 2 : 0) + 4 * Int(experience.rawValue) }
 
         /// Creates the lane of targets with an experience and the family of the address that is probed first.
-        init(_ family: IPAddress.Family, _ experience: Experience) { (self.family, self.experience) = (family, experience) }
+        init(_ family: IPAddress.Family, _ experience: Experience, hasLevels: Bool = false) {
+            (self.family, self.experience, self.hasLevels) = (family, experience, hasLevels)
+        }
     }
+
+    /// The maximum number of probes that speak TLS or HTTP at the same time. A TLS handshake takes about 39 kB (OpenSSL 3.0).
+    static let levelLimit = 256
 
     /// The limit before the process's own limit is known.
     static let defaultLimit = 512
@@ -58,15 +67,34 @@ struct ProbeAdmission: Hashable, Sendable {
     /// Returns whether a probe of this lane may start.
     func allows(_ lane: Lane) -> Bool {
         guard total < limit else { return false }
-        let family = used(lane.family, .answered) + used(lane.family, .untried) + used(lane.family, .silent)
-        guard family < max(limit * 3 / 4, 1) else { return false }
-        if lane.experience == .answered { return true }
-        let silent = used(.v4, .silent) + used(.v6, .silent)
-        guard used(.v4, .untried) + used(.v6, .untried) + silent < max(limit * 5 / 8, 1) else { return false }
-        return lane.experience == .untried || silent < max(limit * (hasUntriedWaiting ? 1 : 3) / 8, 1)
+        let family = used { $0.family == lane.family }
+        guard family < max(limit * 3 / 4, 1), allows(lane.experience, of: limit, { _ in true }) else { return false }
+        guard lane.hasLevels else { return true }
+        return used { $0.hasLevels } < min(limit, Self.levelLimit)
+            && allows(lane.experience, of: min(limit, Self.levelLimit), { $0.hasLevels })
     }
 
-    private func used(_ family: IPAddress.Family, _ experience: Experience) -> Int { used[Lane(family, experience).index] }
+    private func allows(_ experience: Experience, of limit: Int, _ counts: (Lane) -> Bool) -> Bool {
+        if experience == .answered { return true }
+        let silent = used { counts($0) && $0.experience == .silent }
+        guard silent + used({ counts($0) && $0.experience == .untried }) < max(limit * 5 / 8, 1) else { return false }
+        return experience == .untried || silent < max(limit * (hasUntriedWaiting ? 1 : 3) / 8, 1)
+    }
+
+    private static let lanes: [Lane] = {
+        let lanes = [IPAddress.Family.v4, .v6].flatMap { family in
+            [Experience.answered, .untried, .silent].flatMap { experience in
+                [false, true].map { Lane(family, experience, hasLevels: $0) }
+            }
+        }
+        return lanes.sorted { $0.index < $1.index }
+    }()
+
+    private func used(_ isCounted: (Lane) -> Bool) -> Int {
+        var sum = 0
+        for index in used.indices where used[index] > 0 && isCounted(Self.lanes[index]) { sum += used[index] }
+        return sum
+    }
 
     /// Whether a running probe may repeat an attempt. If sockets are scarce, the first attempts of other probes come before.
     var allowsRepetition: Bool { total < max(limit / 2, 1) }

@@ -15,6 +15,12 @@ struct ProbeRun: Hashable, Sendable {
     var hosts: HostSurvey?
     /// The counters of the tunnel over which the first attempt was sent; `nil` for other interfaces.
     var firstCounters: TunnelTraffic?
+    /// The time at which the connection was established, if levels follow it; otherwise `nil`.
+    var connected: Moment?
+    /// The result of the levels; `nil` before they have ended.
+    var levels: LevelResult?
+    /// Whether hosts must be asked if the probe stays silent.
+    var mustAskHosts: Bool { hosts == nil && connected == nil }
     /// The lookup whose silence is examined; `nil` if the name was resolved.
     var silentLookup: SilentLookup?
 }

@@ -67,6 +67,22 @@ extension TargetMachine {
         else { return false }
         let ended = running.race.running.remove(at: index)
         survey?.running = running
+        if result.errno == 0, endpoint.scheme != .tcp {
+            guard let levels = result.levels else {
+                cancelSurveyAttempts(&turn)
+                // The levels follow on this connection.
+                running.race.running = [ended]
+                running.race.startNoMore()
+                survey?.running = running
+                return true
+            }
+            let found = findings(of: levels, at: ended.entry.candidate.address, ended.entry.route, running.run, turn)
+            if let cause = found.failure?.cause {
+                survey?.running = nil
+                endSurvey(of: ended.entry.candidate.address, cause, &turn)
+                return true
+            }
+        }
         if result.errno == 0 {
             cancelSurveyAttempts(&turn)
             survey?.running = nil
@@ -122,9 +138,13 @@ extension TargetMachine {
         survey?.running = nil
         guard let failure = failures.first.map({ completed($0, running.run, turn) }) else { return }
         let cause = failure.cause(in: turn.localState)
+        endSurvey(of: failure.candidate.address, cause, &turn)
+    }
+
+    private mutating func endSurvey(of address: IPAddress, _ cause: Cause, _ turn: inout Turn) {
         // The limits of this process are no fault of the address.
         guard cause.layer != .local else { return }
-        let mustConfirm = survey?.fail(failure.candidate.address, cause, failAfter: settings.failAfter) ?? false
+        let mustConfirm = survey?.fail(address, cause, failAfter: settings.failAfter) ?? false
         if judgeQuality() { publish(&turn) }
         if mustConfirm, verdict.state == .up || verdict.state == .degraded { surveyNextAddress(&turn) }
     }
@@ -160,6 +180,7 @@ extension TargetMachine {
     ///
     /// - Returns: whether the status or its cause has changed.
     mutating func judgeQuality() -> Bool {
-        verdict.degrade(survey?.cause(openAddresses, failAfter: settings.failAfter) ?? quality.cause(settings.quality))
+        verdict.degrade(
+            survey?.cause(openAddresses, failAfter: settings.failAfter) ?? levelDegradation ?? quality.cause(settings.quality))
     }
 }

@@ -39,7 +39,8 @@ extension TargetMachine {
             id: takeNumber(), address: address,
             zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
             port: endpoint.port, interface: boundName(in: turn.localState),
-            latestStart: turn.time.addingSaturated((deadline - turn.time) / 2))
+            latestStart: turn.time.addingSaturated((deadline - turn.time) / 2), plan: LevelPlan(endpoint, settings),
+            deadline: deadline, hasSmallSegments: segments == .suspected)
     }
 
     /// Returns the primary name of the interface to bind to: SO_BINDTODEVICE accepts no alternative name of more than 15 bytes.
@@ -57,7 +58,9 @@ extension TargetMachine {
         else { return }
         let ended = race.running.remove(at: index)
         if result.errno == 0 {
-            return succeed(run, race, ended, result, &turn)
+            guard endpoint.scheme != .tcp else { return succeed(run, race, ended, result, &turn) }
+            guard let levels = result.levels else { return connected(run, race, ended, &turn) }
+            return levelsEnded(levels, run, race, ended, result, &turn)
         }
         // Nothing was sent, so the result is no evidence.
         if result.call != ProbeResult.queue {
@@ -131,7 +134,7 @@ extension TargetMachine {
 
     // MARK: Ends
 
-    private mutating func succeed(
+    mutating func succeed(
         _ run: ProbeRun, _ race: AttemptRace, _ attempt: AttemptRace.Running, _ result: ProbeResult, _ turn: inout Turn
     ) {
         for other in race.running { turn.effects.append(.cancel(attempt: other.id)) }
@@ -207,7 +210,7 @@ extension TargetMachine {
     ) {
         report(run, finding.cause, place, &turn)
         // An interruption is one lost result, however many packets fell into it: loss means that packets are lost again and again.
-        if ending == .silence { recordQuality(nil, lost: 1) }
+        if ending == .silence, run.levels == nil { recordQuality(nil, lost: 1) }
         _ = flaps.record(false)
         if verdict.fail(finding) {
             self.place = place

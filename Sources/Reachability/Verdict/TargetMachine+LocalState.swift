@@ -92,13 +92,15 @@ extension TargetMachine {
 /// Reports and updates.
 extension TargetMachine {
     mutating func report(_ run: ProbeRun, _ cause: Cause?, _ place: Place, lost: Int = 0, _ turn: inout Turn) {
-        turn.effects.append(
-            .report(
-                ProbeReport(
-                    endpoint: endpoint, roundTrip: place.roundTrip, lostPackets: lost, address: place.address,
-                    resolution: run.resolution, lookup: run.lookup,
-                    connection: run.connecting.map { turn.now.elapsed(since: $0) }, cause: cause,
-                    moment: turn.now)))
+        var report = ProbeReport(
+            endpoint: endpoint, roundTrip: place.roundTrip, lostPackets: lost, address: place.address,
+            resolution: run.resolution, lookup: run.lookup,
+            connection: run.connecting.map { (run.connected ?? turn.now).elapsed(since: $0) }, cause: cause,
+            moment: turn.now)
+        if let levels = run.levels {
+            report.levels = levels
+        }
+        turn.effects.append(.report(report))
     }
 
     /// Publishes the present status if it differs from the last update in a relevant value.

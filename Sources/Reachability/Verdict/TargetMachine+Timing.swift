@@ -45,4 +45,11 @@ extension TargetMachine {
 
     /// The target's number, and whether a tick at this time starts a probe.
     mutating func tick(at time: Int64) -> (id: TargetID, startsProbe: Bool) { (id, wouldStartProbe(at: time)) }
+
+    /// The numbers of the running attempts.
+    var runningAttempts: [UInt64] {
+        let others = survey?.running?.race.running.map(\.id) ?? []
+        if case .connecting(_, let race) = phase { return race.running.map(\.id) + others }
+        return others
+    }
 }

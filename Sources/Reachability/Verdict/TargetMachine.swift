@@ -166,6 +166,10 @@ package struct TargetMachine: Sendable {
     var streak = FailureStreak()
     /// The address that answered last.
     var lastAnswered: IPAddress?
+    /// The knowledge about the size of segments on the way to the target.
+    var segments = Segments.unlimited
+    /// The cause of the last success for which the target is degraded: a certificate that expires soon.
+    var levelDegradation: Cause?
     /// The results of the other addresses; `nil` if the target has only one.
     var survey: AddressSurvey?
     var quality = QualityWindow()
@@ -206,7 +210,7 @@ package struct TargetMachine: Sendable {
             case .waiting, .pathless: nextProbe
             case .resolving(let run, _), .asking(let run, _), .tracing(let run, _): run.deadline
             case .connecting(let run, let race):
-                min(run.deadline, race.nextStart ?? .max, run.hosts == nil ? hostQueryDue(run) : .max)
+                min(run.deadline, race.nextStart ?? .max, run.mustAskHosts ? hostQueryDue(run) : .max)
             case .examining(_, let examination): examination.until
             }
         let due = [own, recheckDue, retryDue, check?.until].compactMap { $0 }.min()
@@ -322,9 +326,12 @@ package struct TargetMachine: Sendable {
 
     /// The group of targets that shares the target's part of the simultaneous probes.
     var lane: ProbeAdmission.Lane {
-        if let address = addresses.first { return ProbeAdmission.Lane(address.family, experience) }
-        guard case .address(let address, _) = endpoint.host else { return ProbeAdmission.Lane(.v4, experience) }
-        return ProbeAdmission.Lane(address.family, experience)
+        let hasLevels = endpoint.scheme != .tcp
+        if let address = addresses.first { return ProbeAdmission.Lane(address.family, experience, hasLevels: hasLevels) }
+        guard case .address(let address, _) = endpoint.host else {
+            return ProbeAdmission.Lane(.v4, experience, hasLevels: hasLevels)
+        }
+        return ProbeAdmission.Lane(address.family, experience, hasLevels: hasLevels)
     }
 
     /// Whether any change of the local state may concern the target, because no route query represents it: the name has no address,
@@ -340,13 +347,6 @@ package struct TargetMachine: Sendable {
         let others = survey?.running?.race.running.count ?? 0
         if case .connecting(_, let race) = phase { return max(race.running.count, 1) + others }
         return (isProbing ? 1 : 0) + others
-    }
-
-    /// The numbers of the running attempts.
-    var runningAttempts: [UInt64] {
-        let others = survey?.running?.race.running.map(\.id) ?? []
-        if case .connecting(_, let race) = phase { return race.running.map(\.id) + others }
-        return others
     }
 
     private mutating func begin(_ turn: inout Turn) {
@@ -385,7 +385,7 @@ package struct TargetMachine: Sendable {
         case .connecting(let run, let race):
             if turn.time >= run.deadline { return deadlineReached(run, race, &turn) }
             if let next = race.nextStart, turn.time >= next { startAttempt(run, race, &turn) }
-            if case .connecting(let run, let race) = phase, run.hosts == nil, turn.time >= hostQueryDue(run) {
+            if case .connecting(let run, let race) = phase, run.mustAskHosts, turn.time >= hostQueryDue(run) {
                 askHosts(run, race, &turn)
             }
         case .examining(let run, let examination):

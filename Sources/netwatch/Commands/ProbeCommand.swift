@@ -38,9 +38,10 @@ struct ProbeCommand: ParsableCommand {
         let configuration = try network.configuration()
         let endpoints = try targets.endpoints(network)
         guard !endpoints.isEmpty else { throw Failure.usage("probe", "the target is missing; write HOST:PORT") }
-        var settings = ProbeSettings(
-            interval: try TimeSpan.option("--interval", interval) ?? .seconds(1), timeout: try targets.timeout(),
-            families: try network.families(), interface: network.interface)
+        var settings = try targets.levels.applied(
+            to: ProbeSettings(
+                interval: try TimeSpan.option("--interval", interval) ?? .seconds(1), timeout: try targets.timeout(),
+                families: try network.families(), interface: network.interface))
         settings.isScheduledOnly = true
         let writer = try ProbeWriter(output, targets: endpoints.map(\.text), count: count)
         let signals = try Signals()

@@ -5,7 +5,9 @@ import Reachability
 
 /// The targets, and the deadline of one probe.
 struct TargetOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("HOST:PORT or tcp://HOST:PORT; IPv6 addresses in brackets.", valueName: "target"))
+    @Argument(
+        help: ArgumentHelp(
+            "HOST:PORT, tls://HOST[:PORT], or a URL with http or https; IPv6 addresses in brackets.", valueName: "target"))
     var targets: [String] = []
 
     @Option(
@@ -18,6 +20,8 @@ struct TargetOptions: ParsableArguments {
         parsing: .unconditional,
         help: ArgumentHelp("The deadline of one probe, including name resolution (default: 3s).", valueName: "duration"))
     var probeTimeout: String?
+
+    @OptionGroup var levels: LevelOptions
 
     /// The targets of the command line, then those of the file.
     ///
@@ -65,9 +69,10 @@ struct PacingOptions: ParsableArguments {
         where !(1...1_000_000).contains(number) {
             throw .usage("\(option) \(number)", "must be from 1 to 1000000")
         }
-        return ProbeSettings(
-            interval: try TimeSpan.option("--interval", interval) ?? .seconds(10), timeout: try targets.timeout(),
-            failAfter: failAfter, recoverAfter: recoverAfter, families: try network.families(), interface: network.interface
-        )
+        return try targets.levels.applied(
+            to: ProbeSettings(
+                interval: try TimeSpan.option("--interval", interval) ?? .seconds(10), timeout: try targets.timeout(),
+                failAfter: failAfter, recoverAfter: recoverAfter, families: try network.families(),
+                interface: network.interface))
     }
 }

@@ -22,10 +22,10 @@ struct StatusCommand: ParsableCommand {
         let endpoints = try targets.endpoints(network)
         let timeout = try targets.timeout()
         // One result decides; the next probe would be due long after the end.
-        let settings = ProbeSettings(
-            interval: .seconds(3600), timeout: timeout, failAfter: 1, recoverAfter: 1, families: try network.families(),
-            interface: network.interface
-        )
+        let settings = try targets.levels.applied(
+            to: ProbeSettings(
+                interval: .seconds(3600), timeout: timeout, failAfter: 1, recoverAfter: 1, families: try network.families(),
+                interface: network.interface))
         let standardOutput = output.quiet ? nil : try StandardOutput()
         let watcher = try Watcher(configuration, targets: endpoints.map { ($0, settings) })
         var collection = StatusCollection(endpoints: endpoints, start: Clock.now, probeTimeout: timeout)

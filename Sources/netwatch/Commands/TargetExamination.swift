@@ -68,9 +68,9 @@ final class TargetExamination {
         switch request {
         case .probeAddresses(let addresses):
             for (position, address) in addresses.enumerated() {
-                guard let target = try? Endpoint(host: "\(address)", port: endpoint.port) else { continue }
                 let id = watcher.session.newTarget()
                 batch.add(id, member: number, address: position)
+                let (target, settings) = endpoint.pinned(to: address, settings)
                 watcher.session.add(id, target, settings: settings)
             }
         case .examineSilence: questions[number] = ask(about: inspected(evidence))
@@ -80,6 +80,8 @@ final class TargetExamination {
 
     private func evidence(of member: WhyCollection, _ number: Int, _ path: NetworkPath) -> DiagnosisEvidence {
         var evidence = inspected(member.evidence(path: path, at: Clock.now))
+        // The age of the neighbor entry is that at the kernel's answer, which may take a while on a busy machine.
+        evidence.examined = member.examined(at: Clock.now)
         if evidence.needsSweep || evidence.hopToAsk != nil {
             // The second probe may have found less than the first.
             let questions = ask(about: evidence, after: self.questions[number] ?? Questions())

@@ -125,8 +125,11 @@ struct WhyCollection {
     func evidence(path: NetworkPath, at now: Moment) -> DiagnosisEvidence {
         DiagnosisEvidence(
             endpoint: endpoint, path: path, update: update, report: decidingReport, addresses: addresses,
-            boundTo: settings.interface, examined: start.map { now.elapsed(since: $0) })
+            boundTo: settings.interface, examined: examined(at: now))
     }
+
+    /// The time since the target's probes began; `nil` before.
+    func examined(at now: Moment) -> Duration? { start.map { now.elapsed(since: $0) } }
 
     /// The last probe that had the verdict's result, or the last one.
     private var decidingReport: ProbeReport? {

@@ -32,8 +32,9 @@ struct WhyCommand: ParsableCommand {
             throw Failure.usage("why", "unexpected argument '\(second)'; see 'netwatch why --help'")
         }
         let endpoints = try targets.endpoints(network)
-        let settings = ProbeSettings(
-            timeout: try targets.timeout(), families: try network.families(), interface: network.interface)
+        let settings = try targets.levels.applied(
+            to: ProbeSettings(
+                timeout: try targets.timeout(), families: try network.families(), interface: network.interface))
         let writer = WhyWriter(output.quiet ? nil : try StandardOutput(), output, isList: targets.file != nil)
         let examination = try TargetExamination(configuration, settings)
         defer { examination.stop() }

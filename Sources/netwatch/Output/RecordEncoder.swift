@@ -116,8 +116,10 @@ struct RecordEncoder {
         writer.object { writer in
             writer.member("dns", milliseconds: report.resolution)
             writer.member("connect", milliseconds: report.connection)
-            writer.member("tls", milliseconds: nil)
-            writer.member("http", milliseconds: nil)
+            writer.member("tls", milliseconds: report.levels?.handshake)
+            writer.member("http", milliseconds: report.levels?.exchange)
+            writer.member("processing", milliseconds: report.levels?.processing)
+            writer.member("transfer", milliseconds: report.levels?.transfer)
         }
         writer.member(report.cause)
     }

@@ -98,7 +98,12 @@ enum Schema {
         case .facts(let meaning):
             write(type: "object", meaning, to: &writer)
             writer.key("additionalProperties")
-            writer.object { $0.member("type", ["string", "integer", "boolean"]) }
+            writer.object { writer in
+                writer.member("type", ["string", "integer", "boolean", "array"])
+                // Applies to arrays only (JSON Schema 2020-12, Validation, section 6.4).
+                writer.key("items")
+                writer.object { $0.member("type", "string") }
+            }
         case .reference(let name): writer.member("$ref", "#/$defs/\(name)")
         case .nullable(let inner): write(contentOf: inner, to: &writer)
         }

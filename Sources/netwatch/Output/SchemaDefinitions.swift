@@ -101,7 +101,8 @@ extension Schema {
     }
 
     private static var probe: Members {
-        let phases: Members = ["dns", "connect", "tls", "http"].map { ($0, .nullable(.number("Milliseconds"))) }
+        let names = ["dns", "connect", "tls", "http", "processing", "transfer"]
+        let phases: Members = names.map { ($0, .nullable(.number("Milliseconds"))) }
         return [
             ("target", .text("The target as the user wrote it")),
             ("ok", .flag("")),

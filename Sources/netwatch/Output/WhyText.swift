@@ -71,11 +71,13 @@ struct WhyText {
     /// Returns the evidence as `name=value`, in alphabetical order. Values with spaces are quoted.
     private static func facts(_ evidence: [String: Cause.Evidence]) -> String {
         evidence.sorted { $0.key < $1.key }.map { name, fact in
+            func quoted(_ text: String) -> String { text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text }
             let value: String =
                 switch fact {
-                case .text(let text): text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text
+                case .text(let text): quoted(text)
                 case .number(let number): "\(number)"
                 case .flag(let flag): "\(flag)"
+                case .list(let texts): quoted(texts.joined(separator: ", "))
                 }
             return TextStyle.printable("\(name)=\(value)")
         }.joined(separator: " ")

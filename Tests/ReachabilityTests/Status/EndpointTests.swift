@@ -48,7 +48,7 @@ import Testing
 
     @Test(arguments: [
         ("a.example:80", "host: 'a.example:80' contains a port"), ("[::1]:80", "host: '[::1]:80' contains a port"),
-        ("tcp://a.example:80", "host: 'tcp://a.example:80' contains a port"), ("1:2:3", "host: '1:2:3' is not an IPv6 address"),
+        ("tcp://a.example:80", "scheme: 'tcp://a.example:80' has one"), ("1:2:3", "host: '1:2:3' is not an IPv6 address"),
         ("fe80::1%", "host: '' is not the name of an interface"), ("", "host: is empty"), ("https://a.example", "scheme: "),
     ])
     func `a host with a port or scheme, or an invalid one, is refused`(host: String, words: String) {
@@ -94,9 +94,13 @@ import Testing
         ("example.com:99999999999999999999", "port: 99999999999999999999 is not between"),
         ("example.com:-1", "port: '-1' is not a number"), ("example.com:http", "port: 'http' is not a number"),
         ("example.com:８０", "port: '８０' is not a number"), ("example.com: 80", "port: ' 80' is not a number"),
-        ("http://example.com/", "scheme: this version cannot probe http:// yet"),
-        ("https://example.com", "scheme: this version cannot probe https:// yet"),
-        ("tls://example.com:443", "scheme: this version cannot probe tls:// yet"),
+        ("http://", "host: is empty; write HOST or HOST:PORT"), ("https://:443/", "host: is empty"),
+        ("https://user:secret@example.com/", "host: a user name or password"),
+        ("tls://a/b", "port: '/b' does not belong to a TLS"),
+        ("https://a:0/", "port: 0 is not between"), ("https://a:/", "port: is missing"), ("https://[::1]x/", "port: is missing"),
+        ("https://a/b c", "path: contains a space or a control character; write %20"),
+        ("https://a/b\r\nX: y", "path: contains a space or a control character; write %0D"),
+        ("https://a/" + String(repeating: "b", count: 8_001), "path: is longer than 8000 bytes"),
         ("ftp://example.com", "scheme: 'ftp' is not known"), ("://example.com:80", "scheme: '' is not known"),
         ("tcp://example.com:80/path", "port: '/path' does not belong"), ("tcp://example.com:80?q", "port: '?q' does not belong"),
         ("::1:80", "host: an IPv6 address needs brackets"), ("a:b:80", "host: an IPv6 address needs brackets"),
@@ -121,6 +125,29 @@ import Testing
         #expect(refusal?.hasPrefix(message) == true, "\(refusal ?? "accepted")")
     }
 
+    @Test(arguments: [
+        ("tls://example.com", Endpoint.Scheme.tls, 443, ""), ("tls://example.com:8443", .tls, 8443, ""),
+        ("http://example.com", .http, 80, "/"), ("HTTP://example.com/", .http, 80, "/"),
+        ("https://example.com:8443/a/b?c=d#fragment", .https, 8443, "/a/b?c=d"), ("https://example.com?q", .https, 443, "/?q"),
+        ("https://[2001:db8::1]/x", .https, 443, "/x"), ("https://[2001:db8::1]:8443", .https, 8443, "/"),
+        ("https://bücher.example/grüße", .https, 443, "/gr%C3%BC%C3%9Fe"), ("tcp://example.com:80", .tcp, 80, ""),
+    ])
+    func `a URL has a scheme, a port that may be the default, and a path`(
+        text: String, scheme: Endpoint.Scheme, port: UInt16, path: String
+    ) throws {
+        let endpoint = try Endpoint(text)
+        #expect((endpoint.scheme, endpoint.port, endpoint.path) == (scheme, port, path))
+        #expect(endpoint.text == text, "the text stays as the user wrote it")
+    }
+
+    @Test func `endpoints differ by scheme and path, and not by a port that is the default`() throws {
+        #expect(try Endpoint("https://a/x") == Endpoint("HTTPS://A:443/x"))
+        #expect(try Endpoint("https://a/x") != Endpoint("https://a/X"))
+        #expect(try Endpoint("https://a/") != Endpoint("http://a:443/"))
+        #expect(try Endpoint("tls://a") != Endpoint("a:443"))
+        #expect(try Set(["https://a", "https://a/", "https://a:443/#x"].map { try Endpoint($0) }).count == 1)
+    }
+
     @Test func `the message of a refused endpoint is one short line without control characters`() {
         #expect(refusal("a\nb:80") == "host: 'a\u{fffd}b' is neither an address nor a DNS name")
         #expect(refusal("\u{1b}[31mred:80")?.contains("\u{1b}") == false)
@@ -134,7 +161,7 @@ import Testing
             let text = (0..<Int.random(in: 0...8, using: &generator)).compactMap { _ in pieces.randomElement(using: &generator) }
                 .joined()
             guard let refusal = refusal(text) else { continue }
-            #expect(["host: ", "port: ", "scheme: "].contains { refusal.hasPrefix($0) }, "\(text)")
+            #expect(["host: ", "port: ", "scheme: ", "path: "].contains { refusal.hasPrefix($0) }, "\(text)")
             #expect(!refusal.contains { $0.isNewline }, "\(text)")
         }
     }

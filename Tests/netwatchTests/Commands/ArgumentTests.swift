@@ -59,10 +59,16 @@ import Testing
         ("status a:65536", "target 'a:65536': port: 65536 is not between 1 and 65535"),
         ("watch ::1:80", "target '::1:80': host: an IPv6 address needs brackets; write [ADDRESS]:PORT"),
         (
-            "watch https://a/",
-            "target 'https://a/': scheme: this version cannot probe https:// yet; write HOST:PORT for a TCP probe"
+            "watch ftp://a",
+            "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT, or tcp://, tls://, http:// or https:// before it"
         ),
-        ("watch ftp://a", "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT or tcp://HOST:PORT"),
+        ("status http://u:p@a/", "target 'http://u:p@a/': host: a user name or password in a URL is not accepted"),
+        (
+            "status --expect-status 99 https://a",
+            "--expect-status: '99' is neither a status code from 100 to 599 nor a range like 200-299"
+        ),
+        ("why --expect-body ( https://a", "--expect-body: expression '(': missing ): ("),
+        ("watch --certificate-days -1 https://a", "--certificate-days -1: must be from 0 to 36500"),
     ])
     func `invalid arguments are usage errors`(line: String, message: String) {
         #expect(throws: Failure(64, message)) {

@@ -55,7 +55,8 @@ import Testing
     @Test func `a failed probe has its cause`() {
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"probe","target":"192.0.2.9:22","#
-            + #""ok":false,"rtt_ms":null,"address":"192.0.2.9","phases_ms":{"dns":null,"connect":1.3,"tls":null,"http":null},"#
+            + #""ok":false,"rtt_ms":null,"address":"192.0.2.9","phases_ms":{"dns":null,"connect":1.3,"tls":null,"http":null,"#
+            + #""processing":null,"transfer":null},"#
             + #""cause":{"layer":"tcp","code":"refused","detail":"192.0.2.9 refuses port 22","#
             + #""evidence":{"errno":"ECONNREFUSED"}}}"#
         #expect(Samples.text(Samples.probe(failed: true)) == expected)

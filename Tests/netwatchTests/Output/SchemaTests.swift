@@ -58,7 +58,9 @@ import Testing
         }
     }
 
-    @Test(arguments: [WhySamples.silent, WhySamples.up, WhySamples.partial, WhySamples.path, WhySamples.unsatisfied])
+    @Test(arguments: [
+        WhySamples.silent, WhySamples.up, WhySamples.partial, WhySamples.path, WhySamples.unsatisfied, WhySamples.redirected,
+    ])
     func `the document of why has the keys and types of its schema`(evidence: DiagnosisEvidence) throws {
         let document = WhyDocument(moment: Samples.moment(9), evidence: evidence)
         let value = try JSONSerialization.jsonObject(with: Data(document.encode()))

@@ -17,6 +17,9 @@ enum WhySamples {
         .tcp, .timeout, detail: "192.0.2.9 does not answer on port 22",
         evidence: ["port": .number(22), "words": .text("two words")])
 
+    /// A cause whose evidence has several texts.
+    static let redirected = evidence(
+        .down, Cause(.http, .status, detail: "no", evidence: ["redirects": .list(["http://a/", "http://b/ c"])]))
     static let up = evidence(.up, nil)
     static let silent = evidence(.down, silence, hops: [Hop(Samples.address("198.18.0.1"), distance: 1)])
     /// A name with an address that answers, one that is silent, and one to which this machine has no route.
@@ -125,6 +128,14 @@ enum WhySamples {
         let unsatisfied = lines(WhySamples.unsatisfied)
         #expect(unsatisfied.first == "✗ link                eth0 has no carrier")
         #expect(unsatisfied.last == "✗ the path is unsatisfied: eth0 has no carrier (link/no-carrier)")
+    }
+
+    @Test func `evidence with several texts is a quoted list, and an array in JSON`() throws {
+        #expect(lines(WhySamples.redirected).contains { $0.contains(#"redirects="http://a/, http://b/ c""#) })
+        let document = WhyDocument(moment: Samples.moment(2), evidence: WhySamples.redirected)
+        let value = try JSONSerialization.jsonObject(with: Data(document.encode())) as? [String: Any]
+        let evidence = (value?["cause"] as? [String: Any])?["evidence"] as? [String: Any]
+        #expect(evidence?["redirects"] as? [String] == ["http://a/", "http://b/ c"])
     }
 
     @Test func `the document has every layer and the exit code follows from the verdict`() throws {

@@ -1,0 +1,142 @@
+internal import COpenSSL
+internal import Glibc
+
+/// The facts of a chain that a verdict on the server needs, whether the chain is valid or not.
+extension PeerChain {
+    /// The errors of a verification, each code once for a depth.
+    struct ErrorCollection {
+        /// The maximum number of errors. A chain of a thousand invalid certificates needs no more to be understood.
+        static let maximumCount = 32
+        private(set) var errors: [ChainError] = []
+
+        mutating func insert(_ code: Int32, depth: Int32) {
+            guard errors.count < Self.maximumCount, !errors.contains(where: { $0.code == code && $0.depth == depth }) else {
+                return
+            }
+            errors.append(ChainError(code: code, text: PeerChain.text(ofError: code), depth: depth))
+        }
+    }
+
+    /// Returns all errors of the chain, with dates and revocation, in the order in which OpenSSL finds them.
+    func verificationErrors(against authorities: TrustStore) -> [ChainError] {
+        var collection = ErrorCollection()
+        guard let context = X509_STORE_CTX_new(), X509_STORE_CTX_init(context, authorities.store, own, sent) == 1 else {
+            collection.insert(X509_V_ERR_OUT_OF_MEM, depth: 0)
+            return collection.errors
+        }
+        defer { X509_STORE_CTX_free(context) }
+        configure(context, flags: authorities.flags)
+        X509_STORE_CTX_set_verify_cb(context, TLSCallbacks.chainError)
+        let isValid = withUnsafeMutablePointer(to: &collection) { pointer in
+            // Index 0 is reserved for applications (X509_STORE_CTX_set_app_data, a macro).
+            guard X509_STORE_CTX_set_ex_data(context, 0, pointer) == 1 else { return false }
+            return X509_verify_cert(context) == 1
+        }
+        // A failure without an error is an internal error of OpenSSL. It must never count as success.
+        if !isValid, collection.errors.isEmpty { collection.insert(X509_V_ERR_UNSPECIFIED, depth: 0) }
+        return collection.errors
+    }
+
+    /// Returns the error of a certificate that does not name the host.
+    func nameError(for host: String) -> ChainError {
+        let code = Self.isAddress(host) ? ChainError.addressMismatch : ChainError.hostnameMismatch
+        return ChainError(code: code, text: Self.text(ofError: code))
+    }
+
+    static func text(ofError code: Int32) -> String {
+        X509_verify_cert_error_string(Int(code)).map { String(cString: $0) } ?? "error \(code)"
+    }
+
+    /// Returns whether a host is a numeric address.
+    static func isAddress(_ host: String) -> Bool {
+        var address = in6_addr()
+        return inet_pton(AF_INET, host, &address) == 1 || inet_pton(AF_INET6, host, &address) == 1
+    }
+
+    /// The number of certificates that the peer sent.
+    var count: Int { Int(max(0, OPENSSL_sk_num(sent))) }
+
+    /// The earliest end of the validity of all certificates that the peer sent.
+    var earliestNotAfter: Int64? {
+        (0..<OPENSSL_sk_num(sent).clamped).compactMap { index in
+            OPENSSL_sk_value(sent, index).flatMap { Self.seconds(X509_get0_notAfter(OpaquePointer($0))) }
+        }.min()
+    }
+
+    /// The facts of the peer's own certificate.
+    var ownFacts: TLSCertificateFacts? {
+        guard let own else { return nil }
+        var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var digestCount: UInt32 = 0
+        guard X509_digest(own, EVP_sha256(), &digest, &digestCount) == 1 else { return nil }
+        let (names, nameCount) = Self.names(of: own)
+        return TLSCertificateFacts(
+            subject: CertificateDecoding.line(of: X509_get_subject_name(own), maximumBytes: 1024),
+            issuer: CertificateDecoding.line(of: X509_get_issuer_name(own), maximumBytes: 1024),
+            isSelfIssued: X509_NAME_cmp(X509_get_subject_name(own), X509_get_issuer_name(own)) == 0,
+            names: names, nameCount: nameCount, notBefore: Self.seconds(X509_get0_notBefore(own)),
+            notAfter: Self.seconds(X509_get0_notAfter(own)), sha256: Self.hexadecimal(digest.prefix(Int(digestCount))),
+            serialNumber: Self.serialNumber(of: own))
+    }
+
+    /// Returns the seconds since 1970; `nil` for a time that cannot be decoded.
+    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+        guard let time, let epoch = ASN1_TIME_set(nil, 0) else { return nil }
+        defer { ASN1_STRING_free(epoch) }
+        var (days, seconds): (Int32, Int32) = (0, 0)
+        guard ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return nil }
+        return Int64(days) * 86_400 + Int64(seconds)
+    }
+
+    /// Returns the serial number, at most 64 bytes of it.
+    private static func serialNumber(of certificate: OpaquePointer) -> String {
+        guard let number = X509_get0_serialNumber(certificate) else { return "" }
+        let count = Int(max(0, ASN1_STRING_length(number)))
+        return hexadecimal(UnsafeBufferPointer(start: ASN1_STRING_get0_data(number), count: count).prefix(64))
+    }
+
+    private static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// Returns the first host names and addresses among the subject's alternative names, and the number of all of them.
+    private static func names(of certificate: OpaquePointer) -> ([String], Int) {
+        guard let decoded = X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil) else { return ([], 0) }
+        let stack = OpaquePointer(decoded)
+        defer { GENERAL_NAMES_free(stack) }
+        var names: [String] = []
+        var count = 0
+        for index in 0..<OPENSSL_sk_num(stack).clamped {
+            guard let entry = OPENSSL_sk_value(stack, index) else { continue }
+            var type: Int32 = -1
+            guard
+                let value = GENERAL_NAME_get0_value(entry.assumingMemoryBound(to: GENERAL_NAME.self), &type),
+                type == GEN_DNS || type == GEN_IPADD
+            else { continue }
+            count += 1
+            guard names.count < TLSCertificateFacts.maximumNames else { continue }
+            let string = value.assumingMemoryBound(to: ASN1_STRING.self)
+            let bytes = UnsafeBufferPointer(
+                start: ASN1_STRING_get0_data(string), count: Int(max(0, ASN1_STRING_length(string))))
+            // No host name is longer (RFC 1035 section 2.3.4).
+            names.append(type == GEN_DNS ? String(decoding: bytes.prefix(255), as: UTF8.self) : address(bytes))
+        }
+        return (names, count)
+    }
+
+    /// Returns an address as text; the bytes in hexadecimal if they are none.
+    private static func address(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
+        let family = bytes.count == 4 ? AF_INET : bytes.count == 16 ? AF_INET6 : AF_UNSPEC
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        guard family != AF_UNSPEC, inet_ntop(family, bytes.baseAddress, &text, socklen_t(text.count)) != nil else {
+            return hexadecimal(bytes.prefix(64))
+        }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+extension Int32 {
+    /// The number, or 0 for OpenSSL's -1 of a stack that does not exist.
+    fileprivate var clamped: Int32 { Swift.max(0, self) }
+}

@@ -1,0 +1,102 @@
+internal import COpenSSL
+internal import EventLoop
+package import FoundationEssentials
+
+/// The trust of TLS clients.
+package struct TLSClientSettings: Hashable, Sendable {
+    /// The trusted authorities and their revocation lists. Not used if ``isInsecure`` is set.
+    package var authorities: Authorities
+    /// Whether chains are not verified. Authorities are not loaded then.
+    package var isInsecure: Bool
+
+    package init(authorities: Authorities = Authorities(includesSystem: true), isInsecure: Bool = false) {
+        self.authorities = authorities
+        self.isInsecure = isInsecure
+    }
+
+    /// Reads authorities, which replace the system's, and revocation lists, both in PEM or DER. `nil` stands for the system's
+    /// authorities, and for no lists. Initializes OpenSSL if there is something to read.
+    ///
+    /// - Throws: ``CertificateError`` that names the file.
+    package static func reading(
+        authorities: (contents: Data, name: String)?, revocationLists: (contents: Data, name: String)?, isInsecure: Bool = false
+    ) throws(CertificateError) -> TLSClientSettings {
+        var trusted = Authorities(includesSystem: authorities == nil)
+        if let authorities {
+            trusted.given = Set(try CertificateDecoding.certificates(in: authorities.contents, named: authorities.name))
+        }
+        if let revocationLists {
+            let lists = try CertificateDecoding.revocationLists(in: revocationLists.contents, named: revocationLists.name)
+            trusted.revocation = Authorities.Revocation(lists: lists, coversCompleteChain: false)
+        }
+        return TLSClientSettings(authorities: trusted, isInsecure: isInsecure)
+    }
+}
+
+/// The parts that the TLS clients of equal settings share: OpenSSL's SSL_CTX and the trust store.
+///
+/// Creating this object does not initialize OpenSSL: the first client does, or ``prepare()``. A context makes full handshakes
+/// only, of TLS 1.2 or newer, because OpenSSL verifies no certificate of a resumed session. Any thread may use it.
+package final class TLSClientContext: Sendable {
+    package let settings: TLSClientSettings
+    private let loaded = Locked<Loaded?>(nil)
+    private static let shared = WeakCache<TLSClientSettings, TLSClientContext>()
+
+    /// Returns the context of these settings, which all callers with equal settings share.
+    package static func of(_ settings: TLSClientSettings) -> TLSClientContext {
+        shared.object(for: settings) ?? shared.insert(TLSClientContext(settings), for: settings)
+    }
+
+    private init(_ settings: TLSClientSettings) { self.settings = settings }
+
+    deinit { Self.shared.remove(ObjectIdentifier(self), for: settings) }
+
+    /// Initializes OpenSSL and loads the authorities at the first call. That takes up to 80 ms, and later calls take less than
+    /// 1 µs. A failed call is repeated by the next one.
+    ///
+    /// - Throws: ``CertificateError``.
+    package func prepare() throws(CertificateError) { _ = try load() }
+
+    /// Returns the loaded parts. Files are read outside the lock; of two threads that load at once, one result is kept.
+    func load() throws(CertificateError) -> Loaded {
+        if let loaded = loaded.withLock({ $0 }) { return loaded }
+        let authorities = settings.isInsecure ? nil : try TrustStore.of(settings.authorities)
+        let created = try Loaded(authorities)
+        return loaded.withLock { loaded in
+            if let loaded { return loaded }
+            loaded = created
+            return created
+        }
+    }
+
+    // @unchecked: an SSL_CTX counts its references atomically, and after `init` threads only create SSL objects from it.
+
+    /// The SSL_CTX and the trust store; no trust store if chains are not verified.
+    final class Loaded: @unchecked Sendable {
+        let pointer: OpaquePointer
+        let authorities: TrustStore?
+
+        init(_ authorities: TrustStore?) throws(CertificateError) {
+            OpenSSL.prepare()
+            guard let pointer = OpenSSLErrors.contained({ SSL_CTX_new(TLS_client_method()) }) else {
+                throw .invalid("OpenSSL gives no context for TLS")
+            }
+            self.pointer = pointer
+            self.authorities = authorities
+            guard netwatch_ssl_ctx_set_versions(pointer, TLS1_2_VERSION, 0) == 1 else {
+                throw .invalid("OpenSSL does not support TLS 1.2")
+            }
+            SSL_CTX_ctrl(pointer, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_OFF), nil)
+            netwatch_ssl_ctx_allow_one_handshake(pointer)
+            // A waiting connection has no buffers then. A probe sends little, so small records do for it.
+            SSL_CTX_ctrl(pointer, SSL_CTRL_MODE, Int(SSL_MODE_RELEASE_BUFFERS), nil)
+            SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MAX_SEND_FRAGMENT, 4096, nil)
+            // The handshake continues with every certificate. The callback collects its errors.
+            SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
+            SSL_CTX_set_cert_verify_callback(pointer, TLSCallbacks.collect, nil)
+            SSL_CTX_set_msg_callback(pointer, TLSCallbacks.message)
+        }
+
+        deinit { SSL_CTX_free(pointer) }
+    }
+}

@@ -1,0 +1,85 @@
+internal import COpenSSL
+
+/// The facts of one client's handshake, which OpenSSL's callbacks complete. It belongs to one SSL, whose ex_data refers to it.
+final class TLSHandshakeNotes {
+    var facts: TLSHandshakeFacts
+    /// Whether the server has closed its side of the connection by an alert (RFC 8446 section 6.1).
+    var hasReceivedCloseNotify = false
+    /// Whether a message of the server shows that it has accepted the client's part of the handshake.
+    var isAccepted = false
+    private let authorities: TrustStore?
+
+    init(serverName: String, authorities: TrustStore?) {
+        facts = TLSHandshakeFacts(serverName: serverName)
+        self.authorities = authorities
+    }
+
+    /// Installs the notes in an SSL, which does not retain them. - Returns: Whether OpenSSL accepted them.
+    func attach(to ssl: OpaquePointer) -> Bool {
+        // Index 0 is reserved for applications (SSL_set_app_data, a macro).
+        SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque()) == 1
+    }
+
+    static func of(_ ssl: OpaquePointer) -> TLSHandshakeNotes? {
+        SSL_get_ex_data(ssl, 0).map { Unmanaged<TLSHandshakeNotes>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    // MARK: OpenSSL's callbacks
+
+    /// Called for each handshake message that arrives, with its header of 4 bytes, before OpenSSL acts on it.
+    func handshakeMessageArrived(_ message: UnsafeRawBufferPointer, isTLS13: Bool) {
+        switch message.first {
+        case UInt8(SSL3_MT_SERVER_HELLO) where message.count >= 6:
+            // TLS 1.3 has the number of TLS 1.2 here (RFC 8446 section 4.1.3).
+            facts.version =
+                switch (message[4], message[5]) {
+                case (3, 0): "SSLv3"
+                case (3, 1): "TLSv1"
+                case (3, 2): "TLSv1.1"
+                default: facts.version
+                }
+        case UInt8(SSL3_MT_CERTIFICATE_REQUEST): facts.isCertificateRequested = true
+        case UInt8(SSL3_MT_NEWSESSION_TICKET) where isTLS13 && facts.isComplete: isAccepted = true
+        default: break
+        }
+    }
+
+    /// Called for each alert that arrives.
+    func alertArrived(level: UInt8, description: UInt8, isTLS13: Bool) {
+        guard Int32(description) != SSL3_AD_CLOSE_NOTIFY else {
+            hasReceivedCloseNotify = true
+            return
+        }
+        // TLS 1.3 ignores the level (RFC 8446 section 6); 90 is user_canceled.
+        let isFatal = Int32(level) == SSL3_AL_FATAL || isTLS13 && description != 90
+        guard isFatal || facts.alert?.isFatal != true else { return }
+        facts.alert = TLSAlert(
+            number: Int32(description), text: TLSContext.text(ofAlert: Int32(description)), isFatal: isFatal)
+    }
+
+    /// Called with the server's certificates.
+    func certificatesArrived(_ chain: PeerChain, ssl: OpaquePointer) {
+        noteParameters(of: ssl)
+        facts.certificate = chain.ownFacts
+        facts.chainLength = chain.count
+        facts.chainNotAfter = chain.earliestNotAfter
+        let matches = chain.isFor(host: facts.serverName)
+        facts.nameMatches = matches
+        facts.verificationErrors = authorities.map { chain.verificationErrors(against: $0) } ?? []
+        if !matches { facts.verificationErrors.append(chain.nameError(for: facts.serverName)) }
+    }
+
+    /// Reads version, cipher and ALPN.
+    func noteParameters(of ssl: OpaquePointer) {
+        facts.version = SSL_get_version(ssl).map { String(cString: $0) }
+        if let cipher = SSL_get_current_cipher(ssl) ?? SSL_get_pending_cipher(ssl) {
+            facts.cipher = SSL_CIPHER_standard_name(cipher).map { String(cString: $0) }
+        }
+        var start: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        SSL_get0_alpn_selected(ssl, &start, &count)
+        facts.applicationProtocol = start.map {
+            String(decoding: UnsafeBufferPointer(start: $0, count: Int(count)), as: UTF8.self)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+internal import CRE2
+
+/// A regular expression in the syntax of RE2, which is searched in bytes in linear time.
+///
+/// The text and the searched bytes are UTF-8. A byte that is not UTF-8 matches no character, not even `.`; `\C` matches any byte. A `.`
+/// matches no line end, and `^` and `$` match only at the ends of the bytes, unless the expression begins with flags such as `(?s)`,
+/// `(?m)` and `(?i)`. The syntax has neither backreferences nor lookaround, because both need more than linear time.
+package struct Expression: Hashable, Sendable {
+    /// The error for text that is not an expression. The description is one line with the reason.
+    package struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
+        package let description: String
+    }
+
+    /// The most bytes of an expression's text: 4 KiB.
+    package static let longestText = 4096
+    /// The most bytes that a compiled expression and the tables of its searches use: 1 MiB. RE2 builds the tables during searches. If
+    /// they reach the limit, RE2 searches without them, still in linear time.
+    package static let memoryLimit = 1 << 20
+
+    /// The text of the expression.
+    package let text: String
+    private let compiled: CompiledExpression
+
+    /// Compiles an expression.
+    ///
+    /// - Throws: ``ParseError``, if the text is invalid, is longer than ``longestText``, or needs more memory than ``memoryLimit``.
+    package init(_ text: String) throws(ParseError) {
+        guard text.utf8.count <= Self.longestText else {
+            throw ParseError(description: "the expression is longer than \(Self.longestText) bytes")
+        }
+        compiled = try CompiledExpression(text)
+        self.text = text
+    }
+
+    /// Compiles an expression that matches exactly the text `literal`.
+    ///
+    /// - Throws: ``ParseError``, if the text is too long.
+    package init(literal: String) throws(ParseError) {
+        try self.init(Self.quoted(literal))
+    }
+
+    /// Returns whether the expression matches anywhere in the bytes.
+    package func matches(_ bytes: UnsafeRawBufferPointer) -> Bool { compiled.matches(bytes) }
+
+    /// Returns whether the expression matches anywhere in the bytes.
+    package func matches(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { compiled.matches($0) } }
+
+    /// Returns whether the expression matches anywhere in the bytes.
+    package func matches(_ bytes: ArraySlice<UInt8>) -> Bool { bytes.withUnsafeBytes { compiled.matches($0) } }
+
+    /// Returns the expression that matches exactly the text. RE2 takes a backslash before ASCII punctuation as a quote.
+    private static func quoted(_ literal: String) -> String {
+        var quoted = ""
+        for scalar in literal.unicodeScalars {
+            switch scalar {
+            case "a"..."z", "A"..."Z", "0"..."9", "_": break
+            case "\0":
+                quoted += "\\x00"
+                continue
+            default: if scalar.isASCII { quoted.unicodeScalars.append("\\") }
+            }
+            quoted.unicodeScalars.append(scalar)
+        }
+        return quoted
+    }
+}
+
+extension Expression {
+    /// Whether both have the same text.
+    package static func == (one: Expression, other: Expression) -> Bool { one.text == other.text }
+    /// Hashes the text.
+    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+}
+
+extension Expression: CustomStringConvertible {
+    /// The text of the expression.
+    package var description: String { text }
+}
+
+/// The owner of a compiled expression in the heap of C++.
+///
+/// RE2 locks its tables, and its objects do not change otherwise, so threads may share them ("RE2 objects are thread-safe", re2.h).
+private final class CompiledExpression: @unchecked Sendable {
+    private let handle: OpaquePointer
+
+    init(_ text: String) throws(Expression.ParseError) {
+        var text = text
+        // The reason may quote the expression.
+        var error = [CChar](repeating: 0, count: 256)
+        let handle = text.withUTF8 { text in
+            error.withUnsafeMutableBufferPointer { error in
+                netwatch_expression_create(
+                    text.baseAddress, text.count, Int64(Expression.memoryLimit), error.baseAddress, error.count)
+            }
+        }
+        guard let handle else {
+            let reason = String(decoding: error.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            let line = String(String.UnicodeScalarView(reason.unicodeScalars.map { Self.isControl($0) ? "\u{FFFD}" : $0 }))
+            throw Expression.ParseError(description: line)
+        }
+        self.handle = handle
+    }
+
+    deinit { netwatch_expression_destroy(handle) }
+
+    func matches(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let base = bytes.assumingMemoryBound(to: UInt8.self).baseAddress
+        let result = netwatch_expression_search(handle, base, bytes.count)
+        // Swift ends a process too if an allocation fails. An invented result would accuse a server.
+        precondition(result >= 0, "no memory left to search for an expression")
+        return result > 0
+    }
+
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.generalCategory == .control || scalar.value == 0x2028 || scalar.value == 0x2029
+    }
+}

@@ -1,0 +1,62 @@
+/// The levels of a probe above TCP: the TLS handshake, the HTTP request, and the expected response.
+package struct LevelPlan: Hashable, Sendable {
+    /// Whether the first connection begins with a TLS handshake.
+    let usesTLS: Bool
+    /// The name or address that a certificate must have.
+    let serverName: String
+    let tls: TLSProbeSettings
+    let request: HTTPProbeRequest?
+    let expectation: HTTPExpectation
+    let followsRedirects: Bool
+
+    /// Creates the plan of an endpoint's probes; `nil` for TCP alone.
+    init?(_ endpoint: Endpoint, _ settings: ProbeSettings) {
+        guard endpoint.scheme != .tcp else { return nil }
+        usesTLS = endpoint.scheme.usesTLS
+        serverName = Self.serverName(endpoint, settings)
+        tls = settings.tls
+        followsRedirects = settings.http.followsRedirects
+        if endpoint.scheme.usesHTTP {
+            request = settings.http.request(to: endpoint)
+            expectation = settings.http.expectation
+        } else {
+            request = nil
+            expectation = HTTPExpectation()
+        }
+    }
+
+    /// The names of ALPN: those of the settings, else HTTP/1.1 for a request.
+    var applicationProtocols: [String] {
+        if !tls.applicationProtocols.isEmpty { return tls.applicationProtocols }
+        return request == nil ? [] : ["http/1.1"]
+    }
+
+    private static func serverName(_ endpoint: Endpoint, _ settings: ProbeSettings) -> String {
+        if let name = settings.tls.serverName { return name }
+        if endpoint.scheme.usesHTTP, let host = settings.http.host { return withoutPort(host) }
+        return switch endpoint.host {
+        case .name(let name): name
+        case .address(let address, _): "\(address)"
+        }
+    }
+
+    private static func withoutPort(_ host: String) -> String {
+        if host.hasPrefix("[") { return String(host.dropFirst().prefix { $0 != "]" }) }
+        return String(host.prefix { $0 != ":" })
+    }
+}
+
+extension Endpoint {
+    /// The host and the port as the field Host has them (RFC 9110 section 7.2): without the default port and without a zone.
+    private var authority: String { HTTPURL(self)?.authority ?? text }
+
+    /// Returns the endpoint at one address of its name, with settings by which the server is asked for the same name.
+    package func pinned(to address: IPAddress, _ settings: ProbeSettings) -> (Endpoint, ProbeSettings) {
+        let target = Endpoint(
+            Values(host: .address(address, zone: nil), port: port, scheme: scheme, path: path.isEmpty ? nil : path, text: nil))
+        var settings = settings
+        if scheme.usesTLS, settings.tls.serverName == nil, case .name(let name) = host { settings.tls.serverName = name }
+        if scheme.usesHTTP, settings.http.host == nil { try? settings.http.setHost(authority) }
+        return (target, settings)
+    }
+}

@@ -1,0 +1,43 @@
+package import Certificates
+
+/// The result of the levels of a probe above TCP: the TLS handshake and the HTTP exchange on one connection.
+package struct LevelResult: Hashable, Sendable, Codable {
+    /// The facts of the last TLS handshake; `nil` without one.
+    package var tls: TLSHandshakeFacts?
+    /// How the handshake ended; `nil` without one.
+    package var handshakeEnd: TLSHandshakeEnd?
+    /// The facts of the HTTP exchange; `nil` if no request was sent.
+    package var http: HTTPProbeFacts?
+    /// How the exchange ended; `nil` if no request was sent.
+    package var httpEnding: HTTPEnding?
+    /// Whether the levels ended at the probe's deadline.
+    package var isAtDeadline = false
+    /// The duration of the TLS handshake in nanoseconds; `nil` if it is not complete.
+    package var handshakeNanoseconds: Int64?
+    /// The time from the request to the first byte of the response in nanoseconds; `nil` if none arrived.
+    package var processingNanoseconds: Int64?
+    /// The time from the first byte of the response to its end in nanoseconds; `nil` if it is not complete.
+    package var transferNanoseconds: Int64?
+    /// Whether the server's host has acknowledged all bytes that were sent. Otherwise silence is that of the network.
+    package var isAcknowledged = true
+    /// Whether segments behind a missing one have arrived (`tcpi_rcv_ooopack`): a larger one was lost.
+    package var hasGap = false
+    /// Whether the connection was limited to small segments (TCP_MAXSEG, tcp(7)).
+    package var hasSmallSegments = false
+    /// The reason why this machine could not begin the handshake; `nil` if it could.
+    package var localFailure: String?
+
+    /// Creates the result of levels that have just begun.
+    package init() {}
+}
+
+extension LevelResult {
+    /// The duration of the TLS handshake; `nil` if it is not complete.
+    package var handshake: Duration? { handshakeNanoseconds.map { .nanoseconds($0) } }
+    /// The time from the request to the first byte of the response; `nil` if none arrived.
+    package var processing: Duration? { processingNanoseconds.map { .nanoseconds($0) } }
+    /// The time from the first byte of the response to its end; `nil` if it is not complete.
+    package var transfer: Duration? { transferNanoseconds.map { .nanoseconds($0) } }
+    /// The time from the request to the end of the response; `nil` if it is not complete.
+    package var exchange: Duration? { processing.flatMap { processing in transfer.map { processing + $0 } } }
+}

@@ -1,0 +1,77 @@
+package import Expressions
+
+/// The response that a user expects.
+///
+/// Expressions are searched in linear time: in the first 64 KiB of the body (``HTTPExchange/keptBytes``), and in each value of a field.
+package struct HTTPExpectation: Hashable, Sendable {
+    /// A rule for the values of a field.
+    package struct FieldRule: Hashable, Sendable {
+        /// The name of the field, in lower case.
+        package let name: String
+        package let expression: Expression
+        /// Whether no value may match. Otherwise the field has to exist, and one of its values has to match.
+        package let isExcluded: Bool
+
+        package init(_ name: String, _ expression: Expression, isExcluded: Bool = false) {
+            self.name = name.lowercased()
+            self.expression = expression
+            self.isExcluded = isExcluded
+        }
+    }
+
+    /// The accepted statuses; `nil` if the user declares none, so that 200-299 are accepted.
+    package var statuses: StatusRanges?
+    /// The accepted versions, such as `1.1`; empty accepts all.
+    package var versions: [String]
+    /// The expression that the body has to match.
+    package var body: Expression?
+    /// The expression that the body must not match.
+    package var excludedBody: Expression?
+    package var fields: [FieldRule]
+
+    package init(
+        statuses: StatusRanges? = nil, versions: [String] = [], body: Expression? = nil, excludedBody: Expression? = nil,
+        fields: [FieldRule] = []
+    ) {
+        self.statuses = statuses
+        self.versions = versions
+        self.body = body
+        self.excludedBody = excludedBody
+        self.fields = fields
+    }
+
+    /// The accepted statuses.
+    package var acceptedStatuses: StatusRanges { statuses ?? .successful }
+
+    /// Whether the user declares anything.
+    package var isDeclared: Bool { self != HTTPExpectation() }
+
+    /// Whether the body is compared.
+    var needsBody: Bool { body != nil || excludedBody != nil }
+
+    /// Returns the first expectation that the response does not meet, in the order status, version, fields, body. The body is compared
+    /// only if the exchange is complete. The result is `nil` before the head.
+    package func mismatch(of exchange: HTTPExchange) -> HTTPMismatch? {
+        guard let head = exchange.head else { return nil }
+        if !acceptedStatuses.contains(head.status) { return HTTPMismatch(.status, expectation: acceptedStatuses.description) }
+        if !versions.isEmpty, !versions.contains(head.version) {
+            return HTTPMismatch(.version, expectation: ExternalText.shortened(versions.joined(separator: ",")))
+        }
+        for rule in fields {
+            let isMatched = head.values(of: rule.name).contains { rule.expression.matches($0) }
+            if isMatched == rule.isExcluded {
+                let kind = rule.isExcluded ? HTTPMismatch.Kind.excludedHeader : .header
+                return HTTPMismatch(
+                    kind, expectation: ExternalText.shortened(rule.expression.text), field: ExternalText.shortened(rule.name))
+            }
+        }
+        guard exchange.progress == .complete else { return nil }
+        if let body, !body.matches(exchange.body) {
+            return HTTPMismatch(.body, expectation: ExternalText.shortened(body.text))
+        }
+        if let excludedBody, excludedBody.matches(exchange.body) {
+            return HTTPMismatch(.excludedBody, expectation: ExternalText.shortened(excludedBody.text))
+        }
+        return nil
+    }
+}

@@ -1,0 +1,99 @@
+/// The facts of the HTTP level of a probe: its redirects, its last response, and the comparison with the expectation.
+package struct HTTPProbeFacts: Hashable, Sendable, Codable {
+    /// The facts of the last exchange.
+    package var response: HTTPResponseFacts
+    /// The URLs to which the probe was redirected, in order; shortened, at most 10.
+    package var redirects: [String]
+    /// The reason why a redirect was not followed; `nil` if none is at fault.
+    package var redirectFailure: RedirectFailure?
+    /// The first other host to which the server redirects; `nil` if there is none.
+    package var otherHost: String?
+    /// Whether a redirect leads from https to http.
+    package var isDowngraded: Bool
+    /// Whether the user has declared an expectation.
+    package var isDeclared: Bool
+    /// Whether the URL is the canary, whose response is known.
+    package var isCanary: Bool
+    /// The first expectation that the response does not meet.
+    package var mismatch: HTTPMismatch?
+
+    package init(
+        response: HTTPResponseFacts, redirects: [String] = [], redirectFailure: RedirectFailure? = nil,
+        otherHost: String? = nil, isDowngraded: Bool = false, isDeclared: Bool = false, isCanary: Bool = false,
+        mismatch: HTTPMismatch? = nil
+    ) {
+        self.response = response
+        self.redirects = redirects
+        self.redirectFailure = redirectFailure
+        self.otherHost = otherHost
+        self.isDowngraded = isDowngraded
+        self.isDeclared = isDeclared
+        self.isCanary = isCanary
+        self.mismatch = mismatch
+    }
+}
+
+/// The reason why a redirect cannot be followed.
+package struct RedirectFailure: Hashable, Sendable, Codable {
+    package enum Kind: String, Hashable, Sendable, Codable {
+        /// The URL was requested before with the same method.
+        case loop
+        /// The redirect is one more than ``HTTPLimit/redirects``, or its `Location` is longer than ``HTTPLimit/location``.
+        case limit
+        /// `Location` is not a URL of http or https.
+        case location
+    }
+
+    package var kind: Kind
+    /// The URL of a loop, or the invalid `Location`; shortened.
+    package var location: String
+    /// The reason why `Location` is invalid; `nil` for other kinds.
+    package var reason: String?
+    /// The exceeded limit; `nil` for other kinds.
+    package var limit: HTTPLimit?
+
+    package init(_ kind: Kind, location: String, reason: String? = nil, limit: HTTPLimit? = nil) {
+        self.kind = kind
+        self.location = location
+        self.reason = reason
+        self.limit = limit
+    }
+}
+
+/// An expectation that a response does not meet.
+package struct HTTPMismatch: Hashable, Sendable, Codable {
+    package enum Kind: String, Hashable, Sendable, Codable {
+        case status
+        case version
+        /// A required field is missing or does not match.
+        case header
+        /// A field matches an excluded expression.
+        case excludedHeader = "excluded-header"
+        /// The body does not match.
+        case body
+        /// The body matches an excluded expression.
+        case excludedBody = "excluded-body"
+    }
+
+    package var kind: Kind
+    /// The expectation: the accepted statuses, the accepted versions, or the expression; shortened.
+    package var expectation: String
+    /// The name of the field; `nil` for other kinds.
+    package var field: String?
+
+    package init(_ kind: Kind, expectation: String, field: String? = nil) {
+        self.kind = kind
+        self.expectation = expectation
+        self.field = field
+    }
+}
+
+/// The end of the last exchange, as its connection shows it.
+package enum HTTPEnding: Hashable, Sendable, Codable {
+    /// The exchange decided: the response is complete or invalid, or the server closed the connection.
+    case exchange
+    /// The deadline of the probe.
+    case deadline
+    /// A system call failed with this errno, and the error queue of the socket is empty.
+    case systemError(Int32)
+}

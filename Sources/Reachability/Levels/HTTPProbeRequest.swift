@@ -1,0 +1,166 @@
+/// The request of an HTTP probe, validated at creation, so that no value can add a field or another request (RFC 9110 section 5.5).
+package struct HTTPProbeRequest: Hashable, Sendable {
+    /// A field that the user adds.
+    package struct Field: Hashable, Sendable {
+        package let name: String
+        package let value: String
+
+        package init(_ name: String, _ value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// Credentials, which only the origin of the first request receives.
+    package enum Authorization: Hashable, Sendable {
+        /// A user and a password (RFC 7617).
+        case basic(user: String, password: String)
+        /// A token (RFC 6750).
+        case bearer(String)
+    }
+
+    /// The error for an invalid part of a request. The description is one line that names the part, and contains no secret.
+    package struct ParseError: Error, Hashable, Sendable, CustomStringConvertible {
+        package let description: String
+
+        init(_ description: String) { self.description = ExternalText.shortened(description) }
+    }
+
+    /// The method, such as `GET`.
+    package private(set) var method: String
+    package private(set) var url: HTTPURL
+    /// The value of `Host` if it is not that of the URL.
+    package private(set) var host: String?
+    package private(set) var fields: [Field]
+    package private(set) var body: [UInt8]
+    package private(set) var authorization: Authorization?
+
+    /// Creates a request.
+    ///
+    /// - Parameters:
+    ///   - method: a token (RFC 9110 section 9.1). Methods are case-sensitive. CONNECT is refused.
+    ///   - url: the URL to request.
+    ///   - host: the value of `Host`, if it is not that of the URL.
+    ///   - fields: further fields. They replace `User-Agent` and `Accept`. `Host`, `Connection`, `Content-Length`, `Transfer-Encoding` and
+    ///     the other fields that describe the connection are refused.
+    ///   - body: the content of the request.
+    ///   - authorization: credentials for the field `Authorization`.
+    /// - Throws: ``ParseError``, which names the invalid part.
+    package init(
+        method: String = "GET", url: HTTPURL, host: String? = nil, fields: [Field] = [], body: [UInt8] = [],
+        authorization: Authorization? = nil
+    ) throws(ParseError) {
+        guard HTTPGrammar.isToken(method.utf8) else { throw ParseError("method: '\(method)' is not a method") }
+        guard method != "CONNECT" else { throw ParseError("method: CONNECT requests a tunnel, which no probe does") }
+        if let host, host.isEmpty || !host.utf8.allSatisfy(Self.isHostByte) {
+            throw ParseError("host: '\(host)' is not the value of a Host field")
+        }
+        for field in fields {
+            guard HTTPGrammar.isToken(field.name.utf8) else { throw ParseError("header: '\(field.name)' is not a field's name") }
+            let name = field.name.lowercased()
+            guard !Self.refusedFields.contains(name) else { throw ParseError("header: the probe itself sends '\(field.name)'") }
+            guard authorization == nil || name != "authorization" else {
+                throw ParseError("header: Authorization is given twice")
+            }
+            // The value may be a secret.
+            guard field.value.utf8.allSatisfy(HTTPGrammar.isValueByte) else {
+                throw ParseError("header: the value of '\(field.name)' has a line end or a control character")
+            }
+        }
+        switch authorization {
+        case .basic(let user, let password):
+            guard !user.utf8.contains(UInt8(ascii: ":")) else { throw ParseError("basic: the user's name has a colon") }
+            guard !Self.hasControl(user), !Self.hasControl(password) else {
+                throw ParseError("basic: the user's name or the password has a control character")
+            }
+        case .bearer(let token):
+            guard !token.isEmpty, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+                throw ParseError("bearer: the token is empty, or has a character other than visible ASCII")
+            }
+        case nil: break
+        }
+        self.method = method
+        self.url = url
+        self.host = host
+        self.fields = fields
+        self.body = body
+        self.authorization = authorization
+    }
+
+    /// The value of the `Host` field.
+    package var hostField: String { host ?? url.authority }
+
+    /// Returns the request as bytes of HTTP/1.1 (RFC 9112 section 3).
+    package func bytes() -> [UInt8] {
+        var lines = "\(method) \(url.target) HTTP/1.1\r\nHost: \(hostField)\r\nConnection: close\r\n"
+        func addDefault(_ name: String, _ value: String) {
+            if !fields.contains(where: { $0.name.lowercased() == name.lowercased() }) { lines += "\(name): \(value)\r\n" }
+        }
+        addDefault("User-Agent", "netwatch/\(PackageVersion.text)")
+        addDefault("Accept", "*/*")
+        switch authorization {
+        case .basic(let user, let password):
+            lines += "Authorization: Basic \(Base64.text(Array("\(user):\(password)".utf8)))\r\n"
+        case .bearer(let token): lines += "Authorization: Bearer \(token)\r\n"
+        case nil: break
+        }
+        for field in fields { lines += "\(field.name): \(field.value)\r\n" }
+        // Methods whose requests usually have content send the length 0 too (RFC 9110 section 8.6).
+        if !body.isEmpty || ["POST", "PUT", "PATCH"].contains(method) { lines += "Content-Length: \(body.count)\r\n" }
+        return Array((lines + "\r\n").utf8) + body
+    }
+
+    /// Returns the request that follows a redirect (RFC 9110 section 15.4).
+    ///
+    /// 303 changes the method to GET, unless it is HEAD; 301 and 302 change POST to GET, as browsers do. With the method, the content and the
+    /// fields that describe it go. Another origin receives neither credentials and cookies nor another `Host`.
+    func redirected(to url: HTTPURL, status: Int) -> HTTPProbeRequest {
+        var request = self
+        request.url = url
+        let becomesGET = status == 303 && method != "HEAD" && method != "GET" || (301...302).contains(status) && method == "POST"
+        if becomesGET {
+            request.method = "GET"
+            request.body = []
+            request.fields.removeAll { $0.name.lowercased().hasPrefix("content-") }
+        }
+        if !url.hasSameOrigin(as: self.url) {
+            request.host = nil
+            request.authorization = nil
+            request.fields.removeAll { Self.secretFields.contains($0.name.lowercased()) }
+        }
+        return request
+    }
+
+    private static let refusedFields: Set<String> = [
+        "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive",
+        "proxy-connection", "expect", "http2-settings",
+    ]
+    private static let secretFields: Set<String> = ["authorization", "cookie", "cookie2", "proxy-authorization"]
+
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        byte > 0x20 && byte < 0x7F && !"/?#@\\\"<>".utf8.contains(byte)
+    }
+
+    private static func hasControl(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+}
+
+extension HTTPProbeRequest: CustomStringConvertible {
+    /// The method and the URL, without credentials.
+    package var description: String { "\(method) \(url)" }
+}
+
+extension HTTPProbeRequest.Authorization: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The scheme alone: the secret is not shown.
+    package var description: String {
+        switch self {
+        case .basic: "basic"
+        case .bearer: "bearer"
+        }
+    }
+
+    /// The scheme alone: the secret is not shown.
+    package var debugDescription: String { description }
+
+    /// The scheme alone: the secret is not shown.
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

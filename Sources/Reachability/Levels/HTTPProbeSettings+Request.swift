@@ -1,0 +1,98 @@
+internal import Expressions
+
+/// The checks of the settings' values.
+extension HTTPProbeSettings {
+    /// Sets the method.
+    ///
+    /// - Throws: ``InvalidValue`` if it is not a token (RFC 9110 section 5.6.2), or is CONNECT.
+    public mutating func setMethod(_ method: String) throws(InvalidValue) { try change { $0.method = method } }
+
+    /// Sets the value of the field Host.
+    ///
+    /// - Throws: ``InvalidValue`` if it is not the value of that field.
+    public mutating func setHost(_ host: String) throws(InvalidValue) { try change { $0.host = host } }
+
+    /// Sets the credentials.
+    ///
+    /// - Throws: ``InvalidValue`` if they contain a control character, or if a user's name contains a colon.
+    public mutating func authorize(by authorization: Authorization) throws(InvalidValue) {
+        try change { $0.authorization = authorization }
+    }
+
+    /// Adds a header field to the request. It replaces User-Agent and Accept.
+    ///
+    /// - Throws: ``InvalidValue`` if the name is not a token, is one of those that the probe itself sends, or if the value contains a
+    ///   control character.
+    public mutating func addField(_ name: String, _ value: String) throws(InvalidValue) {
+        try change { $0.fields.append(Field(name: name, value: value)) }
+    }
+
+    /// Sets the accepted status codes.
+    ///
+    /// - Parameter list: codes and ranges from 100 to 599, such as `200-299,401`.
+    /// - Throws: ``InvalidValue`` with the reason.
+    public mutating func setStatuses(_ list: String) throws(InvalidValue) {
+        do { statuses = try StatusRanges(list).description } catch { throw InvalidValue(error.description) }
+    }
+
+    /// Expects that the first 64 KiB of the body match a regular expression in RE2's syntax, or do not match it. Each call replaces the
+    /// expression of the call before.
+    ///
+    /// - Throws: ``InvalidValue`` if the expression is not valid.
+    public mutating func expectBody(_ pattern: String, mustMatch: Bool = true) throws(InvalidValue) {
+        let expression = try Self.expression(pattern)
+        if mustMatch { bodyExpression = expression } else { excludedBody = expression }
+    }
+
+    /// Expects that a field of the response matches a regular expression in RE2's syntax, or that none of its values matches it.
+    ///
+    /// - Throws: ``InvalidValue`` if the name or the expression is not valid.
+    public mutating func expectField(_ name: String, _ pattern: String, mustMatch: Bool = true) throws(InvalidValue) {
+        guard HTTPGrammar.isToken(name.utf8) else {
+            throw InvalidValue("field '\(ExternalText.shortened(name))' is not a field's name")
+        }
+        fieldRules.append(FieldRule(name: name, expression: try Self.expression(pattern), mustMatch: mustMatch))
+    }
+
+    private static func expression(_ pattern: String) throws(InvalidValue) -> Expressions.Expression {
+        do { return try Expressions.Expression(pattern) } catch {
+            throw InvalidValue("expression '\(ExternalText.shortened(pattern, to: 64))': \(error.description)")
+        }
+    }
+
+    private mutating func change(_ body: (inout Self) -> Void) throws(InvalidValue) {
+        var changed = self
+        body(&changed)
+        do {
+            _ = try changed.checkedRequest(HTTPURL("http://localhost/"))
+        } catch let error as HTTPProbeRequest.ParseError {
+            throw InvalidValue(error.description)
+        } catch { throw InvalidValue("\(error)") }
+        self = changed
+    }
+
+    private func checkedRequest(_ url: HTTPURL) throws(HTTPProbeRequest.ParseError) -> HTTPProbeRequest {
+        let credentials: HTTPProbeRequest.Authorization? =
+            switch authorization {
+            case .basic(let user, let password): .basic(user: user, password: password)
+            case .bearer(let token): .bearer(token)
+            case nil: nil
+            }
+        return try HTTPProbeRequest(
+            method: method, url: url, host: host, fields: fields.map { HTTPProbeRequest.Field($0.name, $0.value) }, body: body,
+            authorization: credentials)
+    }
+
+    /// Returns the request to a target; `nil` if the target is not a URL of http or https.
+    func request(to endpoint: Endpoint) -> HTTPProbeRequest? {
+        HTTPURL(endpoint).flatMap { try? checkedRequest($0) }
+    }
+
+    /// The response that the settings expect.
+    var expectation: HTTPExpectation {
+        HTTPExpectation(
+            statuses: statuses.flatMap { try? StatusRanges($0) }, versions: versions.sorted(), body: bodyExpression,
+            excludedBody: excludedBody,
+            fields: fieldRules.map { HTTPExpectation.FieldRule($0.name, $0.expression, isExcluded: !$0.mustMatch) })
+    }
+}

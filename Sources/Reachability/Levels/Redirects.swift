@@ -1,0 +1,96 @@
+/// The redirects of one probe: whether the next one is followed, and where they led (RFC 9110 section 15.4).
+package struct Redirects: Hashable, Sendable {
+    /// The decision about a response.
+    package enum Step: Hashable, Sendable {
+        /// The response is the last one.
+        case final
+        /// The request to send next, on a connection of its own.
+        case follow(HTTPProbeRequest)
+        /// The redirect cannot be followed.
+        case failed(RedirectFailure)
+    }
+
+    /// Whether redirects are followed, up to 10 (``HTTPLimit/redirects``).
+    package let isFollowing: Bool
+    /// The URLs to which the probe was redirected, in order; shortened.
+    package private(set) var locations: [String] = []
+    /// The first other host to which a response redirects, also if that is not followed.
+    package private(set) var otherHost: String?
+    /// Whether a redirect leads from https to http.
+    package private(set) var isDowngraded = false
+
+    private struct Visit: Hashable, Sendable {
+        let method: String
+        let url: HTTPURL
+    }
+
+    private let firstRequest: HTTPProbeRequest
+    private var visits: Set<Visit>
+
+    /// Creates the chain of a probe that begins with a request.
+    package init(of request: HTTPProbeRequest, isFollowing: Bool = true) {
+        firstRequest = request
+        self.isFollowing = isFollowing
+        visits = [Visit(method: request.method, url: request.url)]
+    }
+
+    /// Returns the decision about the response to `request`, which is the first request or the one that the last step returned.
+    ///
+    /// A response is the last one if it is no redirect, has no `Location`, or has a status that the expectation declares.
+    package mutating func next(
+        after head: HTTPResponseHead, to request: HTTPProbeRequest, expecting expectation: HTTPExpectation = HTTPExpectation()
+    ) -> Step {
+        guard [301, 302, 303, 307, 308].contains(head.status), let location = head.value(of: "location"),
+            expectation.statuses?.contains(head.status) != true
+        else { return .final }
+        let shown = ExternalText.shortened(location)
+        guard location.count <= HTTPLimit.location.value else {
+            return isFollowing ? .failed(RedirectFailure(.limit, location: shown, limit: .location)) : .final
+        }
+        let url: HTTPURL
+        do {
+            url = try request.url.resolving(location)
+        } catch {
+            return isFollowing ? .failed(RedirectFailure(.location, location: shown, reason: error.description)) : .final
+        }
+        if otherHost == nil, !isSameSite(url) { otherHost = HTTPURL.text(url.endpoint.host) }
+        guard isFollowing else { return .final }
+        let next = request.redirected(to: url, status: head.status)
+        guard visits.insert(Visit(method: next.method, url: url)).inserted else {
+            return .failed(RedirectFailure(.loop, location: ExternalText.shortened(url.description)))
+        }
+        guard locations.count < HTTPLimit.redirects.value else {
+            return .failed(RedirectFailure(.limit, location: ExternalText.shortened(url.description), limit: .redirects))
+        }
+        locations.append(ExternalText.shortened(url.description))
+        if request.url.scheme == .https, url.scheme == .http { isDowngraded = true }
+        return .follow(next)
+    }
+
+    /// Returns whether the host of a URL belongs to the first request: it has the host of the URL or of `Host`, or one of the two names
+    /// is a subdomain of the other, as `www.example.com` is of `example.com`. No portal uses such a name.
+    private func isSameSite(_ url: HTTPURL) -> Bool {
+        if url.endpoint.host == firstRequest.url.endpoint.host { return true }
+        let name = Self.comparable(HTTPURL.text(url.endpoint.host))
+        let first = Self.comparable(HTTPURL.text(firstRequest.url.endpoint.host))
+        // Without its port.
+        let host = firstRequest.host.map { host in
+            Self.comparable(String(host.hasPrefix("[") ? host.prefix { $0 != "]" } + "]" : host.prefix { $0 != ":" }))
+        }
+        return [first, host].contains { other in
+            guard let other else { return false }
+            return name == other || Self.isSubdomain(name, of: other) || Self.isSubdomain(other, of: name)
+        }
+    }
+
+    private static func comparable(_ host: String) -> String {
+        let name = host.lowercased()
+        return name.hasSuffix(".") ? String(name.dropLast()) : name
+    }
+
+    private static func isSubdomain(_ name: String, of domain: String) -> Bool {
+        // A single label is no site of its own: `com` has all subdomains. An address ends with a number.
+        guard domain.utf8.contains(UInt8(ascii: ".")), domain.utf8.last.map(HTTPGrammar.isDigit) == false else { return false }
+        return name.hasSuffix("." + domain)
+    }
+}

@@ -1,0 +1,175 @@
+internal import Certificates
+internal import Pacing
+
+/// The levels of one probe on its connection: it takes the server's bytes with their times, and returns the bytes to send. The prober
+/// owns the socket.
+final class LevelRun {
+    /// The time for which a TLS 1.3 server that has requested a client certificate may still refuse, in nanoseconds: its alert arrives
+    /// one round trip after the handshake (RFC 8446 section 4.4.2.4).
+    static let refusalTime: Int64 = 500_000_000
+
+    /// The result; complete if ``hasEnded``.
+    private(set) var result = LevelResult()
+    private(set) var hasEnded = false
+    /// The time at which the levels end in any case, on the monotonic clock in nanoseconds.
+    private(set) var deadline: Int64
+    /// The URL of a redirect within the target's host, for which the owner opens another connection; otherwise `nil`.
+    private(set) var redirection: HTTPURL?
+    private let plan: LevelPlan
+    private let context: TLSClientContext
+    private var client: TLSClient?
+    private var probe: HTTPProbe?
+    private var output: [UInt8] = []
+    private var started: Int64 = 0
+    private var requested: Int64?
+    private var firstByte: Int64?
+
+    /// Creates the levels of a probe. ``connected(_:)`` begins them.
+    init(_ plan: LevelPlan, deadline: Int64) {
+        self.plan = plan
+        self.deadline = deadline
+        context = TLSClientContext.of(TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure))
+        probe = plan.request.map { HTTPProbe($0, expecting: plan.expectation, isFollowing: plan.followsRedirects) }
+    }
+
+    /// Begins the levels on a connection that is established.
+    func connected(_ now: Int64) {
+        let usesTLS = probe.map { $0.request.url.scheme == .https } ?? plan.usesTLS
+        (started, redirection, client) = (now, nil, nil)
+        (requested, firstByte) = (nil, nil)
+        guard usesTLS else { return sendRequest(now) }
+        do throws(CertificateError) {
+            let client = try TLSClient(
+                context: context, serverName: plan.serverName, applicationProtocols: plan.applicationProtocols)
+            self.client = client
+            output += client.start()
+        } catch {
+            result.localFailure = error.reason
+            end()
+        }
+    }
+
+    /// Returns the bytes to send now.
+    func takeOutput() -> [UInt8] {
+        defer { output = [] }
+        return output
+    }
+
+    /// Takes bytes of the server.
+    func receive(_ bytes: UnsafeRawBufferPointer, now: Int64) {
+        guard !hasEnded, redirection == nil else { return }
+        guard let client else { return take(bytes, now) }
+        let wasHandshaking = client.state == .handshaking
+        let step = client.receive(bytes)
+        output += step.bytesToSend
+        if wasHandshaking, client.facts.isComplete { handshakeCompleted(client, now) }
+        if !step.plaintext.isEmpty { step.plaintext.withUnsafeBytes { take($0, now) } }
+        guard !hasEnded, redirection == nil else { return }
+        switch step.state {
+        case .failed: end(.protocolError)
+        case .closed: inputEnded(now)
+        case .established where probe == nil && !client.mayStillBeRefused: end(.completed)
+        case .established, .handshaking: break
+        }
+    }
+
+    /// Notes that the server has closed its side of the connection.
+    func inputEnded(_ now: Int64) {
+        guard !hasEnded, redirection == nil else { return }
+        guard probe != nil, requested != nil else { return end(.endOfFile) }
+        probe?.endOfInput()
+        advance(now)
+        if !hasEnded, redirection == nil { end() }
+    }
+
+    /// Notes that the connection has failed.
+    func connectionFailed(_ number: Int32) {
+        guard !hasEnded else { return }
+        if requested != nil { result.httpEnding = .systemError(number) }
+        end(.systemError(number))
+    }
+
+    /// Ends the levels at the deadline. The values describe the connection.
+    func deadlineReached(isAcknowledged: Bool, hasGap: Bool) {
+        guard !hasEnded else { return }
+        result.isAcknowledged = isAcknowledged
+        result.hasGap = hasGap
+        // A server that was silent after the handshake has accepted the client.
+        let isAccepted = probe == nil && client?.state == .established
+        result.isAtDeadline = !isAccepted
+        if requested != nil || redirection != nil { result.httpEnding = .deadline }
+        end(isAccepted ? .completed : .deadline)
+    }
+
+    private func handshakeCompleted(_ client: TLSClient, _ now: Int64) {
+        result.handshakeNanoseconds = max(0, now - started)
+        if probe != nil { return sendRequest(now) }
+        if client.mayStillBeRefused { deadline = min(deadline, now.addingSaturated(Self.refusalTime)) }
+    }
+
+    private func sendRequest(_ now: Int64) {
+        guard let request = probe?.request else { return end() }
+        requested = now
+        output += client?.send(request.bytes()) ?? request.bytes()
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer, _ now: Int64) {
+        guard probe != nil else { return }
+        if firstByte == nil {
+            firstByte = now
+            result.processingNanoseconds = requested.map { max(0, now - $0) }
+        }
+        probe?.receive(bytes)
+        advance(now)
+    }
+
+    private func advance(_ now: Int64) {
+        guard let before = probe, let step = probe?.next() else { return }
+        switch step {
+        case .receive: break
+        case .finished:
+            result.transferNanoseconds = firstByte.map { max(0, now - $0) }
+            end()
+        case .follow(let request) where request.url.endpoint.host == before.request.url.endpoint.host:
+            redirection = request.url
+        case .follow:
+            // The target itself has answered: with a redirect to another host, which is named.
+            result.transferNanoseconds = firstByte.map { max(0, now - $0) }
+            var facts = before.facts
+            facts.otherHost = probe?.redirects.otherHost
+            if !facts.isDeclared { facts.mismatch = nil }
+            result.http = facts
+            probe = nil
+            end()
+        }
+    }
+
+    /// Ends the levels. `handshakeEnd` counts if the handshake has not ended by itself.
+    private func end(_ handshakeEnd: TLSHandshakeEnd = .completed) {
+        if let client {
+            result.tls = client.facts
+            let isOpen = client.state == .established || client.state == .closed
+            let isRefusedLater = probe == nil && requested == nil && handshakeEnd != .completed
+            result.handshakeEnd = isOpen && isRefusedLater ? handshakeEnd : client.handshakeEnd ?? handshakeEnd
+            output += client.close()
+        }
+        if let probe, requested != nil || redirection != nil {
+            result.http = probe.facts
+        }
+        if result.http != nil { result.httpEnding = result.httpEnding ?? .exchange }
+        (client, probe) = (nil, nil)
+        hasEnded = true
+    }
+}
+
+extension CertificateError {
+    /// The reason in one line.
+    fileprivate var reason: String {
+        switch self {
+        case .invalid(let reason): reason
+        case .noAuthorities(let variable, let path, let number):
+            "\(variable): '\(path)' \(number == 0 ? "has no certificate" : "cannot be read: \(errorText(number))")"
+        case .unknownCiphers, .unknownCipherSuites: "OpenSSL refuses its ciphers"
+        }
+    }
+}

@@ -1,0 +1,56 @@
+internal import Expressions
+
+/// The request of HTTP probes, and the response that they expect. By default: GET, and a status from 200 to 299.
+public struct HTTPProbeSettings: Hashable, Sendable {
+    /// The error for a value that HTTP or the syntax of expressions does not allow.
+    public struct InvalidValue: Error, Hashable, Sendable, CustomStringConvertible {
+        /// One line that names the value and the reason.
+        public let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+
+    /// Credentials for the target's own origin.
+    @nonexhaustive public enum Authorization: Hashable, Sendable {
+        /// Basic authentication (RFC 7617).
+        case basic(user: String, password: String)
+        /// A bearer token (RFC 6750).
+        case bearer(String)
+    }
+
+    struct Field: Hashable, Sendable {
+        let name: String
+        let value: String
+    }
+
+    struct FieldRule: Hashable, Sendable {
+        let name: String
+        let expression: Expressions.Expression
+        let mustMatch: Bool
+    }
+
+    /// The request's method; `GET` by default.
+    public internal(set) var method = "GET"
+    /// The value of the field Host, and the TLS server name unless that is set; `nil`, the default, for the target's host and port.
+    public internal(set) var host: String?
+    /// The request's body; empty by default.
+    public var body: [UInt8] = []
+    /// The credentials; none by default. They are not sent to another origin after a redirect.
+    public internal(set) var authorization: Authorization?
+    /// Whether redirects are followed, up to 10, within the target's host; true by default. A redirect to another host is an answer.
+    public var followsRedirects = true
+    /// The accepted status codes, such as `200-299,401`; `nil`, the default, for 200 to 299.
+    public internal(set) var statuses: String?
+    /// The accepted versions of the response, `1.0` and `1.1`; empty, the default, for both.
+    public var versions: Set<String> = []
+
+    var fields: [Field] = []
+    var bodyExpression: Expressions.Expression?
+    var excludedBody: Expressions.Expression?
+    var fieldRules: [FieldRule] = []
+    /// Whether a recording had rules for the body or for fields, which it does not contain.
+    var hasFurtherRules = false
+
+    /// Creates the default settings.
+    public init() {}
+}

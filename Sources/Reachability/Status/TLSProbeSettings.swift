@@ -1,0 +1,74 @@
+internal import Certificates
+internal import FoundationEssentials
+internal import Glibc
+
+/// The trust of TLS probes, and the certificate that they expect. By default: the system's authorities, and 14 days of validity.
+public struct TLSProbeSettings: Hashable, Sendable {
+    /// The error for a file of certificates or revocation lists that cannot be used.
+    public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// One line that names the file and the reason.
+        public let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+
+    /// The name that the server receives (RFC 6066 section 3) and that its certificate must have; `nil`, the default, for the host.
+    public var serverName: String?
+    /// The names of ALPN (RFC 7301) in order of preference; empty, the default, for none. HTTP probes offer `http/1.1`.
+    public var applicationProtocols: [String] = []
+    /// Whether the errors of a certificate are evidence only; false by default.
+    public var isInsecure = false
+    /// The number of days before the expiry of a certificate from which the server is degraded; 14 by default, 0 for never.
+    public var certificateDays = 14
+    private(set) var authorities = Authorities(includesSystem: true)
+
+    /// Creates the default settings.
+    public init() {}
+
+    /// Trusts the authorities in a file instead of the system's. Reads the file.
+    ///
+    /// - Parameter path: a file with certificates in PEM, or with one in DER.
+    /// - Throws: ``FileError`` if the file cannot be read, or has no certificate.
+    public mutating func trustAuthorities(in path: String) throws(FileError) {
+        let data = try Self.contents(of: path)
+        do {
+            let certificates = try CertificateDecoding.certificates(in: data, named: path)
+            authorities = Authorities(includesSystem: false, given: Set(certificates), revocation: authorities.revocation)
+        } catch { throw Self.failure(error, path) }
+    }
+
+    /// Checks the server's own certificate against the revocation lists in a file (RFC 5280 section 5). Reads the file.
+    ///
+    /// - Parameter path: a file with lists in PEM, or with one in DER.
+    /// - Throws: ``FileError`` if the file cannot be read, or has no list.
+    public mutating func checkRevocation(by path: String) throws(FileError) {
+        let data = try Self.contents(of: path)
+        do {
+            let lists = try CertificateDecoding.revocationLists(in: data, named: path)
+            authorities.revocation = Authorities.Revocation(lists: lists, coversCompleteChain: false)
+        } catch { throw Self.failure(error, path) }
+    }
+
+    private static let sizeLimit = 16 << 20
+
+    private static func contents(of path: String) throws(FileError) -> Data {
+        func failure(_ number: Int32) -> FileError { FileError("\(path): cannot be read: \(errorText(number))") }
+        // A pipe without a writer must not block the program.
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { throw failure(errno) }
+        defer { close(file) }
+        var data = Data()
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while data.count <= sizeLimit {
+            let count = read(file, &buffer, buffer.count)
+            guard count >= 0 else { throw failure(errno) }
+            if count == 0 { return data }
+            data += buffer[..<count]
+        }
+        throw FileError("\(path): is larger than \(sizeLimit >> 20) MiB")
+    }
+
+    private static func failure(_ error: CertificateError, _ path: String) -> FileError {
+        if case .invalid(let reason) = error { FileError(reason) } else { FileError("\(path): cannot be used") }
+    }
+}

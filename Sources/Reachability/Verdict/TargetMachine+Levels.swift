@@ -1,0 +1,123 @@
+internal import Certificates
+internal import Pacing
+
+/// The levels of a probe above TCP: the TLS handshake and the HTTP exchange.
+extension TargetMachine {
+    /// Whether large segments arrive. Routers that drop them without a report are found by a connection with small ones.
+    enum Segments: UInt8, Hashable, Sendable {
+        case unlimited
+        /// A gap in the received segments was followed by silence, so that the next probe uses small segments.
+        case suspected
+        /// Small segments arrive, and large ones do not.
+        case limited
+    }
+
+    /// The verdict of the levels of one connection.
+    struct LevelFindings {
+        /// Why the probe fails; `nil` if it succeeds.
+        var failure: Finding?
+        /// Why a server that works is degraded.
+        var degradation: Cause?
+        /// The errno of a connection that a layer below has ended.
+        var systemError: Int32?
+    }
+
+    /// Notes that the connection is established. The levels follow on it, so that no other attempt is needed.
+    mutating func connected(
+        _ run: ProbeRun, _ race: AttemptRace, _ attempt: AttemptRace.Running, _ turn: inout Turn
+    ) {
+        var (run, race) = (run, race)
+        for other in race.running { turn.effects.append(.cancel(attempt: other.id)) }
+        race.running = [attempt]
+        race.waiting = []
+        race.startNoMore()
+        run.connected = turn.now
+        noteTargetAnswer(attempt.entry.candidate.address, attempt.entry.route, &turn)
+        phase = .connecting(run, race)
+    }
+
+    /// Ends the probe with the result of its levels.
+    mutating func levelsEnded(
+        _ levels: LevelResult, _ run: ProbeRun, _ race: AttemptRace, _ attempt: AttemptRace.Running, _ result: ProbeResult,
+        _ turn: inout Turn
+    ) {
+        var run = run
+        run.levels = levels
+        let address = attempt.entry.candidate.address
+        experience = levels.isAtDeadline ? .silent : .answered
+        // What was sent has not arrived: the network is silent, not the server.
+        if levels.isAtDeadline, !levels.isAcknowledged {
+            run.connected = nil
+            run.levels = nil
+            return examine(run, [failure(of: attempt, nil, turn)], &turn)
+        }
+        var findings = findings(of: levels, at: address, attempt.entry.route, run, turn)
+        if let number = findings.systemError {
+            let result = ProbeResult(id: attempt.id, errno: number, call: "handshake", reporter: result.reporter)
+            return examine(run, [failure(of: attempt, result, turn)], &turn)
+        }
+        judgeSegments(levels, &findings, at: address)
+        guard let finding = findings.failure else {
+            levelDegradation = findings.degradation
+            return succeed(run, race, attempt, result, &turn)
+        }
+        // The host has answered, whatever was reported before.
+        streak.reset()
+        streak.begin()
+        let place = Place(address: address, interface: attempt.entry.route.interface)
+        fail(run, finding, place, levels.isAtDeadline ? .silence : .refusal, &turn)
+    }
+
+    /// Returns what the levels show about the server. Their bytes are its own, so that a failure is its fault.
+    func findings(
+        of levels: LevelResult, at address: IPAddress, _ route: ChosenRoute, _ run: ProbeRun, _ turn: Turn
+    ) -> LevelFindings {
+        var findings = LevelFindings()
+        if let reason = levels.localFailure {
+            let cause = Cause(.local, .cannotRead, detail: "the TLS handshake cannot begin: \(reason)")
+            findings.failure = Finding(cause, accusesServer: false)
+            return findings
+        }
+        if let facts = levels.tls, let end = levels.handshakeEnd {
+            let host = route.kind == .local || address.isLoopback ? "this machine (\(address))" : "\(address)"
+            let handshake = FinishedHandshake(
+                facts: facts, end: end, host: host, now: turn.now.wallClockNanoseconds / 1_000_000_000,
+                certificateDays: settings.tls.certificateDays, isInsecure: settings.tls.isInsecure)
+            switch handshake.judgment {
+            case .failed(let cause): findings.failure = Finding(cause, accusesServer: true)
+            case .failedBelow: if case .systemError(let number) = end { findings.systemError = number }
+            case .passed(let degradation): findings.degradation = degradation
+            }
+            if findings.failure != nil || findings.systemError != nil { return findings }
+        }
+        if let http = levels.http.map({ causeOfHTTP($0, levels, run, turn) }) {
+            findings.failure = http.cause.map { Finding($0, accusesServer: $0.layer == .http) }
+        }
+        return findings
+    }
+
+    private func causeOfHTTP(_ facts: HTTPProbeFacts, _ levels: LevelResult, _ run: ProbeRun, _ turn: Turn) -> CauseOfHTTP {
+        CauseOfHTTP(
+            facts: facts, ending: levels.httpEnding ?? .exchange, host: endpoint.hostText,
+            elapsedNanoseconds: turn.now.elapsed(since: run.started).saturatingNanoseconds)
+    }
+
+    /// Finds a network that drops large packets: a gap in what arrived, then silence, then a success with small segments.
+    private mutating func judgeSegments(_ levels: LevelResult, _ findings: inout LevelFindings, at address: IPAddress) {
+        let isStalled = levels.isAtDeadline && levels.hasGap
+        if levels.hasSmallSegments {
+            segments = levels.isAtDeadline ? .unlimited : .limited
+        } else if !isStalled {
+            segments = .unlimited
+        } else if segments != .limited {
+            segments = .suspected
+        }
+        guard segments == .limited, isStalled || levels.hasSmallSegments else { return }
+        let detail =
+            "packets above the size of small segments vanish on the way from \(address); with small segments the server answers"
+        let cause = Cause(
+            .network, .packetTooBig, detail: detail,
+            evidence: ["address": .text("\(address)"), "inferred": .text("TCP_MAXSEG 536")])
+        findings = LevelFindings(failure: Finding(cause, accusesServer: false))
+    }
+}

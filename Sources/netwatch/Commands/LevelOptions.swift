@@ -1,0 +1,61 @@
+import ArgumentParser
+import Console
+import Reachability
+
+/// The trust and the expectations of tls, http and https targets.
+struct LevelOptions: ParsableArguments {
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Trust the authorities in this file (PEM) instead of the system's.", valueName: "file"))
+    var cafile: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Check certificates against the revocation lists in this file (PEM).", valueName: "file"))
+    var crlfile: String?
+
+    @Flag(help: "Accept every certificate; its errors are evidence only.")
+    var insecure = false
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The accepted status codes, such as 200-299,401 (default: 200-299).", valueName: "list"))
+    var expectStatus: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("A regular expression (RE2) that the first 64 KiB of the body must match.", valueName: "expression"))
+    var expectBody: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("A certificate that expires sooner degrades its target (default: 14; 0 for never).", valueName: "n"))
+    var certificateDays: Int?
+
+    /// Returns the settings with the options applied.
+    ///
+    /// - Throws: ``Failure`` with code 64 for a value that is not valid, and 66 for a file that cannot be used.
+    func applied(to settings: ProbeSettings) throws(Failure) -> ProbeSettings {
+        var settings = settings
+        if let cafile {
+            do { try settings.tls.trustAuthorities(in: cafile) } catch { throw Failure(ExitCode.noInput, "--cafile \(error)") }
+        }
+        if let crlfile {
+            do { try settings.tls.checkRevocation(by: crlfile) } catch { throw Failure(ExitCode.noInput, "--crlfile \(error)") }
+        }
+        settings.tls.isInsecure = insecure
+        if let certificateDays {
+            guard (0...36_500).contains(certificateDays) else {
+                throw .usage("--certificate-days \(certificateDays)", "must be from 0 to 36500")
+            }
+            settings.tls.certificateDays = certificateDays
+        }
+        if let expectStatus {
+            do { try settings.http.setStatuses(expectStatus) } catch { throw .usage("--expect-status", error.description) }
+        }
+        if let expectBody {
+            do { try settings.http.expectBody(expectBody) } catch { throw .usage("--expect-body", error.description) }
+        }
+        return settings
+    }
+}

@@ -1,0 +1,90 @@
+import COpenSSL
+import Certificates
+import FoundationEssentials
+
+/// A certificate with its key, created in memory (P-256).
+final class MemoryCertificate {
+    struct Failure: Error {}
+
+    let x509: OpaquePointer
+    let key: OpaquePointer
+
+    // `issuer` is the authority that signs; without one, the certificate is self-signed. `names` are alternative names, such as
+    // `DNS:a.test` and `IP:127.0.0.1`. `days` is the validity, in days from now.
+    init(
+        _ name: String, issuer: MemoryCertificate? = nil, names: [String] = [], isAuthority: Bool = false,
+        days: ClosedRange<Int> = -1...100
+    )
+        throws
+    {
+        OpenSSL.prepare()
+        let context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil)
+        defer { EVP_PKEY_CTX_free(context) }
+        var key: OpaquePointer?
+        guard EVP_PKEY_keygen_init(context) == 1,
+            EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1,
+            EVP_PKEY_generate(context, &key) == 1, let key, let x509 = X509_new()
+        else { throw Failure() }
+        self.key = key
+        self.x509 = x509
+        X509_set_version(x509, 2)
+        ASN1_INTEGER_set_uint64(X509_get_serialNumber(x509), UInt64.random(in: 1 << 56..<1 << 60))
+        X509_gmtime_adj(X509_getm_notBefore(x509), days.lowerBound * 86_400)
+        X509_gmtime_adj(X509_getm_notAfter(x509), days.upperBound * 86_400 + 60)
+        let subject = X509_get_subject_name(x509)
+        // MBSTRING_UTF8, a cast in C.
+        X509_NAME_add_entry_by_NID(subject, NID_commonName, 0x1000, name, -1, -1, 0)
+        X509_set_issuer_name(x509, X509_get_subject_name(issuer?.x509 ?? x509))
+        X509_set_pubkey(x509, key)
+        var extensions = [
+            (NID_basic_constraints, isAuthority ? "critical,CA:TRUE" : "CA:FALSE"),
+            (NID_key_usage, isAuthority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature"),
+        ]
+        if !names.isEmpty { extensions.append((NID_subject_alt_name, names.joined(separator: ","))) }
+        for (kind, value) in extensions {
+            guard let one = X509V3_EXT_conf_nid(nil, nil, kind, value) else { throw Failure() }
+            X509_add_ext(x509, one, -1)
+            X509_EXTENSION_free(one)
+        }
+        guard X509_sign(x509, issuer?.key ?? key, EVP_sha256()) > 0 else { throw Failure() }
+    }
+
+    deinit {
+        X509_free(x509)
+        EVP_PKEY_free(key)
+    }
+
+    private static func der(_ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> Data {
+        var start: UnsafeMutablePointer<UInt8>?
+        let count = Int(max(0, encode(&start)))
+        defer { CRYPTO_free(start, nil, 0) }
+        return Data(UnsafeBufferPointer(start: start, count: count))
+    }
+
+    var derBytes: Data { Self.der { i2d_X509(x509, $0) } }
+
+    /// A revocation list of this authority, in DER.
+    func revocationList(of revoked: [MemoryCertificate]) throws -> Data {
+        guard let list = X509_CRL_new(), let time = X509_gmtime_adj(nil, -3600), let next = X509_gmtime_adj(nil, 86_400) else {
+            throw Failure()
+        }
+        defer {
+            X509_CRL_free(list)
+            ASN1_STRING_free(time)
+            ASN1_STRING_free(next)
+        }
+        X509_CRL_set_version(list, 1)
+        X509_CRL_set_issuer_name(list, X509_get_subject_name(x509))
+        X509_CRL_set1_lastUpdate(list, time)
+        X509_CRL_set1_nextUpdate(list, next)
+        for certificate in revoked {
+            guard let entry = X509_REVOKED_new() else { throw Failure() }
+            X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(certificate.x509))
+            X509_REVOKED_set_revocationDate(entry, time)
+            X509_CRL_add0_revoked(list, entry)
+        }
+        X509_CRL_sort(list)
+        guard X509_CRL_sign(list, key, EVP_sha256()) > 0 else { throw Failure() }
+        return Self.der { i2d_X509_CRL(list, $0) }
+    }
+}

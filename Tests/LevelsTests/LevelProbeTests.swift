@@ -1,0 +1,209 @@
+import CLinux
+import Certificates
+import EventLoop
+import Foundation
+import Glibc
+import HTTPSessionTestKit
+import Pacing
+import Testing
+
+@testable import Reachability
+
+/// Probes of tls, http and https targets against real servers on loopback: the prober, and the verdict of its result.
+@Suite struct LevelProbeTests {
+    private static let home = IPAddress(v4: 0x7f00_0001)
+    private static let certificate = try? SelfSignedCertificate()
+
+    /// Runs one probe as the monitor's loop does, with the deadline in milliseconds.
+    ///
+    /// - Returns: the results in their order: that of the connection, and that of the levels.
+    private func probe(
+        _ target: String, _ settings: ProbeSettings = ProbeSettings(), deadline: Int64 = 10_000, smallSegments: Bool = false
+    ) throws -> [ProbeResult] {
+        let endpoint = try Endpoint(target)
+        var loop = try EventLoop()
+        var prober = TCPProber()
+        let start = MonotonicClock.now()
+        let end = start + deadline * 1_000_000
+        let attempt = ProbeAttempt(
+            id: 1, address: Self.home, port: endpoint.port, plan: LevelPlan(endpoint, settings), deadline: end,
+            hasSmallSegments: smallSegments)
+        var results: [ProbeResult] = []
+        if let result = prober.start(attempt, on: loop, now: Moment.now) { return [result] }
+        while results.last?.levels == nil, results.last.map({ $0.errno == 0 }) ?? true {
+            try #require(MonotonicClock.now() < start + 60_000_000_000, "the probe does not end")
+            for ready in loop.wait(until: prober.levelDeadline ?? end) {
+                if let result = prober.ready(ready, on: loop, now: Moment.now) { results.append(result) }
+            }
+            results += prober.expireLevels(on: loop, now: Moment.now)
+        }
+        #expect(prober.count == 0 && prober.levelDeadline ?? .max >= 0)
+        return results
+    }
+
+    /// Returns the cause of a probe: `up`, or layer and code; and its sentence.
+    private func cause(
+        _ target: String, _ settings: ProbeSettings = ProbeSettings(), deadline: Int64 = 10_000
+    ) throws -> (line: String, cause: Cause?) {
+        let results = try probe(target, settings, deadline: deadline)
+        let levels = try #require(results.last?.levels, "\(results)")
+        let machine = TargetMachine(id: TargetID(0), endpoint: try Endpoint(target), settings: settings, firstNumber: 1)
+        let localState = TargetMachine.LocalState(
+            interfaces: [:], path: NetworkPath(status: .satisfied), isOwn: { _ in false }, hasResolver: true)
+        let turn = TargetMachine.Turn(localState: localState, now: Moment.now, allowances: .init(), fresh: nil)
+        let run = ProbeRun(started: Moment.now, deadline: .max)
+        let findings = machine.findings(
+            of: levels, at: Self.home, ChosenRoute(kind: .local, interface: 1), run, turn)
+        let cause = findings.failure?.cause ?? findings.degradation
+        return (cause.map { "\($0.layer)/\($0.code)" } ?? "up", cause)
+    }
+
+    private func trusting(_ change: (inout ProbeSettings) throws -> Void = { _ in }) throws -> ProbeSettings {
+        var settings = ProbeSettings()
+        let path = "/tmp/netwatch-levels-\(getpid())-\(UInt64.random(in: 0...UInt64.max)).pem"
+        let text = try #require(Self.certificate).certificate
+        let file = try #require(fopen(path, "w"))
+        fputs(text, file)
+        fclose(file)
+        defer { unlink(path) }
+        try settings.tls.trustAuthorities(in: path)
+        settings.tls.certificateDays = 0
+        try change(&settings)
+        return settings
+    }
+
+    private func secure(
+        _ change: (inout ServerTLS) -> Void = { _ in }, arrival: TestServer.Arrival? = nil,
+        reply: @escaping @Sendable (ReceivedRequest) -> StubResponse = { _ in StubResponse(body: "hello") }
+    ) throws -> TestServer {
+        var tls = try #require(Self.certificate).serverTLS
+        change(&tls)
+        var options = TestServer.Options()
+        if let arrival { options.arrival = { _ in arrival } }
+        return try TestServer(tls: tls, options: options, reply: reply)
+    }
+
+    // MARK: Success
+
+    @Test func `an https probe reports the connection first, then the handshake and the response with their times`() throws {
+        let server = try secure()
+        defer { server.stop() }
+        let results = try probe("\(server.origin)/health", try trusting())
+        #expect(results.count == 2 && results[0].levels == nil && results[0].errno == 0)
+        let levels = try #require(results[1].levels)
+        #expect(levels.tls?.isComplete == true && levels.http?.response.status == 200 && levels.http?.response.bodyBytes == 5)
+        #expect(
+            levels.handshakeNanoseconds ?? 0 > 0 && levels.processingNanoseconds ?? 0 > 0 && levels.transferNanoseconds != nil)
+        #expect(server.requests.first?.target == "/health" && results[1].roundTripNanoseconds == results[0].roundTripNanoseconds)
+    }
+
+    @Test func `a tls probe ends with the handshake, and sends no request`() throws {
+        let server = try secure()
+        defer { server.stop() }
+        #expect(try cause("tls://127.0.0.1:\(server.port)", try trusting()).line == "up")
+        #expect(server.requests.isEmpty)
+    }
+
+    @Test func `the result of a probe survives a recording`() throws {
+        let server = try secure()
+        defer { server.stop() }
+        let result = try #require(try probe("\(server.origin)/", try trusting()).last)
+        let line = RecordedInput(moment: Moment.now, input: .probe(result))
+        #expect(try JSONDecoder().decode(RecordedInput.self, from: JSONEncoder().encode(line)) == line)
+    }
+
+    // MARK: TLS
+
+    @Test func `an unknown authority, another name, and a missing trust are named`() throws {
+        let server = try secure()
+        defer { server.stop() }
+        #expect(try cause("\(server.origin)/").line == "tls/certificate-untrusted")
+        let other = try trusting { $0.tls.serverName = "db.example" }
+        #expect(try cause("\(server.origin)/", other).line == "tls/hostname-mismatch")
+        #expect(
+            try cause(
+                "\(server.origin)/",
+                {
+                    var all = ProbeSettings(); all.tls.isInsecure = true; return all
+                }()
+            ).line == "up")
+        let soon = try trusting { $0.tls.certificateDays = 365 }
+        #expect(try cause("\(server.origin)/", soon).line == "tls/certificate-expiring")
+    }
+
+    @Test func `a server that accepts and never speaks is stalled at the deadline, and one that closes refuses`() throws {
+        let stalled = try secure(arrival: .respond(.never))
+        defer { stalled.stop() }
+        #expect(try cause("tls://127.0.0.1:\(stalled.port)", deadline: 300).line == "tls/handshake-stalled")
+        let closing = try secure(arrival: .end(.truncated))
+        defer { closing.stop() }
+        let refused = try cause("tls://127.0.0.1:\(closing.port)")
+        #expect(refused.line == "tls/handshake-refused")
+    }
+
+    @Test func `a server that speaks another protocol is shown with its first bytes`() throws {
+        let plain = try TestServer { _ in StubResponse(body: "x") }
+        defer { plain.stop() }
+        let answer = try cause("tls://127.0.0.1:\(plain.port)", deadline: 2_000)
+        #expect(["tls/protocol-mismatch", "tls/handshake-refused"].contains(answer.line), "\(answer)")
+    }
+
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3]) func `a client certificate that is demanded is named in both versions`(
+        version: ServerTLS.Version
+    ) throws {
+        let server = try secure { tls in
+            (tls.minimumVersion, tls.maximumVersion) = (version, version)
+            tls.clientCertificates = .required(authorities: nil)
+        }
+        defer { server.stop() }
+        #expect(try cause("tls://127.0.0.1:\(server.port)", try trusting()).line == "tls/client-certificate-required")
+        #expect(try cause("\(server.origin)/", try trusting()).line == "tls/client-certificate-required")
+    }
+
+    @Test func `a server that requests a client certificate and does not need one is up`() throws {
+        let server = try secure { $0.clientCertificates = .requested }
+        defer { server.stop() }
+        #expect(try cause("tls://127.0.0.1:\(server.port)", try trusting()).line == "up")
+    }
+
+    // MARK: HTTP
+
+    @Test func `a status, a body and a silent server are named`() throws {
+        let server = try TestServer { request in
+            request.target == "/down" ? StubResponse(503) : request.target == "/slow" ? .never : StubResponse(body: "hello")
+        }
+        defer { server.stop() }
+        #expect(try cause("\(server.origin)/").line == "up")
+        #expect(try cause("\(server.origin)/down").line == "http/status")
+        var settings = ProbeSettings()
+        try settings.http.expectBody("^goodbye")
+        #expect(try cause("\(server.origin)/", settings).line == "http/unexpected-body")
+        #expect(try cause("\(server.origin)/slow", deadline: 300).line == "http/timeout")
+    }
+
+    @Test func `a redirect within the host is followed, also to https, and a loop is named`() throws {
+        let secure = try secure()
+        defer { secure.stop() }
+        let port = secure.port
+        let server = try TestServer { request in
+            let location = [
+                "/a": "/b", "/loop": "/loop", "/tls": "https://127.0.0.1:\(port)/", "/other": "http://other.example/",
+            ]
+            guard let to = location[request.target] else { return StubResponse(body: "hello") }
+            return StubResponse(302, fields: ["Location": to])
+        }
+        defer { server.stop() }
+        #expect(try cause("\(server.origin)/a").line == "up")
+        #expect(server.requests.map(\.target) == ["/a", "/b"])
+        #expect(try cause("\(server.origin)/loop").line == "http/invalid-response")
+        #expect(try cause("\(server.origin)/tls", try trusting()).line == "up")
+        #expect(try cause("\(server.origin)/tls").line == "tls/certificate-untrusted")
+        // Another host is not asked, and its name is known.
+        let other = try probe("\(server.origin)/other").last?.levels?.http
+        #expect(other?.otherHost == "other.example" && other?.response.status == 302)
+        #expect(try cause("\(server.origin)/other").line == "up")
+        var portal = ProbeSettings()
+        try portal.http.expectBody("hello")
+        #expect(try cause("\(server.origin)/other", portal).line == "http/captive-portal")
+    }
+}

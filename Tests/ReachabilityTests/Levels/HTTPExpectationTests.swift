@@ -1,0 +1,81 @@
+import Expressions
+import Testing
+
+@testable import Reachability
+
+@Suite struct HTTPExpectationTests {
+    private func exchange(_ text: String, isEnded: Bool = true) -> HTTPExchange {
+        var exchange = HTTPExchange(method: "GET")
+        exchange.receive(Array(text.utf8))
+        if isEnded { exchange.endOfInput() }
+        return exchange
+    }
+
+    @Test(arguments: [
+        ("200-299,401", [200, 250, 299, 401], [199, 300, 400, 402]), (" 200 , 204-204", [200, 204], [201, 203, 205]),
+        ("100-599", [100, 599], [600, 99]),
+    ])
+    func `accepted statuses are codes and ranges`(text: String, accepted: [Int], refused: [Int]) throws {
+        let ranges = try StatusRanges(text)
+        #expect(accepted.allSatisfy(ranges.contains) && !refused.contains(where: ranges.contains))
+    }
+
+    @Test(arguments: [
+        "", "abc", "99", "600", "200-", "-200", "299-200", "200-250-299", "200,,201", "2e2", "+200", "٢٠٠", "200;201",
+    ])
+    func `text that is no list of statuses is refused with its reason`(text: String) {
+        let error = #expect(throws: StatusRanges.ParseError.self) { try StatusRanges(text) }
+        #expect(error?.description.contains("\n") == false && error?.description.isEmpty == false)
+    }
+
+    @Test func `a list of statuses has a limit`() {
+        #expect(throws: StatusRanges.ParseError.self) { try StatusRanges(String(repeating: "200,", count: 64) + "200") }
+    }
+
+    @Test func `the default accepts 200 to 299 of any version`() {
+        let expectation = HTTPExpectation()
+        #expect(!expectation.isDeclared)
+        #expect(expectation.mismatch(of: exchange("HTTP/1.0 204 No Content\r\n\r\n")) == nil)
+        #expect(
+            expectation.mismatch(of: exchange("HTTP/1.1 503 Busy\r\n\r\n", isEnded: false))
+                == HTTPMismatch(.status, expectation: "200-299"))
+        #expect(expectation.mismatch(of: exchange("HTTP/1.1 503 Busy\r\n", isEnded: false)) == nil)
+    }
+
+    @Test func `the first expectation that is not met is named`() throws {
+        var expectation = HTTPExpectation(
+            statuses: try StatusRanges("200"), versions: ["1.1"], body: try Expression("fine"),
+            excludedBody: try Expression("(?i)error"),
+            fields: [
+                .init("X-Node", try Expression("^web[0-9]+$")), .init("Server", try Expression("old"), isExcluded: true),
+            ])
+        #expect(expectation.isDeclared)
+        func mismatch(_ head: String, _ body: String) -> HTTPMismatch? {
+            expectation.mismatch(of: exchange("HTTP/\(head)\r\n\r\n\(body)"))
+        }
+        let fields = "\r\nX-Node: db1\r\nx-node: web1"
+        #expect(mismatch("1.1 200 OK\(fields)", "all fine") == nil)
+        #expect(mismatch("1.1 201 OK\(fields)", "all fine") == HTTPMismatch(.status, expectation: "200"))
+        #expect(mismatch("1.0 200 OK\(fields)", "all fine") == HTTPMismatch(.version, expectation: "1.1"))
+        #expect(mismatch("1.1 200 OK", "all fine") == HTTPMismatch(.header, expectation: "^web[0-9]+$", field: "x-node"))
+        #expect(
+            mismatch("1.1 200 OK\(fields)\r\nSERVER: very old", "all fine")
+                == HTTPMismatch(.excludedHeader, expectation: "old", field: "server"))
+        #expect(mismatch("1.1 200 OK\(fields)", "bad") == HTTPMismatch(.body, expectation: "fine"))
+        #expect(mismatch("1.1 200 OK\(fields)", "fine, no Error") == HTTPMismatch(.excludedBody, expectation: "(?i)error"))
+        expectation = HTTPExpectation(body: try Expression(String(repeating: "long", count: 500)))
+        #expect(mismatch("1.1 200 OK", "")?.expectation.count == ExternalText.valueLength + 1)
+    }
+
+    @Test func `a body is compared only if it is complete, in its first 64 KiB`() throws {
+        let expectation = HTTPExpectation(body: try Expression("end$"))
+        let head = "HTTP/1.1 200 OK\r\n\r\n"
+        #expect(expectation.mismatch(of: exchange(head + "start", isEnded: false)) == nil)
+        #expect(expectation.mismatch(of: exchange(head + String(repeating: "x", count: 65_533) + "end")) == nil)
+        #expect(expectation.mismatch(of: exchange(head + String(repeating: "x", count: 65_534) + "end")) != nil)
+    }
+
+    @Test func `a declared default is declared`() throws {
+        #expect(HTTPExpectation(statuses: try StatusRanges("200-299")).isDeclared)
+    }
+}

@@ -1,0 +1,159 @@
+import Testing
+
+@testable import Reachability
+
+@Suite struct RedirectsTests {
+    private func head(_ status: Int, _ location: String?) throws -> HTTPResponseHead {
+        var head = try HTTPResponseHead(statusLine: Array("HTTP/1.1 \(status) X".utf8)[...])
+        if let location { try head.add(fieldLine: Array("Location: \(location)".utf8)[...]) }
+        return head
+    }
+
+    private func request(_ method: String = "GET", _ url: String = "https://a.example/") throws -> HTTPProbeRequest {
+        try HTTPProbeRequest(
+            method: method, url: HTTPURL(url), host: "host.example",
+            fields: [.init("Cookie", "a=b"), .init("Content-Type", "text/plain")],
+            body: [1], authorization: .bearer("secret"))
+    }
+
+    private func next(_ status: Int, _ location: String, of request: HTTPProbeRequest) throws -> HTTPProbeRequest? {
+        var redirects = Redirects(of: request)
+        guard case .follow(let next) = try redirects.next(after: head(status, location), to: request) else { return nil }
+        return next
+    }
+
+    @Test(arguments: [
+        (301, "POST", "GET"), (302, "POST", "GET"), (303, "POST", "GET"), (307, "POST", "POST"), (308, "POST", "POST"),
+        (301, "PUT", "PUT"), (302, "DELETE", "DELETE"), (303, "PUT", "GET"), (303, "HEAD", "HEAD"), (301, "HEAD", "HEAD"),
+        (303, "GET", "GET"),
+    ])
+    func `the status decides about the method of the next request`(status: Int, method: String, expected: String) throws {
+        let next = try #require(try next(status, "/b", of: request(method)))
+        #expect(next.method == expected)
+        let isChanged = method != expected
+        #expect(next.body == (isChanged ? [] : [1]))
+        #expect(next.fields.map(\.name) == (isChanged ? ["Cookie"] : ["Cookie", "Content-Type"]))
+        #expect(next.url.description == "https://a.example/b")
+    }
+
+    @Test(arguments: [
+        ("/b", true), ("https://A.example:443/b", true), ("http://a.example/", false), ("https://a.example:444/", false),
+        ("https://b.example/", false), ("//www.a.example/", false),
+    ])
+    func `another origin receives no credentials and no Host of the user`(location: String, isSame: Bool) throws {
+        let next = try #require(try next(307, location, of: request()))
+        #expect((next.authorization != nil) == isSame)
+        #expect((next.host != nil) == isSame)
+        #expect(next.fields.contains { $0.name == "Cookie" } == isSame)
+    }
+
+    @Test func `credentials do not come back with the first origin`() throws {
+        let first = try request()
+        var redirects = Redirects(of: first)
+        guard case .follow(let second) = try redirects.next(after: head(302, "http://b.example/"), to: first),
+            case .follow(let third) = try redirects.next(after: head(302, "https://a.example/c"), to: second)
+        else {
+            Issue.record("not followed")
+            return
+        }
+        #expect(third.authorization == nil)
+        #expect(redirects.locations == ["http://b.example/", "https://a.example/c"])
+        #expect(redirects.isDowngraded && redirects.otherHost == "b.example")
+    }
+
+    @Test func `a loop is named`() throws {
+        let first = try request()
+        var redirects = Redirects(of: first)
+        guard case .follow(let second) = try redirects.next(after: head(302, "/b"), to: first) else {
+            Issue.record("not followed")
+            return
+        }
+        #expect(
+            try redirects.next(after: head(302, "/#again"), to: second)
+                == .failed(RedirectFailure(.loop, location: "https://a.example/")))
+        var own = Redirects(of: first)
+        #expect(try own.next(after: head(302, ""), to: first) == .failed(RedirectFailure(.loop, location: "https://a.example/")))
+    }
+
+    @Test func `a POST that becomes GET of the same URL is no loop`() throws {
+        #expect(try next(303, "/", of: request("POST"))?.method == "GET")
+    }
+
+    @Test func `ten redirects are followed`() throws {
+        var request = try request()
+        var redirects = Redirects(of: request)
+        for number in 1...10 {
+            guard case .follow(let next) = try redirects.next(after: head(302, "/\(number)"), to: request) else {
+                Issue.record("redirect \(number) is not followed")
+                return
+            }
+            request = next
+        }
+        #expect(
+            try redirects.next(after: head(302, "/11"), to: request)
+                == .failed(RedirectFailure(.limit, location: "https://a.example/11", limit: .redirects)))
+        #expect(redirects.locations.count == 10)
+    }
+
+    @Test(arguments: ["ftp://a/", "mailto:a@b", "http://", "http://a:b@c/", "javascript:alert(1)", "http://a..b/"])
+    func `a redirect that no probe can request is named`(location: String) throws {
+        let request = try request()
+        var redirects = Redirects(of: request)
+        guard case .failed(let failure) = try redirects.next(after: head(302, location), to: request) else {
+            Issue.record("followed")
+            return
+        }
+        #expect(failure.kind == .location && failure.location == location && failure.reason != nil)
+        var unfollowed = Redirects(of: request, isFollowing: false)
+        #expect(try unfollowed.next(after: head(302, location), to: request) == .final)
+    }
+
+    @Test func `a Location longer than its limit is named`() throws {
+        let request = try request()
+        var redirects = Redirects(of: request)
+        guard
+            case .failed(let failure) = try redirects.next(
+                after: head(302, "/" + String(repeating: "a", count: 8192)), to: request)
+        else {
+            Issue.record("followed")
+            return
+        }
+        #expect(failure.kind == .limit && failure.limit == .location && failure.location.utf8.count < 300)
+    }
+
+    @Test func `a response without Location, with another status, or with a declared status is the last one`() throws {
+        let request = try request()
+        var redirects = Redirects(of: request)
+        #expect(try redirects.next(after: head(302, nil), to: request) == .final)
+        for status in [200, 201, 300, 304, 305, 404, 503] {
+            #expect(try redirects.next(after: head(status, "/b"), to: request) == .final)
+        }
+        let expectation = HTTPExpectation(statuses: try StatusRanges("302"))
+        #expect(try redirects.next(after: head(302, "/b"), to: request, expecting: expectation) == .final)
+    }
+
+    @Test func `redirects that are not followed still name another host`() throws {
+        let request = try request()
+        var redirects = Redirects(of: request, isFollowing: false)
+        #expect(try redirects.next(after: head(302, "http://portal.lan/login"), to: request) == .final)
+        #expect(redirects.otherHost == "portal.lan" && redirects.locations.isEmpty && !redirects.isDowngraded)
+    }
+
+    @Test(arguments: [
+        ("a.example", "https://www.a.example/", nil), ("www.a.example", "https://a.example/", nil),
+        ("A.example", "https://a.EXAMPLE./", nil),
+        ("a.example", "https://host.example/", nil), ("a.example", "https://www.host.example:81/", nil),
+        ("a.example", "https://b.example/", "b.example"), ("a.example", "https://xa.example/", "xa.example"),
+        ("192.0.2.1", "http://192.0.2.1:81/", nil), ("192.0.2.1", "http://192.0.2.2/", "192.0.2.2"),
+        ("a.b.example", "https://c.b.example/", "c.b.example"), ("[::1]", "http://[::2]/", "[::2]"),
+        ("localhost", "http://a.localhost/", "a.localhost"),
+    ])
+    func `another host is neither the target nor a domain above or below it`(host: String, location: String, other: String?)
+        throws
+    {
+        let request = try request("GET", "https://\(host)/")
+        var redirects = Redirects(of: request)
+        _ = try redirects.next(after: head(302, location), to: request)
+        #expect(redirects.otherHost == other)
+    }
+}

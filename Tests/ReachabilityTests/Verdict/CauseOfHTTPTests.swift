@@ -1,0 +1,207 @@
+import Expressions
+import FoundationEssentials
+import Testing
+
+@testable import Reachability
+
+/// The cause of an HTTP probe, as a function of the bytes that its servers send.
+@Suite struct CauseOfHTTPTests {
+    private struct Row {
+        /// The responses of the target and of the servers to which it redirects.
+        let responses: [String]
+        var expectation = HTTPExpectation()
+        var ending = HTTPEnding.exchange
+        var isFollowing = true
+        var isCanary = false
+        /// Whether the last server closes the connection.
+        var isClosed = true
+    }
+
+    private func cause(_ row: Row) throws -> Cause? {
+        var probe = HTTPProbe(
+            try HTTPProbeRequest(url: HTTPURL("http://a.example/")), expecting: row.expectation, isFollowing: row.isFollowing,
+            isCanary: row.isCanary)
+        for response in row.responses {
+            probe.receive(Array(response.utf8))
+            _ = probe.next()
+        }
+        if row.isClosed, row.ending == .exchange { probe.endOfInput() }
+        // A recording has the facts.
+        let facts = try JSONDecoder().decode(HTTPProbeFacts.self, from: JSONEncoder().encode(probe.facts))
+        #expect(facts == probe.facts)
+        return CauseOfHTTP(facts: facts, ending: row.ending, host: "a.example", elapsedNanoseconds: 7_000_000).cause
+    }
+
+    private func text(_ row: Row) throws -> String? {
+        try cause(row).map { "\($0.layer.rawValue)/\($0.code.rawValue): \($0.detail)" }
+    }
+
+    private static let found = "HTTP/1.1 302 Found\r\nLocation: http://portal.lan/login\r\n\r\n"
+    private static let page = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nlogin"
+
+    @Test func `an accepted response has no cause, also after an undeclared redirect`() throws {
+        #expect(try text(Row(responses: [Self.page])) == nil)
+        #expect(try text(Row(responses: [Self.found, Self.page])) == nil)
+        #expect(try text(Row(responses: [Self.page], expectation: HTTPExpectation(body: Expression("login")))) == nil)
+    }
+
+    @Test func `a status that is not accepted is named`() throws {
+        let cause = try cause(Row(responses: ["HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\nno"]))
+        #expect(cause?.layer == .http && cause?.code == .status)
+        #expect(cause?.detail == "a.example answers 503 Service Unavailable, not 200-299")
+        #expect(
+            cause?.evidence == [
+                "elapsed_ms": .number(7), "status": .number(503), "http_version": .text("1.1"), "body_bytes": .number(2),
+                "expectation": .text("200-299"),
+            ])
+        #expect(
+            try text(Row(responses: [Self.found, "HTTP/1.1 404 \r\n\r\n"]))
+                == "http/status: a.example redirects to http://portal.lan/login, which answers 404, not 200-299")
+        // The status is known before the deadline and before the limit.
+        #expect(
+            try text(Row(responses: ["HTTP/1.1 503 Busy\r\n\r\n"], ending: .deadline))
+                == "http/status: a.example answers 503 Busy, not 200-299")
+    }
+
+    @Test func `a deadline is a timeout`() throws {
+        #expect(
+            try text(Row(responses: [], ending: .deadline)) == "http/timeout: a.example does not answer the request in time")
+        #expect(
+            try text(Row(responses: ["HTTP/1.1 2"], ending: .deadline))
+                == "http/timeout: a.example does not send a complete head in time")
+        #expect(
+            try text(Row(responses: ["HTTP/1.1 200 OK\r\n\r\nslo"], ending: .deadline))
+                == "http/timeout: a.example does not send the complete response in time")
+        #expect(
+            try text(Row(responses: ["SSH-2"], ending: .deadline))
+                == "http/invalid-response: a.example does not speak HTTP: it answers 'SSH-2'")
+    }
+
+    @Test(arguments: [
+        ("", "closes the connection without a response"),
+        ("HTTP/1.1 200", "closes the connection before its header fields are complete"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", "does not speak HTTP: it answers 'SSH-2.0-OpenSSH_9.2'"),
+        ("PRI * HTTP/2.0\r\n", "speaks only HTTP/2, and the probe speaks HTTP/1.1"),
+        ("\u{15}\u{3}\u{1}\0\u{2}", "answers with TLS instead of HTTP; use https://"),
+        ("HTTP/2 200\r\n", "answers with another version of HTTP: 'HTTP/2 200'"),
+        ("HTTP/1.1 OK\r\n", "answers with an invalid status line: 'HTTP/1.1 OK'"),
+        ("HTTP/1.1 200 OK\r\nbad\r\n", "sends an invalid header field: 'bad'"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n", "sends an invalid Content-Length: '1, 2'"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n", "sends an invalid chunk: '-1'"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nab", "closes the connection before its body is complete"),
+        ("HTTP/1.1 101 Switching\r\n\r\n", "changes the protocol (status 101), which the probe did not request"),
+    ])
+    func `an invalid response is named`(response: String, phrase: String) throws {
+        #expect(try text(Row(responses: [response])) == "http/invalid-response: a.example \(phrase)")
+    }
+
+    @Test func `a limit is named`() throws {
+        let head = "HTTP/1.1 200 OK\r\n"
+        let bomb = try cause(Row(responses: [head + "A: " + String(repeating: "a", count: 1 << 20)]))
+        #expect(bomb?.code == .invalidResponse && bomb?.detail == "a.example sends more than 64 KiB of header fields")
+        #expect(bomb?.evidence["limit"] == .text("64 KiB of header fields"))
+        let endless = try cause(Row(responses: [head + "\r\n" + String(repeating: "a", count: 9 << 20)]))
+        #expect(endless?.code == .invalidResponse && endless?.detail == "a.example sends more than 8 MiB of body")
+        let long = Row(responses: [head + "Content-Length: 9999999\r\n\r\n" + String(repeating: "a", count: 1 << 20)])
+        #expect(try cause(long) == nil)
+    }
+
+    @Test func `redirects that cannot be followed are named`() throws {
+        func redirect(_ location: String) -> String { "HTTP/1.1 302 Found\r\nLocation: \(location)\r\n\r\n" }
+        #expect(
+            try text(Row(responses: [redirect("/b"), redirect("/c"), redirect("/b")]))
+                == "http/invalid-response: a.example redirects in a loop, back to http://a.example/b")
+        let chain = try cause(Row(responses: (0..<11).map { redirect("/\($0)") }))
+        #expect(chain?.detail == "a.example redirects more than 10 times")
+        #expect(chain?.evidence["limit"] == .text("10 redirects"))
+        #expect(chain?.evidence["redirects"] == .list((0..<10).map { "http://a.example/\($0)" }))
+        #expect(chain?.evidence["location"] == .text("/10"))
+        #expect(
+            try text(Row(responses: [redirect("ftp://b/")]))
+                == "http/invalid-response: a.example redirects to 'ftp://b/', which no probe can request "
+                + "(scheme: 'ftp' is neither http nor https)")
+    }
+
+    @Test func `status 511 is a captive portal`() throws {
+        #expect(
+            try text(Row(responses: ["HTTP/1.1 511 Network Authentication Required\r\n\r\n"]))
+                == "http/captive-portal: a.example answers 511: the network requires a login")
+    }
+
+    @Test func `a declared expectation that a redirect to another host does not meet is a captive portal`() throws {
+        let body = HTTPExpectation(body: try Expression("fine"))
+        let cause = try cause(Row(responses: [Self.found, Self.page], expectation: body))
+        #expect(cause?.code == .captivePortal)
+        #expect(cause?.detail == "a login page of the network answers for a.example: it redirects to portal.lan")
+        #expect(cause?.evidence["redirects"] == .list(["http://portal.lan/login"]))
+        let status = HTTPExpectation(statuses: try StatusRanges("204"))
+        #expect(try self.cause(Row(responses: [Self.found, Self.page], expectation: status))?.code == .captivePortal)
+        #expect(try self.cause(Row(responses: [Self.found], expectation: status, isFollowing: false))?.code == .captivePortal)
+        // The redirect stays on the host; the server behind it fails; nothing is declared.
+        let own = "HTTP/1.1 302 Found\r\nLocation: /b\r\n\r\n"
+        #expect(try self.cause(Row(responses: [own, Self.page], expectation: body))?.code == .unexpectedBody)
+        #expect(try self.cause(Row(responses: [Self.found, "HTTP/1.1 503 \r\n\r\n"], expectation: body))?.code == .status)
+        #expect(try self.cause(Row(responses: [Self.found], isFollowing: false))?.code == .status)
+        #expect(try self.cause(Row(responses: [Self.page], expectation: body))?.code == .unexpectedBody)
+    }
+
+    @Test func `a canary with a foreign answer is a captive portal`() throws {
+        let empty = HTTPExpectation(statuses: try StatusRanges("204"))
+        let known = HTTPExpectation(body: try Expression(literal: "success"))
+        #expect(
+            try text(Row(responses: [Self.page], expectation: empty, isCanary: true))
+                == "http/captive-portal: a login page of the network answers for a.example, with 200 OK and another page")
+        #expect(try cause(Row(responses: [Self.page], expectation: known, isCanary: true))?.code == .captivePortal)
+        #expect(try cause(Row(responses: [Self.found, Self.page], expectation: empty, isCanary: true))?.code == .captivePortal)
+        let loop = Row(responses: [Self.found, Self.found], expectation: empty, isCanary: true)
+        #expect(try cause(loop)?.code == .captivePortal)
+        #expect(try cause(Row(responses: loop.responses, expectation: empty))?.code == .invalidResponse)
+        #expect(try cause(Row(responses: ["HTTP/1.1 500 \r\n\r\n"], expectation: empty, isCanary: true))?.code == .status)
+        #expect(try cause(Row(responses: ["HTTP/1.1 204 \r\n\r\n"], expectation: empty, isCanary: true)) == nil)
+        #expect(try cause(Row(responses: [], expectation: empty, ending: .deadline, isCanary: true))?.code == .timeout)
+    }
+
+    @Test func `fields, bodies and versions that are not expected are named`() throws {
+        func text(_ expectation: HTTPExpectation) throws -> String? {
+            try self.text(Row(responses: ["HTTP/1.0 200 OK\r\nServer: old\r\n\r\nbad"], expectation: expectation))
+        }
+        #expect(
+            try text(HTTPExpectation(body: Expression("fine")))
+                == "http/unexpected-body: a.example sends a body that does not match 'fine'")
+        #expect(
+            try text(HTTPExpectation(excludedBody: Expression("bad")))
+                == "http/unexpected-body: a.example sends a body that matches 'bad'")
+        #expect(
+            try text(HTTPExpectation(fields: [.init("X-Node", Expression("."))]))
+                == "http/unexpected-header: a.example sends no field x-node that matches '.'")
+        #expect(
+            try text(HTTPExpectation(fields: [.init("Server", Expression("old"), isExcluded: true)]))
+                == "http/unexpected-header: a.example sends a field server that matches 'old'")
+        #expect(
+            try text(HTTPExpectation(versions: ["1.1"]))
+                == "http/invalid-response: a.example answers with HTTP/1.0, not HTTP/1.1")
+    }
+
+    @Test(arguments: [
+        (SystemErrorNumber.connectionReset, "", "http/invalid-response: a.example resets the connection instead of an answer"),
+        (.connectionReset, "HTTP", "http/invalid-response: a.example resets the connection within its response"),
+        (.brokenPipe, "", "http/invalid-response: a.example resets the connection instead of an answer"),
+        (.timedOut, "", "http/timeout: a.example does not acknowledge the request in time"),
+        (.hostUnreachable, "", "network/host-unreachable: a.example became unreachable"),
+        (.networkUnreachable, "", "network/net-unreachable: the network of a.example became unreachable"),
+        (.noBufferSpace, "", "http/invalid-response: the connection to a.example failed within the exchange: ENOBUFS"),
+    ])
+    func `a system error is named`(number: SystemErrorNumber, response: String, expected: String) throws {
+        let row = Row(responses: [response], ending: .systemError(number.rawValue))
+        #expect(try text(row) == expected)
+        #expect(try cause(row)?.evidence["errno"] == .text(number.name))
+    }
+
+    @Test func `a downgrade from https to http is evidence of success and failure`() {
+        let facts = HTTPProbeFacts(
+            response: HTTPResponseFacts(status: 200, version: "1.1"), redirects: ["http://a.example/"], isDowngraded: true)
+        let cause = CauseOfHTTP(facts: facts, ending: .exchange, host: "a.example", elapsedNanoseconds: 0)
+        #expect(cause.cause == nil && cause.evidence["downgraded"] == .flag(true))
+        #expect(cause.evidence["redirects"] == .list(["http://a.example/"]))
+    }
+}
