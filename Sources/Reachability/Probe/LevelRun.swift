@@ -31,7 +31,7 @@ final class LevelRun {
         self.plan = plan
         self.deadline = deadline
         context = TLSClientContext.of(TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure))
-        probe = plan.request.map { 
+        probe = plan.request.map {
             HTTPProbe(
                 $0, expecting: plan.expectation, isFollowing: plan.followsRedirects, after: plan.redirects)
         }
