@@ -8,16 +8,21 @@ package struct LevelPlan: Hashable, Sendable {
     let request: HTTPProbeRequest?
     let expectation: HTTPExpectation
     let followsRedirects: Bool
+    /// The redirects that led from the target to this plan's host; `nil` for the target itself.
+    let redirects: Redirects?
 
-    /// Creates the plan of an endpoint's probes; `nil` for TCP alone.
-    init?(_ endpoint: Endpoint, _ settings: ProbeSettings) {
+    /// Creates the plan of an endpoint's probes; `nil` for TCP alone. `redirection` has led to the endpoint.
+    init?(_ endpoint: Endpoint, _ settings: ProbeSettings, after redirection: HTTPRedirection? = nil) {
         guard endpoint.scheme != .tcp else { return nil }
         usesTLS = endpoint.scheme.usesTLS
-        serverName = Self.serverName(endpoint, settings)
+        redirects = redirection?.redirects
+        // The settings name the target, not the host to which it redirects.
+        serverName = redirection == nil ? Self.serverName(endpoint, settings) : Self.host(of: endpoint)
         tls = settings.tls
         followsRedirects = settings.http.followsRedirects
         if endpoint.scheme.usesHTTP {
-            request = settings.http.request(to: endpoint)
+            let own = settings.http.request(to: endpoint)
+            request = redirection.map { own?.redirected(to: $0.url, method: $0.method).withoutSecrets } ?? own
             expectation = settings.http.expectation
         } else {
             request = nil
@@ -34,7 +39,11 @@ package struct LevelPlan: Hashable, Sendable {
     private static func serverName(_ endpoint: Endpoint, _ settings: ProbeSettings) -> String {
         if let name = settings.tls.serverName { return name }
         if endpoint.scheme.usesHTTP, let host = settings.http.host { return withoutPort(host) }
-        return switch endpoint.host {
+        return host(of: endpoint)
+    }
+
+    private static func host(of endpoint: Endpoint) -> String {
+        switch endpoint.host {
         case .name(let name): name
         case .address(let address, _): "\(address)"
         }
