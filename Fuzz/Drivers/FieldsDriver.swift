@@ -7,6 +7,8 @@ extension FuzzDriver {
     static let fields = FuzzDriver(name: "fields") { input in
         let text = String(decoding: input, as: UTF8.self)
         try checkValue(text)
+        try checkLocation(text)
+        try checkLines(input)
         guard let head = ResponseHead(bytes: input) else { return }
         try require((0...999).contains(head.statusCode), "status \(head.statusCode)")
         try checkHead(head)
@@ -14,6 +16,39 @@ extension FuzzDriver {
             guard let value = head.firstValue(of: name) else { continue }
             try require(!value.utf8.contains { $0 == 0 || $0 == 0x0D || $0 == 0x0A }, "\(name): \(value.debugDescription)")
             try checkValue(value)
+        }
+    }
+
+    private static func checkLocation(_ text: String) throws {
+        guard let base = URL(string: "https://host.example/a/b?c"),
+            case .success(let url) = RedirectRules.resolve(text, from: base, allowsInsecure: false)
+        else { return }
+        try require(Origin(url)?.scheme == "https", "\(text.debugDescription) leads to \(url)")
+        let isVisible = url.absoluteString.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+        try require(isVisible, "\(text.debugDescription) leads to \(url.absoluteString.debugDescription)")
+    }
+
+    /// Assembles heads from lines, as libcurl delivers them.
+    private static func checkLines(_ input: [UInt8]) throws {
+        var reader = HeadReader()
+        var start = 0
+        while start < input.count {
+            let end = input[start...].firstIndex(of: 0x0A).map { $0 + 1 } ?? input.count
+            defer { start = end }
+            do {
+                let head = try input[start..<end].withUnsafeBytes { line in
+                    _ = reader.begins(with: line)
+                    return try reader.add(line)
+                }
+                guard let head else { continue }
+                try require(head.bytes.count <= end, "a head of \(head.bytes.count) bytes")
+                for method in ["GET", "HEAD"] {
+                    guard case .length(let length)? = try? ResponseFraming(head, method: method) else { continue }
+                    try require(length >= 0 && method == "GET", "a body of \(length) bytes")
+                }
+            } catch let error as HTTPSessionError {
+                try require(error.code == .badServerResponse, "error: \(error)")
+            }
         }
     }
 
