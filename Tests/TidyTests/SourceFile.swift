@@ -57,7 +57,9 @@ func repositoryFiles() throws -> [SourceFile] {
     for folder in folders {
         let below = FileManager.default.enumerator(atPath: root.appendingPathComponent(folder).path)
         while let path = below?.nextObject() as? String {
-            if (path as NSString).lastPathComponent.hasPrefix(".build") { below?.skipDescendants() }
+            let name = (path as NSString).lastPathComponent
+            // Inputs of fuzz drivers are no text of the repository.
+            if name.hasPrefix(".build") || name == "Corpora" { below?.skipDescendants() }
             paths.append("\(folder)/\(path)")
         }
     }
