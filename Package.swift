@@ -302,8 +302,8 @@ if let sanitizer = Context.environment["SUITE_SANITIZER"], sanitizer != "fuzzer"
         if sanitizer == "address", target.name == "HTTPSessionTests" { target.exclude += ["Chaos", "Examples"] }
     }
 }
-// The program of `make fuzz`, libFuzzer with all drivers, is built from the parsers and their dependencies alone, so that its build takes
-// half a minute.
+// The program of `make fuzz`, libFuzzer with all drivers, is built from the parsers and their dependencies alone, so that its build
+// takes half a minute.
 if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
     let parsers: [String: [String]] = [
         "Reachability": [

@@ -3,7 +3,8 @@ import Expressions
 @testable import Reachability
 
 extension FuzzDriver {
-    /// Expectations of users, compared with a response: the first line has statuses, the second an expression, the others the response.
+    /// Expectations of users, compared with a response. The first line has statuses, the second line an expression, and the other
+    /// lines the response.
     static let expectation = FuzzDriver(name: "expectation") { input in
         let lines = input.split(separator: UInt8(ascii: "\n"), maxSplits: 2, omittingEmptySubsequences: false)
         var expectation = HTTPExpectation()

@@ -9,7 +9,8 @@ extension FuzzDriver {
         try checkResponse(input, &random)
     }
 
-    /// Long responses of HTTP/1.1: the last bytes of the input are repeated up to the limits. One costs the time of a hundred short ones.
+    /// Long responses of HTTP/1.1: the last bytes of the input are repeated up to the limits. A long response costs the time of a
+    /// hundred short ones.
     static let httpLimits = FuzzDriver(name: "http-limits") { input in
         guard !input.isEmpty else { return }
         var random = randomNumbers(for: input)

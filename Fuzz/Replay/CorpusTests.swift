@@ -11,7 +11,8 @@ import Testing
         try FileManager.default.contentsOfDirectory(atPath: corpora.appending(path: driver).path).sorted()
     }
 
-    @Test(arguments: FuzzDriver.all.map(\.name)) func `a parser keeps its rules for each input of its corpus`(driver: String) throws {
+    @Test(arguments: FuzzDriver.all.map(\.name))
+    func `a parser keeps its rules for each input of its corpus`(driver: String) throws {
         let parser = try #require(FuzzDriver.all.first { $0.name == driver })
         let names = try Self.inputs(of: driver)
         #expect(!names.isEmpty)
