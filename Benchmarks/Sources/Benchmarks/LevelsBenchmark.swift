@@ -6,8 +6,9 @@ import Hosts
 /// memory, beside prometheus-blackbox-exporter with the same targets.
 struct LevelsBenchmark {
     private static let httpPort = 9080
-    private static let tlsPorts = 9200..<9240
-    private static let addresses = 1...50
+    private static let tlsPorts = 9200..<9400
+    // As many names as a certificate usually has.
+    private static let addresses = 1...10
 
     private let programs: Programs
     private let isQuick: Bool
@@ -78,9 +79,9 @@ struct LevelsBenchmark {
     private func targets(_ kind: Kind, _ count: Int) throws -> String {
         let lines = (0..<count).map { number in
             switch kind {
-            case .tls: "tls://127.0.0.\(1 + number % 50):\(Self.tlsPorts.lowerBound + number / 50)\n"
+            case .tls: "tls://127.0.0.\(1 + number % 10):\(Self.tlsPorts.lowerBound + number / 10)\n"
             case .http: "http://127.0.0.1:\(Self.httpPort)/\(number)\n"
-            case .https: "https://127.0.0.\(1 + number % 50):\(Self.tlsPorts.lowerBound)/\(number)\n"
+            case .https: "https://127.0.0.\(1 + number % 10):\(Self.tlsPorts.lowerBound)/\(number)\n"
             }
         }
         let file = folder.file("\(kind.rawValue)-\(count)")
@@ -92,9 +93,9 @@ struct LevelsBenchmark {
     private func pattern(_ kind: Kind) -> String {
         let ports = "[\(Self.tlsPorts.lowerBound)-\(Self.tlsPorts.upperBound - 1)]"
         return switch kind {
-        case .tls: "127.0.0.[1-50]:\(ports)"
+        case .tls: "127.0.0.[1-10]:\(ports)"
         case .http: "http://127.0.0.1:\(Self.httpPort)/[1-\(size)]"
-        case .https: "https://127.0.0.[1-50]:\(ports)/"
+        case .https: "https://127.0.0.[1-10]:\(ports)/"
         }
     }
 

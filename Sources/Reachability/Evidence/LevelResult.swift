@@ -12,7 +12,7 @@ package struct LevelResult: Hashable, Sendable, Codable {
     /// How the exchange ended; `nil` if no request was sent.
     package var httpEnding: HTTPEnding?
     /// The redirect to another host with which the levels ended; otherwise `nil`.
-    package var redirection: HTTPRedirection?
+    var redirection: Boxed<HTTPRedirection>?
     /// Whether the levels ended at the probe's deadline.
     package var isAtDeadline = false
     /// The duration of the TLS handshake in nanoseconds; `nil` if it is not complete.

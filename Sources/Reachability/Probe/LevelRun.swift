@@ -148,7 +148,7 @@ final class LevelRun {
             if !facts.isDeclared { facts.mismatch = nil }
             result.http = facts
             if let redirects = probe?.redirects {
-                result.redirection = HTTPRedirection(method: request.method, url: request.url, redirects: redirects)
+                result.redirection = Boxed(HTTPRedirection(method: request.method, url: request.url, redirects: redirects))
             }
             probe = nil
             end()

@@ -44,6 +44,8 @@ extension TCPProber {
                 let count = recv(connection.socket, buffer.baseAddress, buffer.count, 0)
                 if count > 0 {
                     run.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), now: time)
+                    // The socket is empty.
+                    if count < buffer.count { break }
                 } else if count == 0 {
                     run.inputEnded(time)
                 } else if errno == EAGAIN {
