@@ -8,6 +8,8 @@ package struct LevelPlan: Hashable, Sendable {
     let request: HTTPProbeRequest?
     let expectation: HTTPExpectation
     let followsRedirects: Bool
+    /// Whether the URL is a canary, whose response is known.
+    let isCanary: Bool
 
     /// Creates the plan of an endpoint's probes; `nil` for TCP alone.
     init?(_ endpoint: Endpoint, _ settings: ProbeSettings) {
@@ -15,7 +17,9 @@ package struct LevelPlan: Hashable, Sendable {
         usesTLS = endpoint.scheme.usesTLS
         serverName = Self.serverName(endpoint, settings)
         tls = settings.tls
-        followsRedirects = settings.http.followsRedirects
+        isCanary = settings.http.isCanary
+        // The redirect of a canary is a portal's answer. What the portal's own server answers would hide it.
+        followsRedirects = settings.http.followsRedirects && !isCanary
         if endpoint.scheme.usesHTTP {
             request = settings.http.request(to: endpoint)
             expectation = settings.http.expectation

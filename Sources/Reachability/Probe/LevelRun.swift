@@ -29,7 +29,9 @@ final class LevelRun {
         self.plan = plan
         self.deadline = deadline
         context = TLSClientContext.of(TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure))
-        probe = plan.request.map { HTTPProbe($0, expecting: plan.expectation, isFollowing: plan.followsRedirects) }
+        probe = plan.request.map {
+            HTTPProbe($0, expecting: plan.expectation, isFollowing: plan.followsRedirects, isCanary: plan.isCanary)
+        }
     }
 
     /// Begins the levels on a connection that is established.
