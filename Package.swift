@@ -72,7 +72,7 @@ let package = Package(
             dependencies: ["HTTPSession", "EventLoop", .product(name: "HTTPTypes", package: "swift-http-types")]
         ),
         // Names of AFNetworking: callbacks for any task, and notifications.
-        .target(name: "HTTPSessionCompatibility", dependencies: ["HTTPSession"]),
+        .target(name: "HTTPSessionCompatibility", dependencies: ["HTTPSession", "Reachability"]),
         // Sessions that outlive their process. A separate product, so that other programs need no database.
         .target(
             name: "HTTPSessionJournal",

@@ -118,5 +118,5 @@ extension ServerMonitor {
 extension NotificationCenter.MessageIdentifier
 where Self == NotificationCenter.BaseMessageIdentifier<ServerMonitor.StatusDidChange> {
     /// The identifier of ``ServerMonitor/StatusDidChange``.
-    public static var statusDidChange: Self { .init() }
+    public static var statusDidChange: Self { .prepared }
 }

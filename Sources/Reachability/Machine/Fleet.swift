@@ -22,12 +22,6 @@ struct Fleet: Sendable {
         var isSurveying = false
     }
 
-    /// A target that waits for the answer to a query.
-    struct Asker: Hashable, Sendable {
-        let target: TargetID
-        let query: RouteQuery
-    }
-
     private var slab = TargetSlab()
     private var traits: [Traits] = []
     private var due = DueHeap()
@@ -58,6 +52,7 @@ struct Fleet: Sendable {
     private var surveys = 0
     /// The budgets of metered interfaces.
     var budgets = MeteredBudgets()
+    private var untried = UntriedProbes()
     private var shortage = ProbeShortage()
     /// Whether ``takeShortage()`` has something to return.
     private var shortageChanged = false
@@ -143,21 +138,6 @@ struct Fleet: Sendable {
 
     // MARK: Changes of the local state
 
-    /// Applies changes of the kernel's state. `snapshot` is the state after them.
-    mutating func apply(_ changes: [Kernel.Change], _ snapshot: Kernel.Snapshot) {
-        book.apply(changes, snapshot)
-        for change in changes {
-            switch change {
-            // Behind a link that has lost its carrier, other hosts may have the same addresses.
-            case .link(let link) where !link.flags.contains(.lowerUp): hops.forget(link.index)
-            case .linkRemoved(let index):
-                hops.forget(index)
-                budgets.remove(index)
-            default: break
-            }
-        }
-    }
-
     /// Sets the local state after a change.
     mutating func setLocalState(_ state: TargetMachine.LocalState?, at now: Moment) {
         localState = state
@@ -180,6 +160,7 @@ struct Fleet: Sendable {
         if !losses.isEmpty || begun < waiting.count || canResume { return .min }
         return [
             due.next, book.checkDue, unrouted.isEmpty ? nil : unroutedDue, admitsNotice ? ramp.due : nil, shortage.deadline,
+            untriedWait ? untried.first?.due : nil,
         ].compactMap { $0 }.min()
     }
 
@@ -187,6 +168,9 @@ struct Fleet: Sendable {
     private var admitsNotice: Bool {
         ramp.head.flatMap { slab.slot(of: $0) }.map { admission.allows(traits[$0].lane) } ?? true
     }
+
+    /// Whether targets without a result wait for sockets.
+    private var untriedWait: Bool { ProbeAdmission.Lane.untried.contains { !postponed[$0.index].isEmpty } }
 
     private var canResume: Bool {
         postponed.indices.contains { lane in
@@ -216,6 +200,7 @@ struct Fleet: Sendable {
         checks.formUnion(queries)
         effects += queries.map { .askRoute($0) }
         notify(&effects, snapshot, now)
+        preemptUntried(&effects, snapshot, now)
         // Before targets that begin: these would otherwise delay the probes of others by as many turns.
         resumePostponed(&effects, snapshot, now)
         tickDue(&effects, snapshot, now)
@@ -272,9 +257,21 @@ struct Fleet: Sendable {
         }
     }
 
+    /// Preempts first probes without an answer if other targets without a result wait for their sockets.
+    private mutating func preemptUntried(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+        while budget > 0, let probe = untried.first {
+            let runs = slab.slot(of: probe.target).map { traits[$0].running?.experience == .untried } ?? false
+            guard !runs || untriedWait && probe.due <= now.monotonicNanoseconds else { return }
+            untried.removeFirst()
+            guard runs else { continue }
+            budget -= 1
+            effects += deliver(probe.target, .preempted, snapshot, at: now)
+        }
+    }
+
     private mutating func resumePostponed(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
         for lane in postponed.indices {
-            admission.hasUntriedWaiting = ProbeAdmission.Lane.untried.contains { !postponed[$0.index].isEmpty }
+            admission.hasUntriedWaiting = untriedWait
             var taken = 0
             while taken < postponed[lane].count, budget > 0 {
                 let id = postponed[lane][taken]
@@ -349,7 +346,11 @@ struct Fleet: Sendable {
             count(after.interfaces, 1)
         }
         if timing.followsEveryChange { unrouted.insert(id) } else if !unrouted.isEmpty { unrouted.remove(id) }
+        let ran = traits[slot].running
         update(slot, timing)
+        if ran == nil, traits[slot].running?.experience == .untried, let timeout = slab[slot]?.settings.timeout {
+            untried.add(id, timeout: timeout, at: now.monotonicNanoseconds)
+        }
         if let key = timing.budgetKey { budgets.count(found, key, at: now.monotonicNanoseconds) }
         guard !found.isEmpty else { return [] }
         var effects: [Effect] = []

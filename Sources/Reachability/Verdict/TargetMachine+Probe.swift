@@ -37,6 +37,16 @@ extension TargetMachine {
         turn.effects += race.running.map { .cancel(attempt: $0.id) }
     }
 
+    /// Ends the first probe without a result, because others need its socket. It starts again when silent targets have their turn.
+    mutating func preempt(_ turn: inout Turn) {
+        guard case .connecting(_, let race) = phase, experience == .untried, race.failures.isEmpty, !settings.isScheduledOnly
+        else { return }
+        cancelAttempts(&turn)
+        experience = .silent
+        phase = .waiting
+        schedule.begin(at: turn.time)
+    }
+
     mutating func abandon(_ turn: inout Turn) {
         cancelAttempts(&turn)
         check = nil

@@ -80,6 +80,8 @@ package struct TargetMachine: Sendable {
         case reported(PassiveReport.Outcome)
         /// The budget of the metered interface is used up, and the next probe may begin at a time.
         case paused(until: Int64)
+        /// Targets without a result need the socket of a probe that has no answer yet.
+        case preempted
         /// The time of ``deadline`` is reached.
         case tick
     }
@@ -245,6 +247,7 @@ package struct TargetMachine: Sendable {
         case .counters(let interface, let counters): counted(interface, counters, &turn)
         case .reported(let outcome): reported(outcome, &turn)
         case .paused(let time): pause(until: time, &turn)
+        case .preempted: preempt(&turn)
         case .tick: tick(&turn)
         }
         return turn.effects

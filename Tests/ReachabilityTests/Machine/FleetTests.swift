@@ -254,6 +254,20 @@ private let second: Int64 = 1_000_000_000
         #expect(further == nil)
     }
 
+    @Test func `with few sockets, a server that answers is up within seconds, although silent ones began before it`() throws {
+        var site = Site(limit: 32)
+        try site.add(0..<141)
+        site.delay = { address in address.low & 255 == 141 ? 1_000_000 : nil }
+        // Twenty of them at a time, for half a second each.
+        site.run(for: 4 * second)
+        #expect(site.states[TargetID(140)] == .up)
+        #expect(site.mostRunning <= 32)
+        // Nothing is said about the silent ones before a probe has waited for its deadline.
+        #expect(site.states.values.count { $0 == .unknown } == 140)
+        site.run(for: 200 * second)
+        #expect(site.states.values.allSatisfy { $0 != .unknown })
+    }
+
     @Test func `enough sockets again end the shortage`() throws {
         var site = Site(limit: 8)
         try site.add(0..<100)
