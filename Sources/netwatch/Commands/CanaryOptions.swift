@@ -16,11 +16,12 @@ struct CanaryOptions: ParsableArguments {
             "The canary answers 200-299 with a body that this regular expression (RE2) matches.", valueName: "expression"))
     var canaryBody: String?
 
-    /// Returns the canary with the settings of its probes; `nil` without one.
+    /// Validates the options.
     ///
     /// - Parameters:
     ///   - settings: the settings of targets. Their expectations do not apply to the canary.
     ///   - network: the options for address families.
+    /// - Returns: the canary with the settings of its probes; `nil` without one.
     /// - Throws: ``Failure`` with code 64 for a malformed URL or expression, and an address of a family that the options exclude.
     func target(_ settings: ProbeSettings, _ network: NetworkOptions) throws(Failure) -> (Endpoint, ProbeSettings)? {
         guard let canary else {

@@ -40,8 +40,8 @@ struct StreamOptions: ParsableArguments {
         let isQuiet = output.quiet || path.map(RecordingWriter.isStandardOutput) ?? false
         let lostRecording = LostRecording(path: path ?? "")
         let stream = try RecordStream(
-            try streamSettings(watched.map(\.0), isQuiet: isQuiet), output: isQuiet ? nil : try StandardOutput(), signals: try Signals(),
-            report: StandardError.report
+            try streamSettings(watched.map(\.0), isQuiet: isQuiet), output: isQuiet ? nil : try StandardOutput(),
+            signals: try Signals(), report: StandardError.report
         )
         let ending = try stream.run { sink in
             do throws(MonitorError) {

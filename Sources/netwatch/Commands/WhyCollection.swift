@@ -55,7 +55,8 @@ struct WhyCollection {
 
     mutating func receive(_ update: ServerUpdate) {
         self.update = update
-        if isDecided, !isCanary, update.state == .unreachable, update.cause?.isSilence == true, nextNeighbor == nil, !isNeighborKnown {
+        if isCanary { return }
+        if isDecided, update.state == .unreachable, update.cause?.isSilence == true, nextNeighbor == nil, !isNeighborKnown {
             nextNeighbor = update.moment
         }
     }
