@@ -136,6 +136,23 @@ import Testing
         #expect(try cause("\(server.origin)/", soon).line == "tls/certificate-expiring")
     }
 
+    @Test func `a server whose certificate is not accepted receives no request and no credentials`() throws {
+        let server = try secure()
+        defer { server.stop() }
+        var untrusting = ProbeSettings()
+        try untrusting.http.authorize(by: .bearer("secret"))
+        let other = try trusting {
+            $0.tls.serverName = "db.example"
+            try $0.http.authorize(by: .bearer("secret"))
+        }
+        #expect(try cause("\(server.origin)/", untrusting).line == "tls/certificate-untrusted")
+        #expect(try cause("\(server.origin)/", other).line == "tls/hostname-mismatch")
+        #expect(server.requests.isEmpty)
+        untrusting.tls.isInsecure = true
+        #expect(try cause("\(server.origin)/", untrusting).line == "up")
+        #expect(server.requests.map { $0["authorization"] } == ["Bearer secret"])
+    }
+
     @Test func `a server that accepts and never speaks is stalled at the deadline, and one that closes refuses`() throws {
         let stalled = try secure(arrival: .respond(.never))
         defer { stalled.stop() }

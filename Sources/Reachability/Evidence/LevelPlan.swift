@@ -10,6 +10,8 @@ package struct LevelPlan: Hashable, Sendable {
     let followsRedirects: Bool
     /// The redirects that led from the target to this plan's host; `nil` for the target itself.
     let redirects: Redirects?
+    /// Whether the URL is a canary, whose response is known.
+    let isCanary: Bool
 
     /// Creates the plan of an endpoint's probes; `nil` for TCP alone. `redirection` has led to the endpoint.
     init?(_ endpoint: Endpoint, _ settings: ProbeSettings, after redirection: HTTPRedirection? = nil) {
@@ -19,7 +21,9 @@ package struct LevelPlan: Hashable, Sendable {
         // The settings name the target, not the host to which it redirects.
         serverName = redirection == nil ? Self.serverName(endpoint, settings) : Self.host(of: endpoint)
         tls = settings.tls
-        followsRedirects = settings.http.followsRedirects
+        isCanary = settings.http.isCanary
+        // The redirect of a canary is a portal's answer. What the portal's own server answers would hide it.
+        followsRedirects = settings.http.followsRedirects && !isCanary
         if endpoint.scheme.usesHTTP {
             let own = settings.http.request(to: endpoint)
             request = redirection.map { own?.redirected(to: $0.url, method: $0.method).withoutSecrets } ?? own

@@ -33,7 +33,8 @@ final class LevelRun {
         context = TLSClientContext.of(TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure))
         probe = plan.request.map {
             HTTPProbe(
-                $0, expecting: plan.expectation, isFollowing: plan.followsRedirects, after: plan.redirects)
+                $0, expecting: plan.expectation, isFollowing: plan.followsRedirects, after: plan.redirects,
+                isCanary: plan.isCanary)
         }
     }
 
@@ -108,8 +109,13 @@ final class LevelRun {
 
     private func handshakeCompleted(_ client: TLSClient, _ now: Int64) {
         result.handshakeNanoseconds = max(0, now - started)
-        if probe != nil { return sendRequest(now) }
+        // A server whose certificate is not accepted receives no request: neither its path nor its credentials.
+        if probe != nil { return isAccepted(client.facts) ? sendRequest(now) : end() }
         if client.mayStillBeRefused { deadline = min(deadline, now.addingSaturated(Self.refusalTime)) }
+    }
+
+    private func isAccepted(_ facts: TLSHandshakeFacts) -> Bool {
+        plan.tls.isInsecure || (facts.verificationErrors.isEmpty && facts.nameMatches != false)
     }
 
     private func sendRequest(_ now: Int64) {

@@ -44,6 +44,14 @@ public struct HTTPProbeSettings: Hashable, Sendable {
     /// The accepted versions of the response, `1.0` and `1.1`; empty, the default, for both.
     public var versions: Set<String> = []
 
+    /// Whether the URL is a canary: one whose answer is known, so that another answer is that of a captive portal (RFC 8910); false by
+    /// default.
+    ///
+    /// The known answer is the declared expectation; 204 without one (``setStatuses(_:)``, ``expectBody(_:mustMatch:)``,
+    /// ``expectField(_:_:mustMatch:)``). The probe follows no redirect, because a redirect is another answer. A status of 400 or more,
+    /// other than 511, is no portal's.
+    public var isCanary = false
+
     var fields: [Field] = []
     var bodyExpression: Expressions.Expression?
     var excludedBody: Expressions.Expression?
