@@ -20,9 +20,16 @@ import Testing
     private func probe(
         _ target: String, _ settings: ProbeSettings = ProbeSettings(), deadline: Int64 = 10_000, smallSegments: Bool = false
     ) throws -> [ProbeResult] {
+        var prober = TCPProber()
+        return try probe(target, settings, deadline: deadline, smallSegments: smallSegments, by: &prober)
+    }
+
+    private func probe(
+        _ target: String, _ settings: ProbeSettings, deadline: Int64 = 10_000, smallSegments: Bool = false,
+        by prober: inout TCPProber
+    ) throws -> [ProbeResult] {
         let endpoint = try Endpoint(target)
         var loop = try EventLoop()
-        var prober = TCPProber()
         let start = MonotonicClock.now()
         let end = start + deadline * 1_000_000
         let attempt = ProbeAttempt(
@@ -102,6 +109,21 @@ import Testing
         defer { server.stop() }
         #expect(try cause("tls://127.0.0.1:\(server.port)", try trusting()).line == "up")
         #expect(server.requests.isEmpty)
+    }
+
+    @Test func `the authorities are loaded once for all probes with equal settings`() throws {
+        let server = try secure()
+        defer { server.stop() }
+        let settings = try trusting()
+        var prober = TCPProber()
+        _ = try probe("\(server.origin)/", settings, by: &prober)
+        let context = try #require(prober.contexts.first)
+        _ = try probe("\(server.origin)/", settings, by: &prober)
+        #expect(prober.contexts.count == 1 && prober.contexts.first === context)
+        var insecure = ProbeSettings()
+        insecure.tls.isInsecure = true
+        _ = try probe("\(server.origin)/", insecure, by: &prober)
+        #expect(prober.contexts.count == 2)
     }
 
     @Test func `the result of a probe survives a recording`() throws {

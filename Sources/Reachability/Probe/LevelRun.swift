@@ -16,7 +16,8 @@ final class LevelRun {
     /// The URL of a redirect within the target's host, for which the owner opens another connection; otherwise `nil`.
     private(set) var redirection: HTTPURL?
     private let plan: LevelPlan
-    private let context: TLSClientContext
+    /// The context of the TLS clients with these settings.
+    let context: TLSClientContext
     private var client: TLSClient?
     private var probe: HTTPProbe?
     private var output: [UInt8] = []
