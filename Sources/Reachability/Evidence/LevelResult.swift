@@ -24,6 +24,10 @@ package struct LevelResult: Hashable, Sendable, Codable {
     package var hasGap = false
     /// Whether the connection was limited to small segments (TCP_MAXSEG, tcp(7)).
     package var hasSmallSegments = false
+    /// The number of bytes that were sent on all connections of the probe, without the headers of TCP and IP.
+    package var bytesSent = 0
+    /// The number of bytes that were received on all connections of the probe, without the headers of TCP and IP.
+    package var bytesReceived = 0
     /// The reason why this machine could not begin the handshake; `nil` if it could.
     package var localFailure: String?
 
