@@ -10,14 +10,14 @@ package struct LevelPlan: Hashable, Sendable {
     let followsRedirects: Bool
     /// Whether the URL is a canary, whose response is known.
     let isCanary: Bool
-    /// The estimated bytes of the levels (``ProbeBytes/levels(_:)``).
-    let estimatedBytes: Int
+    /// The protocol of the endpoint.
+    let scheme: Endpoint.Scheme
 
     /// Creates the plan of an endpoint's probes; `nil` for TCP alone.
     init?(_ endpoint: Endpoint, _ settings: ProbeSettings) {
         guard endpoint.scheme != .tcp else { return nil }
         usesTLS = endpoint.scheme.usesTLS
-        estimatedBytes = ProbeBytes.levels(endpoint.scheme)
+        scheme = endpoint.scheme
         serverName = Self.serverName(endpoint, settings)
         tls = settings.tls
         isCanary = settings.http.isCanary

@@ -52,8 +52,9 @@ struct MeteredBudgets: Sendable {
         for effect in effects {
             bytes += Self.bytes(of: effect)
             guard case .connect(let attempt) = effect, let plan = attempt.plan?.value else { continue }
-            openLevels[attempt.id] = OpenLevels(key: key, family: attempt.address.family, estimate: plan.estimatedBytes)
-            bytes += plan.estimatedBytes
+            let estimate = ProbeBytes.levels(plan.scheme)
+            openLevels[attempt.id] = OpenLevels(key: key, family: attempt.address.family, estimate: estimate)
+            bytes += estimate
         }
         if bytes > 0 { spend(bytes, key, at: now) }
     }

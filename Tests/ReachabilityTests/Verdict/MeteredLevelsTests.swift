@@ -45,7 +45,7 @@ private let hour: Int64 = 3_600 * second
     ])
     func `the levels of an attempt are estimated by its scheme`(target: String, estimate: Int) throws {
         #expect(ProbeBytes.levels(try Endpoint(target).scheme) == estimate)
-        #expect(LevelPlan(try Endpoint(target), ProbeSettings())?.estimatedBytes ?? 0 == estimate)
+        #expect(LevelPlan(try Endpoint(target), ProbeSettings()).map { ProbeBytes.levels($0.scheme) } ?? 0 == estimate)
     }
 
     @Test func `the bytes of levels have the headers of their segments and acknowledgments`() {
