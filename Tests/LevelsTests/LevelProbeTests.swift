@@ -122,11 +122,16 @@ import Testing
     }
 
     @Test func `the result of a probe survives a recording`() throws {
-        let server = try secure()
+        let server = try secure(reply: { request in
+            request.target == "/" ? StubResponse(body: "hello") : .redirect(to: "http://other.example/x?y")
+        })
         defer { server.stop() }
-        let result = try #require(try probe("\(server.origin)/", try trusting()).last)
-        let line = RecordedInput(moment: Moment.now, input: .probe(result))
-        #expect(try JSONDecoder().decode(RecordedInput.self, from: JSONEncoder().encode(line)) == line)
+        for path in ["/", "/other"] {
+            let result = try #require(try probe("\(server.origin)\(path)", try trusting()).last)
+            #expect((result.levels?.redirection != nil) == (path == "/other"))
+            let line = RecordedInput(moment: Moment.now, input: .probe(result))
+            #expect(try JSONDecoder().decode(RecordedInput.self, from: JSONEncoder().encode(line)) == line)
+        }
     }
 
     // MARK: TLS
@@ -232,9 +237,10 @@ import Testing
         #expect(try cause("\(server.origin)/loop").line == "http/invalid-response")
         #expect(try cause("\(server.origin)/tls", try trusting()).line == "up")
         #expect(try cause("\(server.origin)/tls").line == "tls/certificate-untrusted")
-        // Another host is not asked, and its name is known.
-        let other = try probe("\(server.origin)/other").last?.levels?.http
-        #expect(other?.otherHost == "other.example" && other?.response.status == 302)
+        // The way to another host is not that of this connection.
+        let other = try probe("\(server.origin)/other").last?.levels
+        #expect(other?.http?.otherHost == "other.example" && other?.http?.response.status == 302)
+        #expect(other?.redirection?.url.description == "http://other.example/" && other?.redirection?.method == "GET")
         #expect(try cause("\(server.origin)/other").line == "up")
         var portal = ProbeSettings()
         try portal.http.expectBody("hello")

@@ -23,6 +23,8 @@ final class LevelRun {
     private var started: Int64 = 0
     private var requested: Int64?
     private var firstByte: Int64?
+    /// The result of the exchanges that redirected within the host.
+    private var earlier: LevelResult?
 
     /// Creates the levels of a probe. ``connected(_:)`` begins them.
     init(_ plan: LevelPlan, deadline: Int64) {
@@ -30,7 +32,9 @@ final class LevelRun {
         self.deadline = deadline
         context = TLSClientContext.of(TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure))
         probe = plan.request.map {
-            HTTPProbe($0, expecting: plan.expectation, isFollowing: plan.followsRedirects, isCanary: plan.isCanary)
+            HTTPProbe(
+                $0, expecting: plan.expectation, isFollowing: plan.followsRedirects, after: plan.redirects,
+                isCanary: plan.isCanary)
         }
     }
 
@@ -139,21 +143,29 @@ final class LevelRun {
         switch step {
         case .receive: break
         case .finished:
-            result.transferNanoseconds = firstByte.map { max(0, now - $0) }
+            result.transferNanoseconds = transferTime(now)
             end()
         case .follow(let request) where request.url.endpoint.host == before.request.url.endpoint.host:
             redirection = request.url
-        case .follow:
-            // The target itself has answered: with a redirect to another host, which is named.
-            result.transferNanoseconds = firstByte.map { max(0, now - $0) }
+            result.transferNanoseconds = transferTime(now)
+            earlier = earlier.map { $0.redirected(result) } ?? result
+            result = LevelResult()
+        case .follow(let request):
+            // The target itself has answered: with a redirect to another host, to which its owner finds the way.
+            result.transferNanoseconds = transferTime(now)
             var facts = before.facts
             facts.otherHost = probe?.redirects.otherHost
             if !facts.isDeclared { facts.mismatch = nil }
             result.http = facts
+            if let redirects = probe?.redirects {
+                result.redirection = HTTPRedirection(method: request.method, url: request.url, redirects: redirects)
+            }
             probe = nil
             end()
         }
     }
+
+    private func transferTime(_ now: Int64) -> Int64? { firstByte.map { max(0, now - $0) } }
 
     /// Ends the levels. `handshakeEnd` counts if the handshake has not ended by itself.
     private func end(_ handshakeEnd: TLSHandshakeEnd = .completed) {
@@ -168,6 +180,7 @@ final class LevelRun {
             result.http = probe.facts
         }
         if result.http != nil { result.httpEnding = result.httpEnding ?? .exchange }
+        if let earlier { result = earlier.redirected(result) }
         (client, probe) = (nil, nil)
         hasEnded = true
     }

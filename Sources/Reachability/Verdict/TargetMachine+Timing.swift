@@ -52,7 +52,10 @@ extension TargetMachine {
     /// The numbers of the running attempts.
     var runningAttempts: [UInt64] {
         let others = survey?.running?.race.running.map(\.id) ?? []
-        if case .connecting(_, let race) = phase { return race.running.map(\.id) + others }
-        return others
+        switch phase {
+        case .connecting(_, let race): return race.running.map(\.id) + others
+        case .following(_, let redirected): return redirected.machine.runningAttempts + others
+        default: return others
+        }
     }
 }
