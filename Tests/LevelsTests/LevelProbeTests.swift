@@ -104,6 +104,23 @@ import Testing
         #expect(server.requests.first?.target == "/health" && results[1].roundTripNanoseconds == results[0].roundTripNanoseconds)
     }
 
+    @Test func `the bytes of all connections of a probe are counted in both directions`() throws {
+        let secure = try secure()
+        defer { secure.stop() }
+        let target = secure.origin
+        let server = try TestServer { request in
+            request.target == "/" ? StubResponse(302, fields: ["Location": "\(target)/"]) : StubResponse(body: .pattern(50_000))
+        }
+        defer { server.stop() }
+        let plain = try #require(try probe("\(server.origin)/page").last?.levels)
+        #expect(plain.bytesReceived == plain.http?.response.receivedBytes && plain.bytesReceived > 50_000)
+        let request = "GET /page HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\nConnection: close\r\n"
+        #expect((request.utf8.count..<request.utf8.count + 100).contains(plain.bytesSent))
+        let both = try #require(try probe("\(server.origin)/", try trusting()).last?.levels)
+        let handshake = try #require(both.tls?.bytesReceived)
+        #expect(both.bytesReceived > handshake + 50 && both.bytesSent > 2 * request.utf8.count && handshake > 500)
+    }
+
     @Test func `a tls probe ends with the handshake, and sends no request`() throws {
         let server = try secure()
         defer { server.stop() }

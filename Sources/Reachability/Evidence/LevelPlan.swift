@@ -8,15 +8,18 @@ package struct LevelPlan: Hashable, Sendable {
     let request: HTTPProbeRequest?
     let expectation: HTTPExpectation
     let followsRedirects: Bool
-    /// The redirects that led from the target to this plan's host; `nil` for the target itself.
-    let redirects: Redirects?
     /// Whether the URL is a canary, whose response is known.
     let isCanary: Bool
+    /// The protocol of the endpoint.
+    let scheme: Endpoint.Scheme
+    /// The redirects that led from the target to this plan's host; `nil` for the target itself.
+    let redirects: Redirects?
 
     /// Creates the plan of an endpoint's probes; `nil` for TCP alone. `redirection` has led to the endpoint.
     init?(_ endpoint: Endpoint, _ settings: ProbeSettings, after redirection: HTTPRedirection? = nil) {
         guard endpoint.scheme != .tcp else { return nil }
         usesTLS = endpoint.scheme.usesTLS
+        scheme = endpoint.scheme
         redirects = redirection?.redirects
         // The settings name the target, not the host to which it redirects.
         serverName = redirection == nil ? Self.serverName(endpoint, settings) : Self.host(of: endpoint)

@@ -62,8 +62,12 @@ final class LevelRun {
         return output
     }
 
+    /// Counts bytes that were sent.
+    func noteSent(_ count: Int) { result.bytesSent += count }
+
     /// Takes bytes of the server.
     func receive(_ bytes: UnsafeRawBufferPointer, now: Int64) {
+        result.bytesReceived += bytes.count
         guard !hasEnded, redirection == nil else { return }
         guard let client else { return take(bytes, now) }
         let wasHandshaking = client.state == .handshaking

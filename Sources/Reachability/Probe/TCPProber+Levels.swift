@@ -150,6 +150,7 @@ extension TCPProber {
                 send(connection.socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
             if count > 0 {
+                levels.run.noteSent(count)
                 levels.output.removeFirst(count)
             } else if errno == EINTR {
                 continue

@@ -37,7 +37,7 @@ public struct HTTPProbeSettings: Hashable, Sendable {
     public var body: [UInt8] = []
     /// The credentials; none by default. They are not sent to another origin after a redirect.
     public internal(set) var authorization: Authorization?
-    /// Whether redirects are followed, up to 10, within the target's host; true by default. A redirect to another host is an answer.
+    /// Whether redirects are followed, up to 10, also to other hosts; true by default. Those of a canary are not (``isCanary``).
     public var followsRedirects = true
     /// The accepted status codes, such as `200-299,401`; `nil`, the default, for 200 to 299.
     public internal(set) var statuses: String?
