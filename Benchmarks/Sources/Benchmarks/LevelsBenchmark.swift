@@ -89,7 +89,7 @@ struct LevelsBenchmark {
         return file
     }
 
-    /// The same number of targets as a pattern of curl(1).
+    /// A pattern of curl(1) for the same number of targets.
     private func pattern(_ kind: Kind) -> String {
         let ports = "[\(Self.tlsPorts.lowerBound)-\(Self.tlsPorts.upperBound - 1)]"
         return switch kind {
