@@ -7,7 +7,7 @@ import Testing
 /// The built program with a canary, in a network whose path is satisfied. The canary's server is on another host of the lab.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct CanaryProgramTests {
     private static let server = "198.18.0.1"
-    /// An address behind the router that nobody has.
+    /// An address behind the router that no host has.
     private static let absent = "203.0.113.9"
 
     private let lab = Lab()

@@ -12,6 +12,11 @@ final class BlackboxExporter {
         return folders.contains { access("\($0)/\(name)", X_OK) == 0 }
     }
 
+    /// The line of a measurement without the program.
+    static func missing(_ what: String, _ measured: String) -> Row {
+        Row(what: what, measured: measured, limit: "\(name): not installed", ratio: nil, asked: nil, holds: nil)
+    }
+
     private let host: LabHost
     private let child: Child
 

@@ -182,11 +182,7 @@ struct FleetBenchmark {
     /// The processor time of one probe beside that of prometheus-blackbox-exporter, if it is installed.
     private func exporter(_ name: String, _ own: Double) throws -> Row {
         let what = name + "processor time of a probe"
-        guard BlackboxExporter.isInstalled else {
-            return Row(
-                what: what, measured: microseconds(own), limit: "\(BlackboxExporter.name): not installed", ratio: nil,
-                asked: nil, holds: nil)
-        }
+        guard BlackboxExporter.isInstalled else { return BlackboxExporter.missing(what, microseconds(own)) }
         let exporter = try BlackboxExporter(in: host, folder, modules: "  tcp: { prober: tcp, timeout: 3s }\n")
         let cost = try exporter.probe("127.1.[1-20].[1-100]:\(Self.port)", count: 2_000, module: "tcp")
         return .against(what, own, cost.processorTime, microseconds, BlackboxExporter.name, atMost: nil)

@@ -133,25 +133,19 @@ struct LevelsBenchmark {
             others.append(BlackboxExporter.Cost(processorTime: slow.processorTime, rate: quick.rate))
         }
         let name = "\(kind.rawValue) probes, \(size) targets: "
+        let (rateName, timeName) = (name + "a second, as many as possible", name + "processor time of a probe")
         let (rate, time) = (Distribution(rates).median, Distribution(times).median)
         guard !others.isEmpty else {
-            let limit = "\(BlackboxExporter.name): not installed"
             return [
-                Row(
-                    what: name + "a second, as many as possible", measured: count(rate), limit: limit, ratio: nil, asked: nil,
-                    holds: nil),
-                Row(
-                    what: name + "processor time of a probe", measured: microseconds(time), limit: limit, ratio: nil, asked: nil,
-                    holds: nil),
+                BlackboxExporter.missing(rateName, count(rate)), BlackboxExporter.missing(timeName, microseconds(time)),
             ]
         }
         return [
             .against(
-                name + "a second, as many as possible", rate, Distribution(others.map(\.rate)).median, count,
-                BlackboxExporter.name, atLeast: 1),
+                rateName, rate, Distribution(others.map(\.rate)).median, count, BlackboxExporter.name, atLeast: 1),
             .against(
-                name + "processor time of a probe", time, Distribution(others.map(\.processorTime)).median, microseconds,
-                BlackboxExporter.name, atMost: 0.6),
+                timeName, time, Distribution(others.map(\.processorTime)).median, microseconds, BlackboxExporter.name,
+                atMost: 0.6),
         ]
     }
 

@@ -1,7 +1,5 @@
 /// The levels of a probe above TCP: the TLS handshake, the HTTP request, and the expected response.
 package struct LevelPlan: Hashable, Sendable {
-    /// Whether the first connection begins with a TLS handshake.
-    let usesTLS: Bool
     /// The name or address that a certificate must have.
     let serverName: String
     let tls: TLSProbeSettings
@@ -18,7 +16,6 @@ package struct LevelPlan: Hashable, Sendable {
     /// Creates the plan of an endpoint's probes; `nil` for TCP alone. `redirection` has led to the endpoint.
     init?(_ endpoint: Endpoint, _ settings: ProbeSettings, after redirection: HTTPRedirection? = nil) {
         guard endpoint.scheme != .tcp else { return nil }
-        usesTLS = endpoint.scheme.usesTLS
         scheme = endpoint.scheme
         redirects = redirection?.redirects
         // The settings name the target, not the host to which it redirects.
@@ -36,6 +33,9 @@ package struct LevelPlan: Hashable, Sendable {
             expectation = HTTPExpectation()
         }
     }
+
+    /// Whether the first connection begins with a TLS handshake.
+    var usesTLS: Bool { scheme.usesTLS }
 
     /// The names of ALPN: those of the settings, else HTTP/1.1 for a request.
     var applicationProtocols: [String] {
