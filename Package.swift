@@ -207,7 +207,9 @@ let package = Package(
             ]),
         .testTarget(
             name: "netwatchTests",
-            dependencies: ["netwatch", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux"]
+            dependencies: [
+                "netwatch", "Console", "HTTPSessionTestKit", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux",
+            ]
         ),
         .testTarget(
             name: "netwatch-transferTests",

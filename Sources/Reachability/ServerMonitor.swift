@@ -1,8 +1,8 @@
 public import Dispatch
 public import FoundationEssentials
 
-/// Monitors a server by TCP connections that the server's program does not notice, and reports the cause if the server is not
-/// reachable.
+/// Monitors a server, and reports the cause if the server is not reachable. Probes of `HOST:PORT` are TCP connections that the server's
+/// program does not notice; endpoints with `tls`, `http` and `https` have TLS handshakes and HTTP requests.
 ///
 /// ```swift
 /// let server = try ServerMonitor("api.example.com:443")
@@ -21,7 +21,7 @@ public import FoundationEssentials
 public final class ServerMonitor: Sendable {
     let group: ServerGroup
 
-    /// Creates a monitor of the server `HOST:PORT` or `tcp://HOST:PORT`.
+    /// Creates a monitor of the server `HOST:PORT`, `tls://HOST[:PORT]`, or of a URL with `http` or `https`.
     ///
     /// - Parameters:
     ///   - endpoint: the server. IPv6 addresses need brackets.

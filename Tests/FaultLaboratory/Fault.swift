@@ -8,6 +8,8 @@ package struct Fault: Sendable, CustomStringConvertible {
     package let targets: [String]
     /// Further targets of the program, whose verdicts are not judged. They can mislead it.
     package var companions: [String] = []
+    /// The further options of the canary, which is then the only target; `nil` if the targets are ordinary ones.
+    package var canaryOptions: [String]?
     /// The name servers in the client's resolv.conf.
     package var nameServers: [String] = []
     /// Changes the network before the program starts. Without ``make`` this makes the fault.
@@ -61,6 +63,16 @@ package struct Fault: Sendable, CustomStringConvertible {
         return copy
     }
 
+    /// This fault as one that the program sees by a canary, which is the URL of the target.
+    package func asCanary(_ options: [String] = []) -> Self {
+        var copy = self
+        copy.canaryOptions = options
+        return copy
+    }
+
+    /// The arguments by which the program receives the targets.
+    package var arguments: [String] { canaryOptions.map { ["--canary", targets[0]] + $0 } ?? targets }
+
     /// This fault as one that opens tun devices.
     package func withTun() -> Self {
         var copy = self
@@ -80,6 +92,6 @@ package struct Fault: Sendable, CustomStringConvertible {
     /// All rows, in the order of the table.
     package static let all: [Fault] = [
         linkFaults, addressFaults, routeFaults, neighborFaults, nameServerFaults, firewallFaults, serverFaults, routerFaults,
-        tunnelFaults, partialFaults, levelFaults, lastingFaults,
+        tunnelFaults, partialFaults, levelFaults, canaryFaults, lastingFaults,
     ].flatMap { $0 }
 }

@@ -26,7 +26,7 @@ extension Fault {
     package func run(inspect: (FaultNetwork) throws -> Void = { _ in }) throws -> FaultOutcome {
         let network = try FaultNetwork(nameServers: nameServers)
         try prepare?(network)
-        let watch = try VerdictWatch(network, targets, beside: companions)
+        let watch = try VerdictWatch(network, targets, arguments + companions)
         if let make {
             guard try watch.await(within: .seconds(20), { $0.isUp }) else {
                 let seen = targets.map { watch.latest[$0].map { "\($0.line) (\($0.detail))" } ?? "no verdict" }
@@ -65,17 +65,19 @@ extension Fault {
         try prepare?(network)
         if let make {
             // The route has been in use before the fault.
-            let status = try network.start([Programs.netwatch, "status", targets[0]], output: .file)
+            let status = try network.start([Programs.netwatch, "status"] + firstArguments, output: .file)
             guard try status.wait(within: .seconds(60)) == 0 else { throw LabError("not up before the fault: \(status.output)") }
             try make(network, nil)
         }
-        let program = try network.start([Programs.netwatch, "why", "--json", targets[0]], output: .file)
+        let program = try network.start([Programs.netwatch, "why", "--json"] + firstArguments, output: .file)
         _ = try program.wait(within: .seconds(60))
         guard let document = try? JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any] else {
             outcome.problem = "why: no document: \(program.ending)"
             return
         }
-        let verdict = SeenVerdict(document, arrival: MonotonicClock.now())
+        // Without a target, `why` explains the path, and has the verdict of the canary.
+        let found = canaryOptions == nil ? document : document["canary"] as? [String: Any] ?? [:]
+        let verdict = SeenVerdict(found, arrival: MonotonicClock.now())
         outcome.explanation = verdict.detail.isEmpty ? verdict.line : "\(verdict.detail) (\(verdict.line))"
         let isRight =
             switch explanation {
@@ -85,6 +87,9 @@ extension Fault {
             }
         if !isRight { outcome.problem = "why: \(expected.describe(verdict)): \(verdict.detail)" }
     }
+
+    /// The arguments by which the program receives the first target.
+    private var firstArguments: [String] { canaryOptions == nil ? [targets[0]] : arguments }
 
     private func checkTime(_ watch: VerdictWatch, _ outcome: inout FaultOutcome) {
         guard let seconds = outcome.seconds else { return }

@@ -23,9 +23,9 @@ package final class VerdictWatch {
     /// The time of the program's first record.
     package private(set) var startTime: Int64 = 0
 
-    init(_ network: FaultNetwork, _ targets: [String], beside companions: [String]) throws {
+    init(_ network: FaultNetwork, _ targets: [String], _ arguments: [String]) throws {
         self.targets = targets
-        program = try network.start([Programs.netwatch, "watch", "--json", "-v"] + Self.options + targets + companions)
+        program = try network.start([Programs.netwatch, "watch", "--json", "-v"] + Self.options + arguments)
         while startTime == 0 {
             guard try read(within: .seconds(60)) else { throw LabError("the program does not start: \(program.ending)") }
         }

@@ -12,7 +12,7 @@ package struct LevelResult: Hashable, Sendable, Codable {
     /// How the exchange ended; `nil` if no request was sent.
     package var httpEnding: HTTPEnding?
     /// The redirect to another host with which the levels ended; otherwise `nil`.
-    package var redirection: HTTPRedirection?
+    var redirection: Boxed<HTTPRedirection>?
     /// Whether the levels ended at the probe's deadline.
     package var isAtDeadline = false
     /// The duration of the TLS handshake in nanoseconds; `nil` if it is not complete.
@@ -27,6 +27,10 @@ package struct LevelResult: Hashable, Sendable, Codable {
     package var hasGap = false
     /// Whether the connection was limited to small segments (TCP_MAXSEG, tcp(7)).
     package var hasSmallSegments = false
+    /// The number of bytes that were sent on all connections of the probe, without the headers of TCP and IP.
+    package var bytesSent = 0
+    /// The number of bytes that were received on all connections of the probe, without the headers of TCP and IP.
+    package var bytesReceived = 0
     /// The reason why this machine could not begin the handshake; `nil` if it could.
     package var localFailure: String?
 
@@ -55,7 +59,15 @@ extension LevelResult {
         // Without the last response, the exchange is not complete.
         result.processingNanoseconds = last.processingNanoseconds.flatMap { Self.sum(processingNanoseconds, $0) }
         result.transferNanoseconds = last.transferNanoseconds.flatMap { Self.sum(transferNanoseconds, $0) }
+        result.bytesSent = Self.sum(bytesSent, last.bytesSent)
+        result.bytesReceived = Self.sum(bytesReceived, last.bytesReceived)
         return result
+    }
+
+    // Recordings have these numbers.
+    private static func sum(_ first: Int, _ second: Int) -> Int {
+        let (sum, overflow) = first.addingReportingOverflow(second)
+        return overflow ? .max : sum
     }
 
     private static func sum(_ first: Int64?, _ second: Int64?) -> Int64? {

@@ -28,12 +28,21 @@ extension Fleet {
         deliver(TargetID(owning: answer.id), .lookup(answer), snapshot, at: now)
     }
 
+    /// Returns whether the target has not begun yet.
+    func isWaiting(_ id: TargetID) -> Bool { self[id].map { !$0.hasBegun } ?? false }
+
+    /// Returns the budget from which a target's probes take their bytes; `nil` for none.
+    private mutating func budgetKey(of id: TargetID) -> MeteredBudgets.Key? {
+        slab.slot(of: id).flatMap { slab[$0]?.budgetKey() }
+    }
+
     /// Delivers the result of an attempt, and returns the effects.
     mutating func probed(_ result: ProbeResult, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
         let id = TargetID(owning: result.id)
         if let count = result.retransmissions, count > 0, let key = budgetKey(of: id) {
             budgets.spend(count * ProbeBytes.retransmission(.v6), key, at: now.monotonicNanoseconds)
         }
+        budgets.settle(result, at: now.monotonicNanoseconds)
         return deliver(id, .probe(result), snapshot, at: now)
     }
 

@@ -22,7 +22,7 @@ struct Fleet: Sendable {
         var isSurveying = false
     }
 
-    private var slab = TargetSlab()
+    var slab = TargetSlab()
     private var traits: [Traits] = []
     private var due = DueHeap()
     var book: RouteBook
@@ -83,9 +83,6 @@ struct Fleet: Sendable {
     /// Returns a target's endpoint; `nil` if there is no such target.
     func endpoint(of id: TargetID) -> Endpoint? { slab.slot(of: id).flatMap { slab[$0]?.endpoint } }
 
-    /// Returns whether the target has not begun yet.
-    func isWaiting(_ id: TargetID) -> Bool { self[id].map { !$0.hasBegun } ?? false }
-
     /// Sets the seed of random draws.
     mutating func begin(seed: UInt64) { random = SplitMix64(seed: seed) }
 
@@ -119,6 +116,7 @@ struct Fleet: Sendable {
             (waiting, begun, losses) = ([], 0, [])
             postponed = [[TargetID]](repeating: [], count: ProbeAdmission.Lane.count)
         }
+        budgets.cancel(machine.runningAttempts)
         return machine.runningAttempts.map { .cancel(attempt: $0) } + [.cancelLookup(id)]
     }
 
@@ -209,9 +207,6 @@ struct Fleet: Sendable {
         if shortage.update(isWaiting: isShort, at: time) { shortageChanged = true }
         return effects
     }
-
-    /// Returns the budget from which a target's probes take their bytes; `nil` for none.
-    mutating func budgetKey(of id: TargetID) -> MeteredBudgets.Key? { slab.slot(of: id).flatMap { slab[$0]?.budgetKey() } }
 
     /// Returns whether the limit of open files now delays probes, and the targets that wait; `nil` if this has not changed since the
     /// last call.
@@ -313,7 +308,9 @@ struct Fleet: Sendable {
         _ slot: Int, _ id: TargetID, _ snapshot: Kernel.Snapshot, _ now: Moment
     ) -> [Effect] {
         let time = now.monotonicNanoseconds
-        if let key = slab[slot]?.budgetKey(), let turn = budgets.turn(key, hasWaited: traits[slot].hasTurn, at: time) {
+        if let (key, scheme) = slab[slot]?.budgetUse(),
+            let turn = budgets.turn(key, scheme, hasWaited: traits[slot].hasTurn, at: time)
+        {
             traits[slot].hasTurn = true
             return deliver(id, .paused(until: turn), snapshot, at: now)
         }
@@ -360,7 +357,9 @@ struct Fleet: Sendable {
             case .resolve(let request): effects.append(.resolve(request))
             case .askRoute(let query): effects += ask(id, query, snapshot, at: now)
             case .connect(let attempt): effects.append(.connect(attempt))
-            case .cancel(let attempt): effects.append(.cancel(attempt: attempt))
+            case .cancel(let attempt):
+                budgets.cancel([attempt])
+                effects.append(.cancel(attempt: attempt))
             case .askNeighbor(let key):
                 neighborAskers[key, default: []].insert(id)
                 effects.append(.askNeighbor(key))

@@ -16,7 +16,8 @@ final class LevelRun {
     /// The URL of a redirect within the target's host, for which the owner opens another connection; otherwise `nil`.
     private(set) var redirection: HTTPURL?
     private let plan: LevelPlan
-    private let context: TLSClientContext
+    /// The context of the TLS clients with these settings.
+    let context: TLSClientContext
     private var client: TLSClient?
     private var probe: HTTPProbe?
     private var output: [UInt8] = []
@@ -33,7 +34,8 @@ final class LevelRun {
         context = TLSClientContext.of(TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure))
         probe = plan.request.map {
             HTTPProbe(
-                $0, expecting: plan.expectation, isFollowing: plan.followsRedirects, after: plan.redirects)
+                $0, expecting: plan.expectation, isFollowing: plan.followsRedirects, after: plan.redirects,
+                isCanary: plan.isCanary)
         }
     }
 
@@ -60,8 +62,12 @@ final class LevelRun {
         return output
     }
 
+    /// Counts bytes that were sent.
+    func noteSent(_ count: Int) { result.bytesSent += count }
+
     /// Takes bytes of the server.
     func receive(_ bytes: UnsafeRawBufferPointer, now: Int64) {
+        result.bytesReceived += bytes.count
         guard !hasEnded, redirection == nil else { return }
         guard let client else { return take(bytes, now) }
         let wasHandshaking = client.state == .handshaking
@@ -108,8 +114,13 @@ final class LevelRun {
 
     private func handshakeCompleted(_ client: TLSClient, _ now: Int64) {
         result.handshakeNanoseconds = max(0, now - started)
-        if probe != nil { return sendRequest(now) }
+        // A server whose certificate is not accepted receives no request: neither its path nor its credentials.
+        if probe != nil { return isAccepted(client.facts) ? sendRequest(now) : end() }
         if client.mayStillBeRefused { deadline = min(deadline, now.addingSaturated(Self.refusalTime)) }
+    }
+
+    private func isAccepted(_ facts: TLSHandshakeFacts) -> Bool {
+        plan.tls.isInsecure || (facts.verificationErrors.isEmpty && facts.nameMatches != false)
     }
 
     private func sendRequest(_ now: Int64) {
@@ -148,7 +159,7 @@ final class LevelRun {
             if !facts.isDeclared { facts.mismatch = nil }
             result.http = facts
             if let redirects = probe?.redirects {
-                result.redirection = HTTPRedirection(method: request.method, url: request.url, redirects: redirects)
+                result.redirection = Boxed(HTTPRedirection(method: request.method, url: request.url, redirects: redirects))
             }
             probe = nil
             end()

@@ -21,7 +21,7 @@ struct LookupFailure {
         return cause(of: furthest)
     }
 
-    /// The cause of a name without an address. A loop of aliases is named, because nobody would find it in the answer's code.
+    /// The cause of a name without an address. A loop of aliases is named, because the answer's code does not show it.
     private var noAddress: Cause {
         guard let loop = answer.families.flatMap(\.exchanges).lazy.compactMap(\.aliasLoop).first, let first = loop.first,
             let last = loop.last

@@ -40,7 +40,8 @@ extension TargetMachine {
             zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
             port: endpoint.port, interface: boundName(in: turn.localState),
             latestStart: turn.time.addingSaturated((deadline - turn.time) / 2),
-            plan: LevelPlan(endpoint, settings, after: redirection), deadline: deadline, hasSmallSegments: segments == .suspected)
+            plan: LevelPlan(endpoint, settings, after: redirection?.value), deadline: deadline,
+            hasSmallSegments: segments == .suspected)
     }
 
     /// Returns the primary name of the interface to bind to: SO_BINDTODEVICE accepts no alternative name of more than 15 bytes.

@@ -103,7 +103,7 @@ extension TargetMachine {
     private func causeOfHTTP(_ facts: HTTPProbeFacts, _ levels: LevelResult, _ run: ProbeRun, _ turn: Turn) -> CauseOfHTTP {
         CauseOfHTTP(
             facts: facts, ending: levels.httpEnding ?? .exchange,
-            host: redirection?.redirects.firstHost ?? endpoint.hostText,
+            host: redirection?.value.redirects.firstHost ?? endpoint.hostText,
             elapsedNanoseconds: turn.now.elapsed(since: run.started).saturatingNanoseconds)
     }
 

@@ -9,7 +9,6 @@ struct RedirectedProbe: Sendable {
         let result: ProbeResult
     }
 
-    let redirection: HTTPRedirection
     let origin: Origin
     /// The verdict of the target's own response.
     let findings: TargetMachine.LevelFindings
@@ -21,7 +20,7 @@ struct RedirectedProbe: Sendable {
 extension TargetMachine {
     /// Begins the probe of the host to which the target redirects.
     mutating func follow(
-        _ redirection: HTTPRedirection, _ run: ProbeRun, _ origin: RedirectedProbe.Origin, _ findings: LevelFindings,
+        _ redirection: Boxed<HTTPRedirection>, _ run: ProbeRun, _ origin: RedirectedProbe.Origin, _ findings: LevelFindings,
         _ turn: inout Turn
     ) {
         var settings = settings
@@ -29,9 +28,9 @@ extension TargetMachine {
         settings.isScheduledOnly = true
         (settings.failAfter, settings.recoverAfter) = (1, 1)
         let machine = TargetMachine(
-            id: id, endpoint: redirection.url.probeEndpoint, settings: settings, redirection: redirection,
+            id: id, endpoint: redirection.value.url.probeEndpoint, settings: settings, redirection: redirection,
             firstNumber: nextNumber)
-        let redirected = RedirectedProbe(redirection: redirection, origin: origin, findings: findings, machine: machine)
+        let redirected = RedirectedProbe(origin: origin, findings: findings, machine: machine)
         phase = .following(run, redirected)
         advance(run, redirected, .begin, &turn)
     }
@@ -100,7 +99,7 @@ extension TargetMachine {
     /// Returns the cause of the other host as one of the target, which names the redirect.
     private func cause(_ cause: Cause, of redirected: RedirectedProbe) -> Cause {
         guard cause.evidence["redirects"] == nil else { return cause }
-        let locations = redirected.redirection.redirects.locations
+        let locations = redirected.machine.redirection?.value.redirects.locations ?? []
         return Cause(
             cause.layer, cause.code, detail: "\(endpoint.hostText) redirects to \(locations.last ?? ""): \(cause.detail)",
             evidence: cause.evidence.merging(["redirects": .list(locations)]) { own, _ in own })

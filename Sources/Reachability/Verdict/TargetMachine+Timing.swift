@@ -43,6 +43,9 @@ extension TargetMachine {
         return MeteredBudgets.Key(interface: meteredInterface, bytesPerDay: bytes)
     }
 
+    /// The budget of ``budgetKey()``, and the scheme by which the bytes of a probe are estimated.
+    mutating func budgetUse() -> (MeteredBudgets.Key, Endpoint.Scheme)? { budgetKey().map { ($0, endpoint.scheme) } }
+
     /// The target's number, and whether a tick at this time starts a probe.
     mutating func tick(at time: Int64) -> (id: TargetID, startsProbe: Bool) { (id, wouldStartProbe(at: time)) }
 

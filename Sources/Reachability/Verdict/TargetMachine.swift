@@ -139,7 +139,7 @@ package struct TargetMachine: Sendable {
     package let endpoint: Endpoint
     package let settings: ProbeSettings
     /// The redirect that the machine follows; `nil` for the machine of a target.
-    let redirection: HTTPRedirection?
+    let redirection: Boxed<HTTPRedirection>?
 
     var phase = Phase.idle
     var verdict: Verdict
@@ -202,7 +202,7 @@ package struct TargetMachine: Sendable {
     }
 
     init(
-        id: TargetID, endpoint: Endpoint, settings: ProbeSettings, redirection: HTTPRedirection?, firstNumber: UInt64
+        id: TargetID, endpoint: Endpoint, settings: ProbeSettings, redirection: Boxed<HTTPRedirection>?, firstNumber: UInt64
     ) {
         self.id = id
         self.redirection = redirection
