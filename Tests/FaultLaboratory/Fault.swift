@@ -8,6 +8,10 @@ package struct Fault: Sendable, CustomStringConvertible {
     package let targets: [String]
     /// Further targets of the program, whose verdicts are not judged. They can mislead it.
     package var companions: [String] = []
+    /// Further targets of the program, which must stay up.
+    package var workingTargets: [String] = []
+    /// Further options of the program, for its probes.
+    package var options: [String] = []
     /// The name servers in the client's resolv.conf.
     package var nameServers: [String] = []
     /// Changes the network before the program starts. Without ``make`` this makes the fault.
@@ -20,6 +24,11 @@ package struct Fault: Sendable, CustomStringConvertible {
     package let expected: ExpectedVerdict
     /// The verdict that `netwatch why` must give while the fault exists. It sees only the present, so it may know less.
     package var explanation = Explanation.same
+
+    /// A part of the sentence that the cause must have.
+    package var sentencePart: String?
+    /// Whether `netwatch why` must show the facts of a certificate.
+    package var hasCertificate = false
 
     /// The verdict of `netwatch why` for a row.
     package enum Explanation: Sendable {
@@ -61,6 +70,34 @@ package struct Fault: Sendable, CustomStringConvertible {
         return copy
     }
 
+    /// This fault with further targets of the program, which must stay up.
+    package func beside(working targets: String...) -> Self {
+        var copy = self
+        copy.workingTargets = targets
+        return copy
+    }
+
+    /// This fault with options of the program.
+    package func options(_ options: [String]) -> Self {
+        var copy = self
+        copy.options = options
+        return copy
+    }
+
+    /// This fault with a part of the sentence that the cause must have.
+    package func naming(_ part: String) -> Self {
+        var copy = self
+        copy.sentencePart = part
+        return copy
+    }
+
+    /// This fault as one whose certificate `netwatch why` must show.
+    package func showingCertificate() -> Self {
+        var copy = self
+        copy.hasCertificate = true
+        return copy
+    }
+
     /// This fault as one that opens tun devices.
     package func withTun() -> Self {
         var copy = self
@@ -80,6 +117,6 @@ package struct Fault: Sendable, CustomStringConvertible {
     /// All rows, in the order of the table.
     package static let all: [Fault] = [
         linkFaults, addressFaults, routeFaults, neighborFaults, nameServerFaults, firewallFaults, serverFaults, routerFaults,
-        tunnelFaults, partialFaults, levelFaults, lastingFaults,
+        tunnelFaults, partialFaults, tlsFaults, httpFaults, lastingFaults,
     ].flatMap { $0 }
 }

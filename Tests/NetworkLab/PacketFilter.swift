@@ -19,6 +19,12 @@ extension LabHost {
         try load("inet", "type nat hook output priority -100", rules)
     }
 
+    /// Directs connections that arrive at this host to one of its own servers, as a captive portal's router does:
+    /// `host.redirectArrivals("tcp dport 443 redirect to :8443")`.
+    public func redirectArrivals(_ rules: String...) throws {
+        try load("inet", "type nat hook prerouting priority -100", rules)
+    }
+
     /// Adds rules for all that arrives on an interface, ARP included, before this host sees it.
     public func filterArrivals(on interface: String, _ rules: String...) throws {
         try load("netdev", "type filter hook ingress device \(interface) priority 0", rules)
