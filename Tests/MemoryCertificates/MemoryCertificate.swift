@@ -22,6 +22,7 @@ package final class MemoryCertificate {
     ///   - names: the alternative names, such as `DNS:a.test` and `IP:127.0.0.1`.
     ///   - isAuthority: whether the certificate may sign others.
     ///   - days: the validity, in days from now.
+    /// - Throws: ``Failure``.
     package init(
         _ name: String, issuer: MemoryCertificate? = nil, names: [String] = [], isAuthority: Bool = false,
         days: ClosedRange<Int> = -1...100

@@ -1,6 +1,6 @@
 import NetworkLab
 
-/// What the faults of TLS and HTTP have in common.
+/// The names, the ports and the servers that the faults of TLS and HTTP share.
 extension Fault {
     static let family = FaultNetwork.Family.ipv4
     /// The port of a scripted server.

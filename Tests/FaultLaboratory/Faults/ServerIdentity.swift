@@ -40,6 +40,8 @@ final class LaboratoryAuthority {
     ///   - days: the validity, in days from now.
     ///   - sendsIntermediate: whether the server sends the intermediate authority's certificate too.
     ///   - isRevoked: whether the revocation list on the client has the certificate.
+    /// - Returns: The identity of the server.
+    /// - Throws: an error if OpenSSL or the file fails.
     func identity(
         names: [String] = Fault.serverNames, days: ClosedRange<Int> = -1...100, sendsIntermediate: Bool = true,
         isRevoked: Bool = false
