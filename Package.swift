@@ -72,7 +72,7 @@ let package = Package(
             dependencies: ["HTTPSession", "EventLoop", .product(name: "HTTPTypes", package: "swift-http-types")]
         ),
         // Names of AFNetworking: callbacks for any task, and notifications.
-        .target(name: "HTTPSessionCompatibility", dependencies: ["HTTPSession"]),
+        .target(name: "HTTPSessionCompatibility", dependencies: ["HTTPSession", "Reachability"]),
         // Sessions that outlive their process. A separate product, so that other programs need no database.
         .target(
             name: "HTTPSessionJournal",
@@ -212,7 +212,9 @@ let package = Package(
             ]),
         .testTarget(
             name: "netwatchTests",
-            dependencies: ["netwatch", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux"]
+            dependencies: [
+                "netwatch", "Console", "HTTPSessionTestKit", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux",
+            ]
         ),
         .testTarget(
             name: "netwatch-transferTests",

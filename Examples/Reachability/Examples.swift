@@ -11,8 +11,9 @@ import Reachability
         case "wifi": try await watchWiFi()
         case "server": try await watchServer()
         case "group": try await watchGroup()
+        case "canary": try await watchCanary()
         case "callbacks": try await watchWithCallbacks()
-        default: print("usage: ReachabilityExamples path|causes|present|wifi|server|group|callbacks")
+        default: print("usage: ReachabilityExamples path|causes|present|wifi|server|group|canary|callbacks")
         }
     }
 
@@ -63,6 +64,17 @@ import Reachability
         let monitor = try PathMonitor()
         let group = try ServerGroup(["api.example.com:443", "db.example.com:5432"], on: monitor)
         for await update in group.updates { print(update.endpoint, update.status) }  // one stream for many servers
+    }
+
+    static func watchCanary() async throws {
+        let monitor = try PathMonitor()
+        var settings = ProbeSettings()
+        settings.http.isCanary = true  // its known answer is 204
+        let canary = try ServerMonitor("http://canary.example.com/generate_204", settings: settings, on: monitor)
+        for await update in canary.updates {
+            let isPortal = update.cause?.code == .captivePortal
+            print(update.state, isPortal ? "a captive portal answers" : "")
+        }
     }
 
     static func watchWithCallbacks() async throws {

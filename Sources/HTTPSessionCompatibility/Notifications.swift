@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import HTTPSession
+internal import Reachability
 
 extension TransferTask {
     /// Posted when a task starts or resumes; AFNetworking's `AFNetworkingTaskDidResumeNotification`.
@@ -82,38 +83,38 @@ extension HTTPSessionManager {
 
 extension NotificationCenter.MessageIdentifier where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidResume> {
     /// The identifier of `TransferTask.DidResume`.
-    public static var taskDidResume: Self { .init() }
+    public static var taskDidResume: Self { .prepared }
 }
 
 extension NotificationCenter.MessageIdentifier where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidSuspend> {
     /// The identifier of `TransferTask.DidSuspend`.
-    public static var taskDidSuspend: Self { .init() }
+    public static var taskDidSuspend: Self { .prepared }
 }
 
 extension NotificationCenter.MessageIdentifier
 where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.IsWaitingForConnectivity> {
     /// The identifier of `TransferTask.IsWaitingForConnectivity`.
-    public static var taskIsWaitingForConnectivity: Self { .init() }
+    public static var taskIsWaitingForConnectivity: Self { .prepared }
 }
 
 extension NotificationCenter.MessageIdentifier where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidComplete> {
     /// The identifier of `TransferTask.DidComplete`.
-    public static var taskDidComplete: Self { .init() }
+    public static var taskDidComplete: Self { .prepared }
 }
 
 extension NotificationCenter.MessageIdentifier where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidMoveFile> {
     /// The identifier of `TransferTask.DidMoveFile`.
-    public static var taskDidMoveFile: Self { .init() }
+    public static var taskDidMoveFile: Self { .prepared }
 }
 
 extension NotificationCenter.MessageIdentifier
 where Self == NotificationCenter.BaseMessageIdentifier<TransferTask.DidFailToMoveFile> {
     /// The identifier of `TransferTask.DidFailToMoveFile`.
-    public static var taskDidFailToMoveFile: Self { .init() }
+    public static var taskDidFailToMoveFile: Self { .prepared }
 }
 
 extension NotificationCenter.MessageIdentifier
 where Self == NotificationCenter.BaseMessageIdentifier<HTTPSessionManager.DidInvalidate> {
     /// The identifier of `HTTPSessionManager.DidInvalidate`.
-    public static var sessionDidInvalidate: Self { .init() }
+    public static var sessionDidInvalidate: Self { .prepared }
 }

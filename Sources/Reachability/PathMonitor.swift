@@ -178,7 +178,7 @@ extension PathMonitor {
 extension NotificationCenter.MessageIdentifier
 where Self == NotificationCenter.BaseMessageIdentifier<PathMonitor.PathDidChange> {
     /// The identifier of ``PathMonitor/PathDidChange``.
-    public static var pathDidChange: Self { .init() }
+    public static var pathDidChange: Self { .prepared }
 }
 
 /// A monitor is a sequence of its paths, as `NWPathMonitor` is: `for await path in monitor`. ``PathMonitor/updates`` has the reasons as well.

@@ -13,7 +13,7 @@ internal import EventLoop
 public final class ServerGroup: Sendable {
     private let watch: GroupWatch
 
-    /// Creates a group of the servers `HOST:PORT` or `tcp://HOST:PORT`.
+    /// Creates a group of the servers `HOST:PORT`, `tls://HOST[:PORT]`, or of URLs with `http` or `https`.
     ///
     /// - Parameters:
     ///   - endpoints: the servers. IPv6 addresses need brackets. Equal ones are monitored once, with the text of the first.

@@ -1,8 +1,8 @@
 public import Dispatch
 public import FoundationEssentials
 
-/// Monitors a server by TCP connections that the server's program does not notice, and reports the cause if the server is not
-/// reachable.
+/// Monitors a server, and reports the cause if the server is not reachable. Probes of `HOST:PORT` are TCP connections that the server's
+/// program does not notice; endpoints with `tls`, `http` and `https` have TLS handshakes and HTTP requests.
 ///
 /// ```swift
 /// let server = try ServerMonitor("api.example.com:443")
@@ -21,7 +21,7 @@ public import FoundationEssentials
 public final class ServerMonitor: Sendable {
     let group: ServerGroup
 
-    /// Creates a monitor of the server `HOST:PORT` or `tcp://HOST:PORT`.
+    /// Creates a monitor of the server `HOST:PORT`, `tls://HOST[:PORT]`, or of a URL with `http` or `https`.
     ///
     /// - Parameters:
     ///   - endpoint: the server. IPv6 addresses need brackets.
@@ -118,5 +118,5 @@ extension ServerMonitor {
 extension NotificationCenter.MessageIdentifier
 where Self == NotificationCenter.BaseMessageIdentifier<ServerMonitor.StatusDidChange> {
     /// The identifier of ``ServerMonitor/StatusDidChange``.
-    public static var statusDidChange: Self { .init() }
+    public static var statusDidChange: Self { .prepared }
 }

@@ -136,7 +136,7 @@ extension NetworkReachabilityManager {
 extension NotificationCenter.MessageIdentifier
 where Self == NotificationCenter.BaseMessageIdentifier<NetworkReachabilityManager.StatusDidChange> {
     /// The identifier of ``NetworkReachabilityManager/StatusDidChange``.
-    public static var networkReachabilityDidChange: Self { .init() }
+    public static var networkReachabilityDidChange: Self { .prepared }
 }
 
 extension NetworkReachabilityManager.Status {

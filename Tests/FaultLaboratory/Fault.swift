@@ -12,6 +12,8 @@ package struct Fault: Sendable, CustomStringConvertible {
     package var workingTargets: [String] = []
     /// Further options of the program, for its probes.
     package var options: [String] = []
+    /// The further options of the canary, which is then the only target; `nil` if the targets are ordinary ones.
+    package var canaryOptions: [String]?
     /// The name servers in the client's resolv.conf.
     package var nameServers: [String] = []
     /// Changes the network before the program starts. Without ``make`` this makes the fault.
@@ -98,6 +100,23 @@ package struct Fault: Sendable, CustomStringConvertible {
         return copy
     }
 
+    /// This fault as one that the program sees by a canary, which is the URL of the target.
+    package func asCanary(_ options: [String] = []) -> Self {
+        var copy = self
+        copy.canaryOptions = options
+        return copy
+    }
+
+    /// The options of the program, and the arguments by which it receives the targets.
+    package var arguments: [String] { arguments(targets) }
+
+    /// ``arguments`` with the first target only.
+    package var firstArguments: [String] { arguments([targets[0]]) }
+
+    private func arguments(_ targets: [String]) -> [String] {
+        options + (canaryOptions.map { ["--canary", targets[0]] + $0 } ?? targets)
+    }
+
     /// This fault as one that opens tun devices.
     package func withTun() -> Self {
         var copy = self
@@ -117,6 +136,6 @@ package struct Fault: Sendable, CustomStringConvertible {
     /// All rows, in the order of the table.
     package static let all: [Fault] = [
         linkFaults, addressFaults, routeFaults, neighborFaults, nameServerFaults, firewallFaults, serverFaults, routerFaults,
-        tunnelFaults, partialFaults, tlsFaults, httpFaults, lastingFaults,
+        tunnelFaults, partialFaults, tlsFaults, httpFaults, canaryFaults, lastingFaults,
     ].flatMap { $0 }
 }

@@ -66,18 +66,20 @@ extension Fault {
         try prepare?(network)
         if let make {
             // The route has been in use before the fault.
-            let status = try network.start([Programs.netwatch, "status"] + options + [targets[0]], output: .file)
+            let status = try network.start([Programs.netwatch, "status"] + firstArguments, output: .file)
             guard try status.wait(within: .seconds(60)) == 0 else { throw LabError("not up before the fault: \(status.output)") }
             try make(network, nil)
         }
         let text = hasLevels ? try network.start([Programs.netwatch, "why"] + options + [secureTarget], output: .file) : nil
-        let program = try network.start([Programs.netwatch, "why", "--json"] + options + [targets[0]], output: .file)
+        let program = try network.start([Programs.netwatch, "why", "--json"] + firstArguments, output: .file)
         _ = try program.wait(within: .seconds(60))
         guard let document = try? JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any] else {
             outcome.problem = "why: no document: \(program.ending)"
             return
         }
-        let verdict = SeenVerdict(document, arrival: MonotonicClock.now())
+        // Without a target, `why` explains the path, and has the verdict of the canary.
+        let found = canaryOptions == nil ? document : document["canary"] as? [String: Any] ?? [:]
+        let verdict = SeenVerdict(found, arrival: MonotonicClock.now())
         outcome.explanation = verdict.detail.isEmpty ? verdict.line : "\(verdict.detail) (\(verdict.line))"
         let isRight =
             switch explanation {
@@ -93,8 +95,8 @@ extension Fault {
         if let problem = explanation.problem(of: self, verdict) { outcome.problem = "why: \(problem):\n\(text.output)" }
     }
 
-    /// Whether the target is one of TLS or HTTP.
-    private var hasLevels: Bool { targets[0].contains("://") }
+    /// Whether the target is one of TLS or HTTP, and not the canary's URL.
+    private var hasLevels: Bool { canaryOptions == nil && targets[0].contains("://") }
 
     /// The target, as an https target if it is a tls target.
     private var secureTarget: String { targets[0].replacing(#/^tls:/#, with: "https:") }

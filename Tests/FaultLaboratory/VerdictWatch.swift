@@ -30,7 +30,7 @@ package final class VerdictWatch {
     init(_ network: FaultNetwork, _ fault: Fault) throws {
         (targets, workingTargets) = (fault.targets, fault.workingTargets)
         program = try network.start(
-            [Programs.netwatch, "watch", "--json", "-v"] + Self.options + fault.options + fault.targets + fault.workingTargets
+            [Programs.netwatch, "watch", "--json", "-v"] + Self.options + fault.arguments + fault.workingTargets
                 + fault.companions)
         while startTime == 0 {
             guard try read(within: .seconds(60)) else { throw LabError("the program does not start: \(program.ending)") }

@@ -66,6 +66,10 @@ struct ResolverFaultTests {
             (.code(3), "down dns/name-not-found", "there is no name server.example"),
             (.records([]), "down dns/no-address-for-family", "server.example has no address of the families that are tried"),
             (
+                .aliasLoop, "down dns/no-address-for-family",
+                "server.example has no address: its aliases (CNAME) form a loop, from server.example to x and back"
+            ),
+            (
                 .code(2), "unreachable dns/server-failure", "the name server 10.1.0.53 could not resolve server.example: SERVFAIL"
             ),
             (.code(5), "unreachable dns/resolver-refused", "the name server 10.1.0.53 refuses to resolve server.example"),

@@ -20,9 +20,16 @@ import Testing
     private func probe(
         _ target: String, _ settings: ProbeSettings = ProbeSettings(), deadline: Int64 = 10_000, smallSegments: Bool = false
     ) throws -> [ProbeResult] {
+        var prober = TCPProber()
+        return try probe(target, settings, deadline: deadline, smallSegments: smallSegments, by: &prober)
+    }
+
+    private func probe(
+        _ target: String, _ settings: ProbeSettings, deadline: Int64 = 10_000, smallSegments: Bool = false,
+        by prober: inout TCPProber
+    ) throws -> [ProbeResult] {
         let endpoint = try Endpoint(target)
         var loop = try EventLoop()
-        var prober = TCPProber()
         let start = MonotonicClock.now()
         let end = start + deadline * 1_000_000
         let attempt = ProbeAttempt(
@@ -97,6 +104,23 @@ import Testing
         #expect(server.requests.first?.target == "/health" && results[1].roundTripNanoseconds == results[0].roundTripNanoseconds)
     }
 
+    @Test func `the bytes of all connections of a probe are counted in both directions`() throws {
+        let secure = try secure()
+        defer { secure.stop() }
+        let target = secure.origin
+        let server = try TestServer { request in
+            request.target == "/" ? StubResponse(302, fields: ["Location": "\(target)/"]) : StubResponse(body: .pattern(50_000))
+        }
+        defer { server.stop() }
+        let plain = try #require(try probe("\(server.origin)/page").last?.levels)
+        #expect(plain.bytesReceived == plain.http?.response.receivedBytes && plain.bytesReceived > 50_000)
+        let request = "GET /page HTTP/1.1\r\nHost: 127.0.0.1:\(server.port)\r\nConnection: close\r\n"
+        #expect((request.utf8.count..<request.utf8.count + 100).contains(plain.bytesSent))
+        let both = try #require(try probe("\(server.origin)/", try trusting()).last?.levels)
+        let handshake = try #require(both.tls?.bytesReceived)
+        #expect(both.bytesReceived > handshake + 50 && both.bytesSent > 2 * request.utf8.count && handshake > 500)
+    }
+
     @Test func `a tls probe ends with the handshake, and sends no request`() throws {
         let server = try secure()
         defer { server.stop() }
@@ -104,12 +128,32 @@ import Testing
         #expect(server.requests.isEmpty)
     }
 
-    @Test func `the result of a probe survives a recording`() throws {
+    @Test func `the authorities are loaded once for all probes with equal settings`() throws {
         let server = try secure()
         defer { server.stop() }
-        let result = try #require(try probe("\(server.origin)/", try trusting()).last)
-        let line = RecordedInput(moment: Moment.now, input: .probe(result))
-        #expect(try JSONDecoder().decode(RecordedInput.self, from: JSONEncoder().encode(line)) == line)
+        let settings = try trusting()
+        var prober = TCPProber()
+        _ = try probe("\(server.origin)/", settings, by: &prober)
+        let context = try #require(prober.contexts.first)
+        _ = try probe("\(server.origin)/", settings, by: &prober)
+        #expect(prober.contexts.count == 1 && prober.contexts.first === context)
+        var insecure = ProbeSettings()
+        insecure.tls.isInsecure = true
+        _ = try probe("\(server.origin)/", insecure, by: &prober)
+        #expect(prober.contexts.count == 2)
+    }
+
+    @Test func `the result of a probe survives a recording`() throws {
+        let server = try secure(reply: { request in
+            request.target == "/" ? StubResponse(body: "hello") : .redirect(to: "http://other.example/x?y")
+        })
+        defer { server.stop() }
+        for path in ["/", "/other"] {
+            let result = try #require(try probe("\(server.origin)\(path)", try trusting()).last)
+            #expect((result.levels?.redirection != nil) == (path == "/other"))
+            let line = RecordedInput(moment: Moment.now, input: .probe(result))
+            #expect(try JSONDecoder().decode(RecordedInput.self, from: JSONEncoder().encode(line)) == line)
+        }
     }
 
     // MARK: TLS
@@ -129,6 +173,23 @@ import Testing
             ).line == "up")
         let soon = try trusting { $0.tls.certificateDays = 365 }
         #expect(try cause("\(server.origin)/", soon).line == "tls/certificate-expiring")
+    }
+
+    @Test func `a server whose certificate is not accepted receives no request and no credentials`() throws {
+        let server = try secure()
+        defer { server.stop() }
+        var untrusting = ProbeSettings()
+        try untrusting.http.authorize(by: .bearer("secret"))
+        let other = try trusting {
+            $0.tls.serverName = "db.example"
+            try $0.http.authorize(by: .bearer("secret"))
+        }
+        #expect(try cause("\(server.origin)/", untrusting).line == "tls/certificate-untrusted")
+        #expect(try cause("\(server.origin)/", other).line == "tls/hostname-mismatch")
+        #expect(server.requests.isEmpty)
+        untrusting.tls.isInsecure = true
+        #expect(try cause("\(server.origin)/", untrusting).line == "up")
+        #expect(server.requests.map { $0["authorization"] } == ["Bearer secret"])
     }
 
     @Test func `a server that accepts and never speaks is stalled at the deadline, and one that closes refuses`() throws {
@@ -198,9 +259,10 @@ import Testing
         #expect(try cause("\(server.origin)/loop").line == "http/invalid-response")
         #expect(try cause("\(server.origin)/tls", try trusting()).line == "up")
         #expect(try cause("\(server.origin)/tls").line == "tls/certificate-untrusted")
-        // Another host is not asked, and its name is known.
-        let other = try probe("\(server.origin)/other").last?.levels?.http
-        #expect(other?.otherHost == "other.example" && other?.response.status == 302)
+        // The way to another host is not that of this connection.
+        let other = try probe("\(server.origin)/other").last?.levels
+        #expect(other?.http?.otherHost == "other.example" && other?.http?.response.status == 302)
+        #expect(other?.redirection?.value.url.description == "http://other.example/")
         #expect(try cause("\(server.origin)/other").line == "up")
         var portal = ProbeSettings()
         try portal.http.expectBody("hello")

@@ -16,7 +16,7 @@ struct Benchmarks {
             ("latency", { try LatencyBenchmark.run(Programs(), $0) }), ("storm", { try StormBenchmark.run(Programs(), $0) }),
             ("table", { try LargeTableBenchmark.run(Programs(), $0) }), ("idle", { try IdleBenchmark.run(Programs(), $0) }),
             ("names", { try NamesBenchmark.run(Programs(), $0) }),
-            ("fleet", { try FleetBenchmark.run(Programs(), $0) }),
+            ("fleet", { try FleetBenchmark.run(Programs(), $0) }), ("levels", { try LevelsBenchmark.run(Programs(), $0) }),
         ]
         let http: [(name: String, run: Measurement)] = [
             ("http-requests", { try RequestBenchmark.run(LoadPrograms(), $0) }),

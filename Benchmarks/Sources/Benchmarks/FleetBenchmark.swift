@@ -70,17 +70,6 @@ struct FleetBenchmark {
 
     // MARK: The rate of connections
 
-    /// The number of connections that were begun on the host since its start (RFC 4022, tcpActiveOpens).
-    private func activeOpens() throws -> Double {
-        let path = host.path.replacingOccurrences(of: "/ns/net", with: "/net/snmp")
-        let rows = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").filter { $0.hasPrefix("Tcp:") }
-        let (names, values) = (rows.first?.split(separator: " ") ?? [], rows.last?.split(separator: " ") ?? [])
-        guard let place = names.firstIndex(of: "ActiveOpens"), let value = Double(values[place]) else {
-            throw BenchmarkError("\(path): no ActiveOpens")
-        }
-        return value
-    }
-
     /// The interval asks for more connections than the processors can make.
     private func connections() throws -> [Row] {
         let file = try targets(2_000)
@@ -95,9 +84,9 @@ struct FleetBenchmark {
             defer { watch.stop() }
             _ = try watch.await("the first record") { $0.contains("\"hello\"") }
             wait(2)
-            let (before, start) = (try activeOpens(), Clock.now())
+            let (before, start) = (try host.activeOpens(), Clock.now())
             wait(length)
-            engine.append((try activeOpens() - before) / Double(Clock.now() - start) * 1e9)
+            engine.append((try host.activeOpens() - before) / Double(Clock.now() - start) * 1e9)
         }
         return [
             .against(
@@ -193,25 +182,10 @@ struct FleetBenchmark {
     /// The processor time of one probe beside that of prometheus-blackbox-exporter, if it is installed.
     private func exporter(_ name: String, _ own: Double) throws -> Row {
         let what = name + "processor time of a probe"
-        let exporter = "prometheus-blackbox-exporter"
-        let folders = ProcessInfo.processInfo.environment["PATH"]?.split(separator: ":") ?? []
-        guard folders.contains(where: { access("\($0)/\(exporter)", X_OK) == 0 }) else {
-            return Row(
-                what: what, measured: microseconds(own), limit: "\(exporter): not installed", ratio: nil, asked: nil, holds: nil)
-        }
-        let configuration = folder.appendingPathComponent("blackbox.yml")
-        try Data("modules:\n  tcp_connect:\n    prober: tcp\n    timeout: 3s\n".utf8).write(to: configuration)
-        let child = try Child(
-            [exporter, "--config.file=\(configuration.path)", "--web.listen-address=127.0.0.1:9115", "--log.level=error"],
-            in: host)
-        defer { child.stop() }
-        wait(2)
-        let figures = ProcessFigures(processID: child.processID)
-        let before = figures.processorTime
-        let url = "http://127.0.0.1:9115/probe?module=tcp_connect&target=127.1.[1-20].[1-100]:\(Self.port)"
-        try Child.run(["curl", "--silent", "--fail", url], in: host)
-        let theirs = Double(figures.processorTime - before) / 2_000
-        return .against(what, own, theirs, microseconds, exporter, atMost: nil)
+        guard BlackboxExporter.isInstalled else { return BlackboxExporter.missing(what, microseconds(own)) }
+        let exporter = try BlackboxExporter(in: host, folder, modules: "  tcp: { prober: tcp, timeout: 3s }\n")
+        let cost = try exporter.probe("127.1.[1-20].[1-100]:\(Self.port)", count: 2_000, module: "tcp")
+        return .against(what, own, cost.processorTime, microseconds, BlackboxExporter.name, atMost: nil)
     }
 
     // MARK: 100,000 targets

@@ -42,6 +42,17 @@ package final class LabHost {
         return stat(path, &status) == 0 ? UInt64(status.st_ino) : nil
     }
 
+    /// The number of connections that were begun on the host since its start (RFC 4022, tcpActiveOpens).
+    package func activeOpens() throws -> Double {
+        let file = path.replacingOccurrences(of: "/ns/net", with: "/net/snmp")
+        let rows = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").filter { $0.hasPrefix("Tcp:") }
+        let (names, values) = (rows.first?.split(separator: " ") ?? [], rows.last?.split(separator: " ") ?? [])
+        guard let place = names.firstIndex(of: "ActiveOpens"), let value = Double(values[place]) else {
+            throw BenchmarkError("\(file): no ActiveOpens")
+        }
+        return value
+    }
+
     /// Runs `ip` with arguments separated by spaces.
     package func ip(_ words: String) throws {
         try Child.run(["ip"] + words.split(separator: " ").map(String.init), in: self)

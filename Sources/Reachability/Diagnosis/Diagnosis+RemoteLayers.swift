@@ -117,8 +117,11 @@ extension DiagnosisEvidence {
             return Diagnosis.Step(.http, .unproven, "no request was answered")
         }
         var sentence = "the request is answered with \(status), \(facts.response.bodyBytes) bytes of body"
-        if let last = facts.redirects.last { sentence += ", after a redirect to \(last)" }
-        if let other = facts.otherHost { sentence += ", a redirect to another host, \(other)" }
+        if let last = facts.redirects.last {
+            sentence += ", after a redirect to \(last)"
+        } else if let other = facts.otherHost {
+            sentence += ", a redirect to another host, \(other)"
+        }
         let elapsed = report?.levels?.exchange?.saturatingNanoseconds ?? 0
         let cause = CauseOfHTTP(
             facts: facts, ending: levels.httpEnding ?? .exchange, host: endpoint.hostText, elapsedNanoseconds: elapsed)

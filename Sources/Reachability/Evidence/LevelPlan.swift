@@ -1,29 +1,41 @@
 /// The levels of a probe above TCP: the TLS handshake, the HTTP request, and the expected response.
 package struct LevelPlan: Hashable, Sendable {
-    /// Whether the first connection begins with a TLS handshake.
-    let usesTLS: Bool
     /// The name or address that a certificate must have.
     let serverName: String
     let tls: TLSProbeSettings
     let request: HTTPProbeRequest?
     let expectation: HTTPExpectation
     let followsRedirects: Bool
+    /// Whether the URL is a canary, whose response is known.
+    let isCanary: Bool
+    /// The protocol of the endpoint.
+    let scheme: Endpoint.Scheme
+    /// The redirects that led from the target to this plan's host; `nil` for the target itself.
+    let redirects: Redirects?
 
-    /// Creates the plan of an endpoint's probes; `nil` for TCP alone.
-    init?(_ endpoint: Endpoint, _ settings: ProbeSettings) {
+    /// Creates the plan of an endpoint's probes; `nil` for TCP alone. `redirection` has led to the endpoint.
+    init?(_ endpoint: Endpoint, _ settings: ProbeSettings, after redirection: HTTPRedirection? = nil) {
         guard endpoint.scheme != .tcp else { return nil }
-        usesTLS = endpoint.scheme.usesTLS
-        serverName = Self.serverName(endpoint, settings)
+        scheme = endpoint.scheme
+        redirects = redirection?.redirects
+        // The settings name the target, not the host to which it redirects.
+        serverName = redirection == nil ? Self.serverName(endpoint, settings) : Self.host(of: endpoint)
         tls = settings.tls
-        followsRedirects = settings.http.followsRedirects
+        isCanary = settings.http.isCanary
+        // The redirect of a canary is a portal's answer. What the portal's own server answers would hide it.
+        followsRedirects = settings.http.followsRedirects && !isCanary
         if endpoint.scheme.usesHTTP {
-            request = settings.http.request(to: endpoint)
+            let own = settings.http.request(to: endpoint)
+            request = redirection.map { own?.redirected(to: $0.url, method: $0.method).withoutSecrets } ?? own
             expectation = settings.http.expectation
         } else {
             request = nil
             expectation = HTTPExpectation()
         }
     }
+
+    /// Whether the first connection begins with a TLS handshake.
+    var usesTLS: Bool { scheme.usesTLS }
 
     /// The names of ALPN: those of the settings, else HTTP/1.1 for a request.
     var applicationProtocols: [String] {
@@ -34,7 +46,11 @@ package struct LevelPlan: Hashable, Sendable {
     private static func serverName(_ endpoint: Endpoint, _ settings: ProbeSettings) -> String {
         if let name = settings.tls.serverName { return name }
         if endpoint.scheme.usesHTTP, let host = settings.http.host { return withoutPort(host) }
-        return switch endpoint.host {
+        return host(of: endpoint)
+    }
+
+    private static func host(of endpoint: Endpoint) -> String {
+        switch endpoint.host {
         case .name(let name): name
         case .address(let address, _): "\(address)"
         }

@@ -1,4 +1,5 @@
 package import Certificates
+internal import Pacing
 
 /// The result of the levels of a probe above TCP: the TLS handshake and the HTTP exchange on one connection.
 package struct LevelResult: Hashable, Sendable, Codable {
@@ -10,6 +11,8 @@ package struct LevelResult: Hashable, Sendable, Codable {
     package var http: HTTPProbeFacts?
     /// How the exchange ended; `nil` if no request was sent.
     package var httpEnding: HTTPEnding?
+    /// The redirect to another host with which the levels ended; otherwise `nil`.
+    var redirection: Boxed<HTTPRedirection>?
     /// Whether the levels ended at the probe's deadline.
     package var isAtDeadline = false
     /// The duration of the TLS handshake in nanoseconds; `nil` if it is not complete.
@@ -24,6 +27,10 @@ package struct LevelResult: Hashable, Sendable, Codable {
     package var hasGap = false
     /// Whether the connection was limited to small segments (TCP_MAXSEG, tcp(7)).
     package var hasSmallSegments = false
+    /// The number of bytes that were sent on all connections of the probe, without the headers of TCP and IP.
+    package var bytesSent = 0
+    /// The number of bytes that were received on all connections of the probe, without the headers of TCP and IP.
+    package var bytesReceived = 0
     /// The reason why this machine could not begin the handshake; `nil` if it could.
     package var localFailure: String?
 
@@ -40,4 +47,31 @@ extension LevelResult {
     package var transfer: Duration? { transferNanoseconds.map { .nanoseconds($0) } }
     /// The time from the request to the end of the response; `nil` if it is not complete.
     package var exchange: Duration? { processing.flatMap { processing in transfer.map { processing + $0 } } }
+}
+
+extension LevelResult {
+    /// Returns the result of a probe that was redirected to another host: the handshake of the target, if it has made one, the exchange
+    /// with the other host, and the sums of the durations.
+    func redirected(_ last: LevelResult) -> LevelResult {
+        var result = last
+        if tls != nil { (result.tls, result.handshakeEnd) = (tls, handshakeEnd) }
+        result.handshakeNanoseconds = Self.sum(handshakeNanoseconds, last.handshakeNanoseconds)
+        // Without the last response, the exchange is not complete.
+        result.processingNanoseconds = last.processingNanoseconds.flatMap { Self.sum(processingNanoseconds, $0) }
+        result.transferNanoseconds = last.transferNanoseconds.flatMap { Self.sum(transferNanoseconds, $0) }
+        result.bytesSent = Self.sum(bytesSent, last.bytesSent)
+        result.bytesReceived = Self.sum(bytesReceived, last.bytesReceived)
+        return result
+    }
+
+    // Recordings have these numbers.
+    private static func sum(_ first: Int, _ second: Int) -> Int {
+        let (sum, overflow) = first.addingReportingOverflow(second)
+        return overflow ? .max : sum
+    }
+
+    private static func sum(_ first: Int64?, _ second: Int64?) -> Int64? {
+        guard let first, let second else { return first ?? second }
+        return first.addingSaturated(second)
+    }
 }

@@ -131,6 +131,8 @@ package struct NameServerExchange: Hashable, Sendable, Codable {
     package var scope: Scope?
     /// Whether the question was asked over TCP, because the answer was truncated.
     package var isOverTCP: Bool
+    /// The names of a loop of aliases (CNAME) in the answer, in order; `nil` if there is none.
+    package var aliasLoop: [String]?
 
     package init(
         _ server: ResolverConfiguration.Nameserver, _ outcome: Outcome, rcode: UInt8? = nil, errno: Int32 = 0,

@@ -30,16 +30,17 @@ package struct HTTPProbe: Sendable {
     ///   - request: the first request.
     ///   - expectation: the response that is expected.
     ///   - isFollowing: whether redirects are followed.
+    ///   - redirects: the redirects that led to the request; `nil` for the target's own request.
     ///   - isCanary: whether the URL is the canary, whose response is known.
     package init(
         _ request: HTTPProbeRequest, expecting expectation: HTTPExpectation = HTTPExpectation(), isFollowing: Bool = true,
-        isCanary: Bool = false
+        after redirects: Redirects? = nil, isCanary: Bool = false
     ) {
         self.request = request
         self.expectation = expectation
         self.isCanary = isCanary
         exchange = HTTPExchange(method: request.method, keepsBody: expectation.needsBody)
-        redirects = Redirects(of: request, isFollowing: isFollowing)
+        self.redirects = redirects ?? Redirects(of: request, isFollowing: isFollowing)
     }
 
     /// Takes bytes of the current connection.

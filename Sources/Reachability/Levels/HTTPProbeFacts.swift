@@ -3,32 +3,25 @@ package struct HTTPProbeFacts: Hashable, Sendable, Codable {
     /// The facts of the last exchange.
     package var response: HTTPResponseFacts
     /// The URLs to which the probe was redirected, in order; shortened, at most 10.
-    package var redirects: [String]
+    package var redirects: [String] = []
     /// The reason why a redirect was not followed; `nil` if none is at fault.
     package var redirectFailure: RedirectFailure?
     /// The first other host to which the server redirects; `nil` if there is none.
     package var otherHost: String?
     /// Whether a redirect leads from https to http.
-    package var isDowngraded: Bool
+    package var isDowngraded = false
     /// Whether the user has declared an expectation.
-    package var isDeclared: Bool
+    package var isDeclared = false
     /// Whether the URL is the canary, whose response is known.
-    package var isCanary: Bool
+    package var isCanary = false
     /// The first expectation that the response does not meet.
     package var mismatch: HTTPMismatch?
+}
 
-    package init(
-        response: HTTPResponseFacts, redirects: [String] = [], redirectFailure: RedirectFailure? = nil,
-        otherHost: String? = nil, isDowngraded: Bool = false, isDeclared: Bool = false, isCanary: Bool = false,
-        mismatch: HTTPMismatch? = nil
-    ) {
-        self.response = response
-        self.redirects = redirects
-        self.redirectFailure = redirectFailure
-        self.otherHost = otherHost
-        self.isDowngraded = isDowngraded
-        self.isDeclared = isDeclared
-        self.isCanary = isCanary
+extension HTTPProbeFacts {
+    /// Creates the facts of an exchange without redirects.
+    package init(response: HTTPResponseFacts, mismatch: HTTPMismatch?) {
+        self.init(response: response)
         self.mismatch = mismatch
     }
 }

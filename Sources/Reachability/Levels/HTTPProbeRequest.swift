@@ -34,6 +34,8 @@ package struct HTTPProbeRequest: Hashable, Sendable {
     package private(set) var fields: [Field]
     package private(set) var body: [UInt8]
     package private(set) var authorization: Authorization?
+    /// The cookies that the server has set by earlier responses of the probe.
+    var cookies = ProbeCookies()
 
     /// Creates a request.
     ///
@@ -104,7 +106,13 @@ package struct HTTPProbeRequest: Hashable, Sendable {
         case .bearer(let token): lines += "Authorization: Bearer \(token)\r\n"
         case nil: break
         }
-        for field in fields { lines += "\(field.name): \(field.value)\r\n" }
+        // A request has one field Cookie at most (RFC 6265 section 5.4).
+        func isCookie(_ field: Field) -> Bool { field.name.lowercased() == "cookie" }
+        for field in fields where !isCookie(field) { lines += "\(field.name): \(field.value)\r\n" }
+        let own = fields.filter(isCookie).map(\.value)
+        if let cookie = cookies.field(for: url, after: own.isEmpty ? nil : own.joined(separator: "; ")) {
+            lines += "Cookie: \(cookie)\r\n"
+        }
         // Methods whose requests usually have content send the length 0 too (RFC 9110 section 8.6).
         if !body.isEmpty || ["POST", "PUT", "PATCH"].contains(method) { lines += "Content-Length: \(body.count)\r\n" }
         return Array((lines + "\r\n").utf8) + body
@@ -115,19 +123,28 @@ package struct HTTPProbeRequest: Hashable, Sendable {
     /// 303 changes the method to GET, unless it is HEAD; 301 and 302 change POST to GET, as browsers do. With the method, the content and the
     /// fields that describe it go. Another origin receives neither credentials and cookies nor another `Host`.
     func redirected(to url: HTTPURL, status: Int) -> HTTPProbeRequest {
+        let becomesGET = status == 303 && method != "HEAD" && method != "GET" || (301...302).contains(status) && method == "POST"
+        return redirected(to: url, method: becomesGET ? "GET" : method)
+    }
+
+    /// Returns the request that a redirect to a URL with a method leads to.
+    func redirected(to url: HTTPURL, method: String) -> HTTPProbeRequest {
         var request = self
         request.url = url
-        let becomesGET = status == 303 && method != "HEAD" && method != "GET" || (301...302).contains(status) && method == "POST"
-        if becomesGET {
-            request.method = "GET"
+        if method != self.method {
+            request.method = method
             request.body = []
             request.fields.removeAll { $0.name.lowercased().hasPrefix("content-") }
         }
-        if !url.hasSameOrigin(as: self.url) {
-            request.host = nil
-            request.authorization = nil
-            request.fields.removeAll { Self.secretFields.contains($0.name.lowercased()) }
-        }
+        return url.hasSameOrigin(as: self.url) ? request : request.withoutSecrets
+    }
+
+    /// The request for another origin: without credentials, cookies and the target's `Host`.
+    var withoutSecrets: HTTPProbeRequest {
+        var request = self
+        request.host = nil
+        request.authorization = nil
+        request.fields.removeAll { Self.secretFields.contains($0.name.lowercased()) }
         return request
     }
 

@@ -88,10 +88,16 @@ extension HTTPProbeSettings {
         HTTPURL(endpoint).flatMap { try? checkedRequest($0) }
     }
 
+    /// Whether the settings declare what identifies a response.
+    private var identifiesResponse: Bool {
+        statuses != nil || bodyExpression != nil || excludedBody != nil || !fieldRules.isEmpty
+    }
+
     /// The response that the settings expect.
     var expectation: HTTPExpectation {
-        HTTPExpectation(
-            statuses: statuses.flatMap { try? StatusRanges($0) }, versions: versions.sorted(), body: bodyExpression,
+        let known = isCanary && !identifiesResponse ? StatusRanges.noContent : nil
+        return HTTPExpectation(
+            statuses: statuses.flatMap { try? StatusRanges($0) } ?? known, versions: versions.sorted(), body: bodyExpression,
             excludedBody: excludedBody,
             fields: fieldRules.map { HTTPExpectation.FieldRule($0.name, $0.expression, isExcluded: !$0.mustMatch) })
     }

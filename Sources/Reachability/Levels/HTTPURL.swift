@@ -95,6 +95,14 @@ package struct HTTPURL: Hashable, Sendable {
         target = reference.path + (reference.query.map { "?\($0)" } ?? "")
     }
 
+    /// The URL as the endpoint of probes.
+    var probeEndpoint: Endpoint {
+        let scheme: Endpoint.Scheme = scheme == .https ? .https : .http
+        return Endpoint(
+            Endpoint.Values(
+                host: endpoint.host, port: endpoint.port, scheme: scheme, path: target == "/" ? nil : target, text: nil))
+    }
+
     /// The value of the `Host` field: the host, and the port unless it is that of the scheme (RFC 9110 section 7.2). An IPv6 address has
     /// no zone, which only this machine knows (RFC 6874).
     package var authority: String {
@@ -116,4 +124,15 @@ package struct HTTPURL: Hashable, Sendable {
 extension HTTPURL: CustomStringConvertible {
     /// The URL as text, without the port of its scheme.
     package var description: String { "\(scheme.rawValue)://\(authority)\(target)" }
+}
+
+extension HTTPURL: Codable {
+    /// Decodes a URL from its text.
+    package init(from decoder: any Decoder) throws { try self.init(decoder.singleValueContainer().decode(String.self)) }
+
+    /// Encodes a URL as text. The zone of a link-local address is not encoded.
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
 }

@@ -1,5 +1,5 @@
 /// The redirects of one probe: whether the next one is followed, and where they led (RFC 9110 section 15.4).
-package struct Redirects: Hashable, Sendable {
+package struct Redirects: Hashable, Sendable, Codable {
     /// The decision about a response.
     package enum Step: Hashable, Sendable {
         /// The response is the last one.
@@ -19,17 +19,27 @@ package struct Redirects: Hashable, Sendable {
     /// Whether a redirect leads from https to http.
     package private(set) var isDowngraded = false
 
-    private struct Visit: Hashable, Sendable {
+    private struct Visit: Hashable, Sendable, Codable {
         let method: String
         let url: HTTPURL
     }
 
-    private let firstRequest: HTTPProbeRequest
-    private var visits: Set<Visit>
+    /// The host of the first request's URL, and that of its field Host if it differs. Its secrets are not kept: recordings have this
+    /// value.
+    private let firstHosts: [String]
+    private var visits: [Visit]
+
+    /// The host of the first request's URL.
+    package var firstHost: String { firstHosts.first ?? "" }
 
     /// Creates the chain of a probe that begins with a request.
     package init(of request: HTTPProbeRequest, isFollowing: Bool = true) {
-        firstRequest = request
+        let name = Self.comparable(HTTPURL.text(request.url.endpoint.host))
+        // Without its port.
+        let field = request.host.map { host in
+            Self.comparable(String(host.hasPrefix("[") ? host.prefix { $0 != "]" } + "]" : host.prefix { $0 != ":" }))
+        }
+        firstHosts = [name] + (field.map { [$0] } ?? [])
         self.isFollowing = isFollowing
         visits = [Visit(method: request.method, url: request.url)]
     }
@@ -55,13 +65,22 @@ package struct Redirects: Hashable, Sendable {
         }
         if otherHost == nil, !isSameSite(url) { otherHost = HTTPURL.text(url.endpoint.host) }
         guard isFollowing else { return .final }
-        let next = request.redirected(to: url, status: head.status)
-        guard visits.insert(Visit(method: next.method, url: url)).inserted else {
+        var next = request.redirected(to: url, status: head.status)
+        next.cookies = ProbeCookies()
+        if url.endpoint.host == request.url.endpoint.host {
+            next.cookies = request.cookies
+            next.cookies.take(head)
+            // With another cookie, the same URL may answer otherwise.
+            if next.cookies != request.cookies { visits = [] }
+        }
+        let visit = Visit(method: next.method, url: url)
+        guard !visits.contains(visit) else {
             return .failed(RedirectFailure(.loop, location: ExternalText.shortened(url.description)))
         }
         guard locations.count < HTTPLimit.redirects.value else {
             return .failed(RedirectFailure(.limit, location: ExternalText.shortened(url.description), limit: .redirects))
         }
+        visits.append(visit)
         locations.append(ExternalText.shortened(url.description))
         if request.url.scheme == .https, url.scheme == .http { isDowngraded = true }
         return .follow(next)
@@ -70,17 +89,8 @@ package struct Redirects: Hashable, Sendable {
     /// Returns whether the host of a URL belongs to the first request: it has the host of the URL or of `Host`, or one of the two names
     /// is a subdomain of the other, as `www.example.com` is of `example.com`. No portal uses such a name.
     private func isSameSite(_ url: HTTPURL) -> Bool {
-        if url.endpoint.host == firstRequest.url.endpoint.host { return true }
         let name = Self.comparable(HTTPURL.text(url.endpoint.host))
-        let first = Self.comparable(HTTPURL.text(firstRequest.url.endpoint.host))
-        // Without its port.
-        let host = firstRequest.host.map { host in
-            Self.comparable(String(host.hasPrefix("[") ? host.prefix { $0 != "]" } + "]" : host.prefix { $0 != ":" }))
-        }
-        return [first, host].contains { other in
-            guard let other else { return false }
-            return name == other || Self.isSubdomain(name, of: other) || Self.isSubdomain(other, of: name)
-        }
+        return firstHosts.contains { name == $0 || Self.isSubdomain(name, of: $0) || Self.isSubdomain($0, of: name) }
     }
 
     private static func comparable(_ host: String) -> String {
@@ -93,4 +103,13 @@ package struct Redirects: Hashable, Sendable {
         guard domain.utf8.contains(UInt8(ascii: ".")), domain.utf8.last.map(HTTPGrammar.isDigit) == false else { return false }
         return name.hasSuffix("." + domain)
     }
+}
+
+/// A redirect to another host. Its request needs a lookup, a route and a connection of its own.
+package struct HTTPRedirection: Hashable, Sendable, Codable {
+    /// The method of the request.
+    package let method: String
+    package let url: HTTPURL
+    /// The redirects so far, with this one.
+    package let redirects: Redirects
 }

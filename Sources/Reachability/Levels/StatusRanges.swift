@@ -11,6 +11,8 @@ package struct StatusRanges: Hashable, Sendable {
     package static let longestList = 64
     /// The codes that are accepted by default: 200-299 (RFC 9110 section 15.3).
     package static let successful = StatusRanges([200...299])
+    /// The code 204, No Content (RFC 9110 section 15.3.5).
+    static let noContent = StatusRanges([204...204])
 
     private let ranges: [ClosedRange<Int>]
 

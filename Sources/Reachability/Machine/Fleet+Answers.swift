@@ -2,9 +2,38 @@ internal import Pacing
 
 /// The delivery of answers to the targets that wait for them.
 extension Fleet {
+    /// A target that waits for the answer to a query.
+    struct Asker: Hashable, Sendable {
+        let target: TargetID
+        let query: RouteQuery
+    }
+
+    /// Applies changes of the kernel's state. `snapshot` is the state after them.
+    mutating func apply(_ changes: [Kernel.Change], _ snapshot: Kernel.Snapshot) {
+        book.apply(changes, snapshot)
+        for change in changes {
+            switch change {
+            // Behind a link that has lost its carrier, other hosts may have the same addresses.
+            case .link(let link) where !link.flags.contains(.lowerUp): hops.forget(link.index)
+            case .linkRemoved(let index):
+                hops.forget(index)
+                budgets.remove(index)
+            default: break
+            }
+        }
+    }
+
     /// Delivers the answer to a lookup, and returns the effects.
     mutating func lookedUp(_ answer: LookupAnswer, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
         deliver(TargetID(owning: answer.id), .lookup(answer), snapshot, at: now)
+    }
+
+    /// Returns whether the target has not begun yet.
+    func isWaiting(_ id: TargetID) -> Bool { self[id].map { !$0.hasBegun } ?? false }
+
+    /// Returns the budget from which a target's probes take their bytes; `nil` for none.
+    private mutating func budgetKey(of id: TargetID) -> MeteredBudgets.Key? {
+        slab.slot(of: id).flatMap { slab[$0]?.budgetKey() }
     }
 
     /// Delivers the result of an attempt, and returns the effects.
@@ -13,6 +42,7 @@ extension Fleet {
         if let count = result.retransmissions, count > 0, let key = budgetKey(of: id) {
             budgets.spend(count * ProbeBytes.retransmission(.v6), key, at: now.monotonicNanoseconds)
         }
+        budgets.settle(result, at: now.monotonicNanoseconds)
         return deliver(id, .probe(result), snapshot, at: now)
     }
 

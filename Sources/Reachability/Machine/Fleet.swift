@@ -22,13 +22,7 @@ struct Fleet: Sendable {
         var isSurveying = false
     }
 
-    /// A target that waits for the answer to a query.
-    struct Asker: Hashable, Sendable {
-        let target: TargetID
-        let query: RouteQuery
-    }
-
-    private var slab = TargetSlab()
+    var slab = TargetSlab()
     private var traits: [Traits] = []
     private var due = DueHeap()
     var book: RouteBook
@@ -58,6 +52,7 @@ struct Fleet: Sendable {
     private var surveys = 0
     /// The budgets of metered interfaces.
     var budgets = MeteredBudgets()
+    private var untried = UntriedProbes()
     private var shortage = ProbeShortage()
     /// Whether ``takeShortage()`` has something to return.
     private var shortageChanged = false
@@ -87,9 +82,6 @@ struct Fleet: Sendable {
 
     /// Returns a target's endpoint; `nil` if there is no such target.
     func endpoint(of id: TargetID) -> Endpoint? { slab.slot(of: id).flatMap { slab[$0]?.endpoint } }
-
-    /// Returns whether the target has not begun yet.
-    func isWaiting(_ id: TargetID) -> Bool { self[id].map { !$0.hasBegun } ?? false }
 
     /// Sets the seed of random draws.
     mutating func begin(seed: UInt64) { random = SplitMix64(seed: seed) }
@@ -124,6 +116,7 @@ struct Fleet: Sendable {
             (waiting, begun, losses) = ([], 0, [])
             postponed = [[TargetID]](repeating: [], count: ProbeAdmission.Lane.count)
         }
+        budgets.cancel(machine.runningAttempts)
         return machine.runningAttempts.map { .cancel(attempt: $0) } + [.cancelLookup(id)]
     }
 
@@ -142,21 +135,6 @@ struct Fleet: Sendable {
     }
 
     // MARK: Changes of the local state
-
-    /// Applies changes of the kernel's state. `snapshot` is the state after them.
-    mutating func apply(_ changes: [Kernel.Change], _ snapshot: Kernel.Snapshot) {
-        book.apply(changes, snapshot)
-        for change in changes {
-            switch change {
-            // Behind a link that has lost its carrier, other hosts may have the same addresses.
-            case .link(let link) where !link.flags.contains(.lowerUp): hops.forget(link.index)
-            case .linkRemoved(let index):
-                hops.forget(index)
-                budgets.remove(index)
-            default: break
-            }
-        }
-    }
 
     /// Sets the local state after a change.
     mutating func setLocalState(_ state: TargetMachine.LocalState?, at now: Moment) {
@@ -180,6 +158,7 @@ struct Fleet: Sendable {
         if !losses.isEmpty || begun < waiting.count || canResume { return .min }
         return [
             due.next, book.checkDue, unrouted.isEmpty ? nil : unroutedDue, admitsNotice ? ramp.due : nil, shortage.deadline,
+            untriedWait ? untried.first?.due : nil,
         ].compactMap { $0 }.min()
     }
 
@@ -187,6 +166,9 @@ struct Fleet: Sendable {
     private var admitsNotice: Bool {
         ramp.head.flatMap { slab.slot(of: $0) }.map { admission.allows(traits[$0].lane) } ?? true
     }
+
+    /// Whether targets without a result wait for sockets.
+    private var untriedWait: Bool { ProbeAdmission.Lane.untried.contains { !postponed[$0.index].isEmpty } }
 
     private var canResume: Bool {
         postponed.indices.contains { lane in
@@ -216,6 +198,7 @@ struct Fleet: Sendable {
         checks.formUnion(queries)
         effects += queries.map { .askRoute($0) }
         notify(&effects, snapshot, now)
+        preemptUntried(&effects, snapshot, now)
         // Before targets that begin: these would otherwise delay the probes of others by as many turns.
         resumePostponed(&effects, snapshot, now)
         tickDue(&effects, snapshot, now)
@@ -224,9 +207,6 @@ struct Fleet: Sendable {
         if shortage.update(isWaiting: isShort, at: time) { shortageChanged = true }
         return effects
     }
-
-    /// Returns the budget from which a target's probes take their bytes; `nil` for none.
-    mutating func budgetKey(of id: TargetID) -> MeteredBudgets.Key? { slab.slot(of: id).flatMap { slab[$0]?.budgetKey() } }
 
     /// Returns whether the limit of open files now delays probes, and the targets that wait; `nil` if this has not changed since the
     /// last call.
@@ -272,9 +252,21 @@ struct Fleet: Sendable {
         }
     }
 
+    /// Preempts first probes without an answer if other targets without a result wait for their sockets.
+    private mutating func preemptUntried(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+        while budget > 0, let probe = untried.first {
+            let runs = slab.slot(of: probe.target).map { traits[$0].running?.experience == .untried } ?? false
+            guard !runs || untriedWait && probe.due <= now.monotonicNanoseconds else { return }
+            untried.removeFirst()
+            guard runs else { continue }
+            budget -= 1
+            effects += deliver(probe.target, .preempted, snapshot, at: now)
+        }
+    }
+
     private mutating func resumePostponed(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
         for lane in postponed.indices {
-            admission.hasUntriedWaiting = ProbeAdmission.Lane.untried.contains { !postponed[$0.index].isEmpty }
+            admission.hasUntriedWaiting = untriedWait
             var taken = 0
             while taken < postponed[lane].count, budget > 0 {
                 let id = postponed[lane][taken]
@@ -316,7 +308,9 @@ struct Fleet: Sendable {
         _ slot: Int, _ id: TargetID, _ snapshot: Kernel.Snapshot, _ now: Moment
     ) -> [Effect] {
         let time = now.monotonicNanoseconds
-        if let key = slab[slot]?.budgetKey(), let turn = budgets.turn(key, hasWaited: traits[slot].hasTurn, at: time) {
+        if let (key, scheme) = slab[slot]?.budgetUse(),
+            let turn = budgets.turn(key, scheme, hasWaited: traits[slot].hasTurn, at: time)
+        {
             traits[slot].hasTurn = true
             return deliver(id, .paused(until: turn), snapshot, at: now)
         }
@@ -349,7 +343,11 @@ struct Fleet: Sendable {
             count(after.interfaces, 1)
         }
         if timing.followsEveryChange { unrouted.insert(id) } else if !unrouted.isEmpty { unrouted.remove(id) }
+        let ran = traits[slot].running
         update(slot, timing)
+        if ran == nil, traits[slot].running?.experience == .untried, let timeout = slab[slot]?.settings.timeout {
+            untried.add(id, timeout: timeout, at: now.monotonicNanoseconds)
+        }
         if let key = timing.budgetKey { budgets.count(found, key, at: now.monotonicNanoseconds) }
         guard !found.isEmpty else { return [] }
         var effects: [Effect] = []
@@ -359,7 +357,9 @@ struct Fleet: Sendable {
             case .resolve(let request): effects.append(.resolve(request))
             case .askRoute(let query): effects += ask(id, query, snapshot, at: now)
             case .connect(let attempt): effects.append(.connect(attempt))
-            case .cancel(let attempt): effects.append(.cancel(attempt: attempt))
+            case .cancel(let attempt):
+                budgets.cancel([attempt])
+                effects.append(.cancel(attempt: attempt))
             case .askNeighbor(let key):
                 neighborAskers[key, default: []].insert(id)
                 effects.append(.askNeighbor(key))

@@ -120,6 +120,8 @@ final class DNSQuestion {
             result.result = .addresses
         } else if status == ARES_SUCCESS || status == ARES_ENODATA {
             result.result = .noData
+            guard let loop = AliasLoop.find(in: answer) else { return }
+            for index in exchanges.indices where exchanges[index].outcome == .answered { exchanges[index].aliasLoop = loop }
         } else {
             // The header belongs to the question, and the records are damaged.
             for index in exchanges.indices where exchanges[index].outcome == .answered {

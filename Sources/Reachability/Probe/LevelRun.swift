@@ -16,20 +16,27 @@ final class LevelRun {
     /// The URL of a redirect within the target's host, for which the owner opens another connection; otherwise `nil`.
     private(set) var redirection: HTTPURL?
     private let plan: LevelPlan
-    private let context: TLSClientContext
+    /// The context of the TLS clients with these settings.
+    let context: TLSClientContext
     private var client: TLSClient?
     private var probe: HTTPProbe?
     private var output: [UInt8] = []
     private var started: Int64 = 0
     private var requested: Int64?
     private var firstByte: Int64?
+    /// The result of the exchanges that redirected within the host.
+    private var earlier: LevelResult?
 
     /// Creates the levels of a probe. ``connected(_:)`` begins them.
     init(_ plan: LevelPlan, deadline: Int64) {
         self.plan = plan
         self.deadline = deadline
         context = TLSClientContext.of(TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure))
-        probe = plan.request.map { HTTPProbe($0, expecting: plan.expectation, isFollowing: plan.followsRedirects) }
+        probe = plan.request.map {
+            HTTPProbe(
+                $0, expecting: plan.expectation, isFollowing: plan.followsRedirects, after: plan.redirects,
+                isCanary: plan.isCanary)
+        }
     }
 
     /// Begins the levels on a connection that is established.
@@ -55,8 +62,12 @@ final class LevelRun {
         return output
     }
 
+    /// Counts bytes that were sent.
+    func noteSent(_ count: Int) { result.bytesSent += count }
+
     /// Takes bytes of the server.
     func receive(_ bytes: UnsafeRawBufferPointer, now: Int64) {
+        result.bytesReceived += bytes.count
         guard !hasEnded, redirection == nil else { return }
         guard let client else { return take(bytes, now) }
         let wasHandshaking = client.state == .handshaking
@@ -103,8 +114,13 @@ final class LevelRun {
 
     private func handshakeCompleted(_ client: TLSClient, _ now: Int64) {
         result.handshakeNanoseconds = max(0, now - started)
-        if probe != nil { return sendRequest(now) }
+        // A server whose certificate is not accepted receives no request: neither its path nor its credentials.
+        if probe != nil { return isAccepted(client.facts) ? sendRequest(now) : end() }
         if client.mayStillBeRefused { deadline = min(deadline, now.addingSaturated(Self.refusalTime)) }
+    }
+
+    private func isAccepted(_ facts: TLSHandshakeFacts) -> Bool {
+        plan.tls.isInsecure || (facts.verificationErrors.isEmpty && facts.nameMatches != false)
     }
 
     private func sendRequest(_ now: Int64) {
@@ -128,21 +144,29 @@ final class LevelRun {
         switch step {
         case .receive: break
         case .finished:
-            result.transferNanoseconds = firstByte.map { max(0, now - $0) }
+            result.transferNanoseconds = transferTime(now)
             end()
         case .follow(let request) where request.url.endpoint.host == before.request.url.endpoint.host:
             redirection = request.url
-        case .follow:
-            // The target itself has answered: with a redirect to another host, which is named.
-            result.transferNanoseconds = firstByte.map { max(0, now - $0) }
+            result.transferNanoseconds = transferTime(now)
+            earlier = earlier.map { $0.redirected(result) } ?? result
+            result = LevelResult()
+        case .follow(let request):
+            // The target itself has answered: with a redirect to another host, to which its owner finds the way.
+            result.transferNanoseconds = transferTime(now)
             var facts = before.facts
             facts.otherHost = probe?.redirects.otherHost
             if !facts.isDeclared { facts.mismatch = nil }
             result.http = facts
+            if let redirects = probe?.redirects {
+                result.redirection = Boxed(HTTPRedirection(method: request.method, url: request.url, redirects: redirects))
+            }
             probe = nil
             end()
         }
     }
+
+    private func transferTime(_ now: Int64) -> Int64? { firstByte.map { max(0, now - $0) } }
 
     /// Ends the levels. `handshakeEnd` counts if the handshake has not ended by itself.
     private func end(_ handshakeEnd: TLSHandshakeEnd = .completed) {
@@ -157,6 +181,7 @@ final class LevelRun {
             result.http = probe.facts
         }
         if result.http != nil { result.httpEnding = result.httpEnding ?? .exchange }
+        if let earlier { result = earlier.redirected(result) }
         (client, probe) = (nil, nil)
         hasEnded = true
     }

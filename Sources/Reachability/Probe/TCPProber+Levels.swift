@@ -9,6 +9,7 @@ extension TCPProber {
     /// The number of reads for one connection in a turn, so that a server that sends without end delays no other probe.
     private static let readLimit = 4
     private static let errorLimit = 8
+    private static let contextLimit = 16
 
     /// The time at which ``expireLevels(on:now:)`` has something to do; `nil` for never.
     var levelDeadline: Int64? { earliestLevelEnd == .max ? nil : earliestLevelEnd }
@@ -21,11 +22,19 @@ extension TCPProber {
     ) -> ProbeResult? {
         guard let attempt = slots[slot]?.attempt else { return nil }
         let run = LevelRun(plan, deadline: attempt.deadline)
+        keep(run.context)
         run.connected(now.monotonicNanoseconds)
         slots[slot]?.levels = Levels(run: run, connected: connected)
         levelSlots.insert(slot)
         if let failure = flush(slot, on: loop, isFirst: true, now: now) { return failure }
         return run.hasEnded ? end(slot, on: loop) : connected
+    }
+
+    /// Keeps the context for later probes: to load the system's authorities again takes up to 80 ms.
+    private mutating func keep(_ context: TLSClientContext) {
+        guard !contexts.contains(where: { $0 === context }) else { return }
+        if contexts.count == Self.contextLimit { contexts.removeFirst() }
+        contexts.append(context)
     }
 
     /// Reads what has arrived, and sends what follows from it.
@@ -44,6 +53,8 @@ extension TCPProber {
                 let count = recv(connection.socket, buffer.baseAddress, buffer.count, 0)
                 if count > 0 {
                     run.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), now: time)
+                    // The socket is empty.
+                    if count < buffer.count { break }
                 } else if count == 0 {
                     run.inputEnded(time)
                 } else if errno == EAGAIN {
@@ -139,6 +150,7 @@ extension TCPProber {
                 send(connection.socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
             if count > 0 {
+                levels.run.noteSent(count)
                 levels.output.removeFirst(count)
             } else if errno == EINTR {
                 continue

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Certificates
 package import EventLoop
 internal import Glibc
 internal import Pacing
@@ -68,6 +69,8 @@ package struct TCPProber: ~Copyable {
     // The slots of connections with levels, and the earliest end of their levels.
     var levelSlots: Set<Int> = []
     var earliestLevelEnd = Int64.max
+    /// The contexts of the last TLS probes, which would be released between two probes otherwise.
+    var contexts: [TLSClientContext] = []
     private var started = TCPProber.firstToken >> TCPProber.slotBits
 
     /// Creates a prober without sockets. `limit` is the maximum number of simultaneously open sockets.

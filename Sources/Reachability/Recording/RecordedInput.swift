@@ -208,6 +208,8 @@ private struct RecordedSettings: Codable {
         var statuses: String?
         var versions: [String]
         var declared: Bool
+        /// Omitted if false.
+        var canary: Bool?
     }
 
     var levels: Levels?
@@ -246,7 +248,8 @@ private struct RecordedSettings: Codable {
             serverName: settings.tls.serverName, insecure: settings.tls.isInsecure,
             certificateDays: settings.tls.certificateDays, host: settings.http.host, method: settings.http.method,
             redirects: settings.http.followsRedirects, statuses: settings.http.statuses,
-            versions: settings.http.versions.sorted(), declared: settings.http.expectation.isDeclared)
+            versions: settings.http.versions.sorted(), declared: settings.http.expectation.isDeclared,
+            canary: settings.http.isCanary ? true : nil)
     }
 
     var settings: ProbeSettings {
@@ -267,6 +270,7 @@ private struct RecordedSettings: Codable {
             settings.http.statuses = levels.statuses
             settings.http.versions = Set(levels.versions)
             settings.http.hasFurtherRules = levels.declared
+            settings.http.isCanary = levels.canary ?? false
         }
         return settings
     }

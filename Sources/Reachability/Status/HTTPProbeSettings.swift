@@ -37,12 +37,20 @@ public struct HTTPProbeSettings: Hashable, Sendable {
     public var body: [UInt8] = []
     /// The credentials; none by default. They are not sent to another origin after a redirect.
     public internal(set) var authorization: Authorization?
-    /// Whether redirects are followed, up to 10, within the target's host; true by default. A redirect to another host is an answer.
+    /// Whether redirects are followed, up to 10, also to other hosts; true by default. Those of a canary are not (``isCanary``).
     public var followsRedirects = true
     /// The accepted status codes, such as `200-299,401`; `nil`, the default, for 200 to 299.
     public internal(set) var statuses: String?
     /// The accepted versions of the response, `1.0` and `1.1`; empty, the default, for both.
     public var versions: Set<String> = []
+
+    /// Whether the URL is a canary: one whose answer is known, so that another answer is that of a captive portal (RFC 8910); false by
+    /// default.
+    ///
+    /// The known answer is the declared expectation; 204 without one (``setStatuses(_:)``, ``expectBody(_:mustMatch:)``,
+    /// ``expectField(_:_:mustMatch:)``). The probe follows no redirect, because a redirect is another answer. A status of 400 or more,
+    /// other than 511, is no portal's.
+    public var isCanary = false
 
     var fields: [Field] = []
     var bodyExpression: Expressions.Expression?

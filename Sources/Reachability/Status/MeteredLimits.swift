@@ -16,12 +16,13 @@ public struct MeteredLimits: Hashable, Sendable {
         set { factor = Self.factor(newValue) }
     }
 
-    /// The number of bytes that probes may send over one metered interface per day, at least 1; default 5,000,000. `nil` for no
-    /// limit.
+    /// The number of bytes that probes may use over one metered interface per day, at least 1; default 5,000,000. `nil` for no limit.
     ///
-    /// The budget is refilled evenly, and the bytes of one hour may be sent at once. All servers of a monitor with the same value
-    /// share the budget of an interface. The bytes are estimated: 100 for a connection attempt by IPv4 and 140 by IPv6, 60 or 80 for
-    /// a repeated SYN segment, 46 and the length of the name for each question to a name server, 87 for a question to a gateway.
+    /// The budget is refilled evenly, and the bytes of one hour may be used at once. All servers of a monitor with the same value
+    /// share the budget of an interface. The bytes that are sent are estimated: 100 for a connection attempt by IPv4 and 140 by IPv6,
+    /// 60 or 80 for a repeated SYN segment, 46 and the length of the name for each question to a name server, 87 for a question to a
+    /// gateway. A TLS handshake and an HTTP exchange count with 8,192 bytes each when their attempt begins. When they end, the bytes
+    /// that they sent and received replace these, with the headers of the packets.
     public var bytesPerDay: Int? {
         get { bytes == 0 ? nil : Int(clamping: bytes) }
         set { bytes = newValue.map { UInt64(max($0, 1)) } ?? 0 }

@@ -40,12 +40,20 @@ struct ByteBudget: Hashable, Sendable {
     /// Counts sent bytes.
     mutating func spend(_ bytes: Int, at now: Int64) { fullAt = max(fullAt, now).addingSaturated(time(of: bytes)) }
 
+    /// Returns bytes that were counted and are not used.
+    mutating func refund(_ bytes: Int) { fullAt = fullAt.addingSaturated(-time(of: bytes)) }
+
     private func time(of bytes: Int) -> Int64 {
-        Int64(max(bytes, 0)).multipliedSaturated(by: Self.day) / Int64(bytesPerDay)
+        // The product of a megabyte and a day exceeds 64 bits.
+        let product = UInt64(max(bytes, 0)).multipliedFullWidth(by: UInt64(Self.day))
+        let divisor = UInt64(bytesPerDay)
+        guard product.high < divisor else { return .max }
+        return Int64(clamping: divisor.dividingFullWidth(product).quotient)
     }
 }
 
-/// The estimated sizes of the packets that probes send, with their IP headers, in bytes. Packets that arrive are not counted.
+/// The estimated sizes of the packets of probes, with their IP headers, in bytes. Packets that arrive count only for the levels above
+/// TCP, whose answers are larger than their questions.
 enum ProbeBytes {
     /// A SYN with Linux's options, and the reset that ends the connection.
     static func connection(_ family: IPAddress.Family) -> Int { family == .v4 ? 60 + 40 : 80 + 60 }
@@ -55,4 +63,22 @@ enum ProbeBytes {
     static func question(_ name: String) -> Int { 28 + 12 + 6 + name.utf8.count }
     /// The datagrams that ask whether a host is alive.
     static let hostQuery = 3 * 29
+
+    /// The estimate for the levels of a probe before they run: 8 KiB for a TLS handshake, whose largest part is the server's chain of
+    /// certificates, and 8 KiB for an HTTP exchange with a small page. Recordings have the scheme, and not the request.
+    static func levels(_ scheme: Endpoint.Scheme) -> Int { (scheme.usesTLS ? 8_192 : 0) + (scheme.usesHTTP ? 8_192 : 0) }
+
+    /// The bytes of levels that have ended: what they sent and received, and the headers of each segment and of its acknowledgment. The
+    /// segments at the end of the connection are two more.
+    static func levels(_ result: LevelResult, _ family: IPAddress.Family) -> Int {
+        let (sent, received) = (max(result.bytesSent, 0), max(result.bytesReceived, 0))
+        let header = family == .v4 ? 52 : 72
+        // The segment size of an Ethernet link, with TCP timestamps (RFC 7323).
+        let size = family == .v4 ? 1_448 : 1_428
+        func segments(_ bytes: Int) -> Int { bytes / size + (bytes % size > 0 ? 1 : 0) }
+        let packets = segments(sent) + segments(received) + 2
+        let (data, overflow) = sent.addingReportingOverflow(received)
+        let (total, totalOverflow) = data.addingReportingOverflow(2 * header * packets)
+        return overflow || totalOverflow ? .max : total
+    }
 }

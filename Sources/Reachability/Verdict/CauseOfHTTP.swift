@@ -88,6 +88,9 @@ package struct CauseOfHTTP {
         if let other = facts.otherHost {
             return make(.captivePortal, "a login page of the network answers for \(host): it redirects to \(other)")
         }
+        if let status = response.status, (300...399).contains(status), let location = response.location {
+            return make(.captivePortal, "a login page of the network answers for \(host): it redirects to \(location)")
+        }
         return make(.captivePortal, "a login page of the network answers for \(host), with \(statusText) and another page")
     }
 

@@ -12,7 +12,7 @@ struct LookupFailure {
         let results = answer.families.map(\.result)
         if results.contains(.nameNotFound) { return negative(.nameNotFound, "there is no name \(name)", "NXDOMAIN") }
         if results.allSatisfy({ $0 == .noData }) {
-            return negative(.noAddressForFamily, "\(name) has no address of the families that are tried", "NOERROR")
+            return noAddress
         }
         let failed = answer.families.filter { $0.result == .failed || $0.result == .unanswered }.flatMap(\.exchanges)
         var furthest: NameServerExchange?
@@ -21,10 +21,23 @@ struct LookupFailure {
         return cause(of: furthest)
     }
 
+    /// The cause of a name without an address. A loop of aliases is named, because the answer's code does not show it.
+    private var noAddress: Cause {
+        guard let loop = answer.families.flatMap(\.exchanges).lazy.compactMap(\.aliasLoop).first, let first = loop.first,
+            let last = loop.last
+        else { return negative(.noAddressForFamily, "\(name) has no address of the families that are tried", "NOERROR") }
+        let detail =
+            first == last
+            ? "\(name) has no address: \(first) is an alias (CNAME) of itself"
+            : "\(name) has no address: its aliases (CNAME) form a loop, from \(first) to \(last) and back"
+        return negative(.noAddressForFamily, detail, "NOERROR", loop)
+    }
+
     /// Returns the cause of an authority's answer.
-    private func negative(_ code: Cause.Code, _ detail: String, _ rcode: String) -> Cause {
+    private func negative(_ code: Cause.Code, _ detail: String, _ rcode: String, _ aliasLoop: [String]? = nil) -> Cause {
         var evidence = evidence
         evidence["rcode"] = .text(rcode)
+        if let aliasLoop { evidence["alias_loop"] = .text(aliasLoop.joined(separator: " ")) }
         let exchange = answer.families.flatMap(\.exchanges).first { $0.outcome == .answered && [0, 3].contains($0.rcode) }
         if let exchange { evidence["resolver"] = .text("\(exchange.server)") }
         return Cause(.dns, code, detail: detail, evidence: evidence)

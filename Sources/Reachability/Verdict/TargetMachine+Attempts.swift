@@ -39,8 +39,9 @@ extension TargetMachine {
             id: takeNumber(), address: address,
             zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
             port: endpoint.port, interface: boundName(in: turn.localState),
-            latestStart: turn.time.addingSaturated((deadline - turn.time) / 2), plan: LevelPlan(endpoint, settings),
-            deadline: deadline, hasSmallSegments: segments == .suspected)
+            latestStart: turn.time.addingSaturated((deadline - turn.time) / 2),
+            plan: LevelPlan(endpoint, settings, after: redirection?.value), deadline: deadline,
+            hasSmallSegments: segments == .suspected)
     }
 
     /// Returns the primary name of the interface to bind to: SO_BINDTODEVICE accepts no alternative name of more than 15 bytes.

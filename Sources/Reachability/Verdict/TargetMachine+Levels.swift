@@ -13,7 +13,7 @@ extension TargetMachine {
     }
 
     /// The verdict of the levels of one connection.
-    struct LevelFindings {
+    struct LevelFindings: Sendable {
         /// Why the probe fails; `nil` if it succeeds.
         var failure: Finding?
         /// Why a server that works is degraded.
@@ -57,6 +57,10 @@ extension TargetMachine {
             return examine(run, [failure(of: attempt, result, turn)], &turn)
         }
         judgeSegments(levels, &findings, at: address)
+        if let redirection = levels.redirection {
+            let origin = RedirectedProbe.Origin(race: race, attempt: attempt, result: result)
+            return follow(redirection, run, origin, findings, &turn)
+        }
         guard let finding = findings.failure else {
             levelDegradation = findings.degradation
             return succeed(run, race, attempt, result, &turn)
@@ -98,7 +102,8 @@ extension TargetMachine {
 
     private func causeOfHTTP(_ facts: HTTPProbeFacts, _ levels: LevelResult, _ run: ProbeRun, _ turn: Turn) -> CauseOfHTTP {
         CauseOfHTTP(
-            facts: facts, ending: levels.httpEnding ?? .exchange, host: endpoint.hostText,
+            facts: facts, ending: levels.httpEnding ?? .exchange,
+            host: redirection?.value.redirects.firstHost ?? endpoint.hostText,
             elapsedNanoseconds: turn.now.elapsed(since: run.started).saturatingNanoseconds)
     }
 

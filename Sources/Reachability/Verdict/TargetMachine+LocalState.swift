@@ -39,7 +39,7 @@ extension TargetMachine {
         case .asking(let run, _): ask(run, &turn)
         case .waiting where needsLookup:
             if !settings.isScheduledOnly { startProbe(&turn) }
-        case .waiting, .pathless, .connecting, .examining: startCheck(&turn)
+        case .waiting, .pathless, .connecting, .examining, .following: startCheck(&turn)
         }
     }
 
@@ -72,7 +72,7 @@ extension TargetMachine {
         case .pathless: startProbe(&turn, knowing: candidateRoutes)
         case .waiting:
             if isChanged, !settings.isScheduledOnly { startProbe(&turn, knowing: candidateRoutes) }
-        case .connecting, .examining:
+        case .connecting, .examining, .following:
             guard isChanged else { return }
             // Running attempts keep their routes.
             guard restarts < Self.restartLimit, !settings.isScheduledOnly else {

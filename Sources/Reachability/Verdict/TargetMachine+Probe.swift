@@ -33,8 +33,21 @@ extension TargetMachine {
 
     /// Cancels the running attempts without a report.
     func cancelAttempts(_ turn: inout Turn) {
-        guard case .connecting(_, let race) = phase else { return }
-        turn.effects += race.running.map { .cancel(attempt: $0.id) }
+        switch phase {
+        case .connecting(_, let race): turn.effects += race.running.map { .cancel(attempt: $0.id) }
+        case .following(_, let redirected): redirected.machine.cancelAttempts(&turn)
+        default: break
+        }
+    }
+
+    /// Ends the first probe without a result, because others need its socket. It starts again when silent targets have their turn.
+    mutating func preempt(_ turn: inout Turn) {
+        guard case .connecting(_, let race) = phase, experience == .untried, race.failures.isEmpty, !settings.isScheduledOnly
+        else { return }
+        cancelAttempts(&turn)
+        experience = .silent
+        phase = .waiting
+        schedule.begin(at: turn.time)
     }
 
     mutating func abandon(_ turn: inout Turn) {
@@ -209,6 +222,7 @@ extension TargetMachine {
     mutating func pathless(_ cause: Cause, _ place: Place, _ turn: inout Turn) {
         if case .connecting(let run, _) = phase { report(run, cause, place, &turn) }
         if case .examining(let run, _) = phase { report(run, cause, place, &turn) }
+        if case .following(let run, _) = phase { report(run, cause, place, &turn) }
         if settings.isScheduledOnly, case .asking(let run, _) = phase { report(run, cause, place, &turn) }
         abandon(&turn)
         abandonSurvey(&turn)

@@ -43,13 +43,19 @@ extension TargetMachine {
         return MeteredBudgets.Key(interface: meteredInterface, bytesPerDay: bytes)
     }
 
+    /// The budget of ``budgetKey()``, and the scheme by which the bytes of a probe are estimated.
+    mutating func budgetUse() -> (MeteredBudgets.Key, Endpoint.Scheme)? { budgetKey().map { ($0, endpoint.scheme) } }
+
     /// The target's number, and whether a tick at this time starts a probe.
     mutating func tick(at time: Int64) -> (id: TargetID, startsProbe: Bool) { (id, wouldStartProbe(at: time)) }
 
     /// The numbers of the running attempts.
     var runningAttempts: [UInt64] {
         let others = survey?.running?.race.running.map(\.id) ?? []
-        if case .connecting(_, let race) = phase { return race.running.map(\.id) + others }
-        return others
+        switch phase {
+        case .connecting(_, let race): return race.running.map(\.id) + others
+        case .following(_, let redirected): return redirected.machine.runningAttempts + others
+        default: return others
+        }
     }
 }

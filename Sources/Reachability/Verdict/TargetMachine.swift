@@ -27,6 +27,7 @@
 ///   ``recheckGap`` apart. If the last route is removed, the target becomes unreachable in that turn. If a route has changed, the
 ///   target is probed at once.
 /// - If no name server answers, the first hops to them are examined too.
+/// - If the server redirects the probe to another host, a machine of that host continues the probe (``RedirectedProbe``).
 /// - ``Verdict`` counts the results; ``ProbeSchedule`` determines the next probe.
 ///
 /// Answers to queries that were not sent, or are no longer relevant, are ignored. Every wait has a deadline.
@@ -80,6 +81,8 @@ package struct TargetMachine: Sendable {
         case reported(PassiveReport.Outcome)
         /// The budget of the metered interface is used up, and the next probe may begin at a time.
         case paused(until: Int64)
+        /// Targets without a result need the socket of a probe that has no answer yet.
+        case preempted
         /// The time of ``deadline`` is reached.
         case tick
     }
@@ -111,7 +114,7 @@ package struct TargetMachine: Sendable {
     static let restartLimit = 3
 
     // Indirect: a target that waits holds no memory for a probe.
-    indirect enum Phase: Hashable, Sendable {
+    indirect enum Phase: Sendable {
         case idle
         case waiting
         case pathless
@@ -121,6 +124,8 @@ package struct TargetMachine: Sendable {
         case tracing(ProbeRun, RouteSurvey)
         case connecting(ProbeRun, AttemptRace)
         case examining(ProbeRun, Examination)
+        /// The target has redirected the probe to another host.
+        case following(ProbeRun, RedirectedProbe)
     }
 
     /// The address, interface and round trip of the last relevant result.
@@ -133,6 +138,8 @@ package struct TargetMachine: Sendable {
     package let id: TargetID
     package let endpoint: Endpoint
     package let settings: ProbeSettings
+    /// The redirect that the machine follows; `nil` for the machine of a target.
+    let redirection: Boxed<HTTPRedirection>?
 
     var phase = Phase.idle
     var verdict: Verdict
@@ -187,11 +194,18 @@ package struct TargetMachine: Sendable {
     var place = Place()
     var lastInterface: NetworkInterface?
     var published: ServerUpdate?
-    private var nextNumber: UInt64
+    var nextNumber: UInt64
 
     /// Creates a machine. The ids of its attempts and lookups count up from `firstNumber`.
     package init(id: TargetID, endpoint: Endpoint, settings: ProbeSettings, firstNumber: UInt64) {
+        self.init(id: id, endpoint: endpoint, settings: settings, redirection: nil, firstNumber: firstNumber)
+    }
+
+    init(
+        id: TargetID, endpoint: Endpoint, settings: ProbeSettings, redirection: Boxed<HTTPRedirection>?, firstNumber: UInt64
+    ) {
         self.id = id
+        self.redirection = redirection
         self.endpoint = endpoint
         self.settings = settings
         nextNumber = firstNumber
@@ -210,6 +224,7 @@ package struct TargetMachine: Sendable {
             case .connecting(let run, let race):
                 min(run.deadline, race.nextStart ?? .max, run.mustAskHosts ? hostQueryDue(run) : .max)
             case .examining(_, let examination): examination.until
+            case .following(_, let redirected): redirected.machine.deadline
             }
         let due = [own, recheckDue, retryDue, check?.until].compactMap { $0 }.min()
         return survey?.running == nil ? due : min(due ?? .max, surveyDue)
@@ -230,6 +245,7 @@ package struct TargetMachine: Sendable {
     ) -> [Effect] {
         var turn = Turn(localState: localState, now: now, allowances: allowances, fresh: fresh)
         if case .idle = phase, event != .begin { return [] }
+        follow(event, &turn)
         switch event {
         case .begin: begin(&turn)
         case .localStateChanged: localStateChanged(&turn)
@@ -245,37 +261,10 @@ package struct TargetMachine: Sendable {
         case .counters(let interface, let counters): counted(interface, counters, &turn)
         case .reported(let outcome): reported(outcome, &turn)
         case .paused(let time): pause(until: time, &turn)
+        case .preempted: preempt(&turn)
         case .tick: tick(&turn)
         }
         return turn.effects
-    }
-
-    /// The limits that the other targets leave to this one.
-    struct Allowances {
-        /// Whether attempts to further addresses may start.
-        var survey = true
-        /// Whether the first probe, or one that the schedule demands, may start. Otherwise it is due at once.
-        var probe = true
-        /// Whether attempts may be repeated.
-        var repetition = true
-    }
-
-    /// An answer of the kernel that still holds.
-    struct FreshAnswer {
-        let query: RouteQuery
-        let answer: RouteAnswer
-    }
-
-    /// The context of handling one event.
-    struct Turn {
-        let localState: LocalState
-        let now: Moment
-        let allowances: Allowances
-        let fresh: FreshAnswer?
-        var effects: [Effect] = []
-
-        /// The time on the monotonic clock, in nanoseconds.
-        var time: Int64 { now.monotonicNanoseconds }
     }
 
     /// Notes the queries that are sent for the present addresses.
@@ -287,13 +276,16 @@ package struct TargetMachine: Sendable {
     }
 
     /// Whether the machine has handled ``Event/begin``.
-    var hasBegun: Bool { phase != .idle }
+    var hasBegun: Bool {
+        if case .idle = phase { return false }
+        return true
+    }
 
     /// Whether a probe runs.
     var isProbing: Bool {
         switch phase {
         case .idle, .waiting, .pathless: false
-        case .resolving, .asking, .tracing, .connecting, .examining: true
+        case .resolving, .asking, .tracing, .connecting, .examining, .following: true
         }
     }
 
@@ -301,7 +293,7 @@ package struct TargetMachine: Sendable {
     func wouldStartProbe(at now: Int64) -> Bool {
         switch phase {
         case .waiting, .pathless: nextProbe.map { $0 <= now } ?? false
-        case .idle, .resolving, .asking, .tracing, .connecting, .examining: false
+        case .idle, .resolving, .asking, .tracing, .connecting, .examining, .following: false
         }
     }
 
@@ -343,6 +335,7 @@ package struct TargetMachine: Sendable {
     var socketCount: Int {
         let others = survey?.running?.race.running.count ?? 0
         if case .connecting(_, let race) = phase { return max(race.running.count, 1) + others }
+        if case .following(_, let redirected) = phase { return redirected.machine.socketCount + others }
         return (isProbing ? 1 : 0) + others
     }
 
@@ -387,6 +380,7 @@ package struct TargetMachine: Sendable {
             }
         case .examining(let run, let examination):
             if turn.time >= examination.until { finishExamination(run, examination, &turn) }
+        case .following: break
         }
     }
 }

@@ -12,7 +12,9 @@ struct StatusCollection: Watcher.Condition {
 
     private let probeTimeout: Duration
     private var path: PathUpdate?
+    // The targets, then the canary.
     private let endpoints: [Endpoint]
+    private let hasCanary: Bool
     private var updates: [ServerUpdate?]
     private var isProbed: [Bool]
     // Counted, because a status may have 100,000 targets, and each event asks whether it is complete.
@@ -21,7 +23,10 @@ struct StatusCollection: Watcher.Condition {
     private var lastProbe: Moment?
     private let start: Moment
 
-    init(endpoints: [Endpoint], start: Moment, probeTimeout: Duration) {
+    /// Creates the collector of these targets, whose numbers begin with 0. The canary has the number after them.
+    init(endpoints: [Endpoint], canary: Endpoint? = nil, start: Moment, probeTimeout: Duration) {
+        let endpoints = endpoints + [canary].compactMap { $0 }
+        hasCanary = canary != nil
         self.endpoints = endpoints
         self.start = start
         self.probeTimeout = probeTimeout
@@ -70,13 +75,19 @@ struct StatusCollection: Watcher.Condition {
     /// Returns the document; `nil` if the path never settled. A target without an update counts as unknown.
     func document(at now: Moment) -> StatusDocument? {
         guard let path else { return nil }
-        let updates = endpoints.enumerated().map { number, endpoint in
-            self.updates[number]
-                ?? ServerUpdate(
-                    endpoint: endpoint, state: .unknown, cause: nil, since: start, address: nil, interface: nil, roundTrip: nil,
-                    isInitial: true, moment: now
-                )
+        var updates = endpoints.enumerated().map { number, endpoint in
+            self.updates[number] ?? .unknown(endpoint, since: start, at: now)
         }
-        return StatusDocument(moment: now, path: path, targets: updates)
+        let canary = hasCanary ? updates.popLast() : nil
+        return StatusDocument(moment: now, path: path, targets: updates, canary: canary)
+    }
+}
+
+extension ServerUpdate {
+    /// Returns the update of a server for which no other one has arrived.
+    static func unknown(_ endpoint: Endpoint, since start: Moment, at now: Moment) -> Self {
+        Self(
+            endpoint: endpoint, state: .unknown, cause: nil, since: start, address: nil, interface: nil, roundTrip: nil,
+            isInitial: true, moment: now)
     }
 }

@@ -9,12 +9,15 @@ struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "status",
         abstract: "Show the path once, and probe each target once.",
-        discussion:
-            "Exit code 0: all targets are up; without targets, the path is satisfied. 1: not so. 2: could not be determined."
+        discussion: """
+            Exit code 0: all targets are up; without targets, the path is satisfied. 1: not so. 2: could not be determined. \
+            A canary counts as a target.
+            """
     )
 
     @OptionGroup var network: NetworkOptions
     @OptionGroup var targets: TargetOptions
+    @OptionGroup var canary: CanaryOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
@@ -26,9 +29,11 @@ struct StatusCommand: ParsableCommand {
             to: ProbeSettings(
                 interval: .seconds(3600), timeout: timeout, failAfter: 1, recoverAfter: 1, families: try network.families(),
                 interface: network.interface))
+        let canary = try canary.target(settings, network)
         let standardOutput = output.quiet ? nil : try StandardOutput()
-        let watcher = try Watcher(configuration, targets: endpoints.map { ($0, settings) })
-        var collection = StatusCollection(endpoints: endpoints, start: Clock.now, probeTimeout: timeout)
+        let watcher = try Watcher(configuration, targets: endpoints.map { ($0, settings) } + [canary].compactMap { $0 })
+        var collection = StatusCollection(
+            endpoints: endpoints, canary: canary?.0, start: Clock.now, probeTimeout: timeout)
         watcher.run(&collection)
         watcher.session.stop()
         guard let document = collection.document(at: Clock.now) else {

@@ -26,6 +26,7 @@ struct StreamOptions: ParsableArguments {
 
     @OptionGroup var network: NetworkOptions
     @OptionGroup var targets: TargetOptions
+    @OptionGroup var canary: CanaryOptions
     @OptionGroup var pacing: PacingOptions
     @OptionGroup var output: OutputOptions
 
@@ -33,18 +34,19 @@ struct StreamOptions: ParsableArguments {
     func run(recordingTo path: String? = nil) throws {
         let configuration = try network.configuration()
         let settings = try pacing.settings(targets, network)
-        let endpoints = try targets.endpoints(network)
+        // The canary is the last target of the stream.
+        let watched = try targets.endpoints(network).map { ($0, settings) } + [canary.target(settings, network)].compactMap { $0 }
         let includesProbes = output.verbose
         let isQuiet = output.quiet || path.map(RecordingWriter.isStandardOutput) ?? false
         let lostRecording = LostRecording(path: path ?? "")
         let stream = try RecordStream(
-            try streamSettings(endpoints, isQuiet: isQuiet), output: isQuiet ? nil : try StandardOutput(), signals: try Signals(),
-            report: StandardError.report
+            try streamSettings(watched.map(\.0), isQuiet: isQuiet), output: isQuiet ? nil : try StandardOutput(),
+            signals: try Signals(), report: StandardError.report
         )
         let ending = try stream.run { sink in
             do throws(MonitorError) {
                 let session = try MonitorSession(
-                    configuration, recordingTo: path, targets: endpoints.map { ($0, settings) },
+                    configuration, recordingTo: path, targets: watched,
                     recordingFailed: lostRecording.report,
                     sink: { event in
                         if case .probe = event, !includesProbes { return }

@@ -17,13 +17,19 @@ final class TargetExamination {
 
     private let configuration: MonitorConfiguration
     private let settings: ProbeSettings
+    private let canary: (endpoint: Endpoint, settings: ProbeSettings)?
+    /// The verdict of the canary; `nil` without one, and before the first targets are examined.
+    private(set) var canaryUpdate: ServerUpdate?
     private let watcher: Watcher
     private var path: NetworkPath?
     private var questions: [Int: Questions] = [:]
 
-    init(_ configuration: MonitorConfiguration, _ settings: ProbeSettings) throws(Failure) {
+    init(
+        _ configuration: MonitorConfiguration, _ settings: ProbeSettings, canary: (Endpoint, ProbeSettings)? = nil
+    ) throws(Failure) {
         self.configuration = configuration
         self.settings = settings
+        self.canary = canary
         watcher = try Watcher(configuration, targets: [])
     }
 
@@ -44,12 +50,19 @@ final class TargetExamination {
     private func examine(_ endpoints: [Endpoint?], _ body: (DiagnosisEvidence) throws -> Void) rethrows -> Bool {
         let session = watcher.session
         questions = [:]
-        let members = endpoints.map { endpoint in
+        var members = endpoints.map { endpoint in
             (endpoint.map { _ in session.newTarget() }, WhyCollection(endpoint: endpoint, settings: settings))
         }
-        var batch = WhyBatch(members, path: path, start: Clock.now)
+        // The canary is probed beside the first targets.
+        if let canary, canaryUpdate == nil {
+            let member = WhyCollection(endpoint: canary.endpoint, settings: canary.settings, isCanary: true)
+            members.append((session.newTarget(), member))
+        }
+        let start = Clock.now
+        var batch = WhyBatch(members, path: path, start: start)
         for case (let id?, let member) in members {
-            if let endpoint = member.endpoint { session.add(id, endpoint, settings: settings) }
+            guard let endpoint = member.endpoint else { continue }
+            session.add(id, endpoint, settings: member.isCanary ? canary?.settings ?? settings : settings)
         }
         while watcher.run(&batch) {
             for (member, request) in batch.takeRequests(at: Clock.now) { perform(request, of: member, &batch) }
@@ -58,7 +71,12 @@ final class TargetExamination {
         for number in members.indices { for id in batch.targets(of: number) { session.remove(id) } }
         guard let path = batch.path else { return false }
         self.path = path
-        for (number, member) in batch.members.enumerated() { try body(evidence(of: member, number, path)) }
+        if let member = batch.members.last, member.isCanary, let endpoint = member.endpoint {
+            canaryUpdate = member.update ?? .unknown(endpoint, since: start, at: Clock.now)
+        }
+        for (number, member) in batch.members.enumerated() where !member.isCanary {
+            try body(evidence(of: member, number, path))
+        }
         return true
     }
 

@@ -26,6 +26,8 @@ struct WhyCollection {
     static let addressLimit = 16
 
     let endpoint: Endpoint?
+    /// Whether the target is the canary, of which only the verdict is wanted.
+    let isCanary: Bool
     private let settings: ProbeSettings
     private let limit: Duration
     private(set) var update: ServerUpdate?
@@ -38,8 +40,9 @@ struct WhyCollection {
     private var nextNeighbor: Moment?
     private var isNeighborKnown = false
 
-    init(endpoint: Endpoint?, settings: ProbeSettings) {
+    init(endpoint: Endpoint?, settings: ProbeSettings, isCanary: Bool = false) {
         self.endpoint = endpoint
+        self.isCanary = isCanary
         self.settings = settings
         limit = settings.timeout + settings.timeout + Self.margin
     }
@@ -52,12 +55,14 @@ struct WhyCollection {
 
     mutating func receive(_ update: ServerUpdate) {
         self.update = update
+        if isCanary { return }
         if isDecided, update.state == .unreachable, update.cause?.isSilence == true, nextNeighbor == nil, !isNeighborKnown {
             nextNeighbor = update.moment
         }
     }
 
     mutating func receive(_ report: ProbeReport) {
+        if isCanary { return }
         reports.append(report)
         if !hasExamined, report.cause?.isSilence == true {
             hasExamined = true

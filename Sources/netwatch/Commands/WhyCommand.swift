@@ -18,12 +18,14 @@ struct WhyCommand: ParsableCommand {
             A failure needs a second probe that confirms it, and each address of a name is probed. If the target is silent, connections \
             with small hop limits find the last router that answers, and the gateway is asked whether it is alive.
 
-            Exit code 0: all targets are up or degraded; without a target, the path is satisfied. 1: not so. 2: could not be determined.
+            Exit code 0: all targets are up or degraded; without a target, the path is satisfied. 1: not so. 2: could not be determined. \
+            A canary counts as a target.
             """
     )
 
     @OptionGroup var network: NetworkOptions
     @OptionGroup var targets: TargetOptions
+    @OptionGroup var canary: CanaryOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
@@ -35,12 +37,13 @@ struct WhyCommand: ParsableCommand {
         let settings = try targets.levels.applied(
             to: ProbeSettings(
                 timeout: try targets.timeout(), families: try network.families(), interface: network.interface))
+        let canary = try canary.target(settings, network)
         let writer = WhyWriter(output.quiet ? nil : try StandardOutput(), output, isList: targets.file != nil)
-        let examination = try TargetExamination(configuration, settings)
+        let examination = try TargetExamination(configuration, settings, canary: canary)
         defer { examination.stop() }
         var verdicts: [StatusDocument.Verdict] = []
         let isSettled = try examination.run(endpoints) { evidence in
-            let document = WhyDocument(moment: Clock.now, evidence: evidence)
+            let document = WhyDocument(moment: Clock.now, evidence: evidence, canary: examination.canaryUpdate)
             verdicts.append(document.verdict)
             try writer.write(document)
         }
@@ -60,6 +63,8 @@ private final class WhyWriter {
     private let options: OutputOptions
     private let isList: Bool
     private var count = 0
+    /// The lines about the canary, which follow all diagnoses.
+    private var canaryLines: [String] = []
 
     init(_ standardOutput: StandardOutput?, _ options: OutputOptions, isList: Bool) {
         (self.standardOutput, self.options, self.isList) = (standardOutput, options, isList)
@@ -74,16 +79,21 @@ private final class WhyWriter {
         } else {
             if count > 0 { standardOutput.append(line: []) }
             let columns = isatty(STDOUT_FILENO) == 1 ? TerminalSize.columns(of: STDOUT_FILENO) : nil
-            for line in WhyText(document: document, style: options.style, columns: columns).lines {
-                standardOutput.append(line: Array(line.utf8))
-            }
+            let text = WhyText(document: document, style: options.style, columns: columns)
+            for line in text.lines { standardOutput.append(line: Array(line.utf8)) }
+            canaryLines = text.canaryLines
         }
         try standardOutput.flush()
     }
 
     func finish() throws(Failure) {
-        guard let standardOutput, options.json else { return }
-        standardOutput.append(line: isList ? Array(WhyDocument.listEnd.utf8) : [])
+        guard let standardOutput else { return }
+        if options.json {
+            standardOutput.append(line: isList ? Array(WhyDocument.listEnd.utf8) : [])
+        } else {
+            if count > 1, !canaryLines.isEmpty { standardOutput.append(line: []) }
+            for line in canaryLines { standardOutput.append(line: Array(line.utf8)) }
+        }
         try standardOutput.flush()
     }
 }

@@ -28,7 +28,7 @@ struct RecordEncoder {
             switch record.event {
             case .path(let update) where update.isInitial: write(hello: update, to: &writer)
             case .path(let update): write(keysOf: update, to: &writer)
-            case .server(_, let update): write(keysOf: update, to: &writer)
+            case .server(_, let update): Self.write(keysOf: update, to: &writer)
             case .probe(_, let report): write(keysOf: report, to: &writer)
             case .incident(let incident): write(keysOf: incident, to: &writer)
             case .resync(let reason, _): writer.member("reason", reason.rawValue)
@@ -92,7 +92,7 @@ struct RecordEncoder {
         }
     }
 
-    private func write(keysOf update: ServerUpdate, to writer: inout JSONWriter) {
+    private static func write(keysOf update: ServerUpdate, to writer: inout JSONWriter) {
         writer.member("target", update.endpoint.text)
         writer.member("status", update.state.rawValue)
         writer.member(update.cause)
@@ -105,6 +105,13 @@ struct RecordEncoder {
         writer.member("flapping", update.isFlapping)
         writer.member("paused", update.isPaused)
         writer.member("initial", update.isInitial)
+    }
+
+    /// Writes the member `canary`: null, or the keys of a `target` record without those that every record has.
+    static func write(canary update: ServerUpdate?, to writer: inout JSONWriter) {
+        writer.key("canary")
+        guard let update else { return writer.null() }
+        writer.object { write(keysOf: update, to: &$0) }
     }
 
     private func write(keysOf report: ProbeReport, to writer: inout JSONWriter) {

@@ -26,6 +26,7 @@ extension Schema {
             ("why", why),
             ("why_targets", whyTargets),
             ("path_state", .object(path)),
+            ("target_state", .object(target)),
             ("interface", interface),
             ("cause", cause),
         ]
@@ -158,8 +159,12 @@ extension Schema {
             ("ts", .date("When the document was created")),
             ("path", .reference("path_state")),
             ("targets", .array(.reference("target"), "The targets in the given order")),
+            ("canary", canary),
         ])
     }
+
+    /// The URL whose answer is known.
+    private static var canary: Node { .nullable(.reference("target_state")) }
 
     private static var probeSummary: Node {
         let times: Members = [
@@ -218,7 +223,7 @@ extension Schema {
                 "addresses",
                 .array(.object(address), "The results of the addresses of a name that has several; empty for other targets")
             ),
-            ("canary", .null),
+            ("canary", canary),
         ])
     }
 

@@ -64,6 +64,22 @@ extension ServerUpdate {
     }
 }
 
+extension ServerUpdate {
+    /// The state of a canary, in one sentence.
+    var canarySentence: String {
+        let name = "the canary \(endpoint.text)"
+        let reason = cause.map { "\($0.detail) (\($0.layer.rawValue)/\($0.code.rawValue))" } ?? "the cause is not known"
+        let text =
+            switch state {
+            case .up: "\(name) is up: its answer is the known one, so no captive portal answers in its place"
+            case .degraded: "\(name) is degraded: \(reason); its answer is the known one"
+            case .down, .unreachable: "\(name) is \(state.rawValue): \(reason)"
+            case .unknown: "the state of \(name) is not known: no probe has ended"
+            }
+        return TextStyle.printable(text)
+    }
+}
+
 extension Incident {
     /// Whether the incident affects several targets. An incident of one target or of the path repeats their records.
     var isShared: Bool { targetCount > 1 }

@@ -2,7 +2,7 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// The document of `status`: the settled path, and each target after its first probe.
+/// The document of `status`: the settled path, each target after its first probe, and the canary.
 struct StatusDocument: Hashable {
     /// The time at which the document was created.
     var moment: Moment
@@ -12,18 +12,40 @@ struct StatusDocument: Hashable {
     // The last updates, as received. The monitor has the same ones, so that 100,000 targets take no memory for copies.
     private let updates: [ServerUpdate]
 
-    init(moment: Moment, path: PathUpdate, targets: [ServerUpdate]) {
+    /// The canary; `nil` if none is configured.
+    let canary: ServerUpdate?
+
+    init(moment: Moment, path: PathUpdate, targets: [ServerUpdate], canary: ServerUpdate? = nil) {
         (self.moment, self.path, updates) = (moment, path, targets)
+        self.canary = canary?.asInitial()
     }
 
     /// The result of `status`, which decides its exit code.
     enum Verdict: Hashable {
         case holds, doesNotHold, undetermined
+
+        /// The result of one server.
+        init(_ state: ServerState) {
+            self =
+                switch state {
+                case .up, .degraded: .holds
+                case .down, .unreachable: .doesNotHold
+                case .unknown: .undetermined
+                }
+        }
+
+        /// Returns the common result: one that does not hold decides, then one that is not determined.
+        func combined(with other: Self?) -> Self {
+            let both = [self, other ?? .holds]
+            return both.contains(.doesNotHold) ? .doesNotHold : both.contains(.undetermined) ? .undetermined : .holds
+        }
     }
 
     /// The result: that of the targets if there are any, because a server on this machine or its link is reachable without a
-    /// path; else that of the path.
-    var verdict: Verdict {
+    /// path; else that of the path. A canary counts in both cases, and changes nothing of the path.
+    var verdict: Verdict { verdictWithoutCanary.combined(with: canary.map { Verdict($0.state) }) }
+
+    private var verdictWithoutCanary: Verdict {
         guard !updates.isEmpty else { return path.path.status == .satisfied ? .holds : .doesNotHold }
         if updates.contains(where: { $0.state == .down || $0.state == .unreachable }) { return .doesNotHold }
         return updates.contains { $0.state == .unknown } ? .undetermined : .holds
@@ -51,6 +73,7 @@ struct StatusDocument: Hashable {
                     if writer.bytes.count >= Self.pieceSize { output(writer.takeBytes()) }
                 }
             }
+            RecordEncoder.write(canary: canary, to: &writer)
         }
         output(writer.takeBytes())
     }

@@ -2,7 +2,7 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// The text form of a status document: the path, the interfaces and the targets in aligned columns.
+/// The text form of a status document: the path, the interfaces, the targets and the canary in aligned columns.
 struct StatusText {
     var document: StatusDocument
     var style: TextStyle
@@ -28,20 +28,23 @@ struct StatusText {
             lines += interface.evidence.map { style.paint("      \(TextStyle.printable($0))", .dim) }
         }
         if path.interfaces.isEmpty { lines.append("  none") }
-        let targets = document.targets
-        guard !targets.isEmpty else { return lines }
+        return lines + serverLines("targets", document.targets) + serverLines("canary", [document.canary].compactMap { $0 })
+    }
+
+    /// The lines of servers with their title, after an empty line; none without a server.
+    private func serverLines(_ title: String, _ targets: [ServerUpdate]) -> [String] {
+        guard !targets.isEmpty else { return [] }
         let width = targets.map { DisplayWidth.columns($0.endpoint.sentence) }.max() ?? 0
         let stateWidth = targets.map(\.state.rawValue.count).max() ?? 0
-        lines += ["", "targets"]
-        for target in targets {
+        let lines = targets.map { target in
             let assessment = target.state.assessment
             let state = TextStyle.pad(target.state.rawValue, target.sentence.isEmpty ? 0 : stateWidth)
             let cells = [
                 style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(target.endpoint.sentence, width),
                 style.paint(state, assessment), target.sentence,
             ]
-            lines.append("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "))
+            return "  " + cells.filter { !$0.isEmpty }.joined(separator: "  ")
         }
-        return lines
+        return ["", title] + lines
     }
 }

@@ -8,21 +8,22 @@ struct WhyDocument {
     let moment: Moment
     let evidence: DiagnosisEvidence
     let diagnosis: Diagnosis
+    /// The canary; `nil` if none is configured.
+    let canary: ServerUpdate?
 
-    init(moment: Moment, evidence: DiagnosisEvidence) {
+    init(moment: Moment, evidence: DiagnosisEvidence, canary: ServerUpdate? = nil) {
         self.moment = moment
         self.evidence = evidence
+        self.canary = canary?.asInitial()
         diagnosis = Diagnosis(evidence)
     }
 
-    /// The result, which decides the exit code: that of the target, or of the path if there is none.
+    /// The result, which decides the exit code: that of the target, or of the path if there is none, together with the canary's.
     var verdict: StatusDocument.Verdict {
-        guard evidence.endpoint != nil else { return evidence.path.status == .satisfied ? .holds : .doesNotHold }
-        return switch diagnosis.state {
-        case .up, .degraded: .holds
-        case .down, .unreachable: .doesNotHold
-        case .unknown: .undetermined
-        }
+        let isSatisfied = evidence.path.status == .satisfied
+        let explained =
+            evidence.endpoint == nil ? (isSatisfied ? .holds : .doesNotHold) : StatusDocument.Verdict(diagnosis.state)
+        return explained.combined(with: canary.map { StatusDocument.Verdict($0.state) })
     }
 
     /// The assessment of the result, for the closing line.
@@ -55,8 +56,7 @@ struct WhyDocument {
             writer.array { writer in
                 for result in evidence.addresses { writer.object { Self.write(result, to: &$0) } }
             }
-            writer.key("canary")
-            writer.null()
+            RecordEncoder.write(canary: canary, to: &writer)
         }
         return writer.bytes
     }

@@ -23,12 +23,19 @@ struct WhyText {
         if !addresses.isEmpty, known > addresses.count {
             lines += wrapped("\(addresses.count) of the \(known) addresses are probed", indentation: 2).map { "  \($0)" }
         }
-        let assessment = document.assessment
+        return lines + [""] + conclusion(TextStyle.printable(document.diagnosis.sentence), document.assessment) + certificateLines
+    }
+
+    /// The conclusion about the canary; empty without one. It follows the diagnoses of all targets.
+    var canaryLines: [String] {
+        document.canary.map { conclusion($0.canarySentence, $0.state.assessment) } ?? []
+    }
+
+    private func conclusion(_ sentence: String, _ assessment: TextStyle.Assessment) -> [String] {
         let mark = style.paint(style.symbol(assessment), assessment)
-        lines.append("")
-        let sentence = wrapped(TextStyle.printable(document.diagnosis.sentence), indentation: 2)
-        lines += sentence.enumerated().map { number, text in (number == 0 ? "\(mark) " : "  ") + style.paint(text, .bold) }
-        return lines + certificateLines
+        return wrapped(sentence, indentation: 2).enumerated().map { number, text in
+            (number == 0 ? "\(mark) " : "  ") + style.paint(text, .bold)
+        }
     }
 
     // MARK: The certificate

@@ -55,7 +55,7 @@ struct DocumentedExamplesTests {
 
     private func run(_ words: String..., environment: [String: String?] = [:]) throws -> Program {
         let hosts = folder.file("hosts")
-        try Data("127.0.0.1 localhost api.example.com\n".utf8).write(to: URL(fileURLWithPath: hosts))
+        try Data("127.0.0.1 localhost api.example.com canary.example.com\n".utf8).write(to: URL(fileURLWithPath: hosts))
         let command = [try Programs.built(words[0])] + words.dropFirst()
         return try withOwnMounts { [host] in
             guard mount(hosts, "/etc/hosts", "none", UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
@@ -105,6 +105,20 @@ struct DocumentedExamplesTests {
         server = nil
         #expect(server == nil)
         #expect(try program.nextLine(within: .seconds(60)) { !$0.hasPrefix("up via") }.contains("refuses"))
+    }
+
+    @Test func `the canary example prints that the canary is up, and then that a captive portal answers`() throws {
+        let isOpen = Locked(true)
+        var options = TestServer.Options()
+        options.namespace = host.path
+        let server = try TestServer(at: .ip("127.0.0.1", port: 80), options: options) { _ in
+            isOpen.withLock { $0 } ? StubResponse(204) : StubResponse(302).field("Location", "http://portal.example/")
+        }
+        let program = try run("ReachabilityExamples", "canary")
+        _ = try program.nextLine { $0.hasPrefix("up") }
+        isOpen.withLock { $0 = false }
+        #expect(try program.nextLine { $0.hasPrefix("down") }.contains("a captive portal answers"))
+        #expect(server.requests.allSatisfy { $0.target == "/generate_204" && $0["host"] == "canary.example.com" })
     }
 
     @Test func `the callbacks example prints path updates by callback and by notification`() throws {

@@ -1,8 +1,10 @@
 import Foundation
 import Reachability
-import ReachabilityCompatibility
 import ReachabilityTestKit
+import Synchronization
 import Testing
+
+@testable import ReachabilityCompatibility
 
 @Suite(.timeLimit(.minutes(1))) struct NetworkReachabilityManagerTests {
     private typealias Status = NetworkReachabilityManager.Status
@@ -52,6 +54,31 @@ import Testing
         let refused = Cause(.tcp, .refused, detail: "192.0.2.1 refuses connections to port 443")
         try network.publish(.down(refused), of: "192.0.2.1:443")
         #expect(await statuses.next() == .notReachable)
+        #expect(!manager.isReachable)
+    }
+
+    @Test(arguments: 1...4)
+    func `no message is lost if the first messages of a process are posted at the same time`(repetition: Int) async {
+        // Each exit test has its own process, because Foundation's queue belongs to the process.
+        await #expect(processExitsWith: .success, "process \(repetition)") {
+            let managers = (0..<4).map { _ in NetworkReachabilityManager(monitor: ScriptedNetwork().monitor) }
+            let (messages, received) = AsyncStream.makeStream(of: Void.self)
+            let tokens = managers.map {
+                NotificationCenter.default.addObserver(of: $0, for: .networkReachabilityDidChange) { _ in received.yield() }
+            }
+            let ready = Atomic(0)
+            for manager in managers {
+                Thread.detachNewThread {
+                    ready.add(1, ordering: .sequentiallyConsistent)
+                    while ready.load(ordering: .sequentiallyConsistent) < 4 {}
+                    NotificationCenter.default.post(
+                        NetworkReachabilityManager.StatusDidChange(status: .notReachable), subject: manager)
+                }
+            }
+            var iterator = messages.makeAsyncIterator()
+            for _ in 0..<4 { await iterator.next() }
+            for token in tokens { NotificationCenter.default.removeObserver(token) }
+        }
     }
 
     @Test func `a released manager posts no more, and its path monitor continues`() async {

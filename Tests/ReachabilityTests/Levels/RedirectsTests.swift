@@ -75,6 +75,53 @@ import Testing
         #expect(try own.next(after: head(302, ""), to: first) == .failed(RedirectFailure(.loop, location: "https://a.example/")))
     }
 
+    @Test func `a redirect that sets a cookie is followed with the cookie, and is a loop if it sets the same one again`() throws {
+        let first = try HTTPProbeRequest(url: HTTPURL("https://a.example/"))
+        var redirects = Redirects(of: first)
+        let answer = "HTTP/1.1 302 Found\r\nLocation: /\r\nSet-Cookie: a=1; Path=/; HttpOnly\r\nSet-Cookie: b=2; Secure\r\n\r\n"
+        func head(_ text: String) throws -> HTTPResponseHead {
+            var exchange = HTTPExchange(method: "GET", keepsBody: false)
+            exchange.receive(Array(text.utf8))
+            return try #require(exchange.head)
+        }
+        guard case .follow(let second) = try redirects.next(after: head(answer), to: first) else {
+            Issue.record("not followed")
+            return
+        }
+        let lines = String(decoding: second.bytes(), as: UTF8.self)
+        #expect(lines.contains("\r\nCookie: a=1; b=2\r\n"))
+        #expect(
+            try redirects.next(after: head(answer), to: second)
+                == .failed(RedirectFailure(.loop, location: "https://a.example/")))
+        // Another host receives no cookie, and http none with Secure.
+        let other = "HTTP/1.1 302 Found\r\nLocation: http://b.example/\r\nSet-Cookie: c=3\r\n\r\n"
+        guard case .follow(let third) = try redirects.next(after: head(other), to: second) else {
+            Issue.record("not followed")
+            return
+        }
+        #expect(!String(decoding: third.bytes(), as: UTF8.self).contains("Cookie"))
+        let plain = "HTTP/1.1 302 Found\r\nLocation: http://a.example/\r\n\r\n"
+        guard case .follow(let fourth) = try redirects.next(after: head(plain), to: second) else {
+            Issue.record("not followed")
+            return
+        }
+        #expect(String(decoding: fourth.bytes(), as: UTF8.self).contains("\r\nCookie: a=1\r\n"))
+    }
+
+    @Test func `cookies that are no cookies are not sent, and the user's own cookie is first`() throws {
+        let own = try HTTPProbeRequest(url: HTTPURL("https://a.example/"), fields: [.init("Cookie", "own=0")])
+        let values = ["=1", "novalue", "x=\u{e9}", "y=" + String(repeating: "y", count: 5000), " z = 3 ; Secure"]
+        let fields = values.map { "Set-Cookie: \($0)\r\n" }.joined()
+        var exchange = HTTPExchange(method: "GET", keepsBody: false)
+        exchange.receive(Array("HTTP/1.1 302 Found\r\nLocation: /b\r\n\(fields)\r\n".utf8))
+        var redirects = Redirects(of: own)
+        guard case .follow(let next) = try redirects.next(after: #require(exchange.head), to: own) else {
+            Issue.record("not followed")
+            return
+        }
+        #expect(String(decoding: next.bytes(), as: UTF8.self).contains("\r\nCookie: own=0; z=3\r\n"))
+    }
+
     @Test func `a POST that becomes GET of the same URL is no loop`() throws {
         #expect(try next(303, "/", of: request("POST"))?.method == "GET")
     }

@@ -27,6 +27,8 @@ private struct Site {
 
     /// The time until a server answers, by its address; `nil` if it never answers.
     var delay: (IPAddress) -> Int64? = { _ in 1_000_000 }
+    /// The result of the levels of each connection; `nil` if there are none.
+    var levels: LevelResult?
     private var running: [UInt64: (target: TargetID, due: Int64?)] = [:]
     private var pending: [(due: Int64, id: UInt64)] = []
 
@@ -39,10 +41,10 @@ private struct Site {
     }
 
     mutating func add(
-        _ numbers: Range<Int>, interval: Duration = .seconds(10), metered: MeteredLimits = MeteredLimits()
+        _ numbers: Range<Int>, interval: Duration = .seconds(10), metered: MeteredLimits = MeteredLimits(), scheme: String = "tcp"
     ) throws {
         for number in numbers {
-            let endpoint = try Endpoint("192.0.\(number / 250).\(number % 250 + 1):443")
+            let endpoint = try Endpoint("\(scheme)://192.0.\(number / 250).\(number % 250 + 1):443")
             fleet.add(TargetID(number), endpoint, ProbeSettings(interval: interval, metered: metered))
         }
     }
@@ -58,7 +60,11 @@ private struct Site {
             while let first = pending.first, first.due <= now {
                 pending.removeFirst()
                 guard running.removeValue(forKey: first.id) != nil else { continue }
-                perform(fleet.probed(ProbeResult(id: first.id, roundTripNanoseconds: 1_000_000), snapshot, at: moment))
+                var result = ProbeResult(id: first.id, roundTripNanoseconds: 1_000_000)
+                perform(fleet.probed(result, snapshot, at: moment))
+                guard let levels else { continue }
+                result.levels = levels
+                perform(fleet.probed(result, snapshot, at: moment))
             }
         }
         now = end
@@ -254,6 +260,20 @@ private let second: Int64 = 1_000_000_000
         #expect(further == nil)
     }
 
+    @Test func `with few sockets, a server that answers is up within seconds, although silent ones began before it`() throws {
+        var site = Site(limit: 32)
+        try site.add(0..<141)
+        site.delay = { address in address.low & 255 == 141 ? 1_000_000 : nil }
+        // Twenty of them at a time, for half a second each.
+        site.run(for: 4 * second)
+        #expect(site.states[TargetID(140)] == .up)
+        #expect(site.mostRunning <= 32)
+        // Nothing is said about the silent ones before a probe has waited for its deadline.
+        #expect(site.states.values.count { $0 == .unknown } == 140)
+        site.run(for: 200 * second)
+        #expect(site.states.values.allSatisfy { $0 != .unknown })
+    }
+
     @Test func `enough sockets again end the shortage`() throws {
         var site = Site(limit: 8)
         try site.add(0..<100)
@@ -291,6 +311,24 @@ private let second: Int64 = 1_000_000_000
         #expect(counts.count == 50 && counts.allSatisfy { (45...55).contains($0) })
         #expect(site.states.values.allSatisfy { $0 == .up } && site.paused.values.allSatisfy { $0 })
         #expect(site.fleet.admission.total == 0)
+    }
+
+    @Test func `probes of http over a metered interface keep to their budget with the bytes that they use`() throws {
+        var site = Site()
+        site.host.metered = [2]
+        site.fleet.setLocalState(site.host.localState, at: Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0))
+        var levels = LevelResult()
+        levels.http = HTTPProbeFacts(response: HTTPResponseFacts(status: 200, version: "1.1"))
+        levels.httpEnding = .exchange
+        (levels.bytesSent, levels.bytesReceived) = (200, 4_000)
+        site.levels = levels
+        // A probe uses 4,928 bytes, so that 100 probes an hour are possible.
+        try site.add(0..<50, metered: MeteredLimits(bytesPerDay: 24 * 100 * 4_928), scheme: "http")
+        site.run(for: 24 * 3_600 * second)
+        let counts = site.starts.values.map(\.count)
+        #expect((2_300...2_600).contains(counts.reduce(0, +)), "\(counts.reduce(0, +))")
+        #expect(site.states.values.allSatisfy { $0 == .up } && site.paused.values.allSatisfy { $0 })
+        #expect(site.fleet.budgets.openCount == 0)
     }
 
     @Test func `a budget that suffices pauses no probe`() throws {

@@ -80,6 +80,14 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         #expect(!server.questions.isEmpty)
     }
 
+    @Test func `a loop of aliases in an answer is evidence`() throws {
+        let bench = try NameBench()
+        let server = try NameServer(.aliasLoop, in: bench.namespace.path)
+        let answer = try bench.ask().answer
+        #expect(verdict(bench, answer, "alias_loop") == "down dns/no-address-for-family alias_loop=server.example x")
+        _ = server
+    }
+
     private func verdict(_ bench: NameBench, _ answer: LookupAnswer, _ keys: String...) -> String {
         var host = Transcript.Host()
         host.hasResolver = !bench.nameservers.isEmpty

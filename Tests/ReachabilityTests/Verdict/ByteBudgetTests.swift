@@ -32,6 +32,18 @@ private let hour: Int64 = 3_600 * second
         #expect(!budget.allows(at: 2 * hour) && budget.allows(at: 2 * hour + 1))
     }
 
+    @Test func `bytes that are returned can be used again, and fill the budget to no more than its limit`() {
+        var budget = budget
+        budget.spend(100, at: 0)
+        budget.refund(40)
+        #expect(budget.allows(at: 0))
+        budget.spend(40, at: 0)
+        #expect(!budget.allows(at: 0))
+        budget.refund(1_000)
+        budget.spend(100, at: 0)
+        #expect(!budget.allows(at: 0))
+    }
+
     @Test func `waiting probes begin one after the other in their order, and no other probe before them`() {
         var budget = budget
         budget.spend(100, at: 0)
@@ -62,6 +74,12 @@ private let hour: Int64 = 3_600 * second
         budget.spend(.max, at: .max)
         _ = budget.reserve(.max)
         #expect(!budget.allows(at: 0))
+        budget.refund(.max)
+        var levels = LevelResult()
+        (levels.bytesSent, levels.bytesReceived) = (.max, .max)
+        #expect(ProbeBytes.levels(levels, .v6) == .max)
+        levels.bytesSent = .min
+        #expect(ProbeBytes.levels(levels, .v4) > 0)
     }
 
     @Test func `limits out of range are set to the nearest in range`() {

@@ -152,6 +152,13 @@ import Testing
             try text(Row(responses: [Self.page], expectation: empty, isCanary: true))
                 == "http/captive-portal: a login page of the network answers for a.example, with 200 OK and another page")
         #expect(try cause(Row(responses: [Self.page], expectation: known, isCanary: true))?.code == .captivePortal)
+        // A canary's redirect is not followed (`LevelPlan`).
+        let own = "HTTP/1.1 307 Go\r\nLocation: /login\r\n\r\n"
+        let texts = try [Self.found, own].map {
+            try text(Row(responses: [$0], expectation: empty, isFollowing: false, isCanary: true))
+        }
+        let start = "http/captive-portal: a login page of the network answers for a.example: it redirects to"
+        #expect(texts == ["\(start) portal.lan", "\(start) /login"])
         #expect(try cause(Row(responses: [Self.found, Self.page], expectation: empty, isCanary: true))?.code == .captivePortal)
         let loop = Row(responses: [Self.found, Self.found], expectation: empty, isCanary: true)
         #expect(try cause(loop)?.code == .captivePortal)

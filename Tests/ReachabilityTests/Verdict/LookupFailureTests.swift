@@ -49,6 +49,18 @@ import Testing
         #expect(name(cause(FamilyLookup(.noData), FamilyLookup(.unanswered))) == "unreachable dns/resolver-silent")
     }
 
+    @Test func `a loop of aliases is named`() {
+        func detail(_ names: String...) -> String {
+            var exchange = NameServerExchange(Self.first, .answered, rcode: 0)
+            exchange.aliasLoop = names
+            return cause(FamilyLookup(.noData), FamilyLookup(.noData, exchanges: [exchange])).detail
+        }
+        #expect(
+            detail("a.example", "b", "c")
+                == "a.example has no address: its aliases (CNAME) form a loop, from a.example to c and back")
+        #expect(detail("b") == "a.example has no address: b is an alias (CNAME) of itself")
+    }
+
     @Test(arguments: [
         (UInt8(1), "dns/server-failure", "FORMERR"), (2, "dns/server-failure", "SERVFAIL"), (4, "dns/server-failure", "NOTIMP"),
         (5, "dns/resolver-refused", "REFUSED"), (9, "dns/server-failure", "NOTAUTH"), (15, "dns/server-failure", "RCODE15"),

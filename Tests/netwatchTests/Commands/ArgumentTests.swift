@@ -68,6 +68,14 @@ import Testing
             "--expect-status: '99' is neither a status code from 100 to 599 nor a range like 200-299"
         ),
         ("why --expect-body ( https://a", "--expect-body: expression '(': missing ): ("),
+        ("status --canary a:1", "--canary 'a:1': write a URL with http or https"),
+        ("watch --canary tls://a", "--canary 'tls://a': write a URL with http or https"),
+        ("why --canary http://u:p@a/", "--canary 'http://u:p@a/': host: a user name or password in a URL is not accepted"),
+        ("why -6 --canary http://192.0.2.1", "--canary 'http://192.0.2.1': is an IPv4 address, which -6 excludes"),
+        ("record -4 --canary http://[::1]/ x", "--canary 'http://[::1]/': is an IPv6 address, which -4 excludes"),
+        ("status --canary-body x", "--canary-body: needs --canary"),
+        ("status --canary http://a --canary-body (", "--canary-body: expression '(': missing ): ("),
+        ("wait --canary http://a", "wait: unknown option '--canary'. Did you mean '--any'? See 'netwatch wait --help'"),
         ("watch --certificate-days -1 https://a", "--certificate-days -1: must be from 0 to 36500"),
     ])
     func `invalid arguments are usage errors`(line: String, message: String) {

@@ -107,6 +107,21 @@ import Testing
         #expect(collection.document(at: Samples.moment(1))?.verdict == .holds)
     }
 
+    @Test func `status waits for the canary, which is not among the targets`() {
+        let url = "http://canary.example/"
+        var collection = StatusCollection(
+            endpoints: [endpoint], canary: Samples.endpoint(url), start: Samples.moment(0), probeTimeout: .seconds(3))
+        collection.receive(Samples.hello)
+        collection.receive(Samples.server(0, endpoint.text, .up, at: 1))
+        #expect(!collection.isDone(at: Samples.moment(1)))
+        #expect(collection.document(at: Samples.moment(1))?.canary?.state == .unknown)
+        collection.receive(Samples.server(1, url, .down, cause: Samples.refused, at: 2))
+        #expect(collection.isDone(at: Samples.moment(2)))
+        let document = collection.document(at: Samples.moment(2))
+        #expect(document?.targets.map(\.endpoint) == [endpoint] && document?.canary?.endpoint.text == url)
+        #expect(document?.canary?.isInitial == true && document?.verdict == .doesNotHold)
+    }
+
     @Test func `status waits until each target is known`() {
         var collection = collection([endpoint])
         collection.receive(Samples.hello)

@@ -145,6 +145,22 @@ import Testing
         #expect(path.isComplete(at: Samples.moment(0)))
     }
 
+    @Test func `of a canary only the verdict is awaited, and nothing further is asked`() {
+        let settings = ProbeSettings(timeout: .seconds(3))
+        let canary = WhyCollection(endpoint: Samples.endpoint("http://canary.example/"), settings: settings, isCanary: true)
+        var why = WhyBatch(
+            [(nil, WhyCollection(endpoint: nil, settings: settings)), (Self.target, canary)], start: Samples.moment(0))
+        why.receive(Samples.hello)
+        #expect(!why.isDone(at: Samples.moment(0)))
+        why.receive(report(Self.target, "http://canary.example/", addresses: ["192.0.2.9", "192.0.2.8"], at: 1))
+        why.receive(report(Self.target, "http://canary.example/", cause: unproven, at: 3))
+        why.receive(Samples.server(0, "http://canary.example/", .unknown, initial: true))
+        #expect(!why.isDone(at: Samples.moment(3)) && why.takeRequests(at: Samples.moment(3)).isEmpty)
+        why.receive(Samples.server(0, "http://canary.example/", .unreachable, cause: unproven, at: 6))
+        #expect(why.isComplete(at: Samples.moment(6)) && why.takeRequests(at: Samples.moment(6)).isEmpty)
+        #expect(why.members.last?.update?.state == .unreachable)
+    }
+
     @Test func `several targets are complete when the last one is`() {
         var why = batch("192.0.2.9:22", "192.0.2.8:22")
         why.receive(Samples.hello)

@@ -92,7 +92,7 @@ import Testing
         let document = StatusDocument(moment: Samples.moment(9), path: try Self.update(Samples.hello), targets: [])
         let text = String(decoding: document.encode(with: Samples.encoder), as: UTF8.self)
         #expect(text.hasPrefix(#"{"v":1,"ts":"2026-08-02T12:00:09.000Z","path":{"status":"satisfied","#))
-        #expect(text.hasSuffix(#""consistent":true},"targets":[]}"#))
+        #expect(text.hasSuffix(#""consistent":true},"targets":[],"canary":null}"#))
     }
 
     static func update(_ event: MonitorEvent) throws -> PathUpdate {

@@ -41,9 +41,11 @@ import Testing
     @Test func `the status document has the keys and types of its schema`() throws {
         guard case .server(_, let target) = Samples.server() else { return }
         let path = try RecordEncoderTests.update(Samples.hello)
-        let document = StatusDocument(moment: Samples.moment(9), path: path, targets: [target])
-        let value = try JSONSerialization.jsonObject(with: Data(document.encode(with: Samples.encoder)))
-        #expect(try mistakes(value, definition: "status") == [])
+        for canary in [nil, target] {
+            let document = StatusDocument(moment: Samples.moment(9), path: path, targets: [target], canary: canary)
+            let value = try JSONSerialization.jsonObject(with: Data(document.encode(with: Samples.encoder)))
+            #expect(try mistakes(value, definition: "status") == [])
+        }
     }
 
     @Test func `the document of probe has the keys and types of its schema`() throws {
@@ -68,10 +70,13 @@ import Testing
         let list = Array(WhyDocument.listStart(Samples.moment(9)).utf8) + document.encode() + Array(WhyDocument.listEnd.utf8)
         let several = try JSONSerialization.jsonObject(with: Data(list))
         #expect(try mistakes(several, definition: "why_targets") == [])
+        let canary = WhyDocument(moment: Samples.moment(9), evidence: evidence, canary: WhySamples.silent.update)
+        let other = try JSONSerialization.jsonObject(with: Data(canary.encode()))
+        #expect(try mistakes(other, definition: "why") == [])
     }
 
     @Test func `the schema check finds a missing key and a wrong type`() throws {
-        #expect(try mistakes(["v": 1, "ts": "x", "path": 7], definition: "status").count == 2)
+        #expect(try mistakes(["v": 1, "ts": "x", "path": 7, "canary": NSNull()], definition: "status").count == 2)
     }
 
     /// Returns the differences between `value` and a definition, in both directions. It supports the part of JSON Schema that the
