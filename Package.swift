@@ -138,8 +138,12 @@ let package = Package(
 
         // Test hosts that are network namespaces; it contains no tests.
         .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
+        // Certificates with any fault, created in memory; it contains no tests.
+        .target(name: "MemoryCertificates", dependencies: ["Certificates", "COpenSSL"], path: "Tests/MemoryCertificates"),
         // The faults whose verdicts are known, each in a network of its own; it contains no tests.
-        .target(name: "FaultLaboratory", dependencies: ["NetworkLab", "EventLoop"], path: "Tests/FaultLaboratory"),
+        .target(
+            name: "FaultLaboratory", dependencies: ["NetworkLab", "EventLoop", "MemoryCertificates"],
+            path: "Tests/FaultLaboratory"),
         // The table of all faults, verdicts and times: `make verdicts`.
         .executableTarget(
             name: "verdicts", dependencies: ["FaultLaboratory", "NetworkLab", "EventLoop"], path: "Tests/Verdicts"),
@@ -168,7 +172,8 @@ let package = Package(
             name: "LevelsTests",
             dependencies: ["Reachability", "HTTPSessionTestKit", "Certificates", "EventLoop", "Pacing", "CLinux"]),
         .testTarget(
-            name: "CertificatesTests", dependencies: ["Certificates", "COpenSSL", "NetworkLab", "Pacing", "Reachability"]),
+            name: "CertificatesTests",
+            dependencies: ["Certificates", "COpenSSL", "NetworkLab", "Pacing", "Reachability", "MemoryCertificates"]),
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [
