@@ -27,7 +27,7 @@ struct ConfigurationSources {
         var tree: ConfigurationNode?
         /// The files that were read.
         var files: [String] = []
-        /// What the user should know, although it is no error.
+        /// Notes to the user, which are no errors.
         var notes: [ConfigurationProblem] = []
         /// The errors, in the order of the layers.
         var problems: [ConfigurationProblem] = []

@@ -12,7 +12,7 @@ import Testing
     }
 
     @Test func `a key that differs too much has no nearest one`() {
-        #expect(NearestKey.find("colour", among: Configuration.keys) == nil)
+        #expect(NearestKey.find("frobnicate", among: Configuration.keys) == nil)
         #expect(NearestKey.find("Interval", among: Configuration.keys) == "interval")
         #expect(NearestKey.find("time-zone", among: Configuration.keys) == "time_zone")
         #expect(NearestKey.find(String(repeating: "x", count: 100_000), among: Configuration.keys) == nil)
