@@ -20,7 +20,8 @@ enum Rules {
     static let walls = [
         "CLibnl": "Sources/Reachability/Netlink", "CAres": "Sources/Reachability/Probe", "CCurl": "Sources/HTTPSession/Curl",
         "CIdn2": "Sources/InternationalNames", "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates",
-        "CRE2": "Sources/Expressions", "GRDB": "Sources/HTTPSessionJournal/Store", "Yams": "Sources/netwatch-service/ConfigurationFiles",
+        "CRE2": "Sources/Expressions", "GRDB": "Sources/HTTPSessionJournal/Store",
+        "Yams": "Sources/netwatch-service/ConfigurationFiles",
     ]
 
     /// The exceptions: files with side effects in a pure folder.
