@@ -110,7 +110,8 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         #expect(streak.silent(at: 20_000) == ["report network/admin-prohibited"])
     }
 
-    @Test func `a gateway without answers keeps a router's cause for a minute, because it may be limited in its messages`() throws {
+    @Test func `a gateway without answers keeps a router's cause for a minute, because it may be limited in its messages`() throws
+    {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
         _ = streak.rejected(at: 0)
