@@ -24,6 +24,8 @@ struct SampleBlock: Hashable, Sendable {
     private static let version: UInt64 = 1
     /// The maximum number of samples of a block: a probe every 10 ms for an hour.
     static let limit = 360_000
+    /// The greatest distance of a time from 1970: 9 million years. Later times are encoded as this one.
+    static let timeLimit: Int64 = 1 << 58
 
     /// The reason why bytes are no block.
     enum DamageError: Error, Hashable {
@@ -38,7 +40,8 @@ struct SampleBlock: Hashable, Sendable {
     init(_ samples: some Collection<Sample>) {
         var writer = VarintWriter()
         let samples = samples.prefix(Self.limit)
-        var prediction = Prediction(samples.first?.time ?? 0)
+        let first = samples.first?.time ?? 0
+        var prediction = Prediction(min(max(first, -Self.timeLimit), Self.timeLimit))
         writer.append(Self.version)
         writer.append(signed: prediction.time)
         writer.append(UInt64(samples.count))
@@ -107,12 +110,13 @@ private struct Prediction {
 
     /// Returns the differences of a sample, and predicts the next one.
     mutating func change(of sample: Sample) -> Change {
-        // Times of the history are far from the limits of 64 bits; a wrong one must not trap.
-        let interval = sample.time &- time
+        // A difference of two differences has 62 bits, its sign and the mark of a new state complete 64.
+        let newTime = min(max(sample.time, -SampleBlock.timeLimit), SampleBlock.timeLimit)
+        let interval = newTime - time
         let change = Change(
-            interval: interval &- self.interval, state: sample.state == state ? nil : sample.state,
+            interval: interval - self.interval, state: sample.state == state ? nil : sample.state,
             roundTrip: sample.roundTrip.map { Int64($0) - Int64(roundTrip) })
-        (time, self.interval, state) = (sample.time, interval, sample.state)
+        (time, self.interval, state) = (newTime, interval, sample.state)
         roundTrip = sample.roundTrip ?? roundTrip
         return change
     }

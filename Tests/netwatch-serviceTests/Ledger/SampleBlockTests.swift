@@ -22,11 +22,17 @@ import Testing
     }
 
     @Test func `extreme values are kept`() throws {
+        let limit = SampleBlock.timeLimit
         let samples = [
-            Sample(time: .min, state: .unknown, roundTrip: .max), Sample(time: .max, state: .notRecorded, roundTrip: nil),
+            Sample(time: -limit, state: .unknown, roundTrip: .max), Sample(time: limit, state: .notRecorded, roundTrip: nil),
             Sample(time: 0, state: .down, roundTrip: 0), Sample(time: -1, state: .unreachable, roundTrip: 1),
         ]
         #expect(try SampleBlock(samples).samples() == samples)
+    }
+
+    @Test func `times beyond the limit are encoded as the limit`() throws {
+        let samples = [Sample(time: .min, state: .up, roundTrip: 1), Sample(time: .max, state: .up, roundTrip: 1)]
+        #expect(try SampleBlock(samples).samples().map(\.time) == [-SampleBlock.timeLimit, SampleBlock.timeLimit])
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
