@@ -31,6 +31,8 @@ struct ConfigurationSources {
         var notes: [ConfigurationProblem] = []
         /// The errors, in the order of the layers.
         var problems: [ConfigurationProblem] = []
+        /// The number of errors beyond ``ConfigurationReader/limit``.
+        var furtherProblems = 0
         /// The settings of the targets' probes, in the order of the targets.
         var settings: [ProbeSettings] = []
     }
@@ -58,7 +60,7 @@ struct ConfigurationSources {
         loaded.settings = loaded.configuration.targets.map { target in
             TargetFiles.settings(of: target, credentials: environment["CREDENTIALS_DIRECTORY"], &reader)
         }
-        loaded.problems = reader.problems
+        (loaded.problems, loaded.furtherProblems) = (reader.problems, reader.furtherCount)
         return loaded
     }
 
