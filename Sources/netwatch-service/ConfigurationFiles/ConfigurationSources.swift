@@ -57,9 +57,8 @@ struct ConfigurationSources {
         loaded.configuration = Configuration(tree, &reader)
         loaded.tree = tree.content == .empty ? nil : tree
         checkTimeZone(loaded.configuration, tree, &reader)
-        loaded.settings = loaded.configuration.targets.map { target in
-            TargetFiles.settings(of: target, credentials: environment["CREDENTIALS_DIRECTORY"], &reader)
-        }
+        var files = TargetFiles(credentials: environment["CREDENTIALS_DIRECTORY"])
+        loaded.settings = loaded.configuration.targets.map { files.settings(of: $0, &reader) }
         (loaded.problems, loaded.furtherProblems) = (reader.problems, reader.furtherCount)
         return loaded
     }
