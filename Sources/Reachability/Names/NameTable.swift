@@ -62,17 +62,16 @@ package struct NameTable: Sendable {
         if configuration.resolver.isIPv4Only, families.count > 1 { families.remove(.v6) }
         let key = RunningLookup.Key(name: request.name.lowercased(), families: families)
         var effects: [Effect] = []
-        if running[key] == nil {
+        waiting[TargetID(owning: request.id)] = key
+        if running[key]?.requests.append(request) != nil {
+            effects = judge(key, now: now)
+        } else {
             let steps = configuration.services.steps(
                 for: key.name, nameservers: configuration.resolver.nameservers, hostName: configuration.hostName)
-            running[key] = RunningLookup(steps, started: now)
-            running[key]?.requests.append(request)
-            waiting[TargetID(owning: request.id)] = key
+            var lookup = RunningLookup(steps, started: now)
+            lookup.requests = [request]
+            running[key] = lookup
             effects = advance(key, now: now)
-        } else {
-            running[key]?.requests.append(request)
-            waiting[TargetID(owning: request.id)] = key
-            effects = judge(key, now: now)
         }
         if waiting[TargetID(owning: request.id)] != nil, request.deadline != .max {
             timers.add(.request(request), at: request.deadline)
@@ -189,25 +188,27 @@ package struct NameTable: Sendable {
     }
 
     private mutating func nextCandidate(_ key: RunningLookup.Key, now: Int64) -> [Effect] {
-        guard var name = running[key]?.candidates.popLast() else { return advance(key, now: now) }
+        // The lookup is stored once: each access to the dictionary hashes the name.
+        guard var lookup = running[key], var name = lookup.candidates.popLast() else { return advance(key, now: now) }
         // The cache has the name as it was requested, and knows which candidate has the addresses.
-        let cached = key.families.compactMap { cache.entry(key.name, $0, now: now) }
-        if let known = cached.first(where: { !$0.addresses.isEmpty }) {
+        let cached = key.families.map { (family: $0, entry: cache.entry(key.name, $0, now: now)) }
+        if let known = cached.lazy.compactMap(\.entry).first(where: { !$0.addresses.isEmpty }) {
             name = known.candidate
-            running[key]?.candidates = []
+            lookup.candidates = []
         }
-        running[key]?.candidate = name
-        running[key]?.removeQuestions()
-        for family in key.families {
-            if let entry = cache.entry(key.name, family, now: now) {
-                running[key]?[family] = .cached(entry)
+        lookup.candidate = name
+        lookup.removeQuestions()
+        for (family, entry) in cached {
+            if let entry {
+                lookup[family] = .cached(entry)
                 continue
             }
             let question = NameQuestion(id: takeNumber(), name: name, family: family)
-            running[key]?[family] = .asked(id: question.id)
+            lookup[family] = .asked(id: question.id)
             asked[question.id] = key
             sendQueue.add(question)
         }
+        running[key] = lookup
         return judge(key, now: now)
     }
 
