@@ -106,6 +106,8 @@ struct RunningLookup: Hashable, Sendable {
     var libcRequest: UInt64?
     /// The time at which the requests are answered although a family is missing.
     var answerDue: Int64?
+    /// The time at which a question was sent that had to wait for others; `nil` if all were sent at once.
+    var delayedUntil: Int64?
     var requests: [LookupRequest] = []
     /// The most informative failure of the earlier candidates and steps.
     private var keptFailure: Boxed<LookupAnswer>?
