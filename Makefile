@@ -1,5 +1,5 @@
 # Every target runs a script; this file only names them.
-.PHONY: run test setup check bench chaos verdicts docs interface install
+.PHONY: run test setup check bench chaos verdicts fuzz docs interface install
 
 # Builds netwatch and shows the live stream of this machine.
 run:
@@ -31,6 +31,11 @@ chaos:
 verdicts:
 	@scripts/setup test
 	@scripts/verdicts $(ARGS)
+
+# Fuzzes the parsers. SECONDS is the time of all drivers, DRIVER selects one, and REPLAY is a file that the driver runs.
+fuzz:
+	@scripts/setup run
+	@scripts/fuzz "$(or $(SECONDS),60)" "$(DRIVER)" $(REPLAY)
 
 docs:
 	@scripts/setup run

@@ -21,6 +21,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
     targets: [
         .systemLibrary(name: "CLinux"),
@@ -113,6 +114,16 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ]
         ),
+        // The program that `netwatch config` executes. It is in no product, so that packages that depend on this one do not
+        // resolve its dependencies.
+        .executableTarget(
+            name: "netwatch-service",
+            dependencies: [
+                "Console", "Reachability",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Yams", package: "Yams"),
+            ]
+        ),
 
         // The examples in the documents, which the tests compile and run. They are in no product, so that packages that depend
         // on this one do not build them.
@@ -138,8 +149,12 @@ let package = Package(
 
         // Test hosts that are network namespaces; it contains no tests.
         .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
+        // Certificates with any fault, created in memory; it contains no tests.
+        .target(name: "MemoryCertificates", dependencies: ["Certificates", "COpenSSL"], path: "Tests/MemoryCertificates"),
         // The faults whose verdicts are known, each in a network of its own; it contains no tests.
-        .target(name: "FaultLaboratory", dependencies: ["NetworkLab", "EventLoop"], path: "Tests/FaultLaboratory"),
+        .target(
+            name: "FaultLaboratory", dependencies: ["NetworkLab", "EventLoop", "MemoryCertificates"],
+            path: "Tests/FaultLaboratory"),
         // The table of all faults, verdicts and times: `make verdicts`.
         .executableTarget(
             name: "verdicts", dependencies: ["FaultLaboratory", "NetworkLab", "EventLoop"], path: "Tests/Verdicts"),
@@ -168,7 +183,8 @@ let package = Package(
             name: "LevelsTests",
             dependencies: ["Reachability", "HTTPSessionTestKit", "Certificates", "EventLoop", "Pacing", "CLinux"]),
         .testTarget(
-            name: "CertificatesTests", dependencies: ["Certificates", "COpenSSL", "NetworkLab", "Pacing", "Reachability"]),
+            name: "CertificatesTests",
+            dependencies: ["Certificates", "COpenSSL", "NetworkLab", "Pacing", "Reachability", "MemoryCertificates"]),
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [
@@ -219,10 +235,18 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "netwatch-serviceTests",
+            dependencies: ["netwatch-service", "netwatch", "Console", "Reachability", "NetworkLab"]),
+        .testTarget(
             name: "SimulationTests",
             dependencies: ["Reachability", "HTTPSession", "HTTPSessionJournal", "NetlinkBytes", "Pacing"]),
         // The repository's rules that neither the compiler nor swift-format checks.
         .testTarget(name: "TidyTests"),
+        // The drivers of `make fuzz`, which the suite runs with their corpora.
+        .testTarget(
+            name: "FuzzTests",
+            dependencies: ["Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL"],
+            path: "Fuzz", exclude: ["Corpora", "Program", "new-seeds"]),
         .testTarget(name: "FaultLaboratoryTests", dependencies: ["FaultLaboratory", "NetworkLab"]),
         .testTarget(
             name: "KernelTests",
@@ -251,6 +275,7 @@ for target in package.targets where target.type != .system {
 let pureTests: [String: [String]] = [
     "netwatchTests": ["Commands", "Output"],
     "netwatch-transferTests": ["Output", "Plans"],
+    "netwatch-serviceTests": ["Configuration"],
     "HTTPSessionTests": [
         "Fields", "Messages", "Retry", "Task/PauseMachineTests.swift", "Task/TaskMachineContinuationTests.swift",
         "Task/TaskMachineFailureTests.swift", "Task/TaskMachineHandlerTests.swift", "Task/TaskMachinePhaseTests.swift",
@@ -287,10 +312,10 @@ let safeTargets: Set<String> = [
     "HTTPSessionJournal", "HTTPSessionJournalTests", "HTTPSessionJournalExamples", "durable-client", "chaos",
     "HTTPSessionExamples", "HTTPSessionFoundationExamples", "HTTPSessionCompatibilityExamples", "HTTPSessionTestKitExamples",
     "HTTPSessionTestKitTests", "ReachabilityExamples", "ReachabilityTestKitExamples", "netwatch-transfer",
-    "netwatch-transferTests",
+    "netwatch-transferTests", "netwatch-service", "netwatch-serviceTests",
 ]
-if let sanitizer = Context.environment["SUITE_SANITIZER"] {
-    var omitted: Set<String> = ["TidyTests", "SimulationTests", "PacingTests"]
+if let sanitizer = Context.environment["SUITE_SANITIZER"], sanitizer != "fuzzer" {
+    var omitted: Set<String> = ["TidyTests", "SimulationTests", "PacingTests", "FuzzTests"]
     if sanitizer == "address" { omitted.formUnion(safeTargets) }
     package.targets.removeAll { omitted.contains($0.name) }
     package.products.removeAll { omitted.contains($0.name) }
@@ -298,4 +323,31 @@ if let sanitizer = Context.environment["SUITE_SANITIZER"] {
         target.exclude += pureTests[target.name] ?? []
         if sanitizer == "address", target.name == "HTTPSessionTests" { target.exclude += ["Chaos", "Examples"] }
     }
+}
+// The program of `make fuzz`, libFuzzer with all drivers, is built from the parsers and their dependencies alone, so that its build
+// takes half a minute.
+if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
+    let parsers: [String: [String]] = [
+        "Reachability": [
+            "Probe/DNSQuestion.swift", "Probe/DNSSockets.swift", "Probe/ErrorQueue.swift", "Probe/SocketAddress.swift", "Names",
+            "Netlink", "Interfaces", "Evidence", "Levels", "Kernel", "Status", "Verdict/CauseOfHTTP.swift",
+            "Verdict/SystemErrorNumber.swift",
+        ],
+        "HTTPSession": [
+            "HTTPTypes.swift", "Configuration/SystemDefaults.swift", "Curl/HeadReader.swift", "Transfer/ResponseFraming.swift",
+            "Security/PublicKeyPin.swift", "Security/ContentDigest+Hasher.swift", "Upload/UploadLimit.swift", "Request", "Resume",
+            "Retry", "Response", "Fields", "Messages", "Text",
+        ],
+    ]
+    let used: Set<String> = [
+        "Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL", "CRE2", "CAres", "CLibnl", "CLinux",
+        "EventLoop", "InternationalNames", "CIdn2", "CTLSReading", "CCurl",
+    ]
+    package.targets.removeAll { !used.contains($0.name) }
+    for target in package.targets { target.sources = parsers[target.name] }
+    package.products = []
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz", dependencies: ["Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL"],
+            path: "Fuzz", sources: ["Drivers", "Program"], swiftSettings: strict))
 }

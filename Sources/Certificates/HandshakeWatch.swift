@@ -7,6 +7,8 @@ internal import Synchronization
 /// must not block.
 package protocol HandshakeEvaluator: Sendable {
     func evaluate(_ chain: PeerChain) -> HandshakeVerdict
+    /// Adds the facts of the peer's certificates, after their evaluation.
+    func describe(_ chain: PeerChain, _ verdict: HandshakeVerdict, in facts: inout TLSHandshakeFacts)
     /// Called when the peer requests a certificate by one of these authorities (a line each, RFC 2253).
     ///
     /// - Returns: Whether the handshake continues, with the client certificate that is set or without one.
@@ -32,6 +34,8 @@ package enum HandshakeVerdict: Hashable, Sendable {
 /// the server may renegotiate (RFC 5246 section 7.4.1.1).
 package final class HandshakeWatch: Sendable {
     private let evaluator: any HandshakeEvaluator
+    /// The facts of the handshake; `nil` if nobody needs them.
+    private let log: HandshakeLog?
     /// The context in which a TLS session may be resumed: a digest, at most 32 bytes, of everything on which the decision
     /// depends.
     package let sessionContext: Data
@@ -40,8 +44,9 @@ package final class HandshakeWatch: Sendable {
     private let closeNotify = Atomic(false)
     package var hasReceivedCloseNotify: Bool { closeNotify.load(ordering: .relaxed) }
 
-    package init(_ evaluator: any HandshakeEvaluator, sessionContext: Data) {
+    package init(_ evaluator: any HandshakeEvaluator, sessionContext: Data, log: HandshakeLog? = nil) {
         self.evaluator = evaluator
+        self.log = log
         self.sessionContext = sessionContext
     }
 
@@ -86,6 +91,7 @@ package final class HandshakeWatch: Sendable {
     /// server agrees to resume. That is safe, but the connection is lost. With the session removed here, the handshake is
     /// complete and the server is evaluated.
     func handshakeStarts(_ ssl: OpaquePointer) {
+        log?.begins(ssl)
         guard let session = SSL_get_session(ssl) else { return }
         var count: UInt32 = 0
         let start = SSL_SESSION_get0_id_context(session, &count)
@@ -95,13 +101,27 @@ package final class HandshakeWatch: Sendable {
         evaluator.sessionWasRefused()
     }
 
-    /// - Returns: The evaluator's decision.
-    func certificateWasRequested(_ ssl: OpaquePointer) -> Bool {
-        evaluator.certificateWasRequested { CertificateDecoding.names(of: SSL_get0_peer_CA_list(ssl)) }
+    func handshakeIsDone(_ ssl: OpaquePointer) { log?.completes(ssl) }
+
+    /// Called when OpenSSL returns from the handshake without success: it waits, or it has failed.
+    func handshakeStops() {
+        let error = ERR_peek_last_error()
+        if error != 0 { log?.fails(TLSProtocolError(reason: ERR_GET_REASON(error), text: OpenSSLErrors.newest)) }
     }
 
-    func alertArrived(level: Int32, description: Int32) {
-        if description == SSL3_AD_CLOSE_NOTIFY { closeNotify.store(true, ordering: .relaxed) }
+    /// - Returns: The evaluator's decision.
+    func certificateWasRequested(_ ssl: OpaquePointer) -> Bool {
+        log?.update { $0.isCertificateRequested = true }
+        return evaluator.certificateWasRequested { CertificateDecoding.names(of: SSL_get0_peer_CA_list(ssl)) }
+    }
+
+    func alertArrived(_ ssl: OpaquePointer, level: Int32, description: Int32) {
+        if description == SSL3_AD_CLOSE_NOTIFY {
+            closeNotify.store(true, ordering: .relaxed)
+        } else {
+            let isTLS13 = SSL_version(ssl) == TLS1_3_VERSION
+            log?.update { $0.noteAlert(level: level, description: description, isTLS13: isTLS13) }
+        }
         if level == SSL3_AL_FATAL { evaluator.alertArrived(description: description) }
     }
 
@@ -115,7 +135,12 @@ package final class HandshakeWatch: Sendable {
     func verify(_ context: OpaquePointer) -> Bool {
         OpenSSLErrors.contained {
             let ssl = X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()).map { OpaquePointer($0) }
-            let verdict = evaluator.evaluate(PeerChain(context, securityLevel: ssl.map { SSL_get_security_level($0) } ?? 1))
+            let chain = PeerChain(context, securityLevel: ssl.map { SSL_get_security_level($0) } ?? 1)
+            let verdict = evaluator.evaluate(chain)
+            log?.update { facts in
+                if let ssl { facts.noteParameters(of: ssl) }
+                evaluator.describe(chain, verdict, in: &facts)
+            }
             let code =
                 switch verdict {
                 case .trusted: X509_V_OK

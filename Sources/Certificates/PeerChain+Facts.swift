@@ -37,6 +37,22 @@ extension PeerChain {
         return collection.errors
     }
 
+    /// Adds the facts of the certificates to those of a handshake.
+    ///
+    /// - Parameters:
+    ///   - facts: the facts; their ``TLSHandshakeFacts/serverName`` is the name that the certificate must have.
+    ///   - authorities: the trusted authorities; `nil` if the chain is not verified.
+    ///   - checksName: whether another name is an error.
+    package func describe(in facts: inout TLSHandshakeFacts, authorities: TrustStore?, checksName: Bool = true) {
+        facts.certificate = ownFacts
+        facts.chainLength = count
+        facts.chainNotAfter = earliestNotAfter
+        let matches = checksName ? isFor(host: facts.serverName) : nil
+        facts.nameMatches = matches
+        facts.verificationErrors = authorities.map { verificationErrors(against: $0) } ?? []
+        if matches == false { facts.verificationErrors.append(nameError(for: facts.serverName)) }
+    }
+
     /// Returns the error of a certificate that does not name the host.
     func nameError(for host: String) -> ChainError {
         let code = Self.isAddress(host) ? ChainError.addressMismatch : ChainError.hostnameMismatch

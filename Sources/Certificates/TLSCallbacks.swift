@@ -16,16 +16,43 @@ enum TLSCallbacks {
         return Unmanaged<HandshakeWatch>.fromOpaque(argument).takeUnretainedValue().certificateWasRequested(ssl) ? 1 : 0
     }
 
-    /// Called for alerts and before the first message (SSL_CTX_set_info_callback(3)). It has no user argument.
+    /// Called for alerts, before the first message, and at the end of the handshake (SSL_CTX_set_info_callback(3)). It has no user
+    /// argument.
     static let info: @convention(c) (OpaquePointer?, Int32, Int32) -> Void = { ssl, place, value in
-        guard let ssl, place & (SSL_CB_HANDSHAKE_START | SSL_CB_ALERT) != 0, let watch = HandshakeWatch.of(ssl) else { return }
+        let places = SSL_CB_HANDSHAKE_START | SSL_CB_HANDSHAKE_DONE | SSL_CB_ALERT | SSL_CB_EXIT
+        guard let ssl, place & places != 0, let watch = HandshakeWatch.of(ssl) else { return }
         if place & SSL_CB_HANDSHAKE_START != 0 { watch.handshakeStarts(ssl) }
+        if place & SSL_CB_HANDSHAKE_DONE != 0 { watch.handshakeIsDone(ssl) }
+        if place & SSL_CB_EXIT != 0, value <= 0 { watch.handshakeStops() }
         guard place & SSL_CB_ALERT != 0 else { return }
         if place & SSL_CB_READ != 0 {
-            watch.alertArrived(level: value >> 8, description: value & 0xFF)
+            watch.alertArrived(ssl, level: value >> 8, description: value & 0xFF)
         } else {
             watch.alertSent(level: value >> 8)
         }
+    }
+
+    /// Called for each read and write of a connection, during its handshake (BIO_set_callback_ex(3)). It returns the result of the
+    /// call, which stays unchanged.
+    static let transport: BIO_callback_fn_ex = { bio, operation, bytes, count, _, _, result, processed in
+        guard operation & BIO_CB_RETURN != 0, let bio, let argument = BIO_get_callback_arg(bio) else { return Int(result) }
+        let error = errno
+        let log = Unmanaged<HandshakeLog>.fromOpaque(argument).takeUnretainedValue()
+        let moved = result > 0 ? min(processed?.pointee ?? 0, count) : 0
+        switch operation & ~BIO_CB_RETURN {
+        case BIO_CB_WRITE: log.sent(UnsafeRawBufferPointer(start: bytes, count: moved))
+        case BIO_CB_READ where moved > 0:
+            let missing = log.received(UnsafeRawBufferPointer(start: bytes, count: moved))
+            // OpenSSL reads five bytes of what is no record, and then fails. The bytes behind them show the protocol.
+            guard missing > 0 else { break }
+            var further = [UInt8](repeating: 0, count: missing)
+            var readCount = 0
+            _ = BIO_read_ex(bio, &further, missing, &readCount)
+        case BIO_CB_READ where BIO_test_flags(bio, BIO_FLAGS_SHOULD_RETRY) == 0:
+            log.readingEnded(result == 0 ? .endOfFile : .systemError(error))
+        default: break
+        }
+        return Int(result)
     }
 
     /// Collects the facts of the server's certificates (SSL_CTX_set_cert_verify_callback(3)). Returns 1, so that the handshake

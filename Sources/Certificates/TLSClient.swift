@@ -43,9 +43,7 @@ package final class TLSClient {
     private let input: OpaquePointer
     private let output: OpaquePointer
     private var hasStarted = false
-    /// The first bytes of the hello, and those of the server.
-    private var firstSent: [UInt8] = []
-    private var firstReceived: [UInt8] = []
+    private var firstBytes = HandshakeFirstBytes()
     private var bytesWithoutPlaintext = 0
 
     /// Creates a client. Its context loads the authorities if this is its first client.
@@ -85,13 +83,7 @@ package final class TLSClient {
     /// The facts so far.
     package var facts: TLSHandshakeFacts {
         var facts = notes.facts
-        guard let first = firstReceived.first else { return facts }
-        // The types of records are 20 to 23 (RFC 8446 section 5.1), and all versions begin with 3.
-        let isRecord = 20...23 ~= first && (firstReceived.count < 2 || firstReceived[1] == 3)
-        // The hello has its random bytes from the twelfth on, so no server sends as many of them by chance.
-        facts.isEcho = firstReceived.count > 20 && firstSent.starts(with: firstReceived)
-        facts.hasBegunRecord = isRecord && !facts.isEcho
-        if !facts.hasBegunRecord { facts.firstBytes = firstReceived }
+        firstBytes.describe(in: &facts)
         return facts
     }
 
@@ -124,7 +116,7 @@ package final class TLSClient {
         var plaintext: [UInt8] = []
         advance(&plaintext)
         let hello = drain()
-        firstSent = Array(hello.prefix(TLSHandshakeFacts.maximumFirstBytes))
+        firstBytes.noteSent(hello)
         return hello
     }
 
@@ -167,7 +159,7 @@ package final class TLSClient {
 
     private func take(_ piece: UnsafeRawBufferPointer, _ plaintext: inout [UInt8]) {
         notes.facts.bytesReceived += piece.count
-        firstReceived += piece.prefix(TLSHandshakeFacts.maximumFirstBytes - firstReceived.count)
+        firstBytes.noteReceived(piece)
         let count = plaintext.count
         guard BIO_write(input, piece.baseAddress, Int32(piece.count)) == Int32(piece.count) else {
             return fail(TLSProtocolError(reason: 0, text: "no memory"))
@@ -195,7 +187,7 @@ package final class TLSClient {
             let result = SSL_do_handshake(ssl)
             guard result == 1 else { return stop(SSL_get_error(ssl, result)) }
             notes.facts.isComplete = true
-            notes.noteParameters(of: ssl)
+            notes.facts.noteParameters(of: ssl)
             state = .established
         }
         let size = 16_384

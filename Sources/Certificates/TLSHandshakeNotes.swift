@@ -50,36 +50,36 @@ final class TLSHandshakeNotes {
             hasReceivedCloseNotify = true
             return
         }
-        // TLS 1.3 ignores the level (RFC 8446 section 6); 90 is user_canceled.
-        let isFatal = Int32(level) == SSL3_AL_FATAL || isTLS13 && description != 90
-        guard isFatal || facts.alert?.isFatal != true else { return }
-        facts.alert = TLSAlert(
-            number: Int32(description), text: TLSContext.text(ofAlert: Int32(description)), isFatal: isFatal)
+        facts.noteAlert(level: Int32(level), description: Int32(description), isTLS13: isTLS13)
     }
 
     /// Called with the server's certificates.
     func certificatesArrived(_ chain: PeerChain, ssl: OpaquePointer) {
-        noteParameters(of: ssl)
-        facts.certificate = chain.ownFacts
-        facts.chainLength = chain.count
-        facts.chainNotAfter = chain.earliestNotAfter
-        let matches = chain.isFor(host: facts.serverName)
-        facts.nameMatches = matches
-        facts.verificationErrors = authorities.map { chain.verificationErrors(against: $0) } ?? []
-        if !matches { facts.verificationErrors.append(chain.nameError(for: facts.serverName)) }
+        facts.noteParameters(of: ssl)
+        chain.describe(in: &facts, authorities: authorities)
     }
+}
 
+extension TLSHandshakeFacts {
     /// Reads version, cipher and ALPN.
-    func noteParameters(of ssl: OpaquePointer) {
-        facts.version = SSL_get_version(ssl).map { String(cString: $0) }
+    mutating func noteParameters(of ssl: OpaquePointer) {
+        version = SSL_get_version(ssl).map { String(cString: $0) }
         if let cipher = SSL_get_current_cipher(ssl) ?? SSL_get_pending_cipher(ssl) {
-            facts.cipher = SSL_CIPHER_standard_name(cipher).map { String(cString: $0) }
+            self.cipher = SSL_CIPHER_standard_name(cipher).map { String(cString: $0) }
         }
         var start: UnsafePointer<UInt8>?
         var count: UInt32 = 0
         SSL_get0_alpn_selected(ssl, &start, &count)
-        facts.applicationProtocol = start.map {
+        applicationProtocol = start.map {
             String(decoding: UnsafeBufferPointer(start: $0, count: Int(count)), as: UTF8.self)
         }
+    }
+
+    /// Notes an alert of the server, except close_notify. A warning does not replace a fatal alert.
+    mutating func noteAlert(level: Int32, description: Int32, isTLS13: Bool) {
+        // TLS 1.3 ignores the level (RFC 8446 section 6); 90 is user_canceled.
+        let isFatal = level == SSL3_AL_FATAL || isTLS13 && description != 90
+        guard isFatal || alert?.isFatal != true else { return }
+        alert = TLSAlert(number: description, text: TLSContext.text(ofAlert: description), isFatal: isFatal)
     }
 }

@@ -48,6 +48,7 @@ final class ScriptedTransfer: Transfer {
     let usesHTTP2: Bool? = false
     let ends: (local: String, remote: String)? = nil
     let connectAttempts: [RouteTracker.ConnectAttempt] = []
+    let isAcknowledged = true
     var receivedBodyBytes: Int64 { bodyBytes }
     var waitsForOthers: Bool { delivery.gate.map { !$0.isOpen } ?? false }
 

@@ -1,6 +1,7 @@
 import COpenSSL
 import Certificates
 import FoundationEssentials
+import MemoryCertificates
 
 @testable import Reachability
 

@@ -1,6 +1,7 @@
 import COpenSSL
 import Certificates
 import Glibc
+import MemoryCertificates
 
 /// A TLS server of OpenSSL over memory BIOs.
 final class MemoryServer {

@@ -1,5 +1,6 @@
 import Certificates
 import FoundationEssentials
+import MemoryCertificates
 import NetworkLab
 import Pacing
 import Testing

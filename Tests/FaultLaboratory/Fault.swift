@@ -8,6 +8,10 @@ package struct Fault: Sendable, CustomStringConvertible {
     package let targets: [String]
     /// Further targets of the program, whose verdicts are not judged. They can mislead it.
     package var companions: [String] = []
+    /// Further targets of the program, which must stay up.
+    package var workingTargets: [String] = []
+    /// Further options of the program, for its probes.
+    package var options: [String] = []
     /// The further options of the canary, which is then the only target; `nil` if the targets are ordinary ones.
     package var canaryOptions: [String]?
     /// The name servers in the client's resolv.conf.
@@ -22,6 +26,11 @@ package struct Fault: Sendable, CustomStringConvertible {
     package let expected: ExpectedVerdict
     /// The verdict that `netwatch why` must give while the fault exists. It sees only the present, so it may know less.
     package var explanation = Explanation.same
+
+    /// A part of the sentence that the cause must have.
+    package var sentencePart: String?
+    /// Whether `netwatch why` must show the facts of a certificate.
+    package var hasCertificate = false
 
     /// The verdict of `netwatch why` for a row.
     package enum Explanation: Sendable {
@@ -63,6 +72,34 @@ package struct Fault: Sendable, CustomStringConvertible {
         return copy
     }
 
+    /// This fault with further targets of the program, which must stay up.
+    package func beside(working targets: String...) -> Self {
+        var copy = self
+        copy.workingTargets = targets
+        return copy
+    }
+
+    /// This fault with options of the program.
+    package func options(_ options: [String]) -> Self {
+        var copy = self
+        copy.options = options
+        return copy
+    }
+
+    /// This fault with a part of the sentence that the cause must have.
+    package func naming(_ part: String) -> Self {
+        var copy = self
+        copy.sentencePart = part
+        return copy
+    }
+
+    /// This fault as one whose certificate `netwatch why` must show.
+    package func showingCertificate() -> Self {
+        var copy = self
+        copy.hasCertificate = true
+        return copy
+    }
+
     /// This fault as one that the program sees by a canary, which is the URL of the target.
     package func asCanary(_ options: [String] = []) -> Self {
         var copy = self
@@ -70,8 +107,15 @@ package struct Fault: Sendable, CustomStringConvertible {
         return copy
     }
 
-    /// The arguments by which the program receives the targets.
-    package var arguments: [String] { canaryOptions.map { ["--canary", targets[0]] + $0 } ?? targets }
+    /// The options of the program, and the arguments by which it receives the targets.
+    package var arguments: [String] { arguments(targets) }
+
+    /// ``arguments`` with the first target only.
+    package var firstArguments: [String] { arguments([targets[0]]) }
+
+    private func arguments(_ targets: [String]) -> [String] {
+        options + (canaryOptions.map { ["--canary", targets[0]] + $0 } ?? targets)
+    }
 
     /// This fault as one that opens tun devices.
     package func withTun() -> Self {
@@ -92,6 +136,6 @@ package struct Fault: Sendable, CustomStringConvertible {
     /// All rows, in the order of the table.
     package static let all: [Fault] = [
         linkFaults, addressFaults, routeFaults, neighborFaults, nameServerFaults, firewallFaults, serverFaults, routerFaults,
-        tunnelFaults, partialFaults, levelFaults, canaryFaults, lastingFaults,
+        tunnelFaults, partialFaults, tlsFaults, httpFaults, canaryFaults, lastingFaults,
     ].flatMap { $0 }
 }

@@ -26,7 +26,7 @@ extension Fault {
     package func run(inspect: (FaultNetwork) throws -> Void = { _ in }) throws -> FaultOutcome {
         let network = try FaultNetwork(nameServers: nameServers)
         try prepare?(network)
-        let watch = try VerdictWatch(network, targets, arguments + companions)
+        let watch = try VerdictWatch(network, self)
         if let make {
             guard try watch.await(within: .seconds(20), { $0.isUp }) else {
                 let seen = targets.map { watch.latest[$0].map { "\($0.line) (\($0.detail))" } ?? "no verdict" }
@@ -50,6 +50,7 @@ extension Fault {
             outcome.problem = "not reached within \(patience)"
         }
         if outcome.problem == nil { try checkSteadiness(watch, &outcome) }
+        if outcome.problem == nil { outcome.problem = watch.problemOfWorking }
         if outcome.problem == nil { checkTime(watch, &outcome) }
         watch.stop()
         if outcome.problem == nil { try explain(&outcome) }
@@ -69,6 +70,7 @@ extension Fault {
             guard try status.wait(within: .seconds(60)) == 0 else { throw LabError("not up before the fault: \(status.output)") }
             try make(network, nil)
         }
+        let text = hasLevels ? try network.start([Programs.netwatch, "why"] + options + [secureTarget], output: .file) : nil
         let program = try network.start([Programs.netwatch, "why", "--json"] + firstArguments, output: .file)
         _ = try program.wait(within: .seconds(60))
         guard let document = try? JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any] else {
@@ -86,10 +88,18 @@ extension Fault {
             case .none: true
             }
         if !isRight { outcome.problem = "why: \(expected.describe(verdict)): \(verdict.detail)" }
+        guard isRight, let text else { return }
+        _ = try text.wait(within: .seconds(60))
+        let explanation = ExplanationText(text.output)
+        outcome.explanation = explanation.sentence
+        if let problem = explanation.problem(of: self, verdict) { outcome.problem = "why: \(problem):\n\(text.output)" }
     }
 
-    /// The arguments by which the program receives the first target.
-    private var firstArguments: [String] { canaryOptions == nil ? [targets[0]] : arguments }
+    /// Whether the target is one of TLS or HTTP, and not the canary's URL.
+    private var hasLevels: Bool { canaryOptions == nil && targets[0].contains("://") }
+
+    /// The target, as an https target if it is a tls target.
+    private var secureTarget: String { targets[0].replacing(#/^tls:/#, with: "https:") }
 
     private func checkTime(_ watch: VerdictWatch, _ outcome: inout FaultOutcome) {
         guard let seconds = outcome.seconds else { return }

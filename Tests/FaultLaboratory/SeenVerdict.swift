@@ -10,7 +10,7 @@ package struct SeenVerdict: Sendable, CustomStringConvertible {
     package let cause: String?
     /// The sentence for a person.
     package let detail: String
-    /// The evidence of the cause, as text.
+    /// The evidence of the cause, as text. Commas separate the texts of a list.
     package let evidence: [String: String]
     /// The interface of the target's route.
     package let interface: String?
@@ -26,7 +26,9 @@ package struct SeenVerdict: Sendable, CustomStringConvertible {
         status = record["status"] as? String ?? "none"
         self.cause = (cause?["layer"] as? String).map { "\($0)/\(cause?["code"] as? String ?? "")" }
         detail = cause?["detail"] as? String ?? ""
-        evidence = (cause?["evidence"] as? [String: Any] ?? [:]).mapValues { "\($0)" }
+        evidence = (cause?["evidence"] as? [String: Any] ?? [:]).mapValues { value in
+            (value as? [String])?.joined(separator: ", ") ?? "\(value)"
+        }
         interface = record["interface"] as? String
         time = (record["mono_ns"] as? NSNumber)?.int64Value ?? 0
     }

@@ -9,6 +9,8 @@ package final class VerdictWatch {
 
     /// The targets of the program.
     package let targets: [String]
+    /// The targets that must stay up.
+    private let workingTargets: [String]
     private let program: Program
     /// The latest verdict of each target.
     package private(set) var latest: [String: SeenVerdict] = [:]
@@ -16,6 +18,8 @@ package final class VerdictWatch {
     package private(set) var sinceFault: [SeenVerdict] = []
     /// The number of probes of each target, those before the fault excepted.
     package private(set) var probes: [String: Int] = [:]
+    /// The latest verdict of each target that must stay up; of one that was not up, that verdict.
+    private var workingVerdicts: [String: SeenVerdict] = [:]
     /// The time of the first probe since the fault that failed.
     package private(set) var firstFailure: Int64?
     /// The time of the fault, on CLOCK_MONOTONIC in nanoseconds.
@@ -23,9 +27,11 @@ package final class VerdictWatch {
     /// The time of the program's first record.
     package private(set) var startTime: Int64 = 0
 
-    init(_ network: FaultNetwork, _ targets: [String], _ arguments: [String]) throws {
-        self.targets = targets
-        program = try network.start([Programs.netwatch, "watch", "--json", "-v"] + Self.options + arguments)
+    init(_ network: FaultNetwork, _ fault: Fault) throws {
+        (targets, workingTargets) = (fault.targets, fault.workingTargets)
+        program = try network.start(
+            [Programs.netwatch, "watch", "--json", "-v"] + Self.options + fault.arguments + fault.workingTargets
+                + fault.companions)
         while startTime == 0 {
             guard try read(within: .seconds(60)) else { throw LabError("the program does not start: \(program.ending)") }
         }
@@ -58,6 +64,15 @@ package final class VerdictWatch {
         latest.values.allSatisfy(accepts) && !latest.isEmpty
     }
 
+    /// Why the targets that must stay up have not done so; `nil` if they have.
+    var problemOfWorking: String? {
+        for target in workingTargets {
+            guard let verdict = workingVerdicts[target] else { return "\(target) has no verdict" }
+            if verdict.status != "up" { return "\(target) must stay up, and is \(verdict): \(verdict.detail)" }
+        }
+        return nil
+    }
+
     /// Ends the program.
     func stop() {
         program.stop()
@@ -76,6 +91,10 @@ package final class VerdictWatch {
             latest[verdict.target] = verdict
             // A record of an input that precedes the fault says nothing of it.
             if faultTime > 0 && verdict.time >= faultTime && verdict.status != "unknown" { sinceFault.append(verdict) }
+        case "target" where workingTargets.contains(verdict.target):
+            if workingVerdicts[verdict.target].map({ ["unknown", "up"].contains($0.status) }) ?? true {
+                workingVerdicts[verdict.target] = verdict
+            }
         case "probe" where targets.contains(verdict.target):
             probes[verdict.target, default: 0] += 1
             if faultTime > 0, verdict.time >= faultTime, record["ok"] as? Bool == false && firstFailure == nil {

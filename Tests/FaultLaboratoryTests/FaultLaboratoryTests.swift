@@ -1,4 +1,5 @@
 import FaultLaboratory
+import Foundation
 import NetworkLab
 import Testing
 
@@ -19,5 +20,19 @@ struct FaultLaboratoryTests {
     private func expectVerdict(of fault: Fault) async throws {
         let outcome = try await fault.outcome()
         #expect(outcome.problem == nil, "\(fault.name): expected \(fault.expected), got \(outcome.verdict)")
+    }
+}
+
+/// The documents and the rows of the laboratory agree.
+@Suite struct FaultTableTests {
+    @Test func `docs/verdicts.md has the rows of TLS and HTTP with their verdicts, in their order`() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "../../docs/verdicts.md")
+        let text = try String(contentsOf: file.standardized, encoding: .utf8)
+        let rows = (Fault.tlsFaults + Fault.httpFaults).map { fault in
+            let verdicts = fault.expected.lines.map { "`\($0)`" } + (fault.workingTargets.isEmpty ? [] : ["tcp: `up`"])
+            return "| \(fault.name) | \(verdicts.joined(separator: "; ")) |"
+        }
+        let table = (["| fault | verdict |", "|---|---|"] + rows).joined(separator: "\n")
+        #expect(text.contains(table), "the table must be:\n\(table)")
     }
 }

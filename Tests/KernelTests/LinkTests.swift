@@ -103,10 +103,10 @@ struct LinkTests {
         try network.uplink("v0")
         try host.set("ipv6.conf.v0.keep_addr_on_down", "1")
         try host.set("ipv6.conf.v0.dad_transmits", "2")
+        let witness = try Witness(host, sees: "unsatisfied address/no-address")
         try host.ip("addr add 2001:db8:1::1/64 dev v0")
         try host.ip("-6 route add default via 2001:db8:1::ff")
-        let witness = try Witness(host, sees: "unsatisfied address/tentative-address")
-        try witness.expect("satisfied v0 wired 6 via 2001:db8:1::ff")
+        try witness.expect("satisfied v0 wired 6 via 2001:db8:1::ff", past: ["unsatisfied address/tentative-address"])
 
         try host.ip("link set v0 down")
         try witness.expect("unsatisfied link/interface-down", reasons: "families-changed")

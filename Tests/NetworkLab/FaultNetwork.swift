@@ -123,6 +123,11 @@ public final class FaultNetwork: Sendable {
         held.withLock { $0.append(object) }
     }
 
+    /// The objects of a type that ``hold(_:)`` keeps.
+    public func held<Object: Sendable>(_ type: Object.Type) -> [Object] {
+        held.withLock { $0.compactMap { $0 as? Object } }
+    }
+
     /// Starts a name server at one of the addresses of ``nameServers``.
     @discardableResult
     public func resolver(_ behavior: NameServer.Behavior, _ number: Int = 0) throws -> NameServer {

@@ -51,13 +51,15 @@ struct Finding: CustomStringConvertible, Equatable {
 /// The text files of the repository: those of its folders, and those at its root.
 func repositoryFiles() throws -> [SourceFile] {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let folders = ["Sources", "Tests", "Benchmarks", "Examples", "docs", "scripts", ".ci"]
+    let folders = ["Sources", "Tests", "Benchmarks", "Examples", "Fuzz", "docs", "scripts", ".ci"]
     let kinds: Set<String> = ["swift", "h", "c", "cpp", "md", "sh", "modulemap", "yml", "yaml", "json", "service", ""]
     var paths = try FileManager.default.contentsOfDirectory(atPath: root.path)
     for folder in folders {
         let below = FileManager.default.enumerator(atPath: root.appendingPathComponent(folder).path)
         while let path = below?.nextObject() as? String {
-            if (path as NSString).lastPathComponent.hasPrefix(".build") { below?.skipDescendants() }
+            let name = (path as NSString).lastPathComponent
+            // Inputs of fuzz drivers are no text of the repository.
+            if name.hasPrefix(".build") || name == "Corpora" { below?.skipDescendants() }
             paths.append("\(folder)/\(path)")
         }
     }

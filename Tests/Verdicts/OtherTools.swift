@@ -1,3 +1,4 @@
+import FaultLaboratory
 import Foundation
 import NetworkLab
 
@@ -18,26 +19,34 @@ struct OtherTools: Sendable {
         ].filter { !$0.0 }.map { "\($0.1) is not installed: its column has no answers" }
     }
 
-    /// Asks all programs at once.
-    static func ask(_ network: FaultNetwork, _ target: String) throws -> OtherTools {
-        let curl = hasCurl ? try startCurl(network, target) : nil
+    /// Asks all programs at once. A tls target is an https URL for curl.
+    static func ask(_ network: FaultNetwork, _ fault: Fault) throws -> OtherTools {
+        let target = fault.targets[0].replacing(#/^tls:/#, with: "https:")
+        let curl = hasCurl ? try startCurl(network, target, fault.options) : nil
         let netcat = hasNetcat ? try startNetcat(network, target) : nil
         let blackbox = hasBlackbox ? try Blackbox(network) : nil
         return try OtherTools(answers: [
-            curl.map(answer(ofCurl:)) ?? "-", netcat.map(answer(ofNetcat:)) ?? "-", blackbox?.ask(network, target) ?? "-",
+            curl.map { try answer(ofCurl: $0, isLevel: target.contains("://")) } ?? "-",
+            netcat.map(answer(ofNetcat:)) ?? "-",
+            blackbox?.ask(network, fault.targets[0]) ?? "-",
         ])
     }
 
-    private static func startCurl(_ network: FaultNetwork, _ target: String) throws -> Program {
+    private static func startCurl(_ network: FaultNetwork, _ target: String, _ options: [String]) throws -> Program {
         let url = target.contains("://") ? target : "http://\(target)/"
+        let names = ["--cafile": "--cacert", "--crlfile": "--crlfile"]
+        let trust = zip(options, options.dropFirst()).flatMap { name, file in names[name].map { [$0, file] } ?? [] }
         return try network.start(
-            ["curl", "-sS", "-o", "/dev/null", "-m", "5", "-w", "%{time_connect}", url], output: .file)
+            ["curl", "-sS", "-o", "/dev/null", "-m", "5", "-w", "%{time_connect} %{http_code}"] + trust + [url],
+            output: .file)
     }
 
-    private static func answer(ofCurl program: Program) throws -> String {
+    private static func answer(ofCurl program: Program, isLevel: Bool) throws -> String {
         let code = try program.wait(within: .seconds(30))
+        let values = program.output.split(separator: " ")
+        if isLevel, code == 0 { return "answered \(values.last ?? "")" }
         // The server accepts and does not answer, so that curl times out after it has connected.
-        if let time = Double(program.output), time > 0 { return "connects" }
+        if !isLevel, let time = values.first.flatMap({ Double($0) }), time > 0 { return "connects" }
         let text = program.standardError.split(separator: "\n").last ?? "no message"
         return "\(code): "
             + text.replacing(#/^curl: \(\d+\) /#, with: "")
@@ -59,6 +68,7 @@ struct OtherTools: Sendable {
     }
 
     private static func split(_ target: String) -> (String, String) {
+        let target = target.replacing(#/^[a-z]+:\/\//#, with: "")
         let end = target.lastIndex(of: ":") ?? target.endIndex
         let host = target[..<end].filter { $0 != "[" && $0 != "]" }
         return (host, String(target[end...].dropFirst()))
@@ -73,7 +83,23 @@ private struct Blackbox {
     init(_ network: FaultNetwork) throws {
         scratch = try ScratchDirectory()
         let file = "\(network.etc.path)/blackbox.yml"
-        let modules = "modules:\n  tcp:\n    prober: tcp\n    timeout: 5s\n"
+        let hasAuthority = FileManager.default.fileExists(atPath: "\(network.etc.path)/laboratory-root.pem")
+        let modules = """
+            modules:
+              tcp:
+                prober: tcp
+                timeout: 5s
+              tls:
+                prober: tcp
+                timeout: 5s
+                tcp:
+                  tls: true
+                  tls_config: {\(hasAuthority ? "ca_file: /etc/laboratory-root.pem" : "")}
+              http:
+                prober: http
+                timeout: 5s
+
+            """
         try modules.write(toFile: file, atomically: true, encoding: .utf8)
         program = try network.start(
             [
@@ -84,10 +110,14 @@ private struct Blackbox {
     }
 
     func ask(_ network: FaultNetwork, _ target: String) throws -> String {
+        let scheme = target.firstRange(of: "://").map { String(target[..<$0.lowerBound]) } ?? "tcp"
+        // Its TCP prober takes no scheme, and needs a port.
+        var place = scheme == "tls" ? String(target.dropFirst(6)) : target
+        if scheme == "tls", !place.contains(":") { place += ":443" }
         let curl = try network.start(
             [
-                "curl", "-sS", "-m", "10", "--retry", "5", "--retry-connrefused", "-G", "--data-urlencode", "target=\(target)",
-                "http://127.0.0.1:9115/probe?module=tcp&debug=true",
+                "curl", "-sS", "-m", "10", "--retry", "5", "--retry-connrefused", "-G", "--data-urlencode", "target=\(place)",
+                "http://127.0.0.1:9115/probe?module=\(scheme)&debug=true",
             ], output: .file)
         guard try curl.wait(within: .seconds(60)) == 0 else { return curl.ending }
         if curl.output.contains("\nprobe_success 1") { return "success" }

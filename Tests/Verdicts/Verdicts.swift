@@ -75,7 +75,7 @@ struct Verdicts {
         let others = Locked<[String]>([])
         do {
             let outcome = try await fault.outcome { network in
-                let tools = try OtherTools.ask(network, fault.targets[0])
+                let tools = try OtherTools.ask(network, fault)
                 others.withLock { $0 = tools.answers }
             }
             return Row(fault: fault, outcome: outcome, others: others.withLock { $0 })

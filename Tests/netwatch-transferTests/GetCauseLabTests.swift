@@ -105,13 +105,34 @@ import Testing
         }
     }
 
-    @Test func `a server that never answers the TLS handshake is a handshake timeout`() throws {
+    @Test func `a server that never answers the TLS handshake has stalled it`() throws {
         let server = try site.serve(at: "10.9.1.1")
         let get = try run(["get", "--json", "--timeout", "4s", "https://10.9.1.1:\(server.port)/a"])
         let records = try get.remainingLines().map(TransferLine.init)
         #expect(try get.wait() == 1)
-        #expect(records.last?.cause?.layer == "tls" && records.last?.cause?.code == "handshake-timeout", "\(get.ending)")
+        #expect(records.last?.cause?.layer == "tls" && records.last?.cause?.code == "handshake-stalled", "\(get.ending)")
         #expect(!get.standardError.contains("not done within"))
+        #expect(get.standardError.contains("10.9.1.1 accepts the connection and does not answer the TLS handshake"))
+    }
+
+    @Test func `a server that sends a part of its TLS handshake has not finished it in time`() throws {
+        let program = """
+            import socket, time
+            l = socket.create_server(('10.9.1.1', 8443))
+            print('ready', flush=True)
+            kept = []
+            while True:
+                s = l.accept()[0]
+                s.sendall(b'\\x16\\x03\\x03')
+                kept.append(s)
+            """
+        let server = try Program(["/usr/bin/python3", "-c", program], on: site)
+        _ = try server.nextLine { $0 == "ready" }
+        let get = try run(["get", "--json", "--timeout", "4s", "https://10.9.1.1:8443/a"])
+        let records = try get.remainingLines().map(TransferLine.init)
+        #expect(try get.wait() == 1)
+        #expect(records.last?.cause?.layer == "tls" && records.last?.cause?.code == "handshake-timeout", "\(get.ending)")
+        #expect(get.standardError.contains("10.9.1.1 does not finish the TLS handshake in time: it has sent 3 bytes"))
     }
 
     @Test func `a connection that is silent for three seconds is reported in a line`() throws {

@@ -39,9 +39,25 @@ extension CurlTransfer {
     /// Does nothing for HTTP/2, whose connection has other streams and returns to libcurl. Does nothing either for a request with a body: a server
     /// that only reads would never be informed.
     func silence() {
+        guard usesHTTP2 == false, plan.body == .none else { return }
+        for socket in sockets { IdleSockets.silence(socket) }
+    }
+
+    /// Whether the remote end has acknowledged everything that was sent.
+    var isAcknowledged: Bool {
+        // During the handshake, libcurl may not have the port yet.
+        (sockets.isEmpty ? madeSockets : sockets).contains { socket in
+            var info = tcp_info()
+            var size = socklen_t(MemoryLayout<tcp_info>.size)
+            return getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0
+                && Int(info.tcpi_state) == Int(TCP_ESTABLISHED) && info.tcpi_unacked == 0
+        }
+    }
+
+    /// The sockets of the connection in use, which libcurl identifies by its local port.
+    private var sockets: [curl_socket_t] {
         let port = Int32(truncatingIfNeeded: handle.long(CURLINFO_LOCAL_PORT))
-        guard port > 0, usesHTTP2 == false, plan.body == .none else { return }
-        let sockets = madeSockets + [connectionInUse?.entry.socket ?? -1]
-        for socket in sockets where IdleSockets.port(of: socket) == port { IdleSockets.silence(socket) }
+        guard port > 0 else { return [] }
+        return (madeSockets + [connectionInUse?.entry.socket ?? -1]).filter { IdleSockets.port(of: $0) == port }
     }
 }

@@ -76,7 +76,8 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
     }
     /// The underlying error: that of a handler or a serializer, or the content-type error of a response whose status is also wrong.
     public var underlying: (any Error)? { details.value.underlying }
-    /// The missing link or route to the server, if the session's path monitor has found it.
+    /// The cause of the failure, as a `ServerMonitor` of the server reports it: its TLS handshake or its response, or the missing link or route that
+    /// the session's path monitor has found. `nil` if the cause is not known.
     public package(set) var cause: Cause? {
         get { details.value.cause }
         set { details.value.cause = newValue }
@@ -113,6 +114,6 @@ extension HTTPSessionError: LocalizedError {
     /// The reason: one line for a person, without a full stop.
     public var errorDescription: String? { reason }
 
-    /// The missing link or route to the server, if the session's path monitor has found it.
+    /// The ``cause``, if it is known.
     public var failureReason: String? { cause.map { "\($0)" } }
 }

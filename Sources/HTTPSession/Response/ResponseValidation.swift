@@ -65,8 +65,11 @@ public struct ResponseValidation: Sendable {
         guard let acceptableStatusCodes, !acceptableStatusCodes.contains(response.statusCode) else { return nil }
         let reason = response.head.reasonPhrase
         let phrase = reason.isEmpty ? "" : " \(reason.prefix(100))"
-        return HTTPSessionError(
+        var error = HTTPSessionError(
             .unacceptableStatus, "unacceptable status: \(response.statusCode)\(phrase)",
             context: response.errorContext(keepingBody: true), underlying: typeError)
+        error.cause = CauseOfResponse.status(
+            response.head, bodyBytes: response.data.count, from: response.url, accepted: acceptableStatusCodes)
+        return error
     }
 }

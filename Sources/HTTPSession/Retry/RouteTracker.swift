@@ -234,6 +234,9 @@ package struct RouteTracker: Sendable {
 
     // MARK: Addresses
 
+    /// The host of an address in sentences.
+    func text(_ address: IPAddress) -> String { isLocal(address) ? "this machine (\(address))" : "\(address)" }
+
     /// Whether the address belongs to this machine, and needs no route.
     private func isLocal(_ address: IPAddress) -> Bool { address.isLoopback || interface(having: address) != nil }
 

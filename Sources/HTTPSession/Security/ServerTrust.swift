@@ -1,6 +1,7 @@
 internal import Certificates
 internal import EventLoop
 internal import FoundationEssentials
+package import Reachability
 
 /// The evaluation of the servers of one attempt, and its results until the attempt ends.
 ///
@@ -82,6 +83,8 @@ package final class ServerTrust: Sendable {
     private let decisions: ServerTrustDecisions?
     let sessionContexts: SessionContexts
     private let record = Locked(Record())
+    /// The facts of the server's last handshake; `nil` without a host. That of a proxy has none.
+    private let log: HandshakeLog?
 
     /// Prepares the evaluation of one attempt.
     ///
@@ -101,6 +104,7 @@ package final class ServerTrust: Sendable {
         self.policy = policy
         let host = host.map(normalizedHost)
         self.host = host
+        log = host.map { HandshakeLog(serverName: $0) }
         self.proxy = proxy
         self.identity = identity
         self.decisions = decisions
@@ -152,7 +156,7 @@ package final class ServerTrust: Sendable {
             sessionContext = sessionContexts.server
         }
         guard evaluator.policy.parameters.apply(to: context),
-            HandshakeWatch(evaluator, sessionContext: sessionContext).attach(to: context)
+            HandshakeWatch(evaluator, sessionContext: sessionContext, log: isProxy ? nil : log).attach(to: context)
         else {
             throw HTTPSessionError(.secureConnectionFailed, "OpenSSL does not accept the policy: \(OpenSSLErrors.newest)")
         }
@@ -215,6 +219,29 @@ package final class ServerTrust: Sendable {
         return identity == nil
             ? HTTPSessionError(.clientCertificateRequired, "\(server) requests a client certificate: \(text)")
             : HTTPSessionError(.clientCertificateRejected, "\(server) refused the client certificate: \(text)")
+    }
+
+    /// Determines the cause of a failed attempt, as a `ServerMonitor` of the server reports it.
+    ///
+    /// - Parameters:
+    ///   - address: the server in sentences: an address, or "this machine (127.0.0.1)"; `nil` for the host of the URL.
+    ///   - isTimedOut: whether the time for the attempt has passed.
+    ///   - systemError: the errno that libcurl reports; `nil` for none. Its BIO reports a reset as an end of file.
+    ///   - now: the wall clock in seconds since 1970, to which ages of certificates refer.
+    /// - Returns: The cause; `nil` if the handshake with the server is not the reason.
+    package func cause(at address: String?, isTimedOut: Bool, systemError: Int32? = nil, now: Int64) -> Cause? {
+        let isRefused: Bool
+        switch record.withLock({ ($0.verdict, $0.requestedAuthorities) }) {
+        // A handler is asked before the attempt is repeated.
+        case (.undecided, _), (_, .some): return nil
+        case (.refused, nil): isRefused = true
+        case (.trusted, nil), (nil, nil): isRefused = false
+        }
+        guard let log, var end = log.end(isRefused: isRefused, isTimedOut: isTimedOut) else { return nil }
+        if end == .endOfFile, let systemError { end = .systemError(systemError) }
+        let handshake = FinishedHandshake(
+            facts: log.facts, end: end, host: address ?? host ?? "the server", now: now, certificateDays: 0)
+        return handshake.cause
     }
 
     /// Whether the handshake ended by an error or an alert of either side, and not because the connection was lost. After internal_error (80) the

@@ -43,6 +43,14 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
         }
     }
 
+    /// Adds what a probe of the server would find: the errors of the chain and of the name count as far as the policy checks them.
+    func describe(_ chain: PeerChain, _ verdict: HandshakeVerdict, in facts: inout TLSHandshakeFacts) {
+        let isVerified = verdict != .trusted && !policy.policy.allowsInvalidCertificates
+        chain.describe(
+            in: &facts, authorities: isVerified ? policy.roots : nil,
+            checksName: policy.policy.validatesDomainName && host != nil)
+    }
+
     /// The facts that ``TrustDecision`` evaluates.
     private func facts(of chain: PeerChain) -> ChainFacts {
         func certificates(_ result: Result<[X509Certificate], ChainError>) -> Result<[Certificate], ChainError> {

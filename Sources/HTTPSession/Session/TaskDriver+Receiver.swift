@@ -110,8 +110,44 @@ extension TaskDriver: TransferReceiver {
             missingPath = .init(cause: path.cause)
         }
         return TransferFailure(
-            error, challenge: challenge, authorities: trust?.requestedAuthorities, isHandshakeRefusal: trust?.wasRefused == true,
+            explained(error), challenge: challenge, authorities: trust?.requestedAuthorities,
+            isHandshakeRefusal: trust?.wasRefused == true,
             missingPath: missingPath)
+    }
+
+    // MARK: Causes
+
+    /// Returns the error with the cause that a probe of the server would find.
+    private func explained(_ error: HTTPSessionError) -> HTTPSessionError {
+        guard error.cause == nil else { return error }
+        var error = error
+        switch error.code {
+        case .notConnected: error.cause = loop.loss(of: remotes)
+        case .timedOut: error.cause = handshakeCause(isTimedOut: true)
+        default: error.cause = handshakeCause(isTimedOut: false, systemError: error.context.systemError)
+        }
+        return error
+    }
+
+    /// The cause of a failed handshake with the server; `nil` if TLS is not the reason.
+    private func handshakeCause(isTimedOut: Bool, systemError: Int32? = nil) -> Cause? {
+        let usesProxy = settings.rules.proxies.proxyURL(for: machine.origin) != nil
+        let address = usesProxy ? nil : remotes.last.map(loop.routeTracker.text)
+        return trust?.cause(
+            at: address, isTimedOut: isTimedOut, systemError: systemError,
+            now: Int64(loop.transport.date().timeIntervalSince1970))
+    }
+
+    /// The cause for which the time of the attempt passes: the server's TLS or HTTP is silent, although it has acknowledged what was sent.
+    private var causeOfSilence: Cause? {
+        guard let transfer, transfer.isAcknowledged else { return nil }
+        guard machine.attempt.isConnected else {
+            recordRemotes()
+            return handshakeCause(isTimedOut: true)
+        }
+        guard machine.isRequestSent else { return nil }
+        return CauseOfResponse.silence(
+            after: machine.attempt.head, bodyBytes: Int(clamping: transfer.receivedBodyBytes), from: machine.request.url)
     }
 
     // MARK: Called by the loop
@@ -155,6 +191,7 @@ extension TaskDriver: TransferReceiver {
     /// Handles the ``deadline``, which has passed.
     func timePassed() {
         sink?.flush(ifDueAt: loop.now)
+        machine.causeOfSilence = machine.stateMachine.deadline.map { $0 <= loop.now } == true ? causeOfSilence : nil
         send(.deadlineReached)
     }
 

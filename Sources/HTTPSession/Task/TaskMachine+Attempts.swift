@@ -129,6 +129,9 @@ extension TaskMachine {
         progress.bytesSent = upload?.bodyStart ?? 0
     }
 
+    /// Whether the complete request was sent.
+    var isRequestSent: Bool { attempt.isConnected && progress.bytesSent >= progress.expectedToSend ?? 0 }
+
     /// The end of the current request's sent bytes, as an offset in the complete body.
     var sentEnd: Int64 { max(attempt.sentBeforeRewind, progress.bytesSent) }
 

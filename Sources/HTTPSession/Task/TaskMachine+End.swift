@@ -16,7 +16,7 @@ extension TaskMachine {
 
     mutating func finish(_ reason: TaskStateMachine.Reason) {
         withdrawQuestion()
-        let error: HTTPSessionError? =
+        var error: HTTPSessionError? =
             switch reason {
             case .ended: pendingError
             case .cancelled: HTTPSessionError(.cancelled, "the task was canceled")
@@ -26,6 +26,7 @@ extension TaskMachine {
                 HTTPSessionError(
                     .handlerTimedOut, "a handler did not answer within \(Duration.nanoseconds(rules.limits.handlerTimeout))")
             }
+        if reason == .resourceTimedOut { error?.cause = causeOfSilence }
         if let error { issue(.discardBody(error)) } else { effects.append(.finishSink) }
     }
 

@@ -52,7 +52,9 @@ extension TaskMachine {
         effects.append(.abandon)
         noteStalledLookup()
         let limit = Duration.nanoseconds(rules.limits.requestTimeout)
-        attemptStopped(by: HTTPSessionError(.timedOut, "no byte was sent or received for \(limit)"))
+        var error = HTTPSessionError(.timedOut, "no byte was sent or received for \(limit)")
+        error.cause = causeOfSilence
+        attemptStopped(by: error)
     }
 
     /// The delay before the request is repeated, if this response calls for a retry; `nil` if the response is taken.

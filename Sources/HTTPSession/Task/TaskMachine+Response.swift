@@ -93,9 +93,14 @@ extension TaskMachine {
     }
 
     func unacceptable(_ body: Data) -> HTTPSessionError {
-        HTTPSessionError(
+        var error = HTTPSessionError(
             .unacceptableStatus, "the server answered \(attempt.head?.statusCode ?? 0) \(attempt.head?.reasonPhrase ?? "")",
             context: .init(statusCode: attempt.head?.statusCode, responseBody: body))
+        error.cause = attempt.head.flatMap {
+            CauseOfResponse.status(
+                $0, bodyBytes: body.count, from: request.url, accepted: rules.acceptableStatusCodes.map(Set.init))
+        }
+        return error
     }
 
     mutating func receivedInterim(_ head: ResponseHead) {

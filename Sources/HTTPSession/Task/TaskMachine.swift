@@ -104,6 +104,9 @@ struct TaskMachine: ~Copyable {
     /// Whether the lookup that the task waits for, made by another task, had no answer within that task's request timeout.
     var hasStalledLookup = false
 
+    /// The cause for which the time of the attempt may pass now: a silent server. Its driver sets it before the deadline's event.
+    var causeOfSilence: Cause?
+
     // The file of a download.
     var partialFileState = PartialFileState.unknown
     var firstResponse: FirstResponse?

@@ -94,6 +94,8 @@ package protocol Transfer: AnyObject {
     var ends: (local: String, remote: String)? { get }
     /// The addresses that it connects to.
     var connectAttempts: [RouteTracker.ConnectAttempt] { get }
+    /// Whether the remote end of the connection has acknowledged everything that was sent (tcp(7), tcpi_unacked).
+    var isAcknowledged: Bool { get }
     /// Whether it waits for an event outside of the session and its server, which does not depend on time.
     var waitsForOthers: Bool { get }
 

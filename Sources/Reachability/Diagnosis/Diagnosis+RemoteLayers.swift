@@ -87,11 +87,12 @@ extension DiagnosisEvidence {
     }
 
     var tlsStep: Diagnosis.Step {
-        guard let scheme = endpoint?.scheme, scheme.usesTLS else {
-            return Diagnosis.Step(.tls, .notUsed, "not asked: the target is \(endpoint?.scheme.rawValue ?? "tcp")")
-        }
+        // A server may redirect a request from http to https.
         guard let facts = report?.levels?.tls else {
-            return Diagnosis.Step(.tls, .unproven, "no handshake was attempted")
+            let scheme = endpoint?.scheme ?? .tcp
+            return scheme.usesTLS
+                ? Diagnosis.Step(.tls, .unproven, "no handshake was attempted")
+                : Diagnosis.Step(.tls, .notUsed, "not asked: the target is \(scheme.rawValue)")
         }
         guard facts.isComplete else { return Diagnosis.Step(.tls, .unproven, "the handshake is not complete") }
         let protocols = [facts.version, facts.cipher].compactMap { $0 }.joined(separator: ", ")

@@ -18,6 +18,14 @@ package struct HTTPProbeFacts: Hashable, Sendable, Codable {
     package var mismatch: HTTPMismatch?
 }
 
+extension HTTPProbeFacts {
+    /// Creates the facts of an exchange without redirects.
+    package init(response: HTTPResponseFacts, mismatch: HTTPMismatch?) {
+        self.init(response: response)
+        self.mismatch = mismatch
+    }
+}
+
 /// The reason why a redirect cannot be followed.
 package struct RedirectFailure: Hashable, Sendable, Codable {
     package enum Kind: String, Hashable, Sendable, Codable {

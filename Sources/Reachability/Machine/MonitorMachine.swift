@@ -229,10 +229,3 @@ package struct MonitorMachine: Sendable {
         }
     }
 }
-
-extension TargetID {
-    /// The first number of a target's attempts and lookups. The number of an answer identifies its target.
-    var firstNumber: UInt64 { UInt64(UInt32(truncatingIfNeeded: number)) << 32 }
-
-    init(owning attempt: UInt64) { self.init(Int(attempt >> 32)) }
-}

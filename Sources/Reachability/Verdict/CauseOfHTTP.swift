@@ -13,18 +13,27 @@
 /// | a field, a body that is not expected | unexpected-header, unexpected-body |
 ///
 /// A final response of 400 or more is never a portal's, except 511: a portal shows a page.
-struct CauseOfHTTP {
-    let facts: HTTPProbeFacts
-    let ending: HTTPEnding
-    /// The name or address of the target, for the sentence.
-    let host: String
-    /// The time from the start of the probe.
-    let elapsedNanoseconds: Int64
+package struct CauseOfHTTP {
+    private let facts: HTTPProbeFacts
+    private let ending: HTTPEnding
+    private let host: String
+    private let elapsedNanoseconds: Int64?
+
+    /// Creates the judgment of an exchange.
+    ///
+    /// - Parameters:
+    ///   - facts: the facts of the exchange.
+    ///   - ending: the event that ended it.
+    ///   - host: the name or address of the target, for the sentence.
+    ///   - elapsedNanoseconds: the time from the start of the probe; `nil` if it is not known.
+    package init(facts: HTTPProbeFacts, ending: HTTPEnding, host: String, elapsedNanoseconds: Int64?) {
+        (self.facts, self.ending, self.host, self.elapsedNanoseconds) = (facts, ending, host, elapsedNanoseconds)
+    }
 
     private var response: HTTPResponseFacts { facts.response }
 
     /// The cause; `nil` if the probe succeeded.
-    var cause: Cause? {
+    package var cause: Cause? {
         if isCaptivePortal { return captivePortal }
         if let failure = facts.redirectFailure { return make(.invalidResponse, "\(host) \(Self.phrase(failure))") }
         if let mismatch = facts.mismatch, mismatch.kind == .status {
@@ -46,7 +55,8 @@ struct CauseOfHTTP {
 
     /// The evidence of every HTTP probe, also of a successful one.
     var evidence: [String: Cause.Evidence] {
-        var evidence: [String: Cause.Evidence] = ["elapsed_ms": .number(Int(elapsedNanoseconds / 1_000_000))]
+        var evidence: [String: Cause.Evidence] = [:]
+        evidence["elapsed_ms"] = elapsedNanoseconds.map { .number(Int($0 / 1_000_000)) }
         if let status = response.status {
             evidence["status"] = .number(status)
             evidence["body_bytes"] = .number(response.bodyBytes)
@@ -112,7 +122,7 @@ struct CauseOfHTTP {
         case .noResponse: "closes the connection without a response"
         case .tls: "answers with TLS instead of HTTP; use https://"
         case .http2: "speaks only HTTP/2, and the probe speaks HTTP/1.1"
-        case .notHTTP: "does not speak HTTP: it answers '\(excerpt)'"
+        case .notHTTP: excerpt.isEmpty ? "does not speak HTTP" : "does not speak HTTP: it answers '\(excerpt)'"
         case .version: "answers with another version of HTTP: '\(excerpt)'"
         case .statusLine: "answers with an invalid status line: '\(excerpt)'"
         case .field: "sends an invalid header field: '\(excerpt)'"

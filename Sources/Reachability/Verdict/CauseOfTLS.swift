@@ -1,20 +1,33 @@
-internal import Certificates
+package import Certificates
 internal import Pacing
 
 /// A TLS handshake that has ended. Its cause is a pure function of its facts, by the table of the contract.
 ///
 /// The failure of the handshake itself comes first: then the errors of the chain, of the name and of the dates, in this order.
-struct FinishedHandshake: Hashable, Sendable {
+package struct FinishedHandshake: Hashable, Sendable {
     var facts: TLSHandshakeFacts
     var end: TLSHandshakeEnd
-    /// The server in sentences: an address, or "this machine (127.0.0.1)".
     var host: String
-    /// The wall clock in seconds since 1970, to which ages of certificates refer.
     var now: Int64
-    /// A certificate that expires in fewer days makes the server `degraded`.
     var certificateDays = 14
-    /// Whether every certificate is accepted.
     var isInsecure = false
+
+    /// Creates the judgment of a handshake.
+    ///
+    /// - Parameters:
+    ///   - facts: the facts of the handshake.
+    ///   - end: the event that ended it.
+    ///   - host: the server in sentences: an address, or "this machine (127.0.0.1)".
+    ///   - now: the wall clock in seconds since 1970, to which ages of certificates refer.
+    ///   - certificateDays: a certificate that expires in fewer days makes the server `degraded`.
+    ///   - isInsecure: whether every certificate is accepted.
+    package init(
+        facts: TLSHandshakeFacts, end: TLSHandshakeEnd, host: String, now: Int64, certificateDays: Int = 14,
+        isInsecure: Bool = false
+    ) {
+        (self.facts, self.end, self.host, self.now) = (facts, end, host, now)
+        (self.certificateDays, self.isInsecure) = (certificateDays, isInsecure)
+    }
 
     /// The judgment of a handshake.
     enum Judgment: Hashable, Sendable {
@@ -34,7 +47,7 @@ struct FinishedHandshake: Hashable, Sendable {
     }
 
     /// The cause of a failure or of a degradation; `nil` if TLS works, or if a layer below is at fault.
-    var cause: Cause? {
+    package var cause: Cause? {
         switch judgment {
         case .passed(let degradation): degradation
         case .failed(let cause): cause

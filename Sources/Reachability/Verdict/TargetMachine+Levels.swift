@@ -118,8 +118,7 @@ extension TargetMachine {
             segments = .suspected
         }
         guard segments == .limited, isStalled || levels.hasSmallSegments else { return }
-        let detail =
-            "packets above the size of small segments vanish on the way from \(address); with small segments the server answers"
+        let detail = "large packets from \(address) vanish on the way, and packets with segments of 536 bytes arrive"
         let cause = Cause(
             .network, .packetTooBig, detail: detail,
             evidence: ["address": .text("\(address)"), "inferred": .text("TCP_MAXSEG 536")])

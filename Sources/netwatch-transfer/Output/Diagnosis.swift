@@ -77,6 +77,11 @@ extension TransferProblem {
             return result
         }
         guard let failure = connectionFailure else { return self }
+        // The session has found out how far the handshake or the response came.
+        if failure == .timedOut, hasFoundCause, [.tls, .http].contains(cause.layer) {
+            result.message = cause.detail
+            return result
+        }
         if stage >= .connected, failure == .timedOut {
             let isHandshake = stage == .connected && proxy == nil
             let server = proxy.map { "the proxy \($0)" } ?? "the server"
@@ -84,7 +89,10 @@ extension TransferProblem {
             if let proxy, stage == .connected { evidence["proxy"] = .text(proxy) }
             result.cause =
                 isHandshake
-                ? Cause(.tls, .handshakeTimeout, detail: "\(server) did not finish the TLS handshake in time", evidence: evidence)
+                // No byte of a handshake is known.
+                ? Cause(
+                    .tls, .handshakeStalled, detail: "\(server) accepts the connection and does not answer the TLS handshake",
+                    evidence: evidence)
                 : Cause(
                     .http, .timeout, detail: "\(stage == .connected ? server : "the server") did not answer in time",
                     evidence: evidence)

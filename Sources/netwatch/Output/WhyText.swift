@@ -2,7 +2,8 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// The text of `why`: a line for each layer with its mark, its time and its sentence, a line with its evidence, and the conclusion.
+/// The text of `why`: a line for each layer with its mark, its time and its sentence, a line with its evidence, the conclusion, and
+/// the facts of the server's certificate.
 struct WhyText {
     var document: WhyDocument
     var style: TextStyle
@@ -22,7 +23,7 @@ struct WhyText {
         if !addresses.isEmpty, known > addresses.count {
             lines += wrapped("\(addresses.count) of the \(known) addresses are probed", indentation: 2).map { "  \($0)" }
         }
-        return lines + [""] + conclusion(TextStyle.printable(document.diagnosis.sentence), document.assessment)
+        return lines + [""] + conclusion(TextStyle.printable(document.diagnosis.sentence), document.assessment) + certificateLines
     }
 
     /// The conclusion about the canary; empty without one. It follows the diagnoses of all targets.
@@ -36,6 +37,44 @@ struct WhyText {
             (number == 0 ? "\(mark) " : "  ") + style.paint(text, .bold)
         }
     }
+
+    // MARK: The certificate
+
+    /// The lines of the certificate that the server sent, a fact each; empty without one.
+    private var certificateLines: [String] {
+        let facts = document.diagnosis.steps.first { $0.layer == .tls }?.evidence ?? [:]
+        guard facts["subject"] != nil else { return [] }
+        func text(_ name: String) -> String? { facts[name].map(Self.text) }
+        let validity = text("not_before").flatMap { start in text("not_after").map { "\(start) to \($0)" } }
+        let lines: [(name: String, value: String?)] = [
+            ("subject", text("subject")), ("names", text("names")), ("issuer", text("issuer")), ("valid", validity),
+            ("sha256", text("sha256")), ("chain", chain(facts)), ("errors", text("verify_errors")),
+        ]
+        let width = lines.map(\.name.count).max() ?? 0
+        return lines.flatMap { name, value -> [String] in
+            guard let value, !value.isEmpty else { return [] }
+            let margin = String(repeating: " ", count: 2 + width + 2)
+            return wrapped(TextStyle.printable(value), indentation: margin.count).enumerated().map { number, line in
+                (number == 0 ? "  " + style.paint(TextStyle.pad(name, width), .dim) + "  " : margin) + line
+            }
+        }
+    }
+
+    private func chain(_ facts: [String: Cause.Evidence]) -> String? {
+        guard case .number(let count)? = facts["chain_length"] else { return nil }
+        let certificates = count == 1 ? "1 certificate" : "\(count) certificates"
+        guard let end = facts["chain_not_after"].map(Self.text), end != facts["not_after"].map(Self.text) else {
+            return certificates
+        }
+        return "\(certificates), valid until \(end)"
+    }
+
+    /// The evidence that ``certificateLines`` shows.
+    private static let certificateEvidence: Set<String> = [
+        "subject", "names", "issuer", "not_before", "not_after", "sha256", "chain_length", "chain_not_after", "verify_errors",
+    ]
+
+    // MARK: The layers
 
     /// The lines of one address of a name: its mark, the address, the round trip, and the cause.
     private func lines(_ result: AddressResult) -> [String] {
@@ -70,7 +109,8 @@ struct WhyText {
         let detail = wrapped(TextStyle.printable(step.detail), indentation: Self.indentation).map { text in
             step.finding == .fails ? style.paint(text, .bad) : isUsed ? text : style.paint(text, .dim)
         }
-        let facts = Self.facts(step.evidence)
+        let facts = Self.facts(
+            step.layer == .tls ? step.evidence.filter { !Self.certificateEvidence.contains($0.key) } : step.evidence)
         let evidence = facts.isEmpty ? [] : wrapped(facts, indentation: Self.indentation).map { margin + style.paint($0, .dim) }
         return zip(0..., detail).map { number, text in number == 0 ? "\(head)  \(text)" : margin + text } + evidence
     }
@@ -79,15 +119,17 @@ struct WhyText {
     private static func facts(_ evidence: [String: Cause.Evidence]) -> String {
         evidence.sorted { $0.key < $1.key }.map { name, fact in
             func quoted(_ text: String) -> String { text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text }
-            let value: String =
-                switch fact {
-                case .text(let text): quoted(text)
-                case .number(let number): "\(number)"
-                case .flag(let flag): "\(flag)"
-                case .list(let texts): quoted(texts.joined(separator: ", "))
-                }
-            return TextStyle.printable("\(name)=\(value)")
+            return TextStyle.printable("\(name)=\(quoted(text(fact)))")
         }.joined(separator: " ")
+    }
+
+    private static func text(_ fact: Cause.Evidence) -> String {
+        switch fact {
+        case .text(let text): text
+        case .number(let number): "\(number)"
+        case .flag(let flag): "\(flag)"
+        case .list(let texts): texts.joined(separator: ", ")
+        }
     }
 
     /// Returns the text in lines that fit beside the indentation. A longer word has a line of its own.

@@ -2,7 +2,6 @@ import NetworkLab
 
 /// Faults that the canary of the program shows: a URL whose answer is known. Only the canary is probed.
 extension Fault {
-    private static let family = FaultNetwork.Family.ipv4
     private static let port: UInt16 = 8084
     private static let portalPort: UInt16 = 8085
     private static let canary = "http://\(family.target(family.server, port))/generate_204"
@@ -48,20 +47,6 @@ extension Fault {
 
     /// Starts a server that answers each request with the bytes of a Python literal.
     private static func serve(_ response: String, on host: LabHost, _ port: UInt16, _ network: FaultNetwork) throws {
-        let program = """
-            import socket
-            l = socket.create_server(('', \(port)), backlog=64)
-            print('ready', flush=True)
-            while True:
-                s = l.accept()[0]
-                try:
-                    s.recv(4096)
-                    s.sendall(b'\(response)')
-                except OSError: pass
-                s.close()
-            """
-        let server = try Program(["/usr/bin/python3", "-c", program], on: host)
-        network.hold(server)
-        _ = try server.nextLine { $0 == "ready" }
+        try ScriptedServer("s.recv(4096); s.sendall(b'\(response)')").start(network, on: host, port: port)
     }
 }

@@ -1,3 +1,4 @@
+import Certificates
 import Testing
 
 @testable import Reachability
@@ -27,6 +28,21 @@ import Testing
         #expect(diagnosis.sentence == fault.sentence)
         for step in diagnosis.steps where step.finding == .fails { #expect(!step.evidence.isEmpty || step.layer == .dns) }
         #expect(diagnosis.steps.allSatisfy { !$0.detail.isEmpty })
+    }
+
+    @Test func `after a redirect from http to https, the layer tls has the facts of that handshake`() throws {
+        var evidence = Place.target(.up)
+        evidence.endpoint = try Endpoint("http://192.0.2.9")
+        func step() throws -> Diagnosis.Step { try #require(Diagnosis(evidence).steps.first { $0.layer == .tls }) }
+        #expect(try step().finding == .notUsed)
+        var levels = LevelResult()
+        var facts = TLSHandshakeFacts(serverName: "192.0.2.9")
+        (facts.isComplete, facts.version, facts.cipher) = (true, "TLSv1.3", "TLS_AES_256_GCM_SHA384")
+        (levels.tls, levels.handshakeEnd, levels.handshakeNanoseconds) = (facts, .completed, 2_000_000)
+        evidence.report?.levels = levels
+        #expect(try step().finding == .works && step().evidence["version"] == .text("TLSv1.3"))
+        #expect(try step().duration == .milliseconds(2))
+        #expect(try step().detail == "the handshake is complete (TLSv1.3, TLS_AES_256_GCM_SHA384)")
     }
 
     private static func mark(_ finding: Diagnosis.Finding) -> String {

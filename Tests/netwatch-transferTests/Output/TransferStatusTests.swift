@@ -172,17 +172,30 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(line.contains(#""state":"running","received":0,"sent":400,"total":1000"#))
     }
 
-    @Test func `an unanswered TLS handshake is a handshake timeout although libcurl reports no connection`() {
+    @Test func `an unanswered TLS handshake has stalled although libcurl reports no connection`() {
         var status = TransferStatus(url: "https://example.test/x", name: "x", at: moment(0))
         status.usesTLS = true
         for event in [TransferEvent.started, .requested, .diagnosed(.answers), .measured(.unconnected)] {
             _ = status.apply(event, at: moment(1))
         }
         let late = TransferProblem(HTTPSessionError(.timedOut, "not done within 4.9 seconds"))
-        #expect(status.explained(late).cause.code == .handshakeTimeout)
+        #expect(status.explained(late).cause.code == .handshakeStalled)
         #expect(!status.explained(late).message.contains("4.9"))
         status.usesTLS = false
         #expect(status.explained(late).cause.code == .timeout)
+    }
+
+    @Test func `the cause of a timeout that the session has found stays`() {
+        var status = TransferStatus(url: "https://example.test/x", name: "x", at: moment(0))
+        status.usesTLS = true
+        for event in [TransferEvent.started, .requested, .diagnosed(.answers), .measured(.unconnected)] {
+            _ = status.apply(event, at: moment(1))
+        }
+        var error = HTTPSessionError(.timedOut, "not done within 4.9 seconds")
+        error.cause = Cause(
+            .tls, .handshakeTimeout, detail: "192.0.2.9 does not finish the TLS handshake in time: it has sent 3 bytes")
+        let explained = status.explained(TransferProblem(error))
+        #expect(explained.cause == error.cause && explained.message == error.cause?.detail)
     }
 
     @Test func `a response of the proxy names the proxy and is no connection failure`() {

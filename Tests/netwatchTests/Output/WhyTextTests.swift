@@ -20,6 +20,17 @@ enum WhySamples {
     /// A cause whose evidence has several texts.
     static let redirected = evidence(
         .down, Cause(.http, .status, detail: "no", evidence: ["redirects": .list(["http://a/", "http://b/ c"])]))
+    static let expired = evidence(
+        .down,
+        Cause(
+            .tls, .certificateExpired, detail: "192.0.2.9 presents a certificate that expired on 2026-11-01, 3 days ago",
+            evidence: [
+                "subject": .text("CN=server"), "issuer": .text("CN=Intermediate"),
+                "names": .list(["server.example", "192.0.2.9"]),
+                "not_before": .text("2026-01-01T00:00:00Z"), "not_after": .text("2026-11-01T00:00:00Z"),
+                "chain_length": .number(2), "chain_not_after": .text("2026-11-01T00:00:00Z"), "version": .text("TLSv1.3"),
+                "verify_errors": .list(["10 certificate has expired"]), "cipher": .text("TLS_AES_256_GCM_SHA384"),
+            ]))
     static let up = evidence(.up, nil)
     static let silent = evidence(.down, silence, hops: [Hop(Samples.address("198.18.0.1"), distance: 1)])
     /// A name with an address that answers, one that is silent, and one to which this machine has no route.
@@ -136,6 +147,26 @@ enum WhySamples {
         let value = try JSONSerialization.jsonObject(with: Data(document.encode())) as? [String: Any]
         let evidence = (value?["cause"] as? [String: Any])?["evidence"] as? [String: Any]
         #expect(evidence?["redirects"] as? [String] == ["http://a/", "http://b/ c"])
+    }
+
+    @Test func `the facts of a certificate follow the conclusion, a line each, and leave the line of evidence`() {
+        let lines = lines(WhySamples.expired)
+        #expect(
+            lines.suffix(11) == [
+                "✗ tls                 192.0.2.9 presents a certificate that expired on 2026-11-01, 3 days ago",
+                "                      cipher=TLS_AES_256_GCM_SHA384 version=TLSv1.3",
+                "· http                not asked: the target is tcp",
+                "",
+                "✗ 192.0.2.9:22 is down: 192.0.2.9 presents a certificate that expired on 2026-11-01, 3 days ago "
+                    + "(tls/certificate-expired)",
+                "  subject  CN=server",
+                "  names    server.example, 192.0.2.9",
+                "  issuer   CN=Intermediate",
+                "  valid    2026-01-01T00:00:00Z to 2026-11-01T00:00:00Z",
+                "  chain    2 certificates",
+                "  errors   10 certificate has expired",
+            ])
+        #expect(self.lines(WhySamples.expired, columns: 30).allSatisfy { DisplayWidth.columns($0) < 63 })
     }
 
     @Test func `the document has every layer and the exit code follows from the verdict`() throws {

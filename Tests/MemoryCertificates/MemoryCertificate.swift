@@ -1,22 +1,32 @@
-import COpenSSL
-import Certificates
-import FoundationEssentials
+internal import COpenSSL
+internal import Certificates
+package import FoundationEssentials
 
 /// A certificate with its key, created in memory (P-256).
-final class MemoryCertificate {
-    struct Failure: Error {}
+package final class MemoryCertificate {
+    /// OpenSSL cannot create a certificate or a list.
+    package struct Failure: Error {
+        package init() {}
+    }
 
-    let x509: OpaquePointer
-    let key: OpaquePointer
+    /// The certificate (X509).
+    package let x509: OpaquePointer
+    /// The key (EVP_PKEY).
+    package let key: OpaquePointer
 
-    // `issuer` is the authority that signs; without one, the certificate is self-signed. `names` are alternative names, such as
-    // `DNS:a.test` and `IP:127.0.0.1`. `days` is the validity, in days from now.
-    init(
+    /// Creates a certificate and its key.
+    ///
+    /// - Parameters:
+    ///   - name: the common name.
+    ///   - issuer: the authority that signs; without one, the certificate is self-signed.
+    ///   - names: the alternative names, such as `DNS:a.test` and `IP:127.0.0.1`.
+    ///   - isAuthority: whether the certificate may sign others.
+    ///   - days: the validity, in days from now.
+    /// - Throws: ``Failure``.
+    package init(
         _ name: String, issuer: MemoryCertificate? = nil, names: [String] = [], isAuthority: Bool = false,
         days: ClosedRange<Int> = -1...100
-    )
-        throws
-    {
+    ) throws {
         OpenSSL.prepare()
         let context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil)
         defer { EVP_PKEY_CTX_free(context) }
@@ -61,10 +71,30 @@ final class MemoryCertificate {
         return Data(UnsafeBufferPointer(start: start, count: count))
     }
 
-    var derBytes: Data { Self.der { i2d_X509(x509, $0) } }
+    /// The certificate in DER.
+    package var derBytes: Data { Self.der { i2d_X509(x509, $0) } }
+
+    /// The certificate in PEM.
+    package var pem: String {
+        get throws { try Self.text { PEM_write_bio_X509($0, x509) } }
+    }
+
+    /// The key in PEM (PKCS#8), not encrypted.
+    package var keyPEM: String {
+        get throws { try Self.text { PEM_write_bio_PKCS8PrivateKey($0, key, nil, nil, 0, nil, nil) } }
+    }
+
+    private static func text(_ write: (OpaquePointer) -> Int32) throws -> String {
+        guard let bio = BIO_new(BIO_s_mem()) else { throw Failure() }
+        defer { BIO_free(bio) }
+        guard write(bio) == 1 else { throw Failure() }
+        var bytes = [UInt8](repeating: 0, count: Int(BIO_ctrl_pending(bio)))
+        BIO_read(bio, &bytes, Int32(bytes.count))
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
     /// A revocation list of this authority, in DER.
-    func revocationList(of revoked: [MemoryCertificate]) throws -> Data {
+    package func revocationList(of revoked: [MemoryCertificate]) throws -> Data {
         guard let list = X509_CRL_new(), let time = X509_gmtime_adj(nil, -3600), let next = X509_gmtime_adj(nil, 86_400) else {
             throw Failure()
         }

@@ -1,0 +1,57 @@
+import NetworkLab
+
+/// Faults of HTTP: the connection is established, and the server's response decides.
+extension Fault {
+    /// The rows of HTTP.
+    package static let httpFaults: [Fault] = [
+        .fromStart(
+            "server accepts, never answers HTTP", levelURL("http", FaultNetwork.port),
+            expect: .down("http/timeout", within: ExpectedVerdict.silent)
+        ) { _ in },
+        answered("answers 503", "HTTP/1.1 503 No\\r\\nContent-Length: 0\\r\\n\\r\\n", .down("http/status", ["status": "503"])),
+        spoken(
+            "sends garbage instead of HTTP", "http", "s.recv(4096); s.sendall(bytes(range(256)))", .down("http/invalid-response")),
+        spoken(
+            "speaks SSH instead of HTTP", "http", "s.sendall(b'SSH-2.0-OpenSSH_9.2\\r\\n')", .down("http/invalid-response")),
+        answered(
+            "sends a body that differs from the expectation", "HTTP/1.1 200 OK\\r\\nContent-Length: 7\\r\\n\\r\\nstopped",
+            .down("http/unexpected-body", ["expectation": "^running"])
+        )
+        .options(["--expect-body", "^running"]),
+        answered(
+            "answers 511: the network requires a login", "HTTP/1.1 511 Login\\r\\nContent-Length: 0\\r\\n\\r\\n",
+            .down("http/captive-portal", ["status": "511"])),
+        // The portal answers for every host. Its own page has another address, and is no answer of the server either.
+        answered(
+            "is replaced by a captive portal that redirects, expectation declared",
+            "HTTP/1.1 302 Found\\r\\nLocation: http://\(FaultNetwork.nameServers[1]):\(levelPort)/login\\r\\n"
+                + "Content-Length: 0\\r\\n\\r\\n",
+            .down("http/captive-portal"), ifOther: "HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\nlogin"
+        )
+        .options(["--expect-body", "^running"]),
+        answered(
+            "redirects in a loop", "HTTP/1.1 302 Go\\r\\nLocation: /\\r\\nContent-Length: 0\\r\\n\\r\\n",
+            .down("http/invalid-response")),
+        spoken(
+            "sends endless header fields", "http",
+            "s.recv(4096); s.sendall(b'HTTP/1.1 200 OK\\r\\n'); [s.sendall(b'X: y\\r\\n' * 10000) for _ in range(1000)]",
+            .down("http/invalid-response", ["limit": "512 header fields"])),
+        spoken(
+            "sends an endless header field", "http",
+            "s.recv(4096); s.sendall(b'HTTP/1.1 200 OK\\r\\nX: '); [s.sendall(b'y' * 65536) for _ in range(16384)]",
+            .down("http/invalid-response", ["limit": "64 KiB of header fields"])),
+        spoken(
+            "sends an endless body", "http",
+            "s.recv(4096); s.sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\n'); [s.sendall(bytes(65536)) for _ in range(16384)]",
+            .down("http/invalid-response", ["limit": "8 MiB of body"])),
+    ]
+
+    /// A server that answers each request with the bytes of a Python literal, and requests for another host with others.
+    private static func answered(
+        _ name: String, _ response: String, _ expected: ExpectedVerdict, ifOther other: String? = nil
+    ) -> Fault {
+        let own = "b'Host: \(family.target(family.server, levelPort))'"
+        return spoken(
+            name, "http", "r = s.recv(4096); s.sendall(b'\(response)' if \(own) in r else b'\(other ?? response)')", expected)
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import NetworkLab
+
+/// A server of a fault's network: a Python program that runs a line for each connection `s`, and then closes the connection.
+struct ScriptedServer: Sendable {
+    /// The line of Python for a connection.
+    var line: String
+    /// The certificate and the lines of Python that change its `ssl.SSLContext`, named `context`; `nil` for a server without TLS.
+    var tls: (identity: ServerIdentity, settings: String)?
+
+    /// A server whose line speaks for itself.
+    init(_ line: String) { self.line = line }
+
+    /// A server that completes the TLS handshake, and then runs the line.
+    init(_ identity: ServerIdentity, settings: String = "", _ line: String = "s.recv(4096)") {
+        self.line = "s = context.wrap_socket(s, server_side=True, do_handshake_on_connect=False); s.do_handshake(); \(line)"
+        tls = (identity, settings)
+    }
+
+    /// Starts the server on a host of the network, which keeps it. The port listens when this method returns.
+    @discardableResult
+    func start(_ network: FaultNetwork, on host: LabHost? = nil, port: UInt16 = Fault.levelPort) throws -> Program {
+        let scratch = try ScratchDirectory()
+        var context = ""
+        if let tls {
+            try tls.identity.chain.write(toFile: scratch.file("chain.pem"), atomically: true, encoding: .utf8)
+            try tls.identity.key.write(toFile: scratch.file("key.pem"), atomically: true, encoding: .utf8)
+            context = """
+                context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+                context.load_cert_chain('chain.pem', 'key.pem')
+                \(tls.settings)
+                """
+        }
+        let program = """
+            import socket, ssl, struct, threading, time
+            \(context)
+            def serve(s):
+                try:
+                    \(line)
+                except OSError: pass
+                s.close()
+            l = socket.create_server(('', \(port)), backlog=1024)
+            print('ready', flush=True)
+            while True:
+                threading.Thread(target=serve, args=(l.accept()[0],), daemon=True).start()
+            """
+        let server = try Program(["/usr/bin/python3", "-c", program], on: host ?? network.site, directory: scratch.path)
+        network.hold(server)
+        _ = try server.nextLine { $0 == "ready" }
+        return server
+    }
+}
