@@ -83,7 +83,10 @@ package final class TLSClientContext: Sendable {
         init(_ authorities: TrustStore?) throws(CertificateError) {
             OpenSSL.prepare()
             guard
-                let pointer = OpenSSLErrors.contained({ SSL_CTX_new(TLS_client_method()) }) else {
+                let pointer = OpenSSLErrors.contained({
+                    SSL_CTX_new_ex(TLSLibraryContext.pointer, nil, TLS_client_method())
+                })
+            else {
                 throw .invalid("OpenSSL gives no context for TLS")
             }
             self.pointer = pointer
