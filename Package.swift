@@ -21,6 +21,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
     targets: [
         .systemLibrary(name: "CLinux"),
@@ -111,6 +112,16 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
+            ]
+        ),
+        // The program that `netwatch config` executes. It is in no product, so that packages that depend on this one do not
+        // resolve its dependencies.
+        .executableTarget(
+            name: "netwatch-service",
+            dependencies: [
+                "Console", "Reachability",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Yams", package: "Yams"),
             ]
         ),
 
@@ -224,6 +235,9 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "netwatch-serviceTests",
+            dependencies: ["netwatch-service", "netwatch", "Console", "Reachability", "NetworkLab"]),
+        .testTarget(
             name: "SimulationTests",
             dependencies: ["Reachability", "HTTPSession", "HTTPSessionJournal", "NetlinkBytes", "Pacing"]),
         // The repository's rules that neither the compiler nor swift-format checks.
@@ -261,6 +275,7 @@ for target in package.targets where target.type != .system {
 let pureTests: [String: [String]] = [
     "netwatchTests": ["Commands", "Output"],
     "netwatch-transferTests": ["Output", "Plans"],
+    "netwatch-serviceTests": ["Configuration"],
     "HTTPSessionTests": [
         "Fields", "Messages", "Retry", "Task/PauseMachineTests.swift", "Task/TaskMachineContinuationTests.swift",
         "Task/TaskMachineFailureTests.swift", "Task/TaskMachineHandlerTests.swift", "Task/TaskMachinePhaseTests.swift",
@@ -297,7 +312,7 @@ let safeTargets: Set<String> = [
     "HTTPSessionJournal", "HTTPSessionJournalTests", "HTTPSessionJournalExamples", "durable-client", "chaos",
     "HTTPSessionExamples", "HTTPSessionFoundationExamples", "HTTPSessionCompatibilityExamples", "HTTPSessionTestKitExamples",
     "HTTPSessionTestKitTests", "ReachabilityExamples", "ReachabilityTestKitExamples", "netwatch-transfer",
-    "netwatch-transferTests",
+    "netwatch-transferTests", "netwatch-service", "netwatch-serviceTests",
 ]
 if let sanitizer = Context.environment["SUITE_SANITIZER"], sanitizer != "fuzzer" {
     var omitted: Set<String> = ["TidyTests", "SimulationTests", "PacingTests", "FuzzTests"]

@@ -23,20 +23,19 @@ struct Netwatch: ParsableCommand {
         version: version,
         subcommands: [
             WatchCommand.self, StatusCommand.self, ProbeCommand.self, WhyCommand.self, WaitCommand.self, GetCommand.self,
-            PutCommand.self, RecordCommand.self,
-            ReplayCommand.self, SchemaCommand.self,
+            PutCommand.self, RecordCommand.self, ReplayCommand.self, ConfigCommand.self, SchemaCommand.self,
         ]
     )
 
     /// Commands of the contract that later versions will have.
-    static let laterCommands: Set<String> = ["serve", "history", "report", "config"]
+    static let laterCommands: Set<String> = ["serve", "history", "report"]
 
     static func main() { CommandProgram.main(run) }
 
     /// Parses the arguments and runs the command. Argument errors become failures with one line.
     static func run(_ arguments: [String]) throws {
         if let name = arguments.first, !name.hasPrefix("-") { try checkCommand(name) }
-        if let transfer = TransferProgram.arguments(of: arguments) { throw TransferProgram.replaceThisProgram(transfer) }
+        if let separate = SeparateProgram.find(arguments) { throw separate.program.replaceThisProgram(separate.arguments) }
         let (arguments, program) = try splitProgram(arguments)
         try CommandProgram.run(Netwatch.self, arguments) { command in
             guard var wait = command as? WaitCommand else { return command }

@@ -13,14 +13,15 @@ enum Rules {
         "Sources/netwatch/Output", "Sources/netwatch-transfer/Output", "Sources/netwatch-transfer/Plans", "Sources/Console/Text",
         "Sources/HTTPSession/Fields", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
         "Sources/HTTPSession/Retry", "Sources/HTTPSession/Task", "Sources/HTTPSession/Upload",
-        "Sources/HTTPSessionJournal/Life",
+        "Sources/HTTPSessionJournal/Life", "Sources/netwatch-service/Configuration",
     ]
 
-    /// The only folder that imports each C library, or SQLite through GRDB.
+    /// The only folder that imports each C library, SQLite through GRDB, or YAML.
     static let walls = [
         "CLibnl": "Sources/Reachability/Netlink", "CAres": "Sources/Reachability/Probe", "CCurl": "Sources/HTTPSession/Curl",
         "CIdn2": "Sources/InternationalNames", "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates",
         "CRE2": "Sources/Expressions", "GRDB": "Sources/HTTPSessionJournal/Store",
+        "Yams": "Sources/netwatch-service/ConfigurationFiles",
     ]
 
     /// The exceptions: files with side effects in a pure folder.

@@ -16,6 +16,7 @@ package enum ExitCode {
     package static let cannotCreate: Int32 = 73
     package static let inputOutput: Int32 = 74
     package static let notPermitted: Int32 = 77
+    package static let configuration: Int32 = 78
     package static let timedOut: Int32 = 124
     package static let cannotExecute: Int32 = 126
     package static let commandNotFound: Int32 = 127

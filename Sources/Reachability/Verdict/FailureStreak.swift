@@ -10,7 +10,11 @@ struct FailureStreak: Hashable, Sendable {
     }
 
     /// The time in nanoseconds after which a first hop that answers no queries is silent, rather than limited in its messages.
-    private static let patience: Int64 = 5_000_000_000
+    ///
+    /// Linux sends a client that sends a packet every second no message at all, for as long as that lasts. Within this time, the
+    /// kernel asks for the neighbor again, and its entry shows whether the hop is alive: an entry is REACHABLE for at most 45 s, and
+    /// the questions take 8 s more (arp(7), base_reachable_time_ms, delay_first_probe_time).
+    private static let patience: Int64 = 60_000_000_000
 
     private var earlier: [IPAddress: Earlier] = [:]
     /// Whether a probe has failed in the streak.
@@ -35,8 +39,7 @@ struct FailureStreak: Hashable, Sendable {
         switch (finding.cause.layer, finding.cause.code) {
         case (.network, _) where finding.cause.evidence["inferred"] != nil: break
         case (.neighbor, _) where !failure.neighbor.isSilent:
-            // A first hop that does not answer queries may have used up its rate of ICMP messages (RFC 1812 section 4.3.2.8), but
-            // not for long.
+            // A first hop that does not answer queries may have used up its rate of ICMP messages (RFC 1812 section 4.3.2.8).
             let silence = failure.hop?.silentSince.map { failure.probeEnded - $0 } ?? 0
             if silence < Self.patience, let earlier = earlierFinding(failure, ofLayer: .network) { return earlier }
             self.earlier[address] = Earlier(route: failure.route, finding: finding)

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// The entry of `netwatch get` in the list of commands. Another program implements it (``TransferProgram``).
+/// The entry of `netwatch get` in the list of commands. Another program implements it (``SeparateProgram``).
 struct GetCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get", abstract: "Download files, and continue them after outages and restarts.")
@@ -8,5 +8,5 @@ struct GetCommand: ParsableCommand {
     @Argument(parsing: .captureForPassthrough)
     var arguments: [String] = []
 
-    func run() throws { throw TransferProgram.replaceThisProgram(["get"] + arguments) }
+    func run() throws { throw SeparateProgram.transfer.replaceThisProgram(["get"] + arguments) }
 }

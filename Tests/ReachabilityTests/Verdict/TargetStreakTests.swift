@@ -110,6 +110,28 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         #expect(streak.silent(at: 20_000) == ["report network/admin-prohibited"])
     }
 
+    @Test func `a gateway without answers keeps a router's cause for a minute, because it may be limited in its messages`() throws
+    {
+        var streak = try Streak(ProbeSettings(failAfter: 1))
+        streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
+        _ = streak.rejected(at: 0)
+        streak.target.hostState = HopBook.State(
+            isAlive: false, reply: HostReply(.silent), hasAnswered: true, silentSince: 10_000_000_000)
+        #expect(streak.silent(at: 10_000) == ["report network/host-unreachable"])
+        #expect(streak.silent(at: 60_000) == ["report network/host-unreachable"])
+        #expect(
+            streak.silent(at: 70_000) == ["report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0"])
+    }
+
+    @Test func `a gateway that the kernel asks in vain is silent at once, also after a router's error`() throws {
+        var streak = try Streak(ProbeSettings(failAfter: 1))
+        streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
+        _ = streak.rejected(at: 0)
+        #expect(
+            streak.silent(at: 10_000, .state(.failed))
+                == ["report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0"])
+    }
+
     @Test func `a success ends the streak of a router's error`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.rejected(at: 0)

@@ -80,19 +80,3 @@ import Testing
         #expect(throws: Failure(64, message)) { try TransferCommands.run(line.split(separator: " ").map(String.init)) }
     }
 }
-
-@Suite struct TransferProgramTests {
-    @Test func `get, put and their help belong to the transfer program`() {
-        #expect(TransferProgram.arguments(of: ["get", "-q", "x"]) == ["get", "-q", "x"])
-        #expect(TransferProgram.arguments(of: ["help", "get"]) == ["get", "--help"])
-        #expect(TransferProgram.arguments(of: ["help", "put"]) == ["put", "--help"])
-        #expect(TransferProgram.arguments(of: ["help", "watch"]) == nil)
-        #expect(TransferProgram.arguments(of: ["watch", "get:1"]) == nil)
-        #expect(
-            TransferProgram.places(besides: "/usr/bin/netwatch")
-                == ["/usr/bin/netwatch-transfer", "/usr/bin/../libexec/netwatch/netwatch-transfer"])
-        // A name without a directory must not run a program in the working directory.
-        #expect(TransferProgram.places(besides: "netwatch") == [])
-        #expect(TransferProgram.places(besides: "") == [])
-    }
-}

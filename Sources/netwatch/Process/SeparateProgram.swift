@@ -2,32 +2,38 @@ import Console
 import Glibc
 import Reachability
 
-/// The program for transfers, which replaces this one by exec. It loads libcurl and OpenSSL; a monitor stays below 25
-/// MB.
-enum TransferProgram {
-    static let name = "netwatch-transfer"
-    static let commands: Set<String> = ["get", "put"]
+/// A program that implements some commands of netwatch, and that replaces this one by exec. A monitor then loads none of its libraries,
+/// and stays below 25 MB.
+struct SeparateProgram: Hashable {
+    /// The program for transfers, which loads libcurl.
+    static let transfer = SeparateProgram(name: "netwatch-transfer", commands: ["get", "put"])
+    /// The program for the service, which loads all of Foundation.
+    static let service = SeparateProgram(name: "netwatch-service", commands: ["config"])
 
-    /// Returns the arguments for the transfer program; `nil` if this program handles the arguments itself.
-    static func arguments(of arguments: [String]) -> [String]? {
+    let name: String
+    let commands: Set<String>
+
+    /// Returns the program that implements the command in these arguments, and its arguments; `nil` if this program implements it.
+    static func find(_ arguments: [String]) -> (program: SeparateProgram, arguments: [String])? {
         guard let first = arguments.first else { return nil }
-        if commands.contains(first) { return arguments }
-        guard first == "help", arguments.count > 1, commands.contains(arguments[1]) else { return nil }
-        return [arguments[1], "--help"]
+        let isHelp = first == "help" && arguments.count > 1
+        let command = isHelp ? arguments[1] : first
+        guard let program = [transfer, service].first(where: { $0.commands.contains(command) }) else { return nil }
+        return (program, isHelp ? [command] + arguments.dropFirst(2) + ["--help"] : arguments)
     }
 
-    /// Returns the paths at which the transfer program may be, relative to this program.
+    /// Returns the paths at which the program may be, relative to this program.
     ///
     /// A path without a slash names no directory: the shell found it in PATH, and the working directory may belong to another
     /// user.
-    static func places(besides program: String) -> [String] {
+    func places(besides program: String) -> [String] {
         guard let slash = program.lastIndex(of: "/") else { return [] }
         let directory = program[..<slash]
         return ["\(directory)/\(name)", "\(directory)/../libexec/netwatch/\(name)"]
     }
 
     /// Replaces this program. Returns only if that failed.
-    static func replaceThisProgram(_ arguments: [String]) -> Failure {
+    func replaceThisProgram(_ arguments: [String]) -> Failure {
         let places = places(besides: ProgramStart.executable)
         guard !places.isEmpty else {
             let message =

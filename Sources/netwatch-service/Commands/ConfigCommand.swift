@@ -1,0 +1,79 @@
+import ArgumentParser
+import Console
+import FoundationEssentials
+import Glibc
+import Reachability
+
+/// Checks, shows and writes the configuration of the service.
+struct ConfigCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "config", abstract: "Check, show or write the configuration of 'netwatch serve'.",
+        subcommands: [CheckCommand.self, ShowCommand.self, InitCommand.self])
+}
+
+extension ConfigCommand {
+    /// Reports the errors of the configuration, all at once.
+    struct CheckCommand: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "check", abstract: "Report all errors of the configuration. The exit code is 78 if there are any.")
+
+        @OptionGroup var options: ConfigurationOptions
+
+        func run() throws {
+            let loaded = try ConfigCommand.load(options)
+            let configuration = loaded.configuration
+            let files = loaded.files.isEmpty ? "no file" : loaded.files.joined(separator: ", ")
+            try CommandProgram.show("\(files): no error, \(Self.count(configuration.targets.count, "target"))")
+        }
+
+        private static func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+    }
+
+    /// Prints the combined configuration.
+    struct ShowCommand: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "show", abstract: "Print the combined configuration as YAML, with the source of each value.")
+
+        @OptionGroup var options: ConfigurationOptions
+
+        func run() throws {
+            let text = ConfigurationText(try ConfigCommand.load(options).tree)
+            try CommandProgram.show(text.lines.joined(separator: "\n"))
+        }
+    }
+
+    /// Writes an example.
+    struct InitCommand: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "init", abstract: "Write a configuration with comments. An existing file is never replaced.")
+
+        @Argument(
+            help: ArgumentHelp(
+                "The new file, '-' for standard output (default: \(ConfigurationSources.systemFolder)/\(ConfigurationSources.fileName) as root, else the user's).",
+                valueName: "file"))
+        var file: String?
+
+        func run() throws {
+            let standard = ConfigurationSources.defaultFolder(isRoot: geteuid() == 0, ProcessInfo.processInfo.environment)
+            guard let path = file ?? standard.map({ "\($0)/\(ConfigurationSources.fileName)" }) else {
+                throw Failure.usage("config init", "HOME is not set; name the file")
+            }
+            guard path != "-" else { return try CommandProgram.show(ConfigurationExample.text) }
+            // Creating the file reports why the folder is missing.
+            if file == nil, let standard {
+                try? FileManager.default.createDirectory(atPath: standard, withIntermediateDirectories: true)
+            }
+            try NewFile.write(Array(ConfigurationExample.text.utf8), to: path)
+            try CommandProgram.show("\(path): written; 'netwatch config check' checks it")
+        }
+    }
+
+    /// Reads the configuration, and reports notes and errors, a line each.
+    static func load(_ options: ConfigurationOptions) throws -> ConfigurationSources.Loaded {
+        let loaded = try options.sources().load()
+        for note in loaded.notes { StandardError.report(Failure(ExitCode.holds, "\(note)")) }
+        for problem in loaded.problems { StandardError.report(Failure(ExitCode.configuration, "\(problem)")) }
+        guard loaded.problems.isEmpty else { throw SilentExit(code: ExitCode.configuration) }
+        return loaded
+    }
+}

@@ -1,0 +1,196 @@
+import Reachability
+
+extension Configuration {
+    /// Reads a configuration from its tree.
+    ///
+    /// - Parameters:
+    ///   - tree: the combined sources; `nil` for the defaults.
+    ///   - reader: receives the errors.
+    init(_ tree: ConfigurationNode?, _ reader: inout ConfigurationReader) {
+        self.init()
+        let members = reader.members(tree, "", keys: Self.keys)
+        if let listen = reader.value(members["listen"], "listen", ListenAddress.init) { self.listen = listen }
+        state = reader.value(members["state"], "state") { path in
+            guard path.hasPrefix("/") else { throw ConfigurationReader.Invalid("write an absolute path") }
+            return path
+        }
+        timeZone = reader.value(members["time_zone"], "time_zone", Self.timeZone)
+        if let interval = reader.duration(members["interval"], "interval", minimum: .milliseconds(10)) {
+            probes.interval = interval
+        }
+        if let timeout = reader.duration(members["probe_timeout"], "probe_timeout") { probes.timeout = timeout }
+        if let count = reader.number(members["fail_after"], "fail_after", in: 1...1_000) { probes.failAfter = count }
+        if let count = reader.number(members["recover_after"], "recover_after", in: 1...1_000) { probes.recoverAfter = count }
+        reader.readThresholds(members["thresholds"], "thresholds", into: &probes.quality)
+        if let flushEvery = reader.duration(members["flush_every"], "flush_every", minimum: .seconds(1)) {
+            self.flushEvery = flushEvery
+        }
+        canary = reader.canary(members["canary"])
+        retention = reader.retention(members["retention"])
+        classes = reader.classes(members["classes"])
+        groups = reader.groups(members["groups"])
+        let context = TargetContext(probes: probes, classes: classes, groups: groups.map(\.name))
+        targets = reader.list(members["targets"]).compactMap { reader.target($0, context) }
+        reader.checkKeys(of: targets)
+        let names = Set(targets.flatMap { [$0.key, $0.title] + ($0.group.map { [$0] } ?? []) } + groups.map(\.name))
+        maintenance = reader.list(members["maintenance"]).compactMap { reader.maintenance($0, names: names) }
+    }
+
+    /// Checks the syntax of a name of the tz database. Only its files show whether the zone exists.
+    private static func timeZone(_ text: String) throws(ConfigurationReader.Invalid) -> String {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        let isName = parts.allSatisfy { part in
+            part.first?.isLetter == true && part.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || "_-+".contains($0)) }
+        }
+        guard isName, text.utf8.count <= 64 else {
+            throw ConfigurationReader.Invalid("not a name of the tz database; write one such as Europe/Berlin or UTC")
+        }
+        return text
+    }
+}
+
+extension ConfigurationReader {
+    /// Reads limits of loss, round trip and jitter. Omitted ones keep their value.
+    mutating func readThresholds(_ node: ConfigurationNode?, _ name: String, into limits: inout QualityLimits) {
+        let members = members(node, name, keys: ["loss", "rtt", "jitter", "window"])
+        func isNone(_ node: ConfigurationNode?) -> Bool { node?.content == .scalar("none") }
+        if isNone(members["loss"]) {
+            limits.loss = nil
+        } else if let loss = value(members["loss"], "\(name).loss", Self.loss) {
+            limits.loss = loss
+        }
+        if isNone(members["rtt"]) {
+            limits.roundTrip = nil
+        } else if let roundTrip = duration(members["rtt"], "\(name).rtt") {
+            limits.roundTrip = roundTrip
+        }
+        if isNone(members["jitter"]) {
+            limits.jitter = nil
+        } else if let jitter = duration(members["jitter"], "\(name).jitter") {
+            limits.jitter = jitter
+        }
+        if let window = number(members["window"], "\(name).window", in: 5...20) { limits.window = window }
+    }
+
+    private static func loss(_ text: String) throws(Invalid) -> Double {
+        let isPercent = text.hasSuffix("%")
+        guard let number = Double(isPercent ? text.dropLast() : text[...]), number.isFinite,
+            case let part = isPercent ? number / 100 : number, 0...1 ~= part
+        else { throw Invalid("write a part from 0% to 100%, as in 20%, or none") }
+        return part
+    }
+
+    mutating func canary(_ node: ConfigurationNode?) -> Configuration.Canary? {
+        guard let node, node.content != .empty else { return nil }
+        let members = members(node, "canary", keys: ["url", "status", "body"])
+        var settings = HTTPProbeSettings()
+        settings.isCanary = true
+        if let statuses = text(members["status"], "canary.status") {
+            note(members["status"], "canary.status") { try settings.setStatuses(statuses) }
+        }
+        if let body = text(members["body"], "canary.body") {
+            note(members["body"], "canary.body") { try settings.expectBody(body) }
+        }
+        guard let url = members["url"], url.content != .empty else {
+            note(node.origin, "'canary' needs 'url'")
+            return nil
+        }
+        let endpoint = value(url, "canary.url") { text in
+            let endpoint = try Endpoint(text)
+            guard endpoint.scheme == .http || endpoint.scheme == .https else { throw Invalid("write a URL with http or https") }
+            return endpoint
+        }
+        return endpoint.map { Configuration.Canary(endpoint: $0, settings: settings) }
+    }
+
+    mutating func retention(_ node: ConfigurationNode?) -> Retention {
+        let members = members(node, "retention", keys: ["size", "samples", "hours", "days"])
+        var retention = Retention()
+        if let size = value(members["size"], "retention.size", { try ByteSize.parse($0, minimum: 16 << 20) }) {
+            retention.size = size
+        }
+        if let days = value(members["samples"], "retention.samples", DayCount.parse) { retention.samples = days }
+        if let days = value(members["hours"], "retention.hours", DayCount.parse) { retention.hours = days }
+        if let days = value(members["days"], "retention.days", DayCount.parse) { retention.days = days }
+        return retention
+    }
+
+    mutating func classes(_ node: ConfigurationNode?) -> [String: Configuration.TargetClass] {
+        var classes: [String: Configuration.TargetClass] = [:]
+        for member in map(node, "classes") {
+            let name = "classes.\(Self.shown(member.key))"
+            let members = members(member.value, name, keys: ["interval", "probe_timeout", "bytes_per_day"])
+            classes[member.key] = Configuration.TargetClass(
+                interval: duration(members["interval"], "\(name).interval", minimum: .milliseconds(10)),
+                probeTimeout: duration(members["probe_timeout"], "\(name).probe_timeout"),
+                bytesPerDay: number(members["bytes_per_day"], "\(name).bytes_per_day", in: 1...Int.max))
+        }
+        return classes
+    }
+
+    mutating func groups(_ node: ConfigurationNode?) -> [Configuration.TargetGroup] {
+        var groups: [Configuration.TargetGroup] = []
+        for element in list(node) {
+            var group: Configuration.TargetGroup
+            if case .scalar(let name) = element.content {
+                group = Configuration.TargetGroup(name: name)
+            } else {
+                let members = members(element, "groups", keys: ["name", "folded"])
+                guard let name = text(members["name"], "groups.name") else {
+                    note(element.origin, "a group needs 'name'")
+                    continue
+                }
+                group = Configuration.TargetGroup(name: name)
+                if let isFolded = flag(members["folded"], "groups.folded") { group.isFolded = isFolded }
+            }
+            if groups.contains(where: { $0.name == group.name }) {
+                note(element.origin, "the group '\(Self.shown(group.name))' is already in the list")
+            } else {
+                groups.append(group)
+            }
+        }
+        return groups
+    }
+
+    /// Reads a maintenance window. - Parameter names: the names that its targets may have.
+    mutating func maintenance(_ node: ConfigurationNode, names: Set<String>) -> MaintenanceWindow? {
+        let members = members(node, "maintenance", keys: ["targets", "from", "to", "weekly", "duration"])
+        var targets: [String] = []
+        for element in list(members["targets"]) {
+            guard let name = text(element, "maintenance.targets") else { continue }
+            targets.append(name)
+            if !names.contains(name) {
+                let remedy = NearestKey.find(name, among: names.sorted()).map { "; the nearest is '\($0)'" } ?? ""
+                note(element.origin, "'\(Self.shown(name))' is no id, name or group of a target\(remedy)")
+            }
+        }
+        let from = value(members["from"], "maintenance.from", LocalTime.init)
+        let to = value(members["to"], "maintenance.to", LocalTime.init)
+        let weekly = value(members["weekly"], "maintenance.weekly", WeekTime.init)
+        let duration = duration(members["duration"], "maintenance.duration")
+        let keys = Set(members.keys).subtracting(["targets"])
+        if keys == ["from", "to"] {
+            guard let from, let to else { return nil }
+            guard from.isBefore(to) else {
+                note(members["to"]?.origin ?? node.origin, "'to' must be later than 'from'")
+                return nil
+            }
+            return MaintenanceWindow(targets: targets, schedule: .once(from: from, to: to))
+        }
+        guard keys == ["weekly", "duration"] else {
+            note(node.origin, "a maintenance window needs 'from' and 'to', or 'weekly' and 'duration'")
+            return nil
+        }
+        guard let weekly, let duration else { return nil }
+        guard duration <= .seconds(7 * 86_400) else {
+            note(members["duration"]?.origin ?? node.origin, "'duration' is longer than a week")
+            return nil
+        }
+        return MaintenanceWindow(targets: targets, schedule: .weekly(weekly, duration))
+    }
+
+    /// Notes the error of a change, which is not made then.
+    mutating func note(_ node: ConfigurationNode?, _ name: String, _ change: () throws -> Void) {
+        do { try change() } catch { note(node?.origin ?? .standard, "\(name): \(error)") }
+    }
+}

@@ -1,0 +1,89 @@
+import Reachability
+
+/// The settings of the service. A new value has the defaults.
+struct Configuration: Hashable, Sendable {
+    /// The address of the page and of the API.
+    var listen = ListenAddress.standard
+    /// The directory of the history; `nil` for the default of the environment.
+    var state: String?
+    /// The time zone of days and of maintenance windows (tz database); `nil` for that of this machine.
+    var timeZone: String?
+    /// The settings of targets without a class, and their thresholds.
+    var probes = ProbeSettings()
+    /// The probe of a URL with a known answer, which finds captive portals; `nil` for none.
+    var canary: Canary?
+    var retention = Retention()
+    /// The time between two checkpoints of the history.
+    var flushEvery = Duration.seconds(3_600)
+    /// The classes of targets, by name.
+    var classes: [String: TargetClass] = [:]
+    /// The groups of the page, in their order.
+    var groups: [TargetGroup] = []
+    var maintenance: [MaintenanceWindow] = []
+    /// The targets, in their order.
+    var targets: [ConfiguredTarget] = []
+
+    static let keys = [
+        "listen", "state", "time_zone", "interval", "probe_timeout", "fail_after", "recover_after", "canary", "retention",
+        "flush_every",
+        "classes", "thresholds", "groups", "maintenance", "targets",
+    ]
+
+    /// The URL with a known answer.
+    struct Canary: Hashable, Sendable {
+        var endpoint: Endpoint
+        var settings: HTTPProbeSettings
+    }
+
+    /// Settings that several targets share.
+    struct TargetClass: Hashable, Sendable {
+        var interval: Duration?
+        var probeTimeout: Duration?
+        /// The bytes that probes over one metered interface may use per day.
+        var bytesPerDay: Int?
+    }
+
+    /// A group of the page.
+    struct TargetGroup: Hashable, Sendable {
+        var name: String
+        /// Whether the page shows the group as one line at first.
+        var isFolded = false
+    }
+}
+
+/// A target of the configuration.
+struct ConfiguredTarget: Hashable, Sendable {
+    /// The stable identifier; `nil` if the history belongs to the text of the target.
+    var id: String?
+    /// The name for people; `nil` for the text of the target.
+    var name: String?
+    var endpoint: Endpoint
+    var group: String?
+    var className: String?
+    /// The settings of the probes, without the content of ``files``.
+    var settings: ProbeSettings
+    /// The files that the settings need.
+    var files: [FileReference] = []
+    /// The place of the target.
+    var origin: ConfigurationOrigin
+
+    /// The key of the target's history.
+    var key: String { id ?? endpoint.text }
+    /// The name that people see.
+    var title: String { name ?? endpoint.text }
+
+    /// A file that a target's settings need.
+    struct FileReference: Hashable, Sendable {
+        enum Purpose: Hashable, Sendable {
+            case authorities
+            case revocationLists
+            case bearerToken
+            case password(user: String)
+        }
+
+        var purpose: Purpose
+        /// The path as the user wrote it.
+        var path: String
+        var origin: ConfigurationOrigin
+    }
+}

@@ -1,0 +1,121 @@
+import Console
+
+/// The reader of values from a tree: it collects all errors, so that a user sees them at once.
+///
+/// Each method returns `nil` for a value that is not set, and for one that is not valid, whose error it has noted.
+struct ConfigurationReader {
+    private(set) var problems: [ConfigurationProblem]
+
+    init(problems: [ConfigurationProblem] = []) { self.problems = problems }
+
+    mutating func note(_ origin: ConfigurationOrigin, _ reason: String) {
+        problems.append(ConfigurationProblem(origin, reason))
+    }
+
+    /// The members of a map, by their keys.
+    typealias Members = [String: ConfigurationNode]
+
+    /// Reads a map, and notes the keys that are not known. - Parameter keys: all keys that the map may have.
+    mutating func members(_ node: ConfigurationNode?, _ name: String, keys: [String]) -> Members {
+        for member in map(node, name) where !keys.contains(member.key) {
+            let place = name.isEmpty ? "" : " of '\(name)'"
+            let remedy =
+                NearestKey.find(member.key, among: keys).map { "the nearest is '\($0)'" } ?? "the keys are \(Self.list(keys))"
+            note(member.origin, "unknown key '\(Self.shown(member.key))'\(place); \(remedy)")
+        }
+        return Members(map(node, name, silently: true).map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Reads a map whose keys are names that the user chooses.
+    mutating func map(_ node: ConfigurationNode?, _ name: String) -> [ConfigurationNode.Member] {
+        map(node, name, silently: false)
+    }
+
+    private mutating func map(_ node: ConfigurationNode?, _ name: String, silently: Bool) -> [ConfigurationNode.Member] {
+        guard let node else { return [] }
+        switch node.content {
+        case .empty: return []
+        case .map(let members): return members
+        case .scalar, .list:
+            if !silently {
+                note(node.origin, "'\(name.isEmpty ? "configuration" : name)' must be a map of keys, and is \(node.kind)")
+            }
+            return []
+        }
+    }
+
+    /// Reads a list. A single value is a list of one.
+    mutating func list(_ node: ConfigurationNode?) -> [ConfigurationNode] {
+        guard let node else { return [] }
+        return switch node.content {
+        case .empty: []
+        case .list(let elements): elements
+        case .scalar, .map: [node]
+        }
+    }
+
+    /// Reads a text. - Parameter limit: the maximum number of bytes.
+    mutating func text(_ node: ConfigurationNode?, _ name: String, limit: Int = 1_000) -> String? {
+        guard let node else { return nil }
+        switch node.content {
+        case .empty: return nil
+        case .scalar(let text):
+            guard text.utf8.count <= limit else {
+                note(node.origin, "'\(name)' is longer than \(limit) bytes")
+                return nil
+            }
+            return text
+        case .list, .map:
+            note(node.origin, "'\(name)' must be a single value, and is \(node.kind)")
+            return nil
+        }
+    }
+
+    /// Reads a value that `parse` makes of its text, or refuses with a reason.
+    mutating func value<Value>(_ node: ConfigurationNode?, _ name: String, _ parse: (String) throws -> Value) -> Value? {
+        guard let node, let text = text(node, name) else { return nil }
+        do { return try parse(text) } catch {
+            note(node.origin, "\(name) '\(Self.shown(text))': \(error)")
+            return nil
+        }
+    }
+
+    mutating func flag(_ node: ConfigurationNode?, _ name: String) -> Bool? {
+        value(node, name) { text in
+            switch text {
+            case "true": true
+            case "false": false
+            default: throw Invalid("write true or false")
+            }
+        }
+    }
+
+    mutating func number(_ node: ConfigurationNode?, _ name: String, in range: ClosedRange<Int>) -> Int? {
+        value(node, name) { text in
+            guard let number = Int(text), range.contains(number) else {
+                throw Invalid("write a whole number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return number
+        }
+    }
+
+    mutating func duration(_ node: ConfigurationNode?, _ name: String, minimum: Duration = .milliseconds(1)) -> Duration? {
+        value(node, name) { text in
+            let duration = try TimeSpan(text).duration
+            guard duration >= minimum else { throw Invalid("the shortest is \(TimeSpan.rough(minimum))") }
+            return duration
+        }
+    }
+
+    /// The reason why a text is not valid.
+    struct Invalid: Error, CustomStringConvertible {
+        let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+
+    /// A foreign text in a message: shortened.
+    static func shown(_ text: String) -> String { text.count > 100 ? "\(text.prefix(100))…" : text }
+
+    static func list(_ names: [String]) -> String { names.joined(separator: ", ") }
+}

@@ -1,0 +1,130 @@
+/// A time in which the results of targets count as maintenance.
+struct MaintenanceWindow: Hashable, Sendable {
+    enum Schedule: Hashable, Sendable {
+        /// One time, from a moment to a later one.
+        case once(from: LocalTime, to: LocalTime)
+        /// Each week, from a time of a day on; at most one week.
+        case weekly(WeekTime, Duration)
+    }
+
+    /// The ids, names or groups of the targets; empty for all targets.
+    var targets: [String]
+    var schedule: Schedule
+}
+
+/// A date and a time of day, in the configured time zone or at a fixed offset from UTC.
+struct LocalTime: Hashable, Sendable, CustomStringConvertible {
+    let year: Int
+    let month: Int
+    let day: Int
+    let hour: Int
+    let minute: Int
+    let second: Int
+    /// The offset from UTC in minutes; `nil` for the configured time zone.
+    let offsetMinutes: Int?
+
+    static let form = "write a date and a time, as in 2026-12-01 02:00 or 2026-12-01T02:00:00+01:00"
+
+    /// Creates a time from its text: RFC 3339, or without seconds and offset.
+    init(_ text: String) throws(ConfigurationReader.Invalid) {
+        let invalid = ConfigurationReader.Invalid("not a time; \(Self.form)")
+        var scanner = DigitScanner(text)
+        guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2), scanner.skip("-"),
+            let day = scanner.number(2), scanner.skip(" ") || scanner.skip("T"), let hour = scanner.number(2), scanner.skip(":"),
+            let minute = scanner.number(2)
+        else { throw invalid }
+        var second = 0
+        if scanner.skip(":") {
+            guard let number = scanner.number(2) else { throw invalid }
+            second = number
+        }
+        if scanner.skip("Z") {
+            offsetMinutes = 0
+        } else if scanner.isAtEnd {
+            offsetMinutes = nil
+        } else {
+            let isWest = scanner.skip("-")
+            guard isWest || scanner.skip("+"), let hours = scanner.number(2), scanner.skip(":"), let minutes = scanner.number(2),
+                hours < 24, minutes < 60
+            else { throw invalid }
+            offsetMinutes = (hours * 60 + minutes) * (isWest ? -1 : 1)
+        }
+        guard scanner.isAtEnd else { throw invalid }
+        guard 1970...2200 ~= year, 1...12 ~= month, 1...Self.days(in: month, of: year) ~= day, hour < 24, minute < 60, second < 60
+        else { throw ConfigurationReader.Invalid("there is no such time; \(Self.form)") }
+        (self.year, self.month, self.day, self.hour, self.minute, self.second) = (year, month, day, hour, minute, second)
+    }
+
+    private static func days(in month: Int, of year: Int) -> Int {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    /// Whether this time is earlier. Times in the configured time zone are compared with others as if that were UTC.
+    func isBefore(_ other: LocalTime) -> Bool { minutes * 60 + second < other.minutes * 60 + other.second }
+
+    /// The minutes since a fixed day, with 31 days a month: the order is right, the differences are not.
+    private var minutes: Int { (((year * 12 + month) * 31 + day) * 24 + hour) * 60 + minute - (offsetMinutes ?? 0) }
+
+    var description: String {
+        func digits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let time = "\(year)-\(digits(month))-\(digits(day))T\(digits(hour)):\(digits(minute)):\(digits(second))"
+        guard let offsetMinutes else { return time }
+        guard offsetMinutes != 0 else { return "\(time)Z" }
+        let size = abs(offsetMinutes)
+        return "\(time)\(offsetMinutes < 0 ? "-" : "+")\(digits(size / 60)):\(digits(size % 60))"
+    }
+}
+
+/// A time of a day of the week, in the configured time zone.
+struct WeekTime: Hashable, Sendable, CustomStringConvertible {
+    enum Weekday: String, Hashable, Sendable, CaseIterable {
+        case monday, tuesday, wednesday, thursday, friday, saturday, sunday
+    }
+
+    let weekday: Weekday
+    let hour: Int
+    let minute: Int
+
+    /// Creates a time from its text, such as `sunday 02:00` or `sun 02:00`.
+    init(_ text: String) throws(ConfigurationReader.Invalid) {
+        let parts = text.lowercased().split(separator: " ")
+        guard parts.count == 2,
+            let weekday = Weekday.allCases.first(where: { $0.rawValue == parts[0] || $0.rawValue.prefix(3) == parts[0] })
+        else { throw ConfigurationReader.Invalid("not a time of the week; write a day and a time, as in sunday 02:00") }
+        var scanner = DigitScanner(String(parts[1]))
+        guard let hour = scanner.number(2), scanner.skip(":"), let minute = scanner.number(2), scanner.isAtEnd, hour < 24,
+            minute < 60
+        else { throw ConfigurationReader.Invalid("not a time of the week; write a day and a time, as in sunday 02:00") }
+        (self.weekday, self.hour, self.minute) = (weekday, hour, minute)
+    }
+
+    var description: String { "\(weekday.rawValue) \(hour < 10 ? "0" : "")\(hour):\(minute < 10 ? "0" : "")\(minute)" }
+}
+
+/// A scanner of digits and separators in ASCII.
+private struct DigitScanner {
+    private var bytes: ArraySlice<UInt8>
+
+    init(_ text: String) { bytes = Array(text.utf8)[...] }
+
+    var isAtEnd: Bool { bytes.isEmpty }
+
+    /// Reads a number of exactly `count` digits.
+    mutating func number(_ count: Int) -> Int? {
+        let digits = bytes.prefix(count)
+        guard digits.count == count, digits.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
+        bytes = bytes.dropFirst(count)
+        return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+
+    /// Skips a separator, if it is next.
+    mutating func skip(_ separator: Character) -> Bool {
+        guard bytes.first == separator.asciiValue else { return false }
+        bytes = bytes.dropFirst()
+        return true
+    }
+}

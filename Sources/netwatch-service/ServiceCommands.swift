@@ -1,0 +1,20 @@
+import ArgumentParser
+import Console
+
+/// The program that `netwatch config` executes. The service needs a web server, a database and YAML, which a monitor must not load.
+@main
+struct ServiceCommands: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "netwatch",
+        abstract: "The service of netwatch: 'netwatch config' runs this program.",
+        version: CommandProgram.version,
+        subcommands: [ConfigCommand.self]
+    )
+
+    static func main() { CommandProgram.main(run) }
+
+    /// Parses the arguments and runs the command. Argument errors become failures with one line.
+    static func run(_ arguments: [String]) throws { try CommandProgram.run(ServiceCommands.self, arguments) }
+
+    func run() throws { try CommandProgram.show(Self.helpMessage()) }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import NetworkLab
+import Testing
+
+/// The built program `netwatch config`, which executes netwatch-service.
+@Suite(.timeLimit(.minutes(20))) struct ConfigProgramTests {
+    private let scratch: ScratchDirectory
+
+    init() throws { scratch = try ScratchDirectory() }
+
+    @Test func `init writes a file that check accepts, and never replaces it`() throws {
+        let written = try run("init", "n.yaml")
+        #expect(try written.wait() == 0, "\(written.ending)")
+        let checked = try run("check", "--config", "n.yaml")
+        #expect(try checked.wait() == 0, "\(checked.ending)")
+        #expect(try checked.remainingLines() == ["n.yaml: no error, 0 targets"])
+        let again = try run("init", "n.yaml")
+        #expect(try again.wait() == 73)
+        #expect(again.standardError == "netwatch: n.yaml: exists already, and is not replaced\n")
+    }
+
+    @Test func `init follows no symbolic link`() throws {
+        #expect(symlink(scratch.file("elsewhere"), scratch.file("n.yaml")) == 0)
+        let program = try run("init", "n.yaml")
+        #expect(try program.wait() == 73)
+        #expect(!FileManager.default.fileExists(atPath: scratch.file("elsewhere")))
+    }
+
+    @Test func `check reports each error in a line, and exits with 78`() throws {
+        try Data("intervall: 1s\ntargets: [x]\n".utf8).write(to: URL(fileURLWithPath: scratch.file("n.yaml")))
+        let program = try run("check", "--config", "n.yaml")
+        #expect(try program.wait() == 78)
+        #expect(
+            program.standardError == """
+                netwatch: n.yaml:1:1: unknown key 'intervall'; the nearest is 'interval'
+                netwatch: n.yaml:2:11: target 'x': port: is missing; write x:PORT
+
+                """)
+        #expect(try program.remainingLines() == [])
+    }
+
+    @Test func `show prints the combined configuration with its sources`() throws {
+        try Data("interval: 5s\n".utf8).write(to: URL(fileURLWithPath: scratch.file("n.yaml")))
+        let program = try run(
+            "show", "--config", "n.yaml", "--listen", "127.0.0.1:1", "db:5432", environment: ["NETWATCH_CONFIG_FAIL_AFTER": "4"])
+        #expect(try program.wait() == 0, "\(program.ending)")
+        let lines = try program.remainingLines().map {
+            $0.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
+        }
+        for line in [
+            "listen: 127.0.0.1:1 # --listen", "interval: 5s # n.yaml:1", "fail_after: 4 # NETWATCH_CONFIG_FAIL_AFTER",
+            "probe_timeout: 3s # default", "- db:5432 # TARGET",
+        ] { #expect(lines.contains(line), "\(line) in \(lines)") }
+    }
+
+    @Test func `a missing file of --config exits with 66`() throws {
+        let program = try run("check", "--config", "missing.yaml")
+        #expect(try program.wait() == 66)
+        #expect(program.standardError == "netwatch: --config missing.yaml: cannot be read: No such file or directory\n")
+    }
+
+    @Test func `the help of config lists its commands`() throws {
+        let program = try Program([try Programs.netwatch, "help", "config"], directory: scratch.path)
+        #expect(try program.wait() == 0, "\(program.ending)")
+        #expect(try program.remainingLines().joined().contains("check"))
+    }
+
+    private func run(_ arguments: String..., environment: [String: String?] = [:]) throws -> Program {
+        _ = try Programs.built("netwatch-service")
+        return try Program([try Programs.netwatch, "config"] + arguments, environment: environment, directory: scratch.path)
+    }
+}

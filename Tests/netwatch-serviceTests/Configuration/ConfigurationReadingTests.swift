@@ -1,0 +1,180 @@
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+@Suite struct ConfigurationReadingTests {
+    @Test func `an empty document has the defaults`() throws {
+        let configuration = try YAML.configuration("")
+        #expect(configuration == Configuration())
+        #expect(configuration.listen.description == "127.0.0.1:9130")
+        #expect(configuration.retention.size == 2_147_483_648)
+        #expect(configuration.probes.interval == .seconds(10))
+    }
+
+    @Test func `all general keys are read`() throws {
+        let configuration = try YAML.configuration(
+            """
+            listen: "[::1]:9200"
+            state: /var/lib/netwatch
+            time_zone: Europe/Berlin
+            interval: 5s
+            probe_timeout: 1s
+            fail_after: 3
+            recover_after: 2
+            flush_every: 10m
+            canary: {url: "http://canary.example/204", status: 204, body: ^$}
+            retention: {size: 512MiB, samples: 3d, hours: 30d, days: 365d}
+            thresholds: {loss: 5%, rtt: 200ms, jitter: none, window: 10}
+            classes:
+              slow: {interval: 5m, probe_timeout: 10s, bytes_per_day: 1000000}
+            groups: [web, {name: db, folded: true}]
+            """)
+        #expect(configuration.listen.port == 9200)
+        #expect(configuration.state == "/var/lib/netwatch")
+        #expect(configuration.timeZone == "Europe/Berlin")
+        #expect(configuration.probes.interval == .seconds(5))
+        #expect(configuration.probes.timeout == .seconds(1))
+        #expect((configuration.probes.failAfter, configuration.probes.recoverAfter) == (3, 2))
+        #expect(configuration.probes.quality.loss == 0.05)
+        #expect(configuration.probes.quality.roundTrip == .milliseconds(200))
+        #expect(configuration.probes.quality.jitter == nil)
+        #expect(configuration.probes.quality.window == 10)
+        #expect(configuration.flushEvery == .seconds(600))
+        #expect(configuration.canary?.endpoint.text == "http://canary.example/204")
+        #expect(configuration.canary?.settings.isCanary == true)
+        #expect(configuration.canary?.settings.statuses == "204")
+        #expect(configuration.retention == Retention(size: 512 << 20, samples: 3, hours: 30, days: 365))
+        #expect(configuration.classes["slow"]?.bytesPerDay == 1_000_000)
+        #expect(configuration.groups == [.init(name: "web"), .init(name: "db", isFolded: true)])
+    }
+
+    @Test func `a target is its text alone, or a map`() throws {
+        let configuration = try YAML.configuration(
+            """
+            interval: 20s
+            classes: {slow: {interval: 5m, bytes_per_day: 7}}
+            targets:
+              - 192.0.2.7:22
+              - id: shop
+                name: Web shop
+                target: https://shop.example/health
+                class: slow
+                group: web
+                family: 6
+                interface: eth0
+                thresholds: {rtt: 1s}
+                http: {method: HEAD, host: other.example, redirects: false, headers: {X-Probe: yes}}
+                tls: {server_name: other.example, insecure: true, certificate_days: 30}
+                expect: {status: "200-299,401", version: 1.1, body: ok, headers: {Server: nginx}}
+            """)
+        let (first, second) = (configuration.targets[0], configuration.targets[1])
+        #expect((first.key, first.title, first.settings.interval) == ("192.0.2.7:22", "192.0.2.7:22", .seconds(20)))
+        #expect((second.key, second.title) == ("shop", "Web shop"))
+        #expect(second.settings.interval == .seconds(300))
+        #expect(second.settings.metered.bytesPerDay == 7)
+        #expect(second.settings.families == [.v6])
+        #expect(second.settings.interface == "eth0")
+        #expect(second.settings.quality.roundTrip == .seconds(1))
+        #expect((second.settings.http.method, second.settings.http.host) == ("HEAD", "other.example"))
+        #expect(second.settings.http.followsRedirects == false)
+        #expect(second.settings.http.statuses == "200-299,401")
+        #expect(second.settings.http.versions == ["1.1"])
+        #expect(second.settings.tls.serverName == "other.example")
+        #expect((second.settings.tls.isInsecure, second.settings.tls.certificateDays) == (true, 30))
+    }
+
+    @Test func `files of a target are kept with their places`() throws {
+        let target = try YAML.configuration(
+            """
+            targets:
+              - target: https://a.example/
+                tls: {cafile: ca.pem, crlfile: /etc/crl.pem}
+                http:
+                  basic: {user: probe, password_file: secret}
+            """
+        ).targets[0]
+        #expect(target.files.map(\.purpose) == [.authorities, .revocationLists, .password(user: "probe")])
+        #expect(target.files.map(\.path) == ["ca.pem", "/etc/crl.pem", "secret"])
+        #expect(target.files[0].origin == .file("f.yaml", line: 3, column: 19))
+    }
+
+    @Test(arguments: [
+        ("intervall: 5s", "f.yaml:1:1: unknown key 'intervall'; the nearest is 'interval'"),
+        ("retention:\n  sise: 1GiB", "f.yaml:2:3: unknown key 'sise' of 'retention'; the nearest is 'size'"),
+        ("retention: {foo: 1}", "f.yaml:1:13: unknown key 'foo' of 'retention'; the keys are size, samples, hours, days"),
+        (
+            "interval: 5",
+            "f.yaml:1:11: interval '5': the unit is missing; write a whole number with ms, s, m or h, as in 250ms, 3s, 2m or 1h"
+        ),
+        ("interval: 1ms", "f.yaml:1:11: interval '1ms': the shortest is 10ms"),
+        ("interval: [1s]", "f.yaml:1:11: 'interval' must be a single value, and is a list"),
+        ("fail_after: 0", "f.yaml:1:13: fail_after '0': write a whole number from 1 to 1000"),
+        (
+            "listen: 0.0.0.0:9130",
+            "f.yaml:1:9: listen '0.0.0.0:9130': not a loopback address; others are not supported, because the page has no login"
+        ),
+        (
+            "listen: localhost",
+            "f.yaml:1:9: listen 'localhost': not an address; write ADDRESS:PORT, as in 127.0.0.1:9130 or [::1]:9130"
+        ),
+        ("state: data", "f.yaml:1:8: state 'data': write an absolute path"),
+        (
+            "time_zone: ../../etc/passwd",
+            "f.yaml:1:12: time_zone '../../etc/passwd': not a name of the tz database; write one such as Europe/Berlin or UTC"
+        ),
+        ("thresholds: {loss: 120%}", "f.yaml:1:20: thresholds.loss '120%': write a part from 0% to 100%, as in 20%, or none"),
+        ("retention: {size: 1MiB}", "f.yaml:1:19: retention.size '1MiB': the smallest is 16MiB"),
+        (
+            "retention: {size: 99999999999GiB}",
+            "f.yaml:1:19: retention.size '99999999999GiB': too large; write a whole number with KB, MB, GB, KiB, MiB or GiB, as in 2GiB"
+        ),
+        ("retention: {samples: 7}", "f.yaml:1:22: retention.samples '7': write a number of days from 1d to 36500d, as in 7d"),
+        ("canary: {url: \"tcp://a:1\"}", "f.yaml:1:15: canary.url 'tcp://a:1': write a URL with http or https"),
+        ("canary: {status: 204}", "f.yaml:1:9: 'canary' needs 'url'"),
+        ("- a", "f.yaml:1:1: 'configuration' must be a map of keys, and is a list"),
+        ("groups: [web, web]", "f.yaml:1:15: the group 'web' is already in the list"),
+    ])
+    func `a general value that is not valid is an error with its place`(text: String, problem: String) {
+        #expect(YAML.problems(text) == [problem])
+    }
+
+    @Test(arguments: [
+        ("db", "target 'db': port: is missing; write db:PORT"),
+        ("{name: db}", "a target needs 'target', as in 'target: db.example:5432'"),
+        ("{target: \"a:1\", class: slwo}", "the class 'slwo' is not in 'classes'; the nearest is 'slow'"),
+        ("{target: \"a:1\", group: wep}", "the group 'wep' is not in 'groups'; the nearest is 'web'"),
+        ("{target: \"a:1\", http: {method: GET}}", "'http' has no effect on a target of tcp; write http:// or https://"),
+        ("{target: \"a:1\", tls: {insecure: true}}", "'tls' has no effect on a target of tcp; write tls:// or https://"),
+        ("{target: \"192.0.2.1:1\", family: 6}", "the target is an IPv4 address"),
+        ("{target: \"a:1\", family: 5}", "family '5': write 4 or 6"),
+        ("{target: \"a:1\", id: \"../x\"}", "id '../x': write 1 to 64 letters, digits, '-', '_' or '.', and not '.' first"),
+        ("{target: \"http://a\", expect: {body: \"(\"}}", "expression '(': missing ): ("),
+        ("{target: \"http://a\", expect: {status: 700}}", "700"),
+        ("{target: \"http://a\", http: {method: \"A B\"}}", "http.method: "),
+        ("{target: \"http://a\", http: {basic: {user: a}}}", "'http.basic' needs 'user' and 'password_file'"),
+        ("{target: \"http://a\", http: {bearer_file: a, basic: {user: a, password_file: b}}}", "either 'basic' or 'bearer_file'"),
+        ("{target: \"a:1\", tagret: x}", "unknown key 'tagret' of 'targets'; the nearest is 'target'"),
+    ])
+    func `a target that is not valid is an error with its place`(target: String, reason: String) throws {
+        let problems = YAML.problems("classes: {slow: {interval: 1m}}\ngroups: [web]\ntargets:\n  - \(target)")
+        #expect(problems.count == 1, "\(problems)")
+        let problem = try #require(problems.first)
+        #expect(problem.hasPrefix("f.yaml:4:"), "\(problem)")
+        #expect(problem.contains(reason), "\(problem)")
+    }
+
+    @Test func `targets with the same key are an error that names both places`() {
+        #expect(
+            YAML.problems("targets: [\"a:1\", \"a:1\"]")
+                == ["f.yaml:1:18: the target 'a:1' is already used at f.yaml:1:11; give one of them an 'id'"])
+        #expect(
+            YAML.problems("targets:\n- {id: x, target: \"a:1\"}\n- {id: x, target: \"b:1\"}")
+                == ["f.yaml:3:3: the id 'x' is already used at f.yaml:2:3"])
+    }
+
+    @Test func `all errors are reported at once`() {
+        let problems = YAML.problems("interval: x\nfoo: 1\ntargets: [a, \"b:1\", \"c:99999\"]")
+        #expect(problems.count == 4, "\(problems)")
+    }
+}

@@ -1,0 +1,173 @@
+import Foundation
+import NetworkLab
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+@Suite struct ConfigurationSourcesTests {
+    private let scratch: ScratchDirectory
+
+    init() throws { scratch = try ScratchDirectory() }
+
+    @Test func `without any source, the defaults hold`() throws {
+        let loaded = sources().load()
+        #expect((loaded.problems, loaded.files) == ([], []))
+        #expect(loaded.configuration == Configuration())
+    }
+
+    @Test func `the layers override each other: system, user, environment, options`() throws {
+        try write(
+            "system/netwatch.yaml", "interval: 1s\nprobe_timeout: 1s\nfail_after: 1\nrecover_after: 1\ntargets: [\"system:1\"]")
+        try write("system/conf.d/20-b.yaml", "targets: [\"b:1\"]")
+        try write("system/conf.d/10-a.yaml", "targets: [\"a:1\"]")
+        try write("user/netwatch/netwatch.yaml", "probe_timeout: 2s\nfail_after: 2\nrecover_after: 2")
+        var sources = sources()
+        sources.environment["NETWATCH_CONFIG_FAIL_AFTER"] = "3"
+        sources.environment["NETWATCH_CONFIG_RETENTION__SIZE"] = "1GiB"
+        sources.environment["NETWATCH_TYPE"] = "a hook's variable"
+        sources.options = [("--recover-after", ["recover_after"], "4")]
+        sources.targets = ["argument:1"]
+        let loaded = sources.load()
+        #expect(loaded.problems == [])
+        let probes = loaded.configuration.probes
+        #expect((probes.interval, probes.timeout) == (.seconds(1), .seconds(2)))
+        #expect((probes.failAfter, probes.recoverAfter) == (3, 4))
+        #expect(loaded.configuration.retention.size == 1 << 30)
+        #expect(loaded.configuration.targets.map(\.key) == ["system:1", "a:1", "b:1", "argument:1"])
+        #expect(
+            loaded.files.map { $0.dropFirst(scratch.path.count + 1) } == [
+                "system/netwatch.yaml", "system/conf.d/10-a.yaml", "system/conf.d/20-b.yaml", "user/netwatch/netwatch.yaml",
+            ])
+    }
+
+    @Test func `--config replaces the layers of files`() throws {
+        try write("system/netwatch.yaml", "interval: 1s")
+        try write("other.yaml", "fail_after: 7")
+        var sources = sources()
+        sources.file = scratch.file("other.yaml")
+        let loaded = sources.load()
+        #expect((loaded.configuration.probes.failAfter, loaded.configuration.probes.interval) == (7, .seconds(10)))
+    }
+
+    @Test func `a list of a higher layer replaces a lower one`() throws {
+        try write("system/netwatch.yaml", "targets: [\"system:1\"]")
+        var sources = sources()
+        sources.environment["NETWATCH_CONFIG_TARGETS"] = "[\"a:1\", \"b:1\"]"
+        #expect(sources.load().configuration.targets.map(\.key) == ["a:1", "b:1"])
+    }
+
+    @Test func `errors of the environment and of options name the variable and the option`() {
+        var sources = sources()
+        sources.environment = [
+            "NETWATCH_CONFIG_INTERVALL": "1s", "NETWATCH_CONFIG_RETENTION__": "1", "NETWATCH_CONFIG_STATE": "[",
+        ]
+        sources.options = [("--listen", ["listen"], "1.2.3.4:5")]
+        sources.targets = ["x"]
+        let problems = sources.load().problems.map(\.description)
+        #expect(problems.contains("NETWATCH_CONFIG_INTERVALL: unknown key 'intervall'; the nearest is 'interval'"), "\(problems)")
+        #expect(problems.contains { $0.hasPrefix("NETWATCH_CONFIG_RETENTION__: the name has an empty key") }, "\(problems)")
+        #expect(problems.contains { $0.hasPrefix("NETWATCH_CONFIG_STATE: not valid YAML") }, "\(problems)")
+        #expect(problems.contains { $0.hasPrefix("--listen: listen '1.2.3.4:5': not a loopback address") }, "\(problems)")
+        #expect(problems.contains { $0.hasPrefix("TARGET: target 'x': ") }, "\(problems)")
+        #expect(problems.count == 5, "\(problems)")
+    }
+
+    @Test func `a file of conf.d with another ending is not read, and a note says so`() throws {
+        try write("system/conf.d/a.yml", "interval: x")
+        try write("system/conf.d/.hidden.yaml", "interval: x")
+        let loaded = sources().load()
+        #expect(loaded.problems == [])
+        #expect(loaded.notes.map { $0.reason } == ["is not read, because its name does not end with .yaml"])
+    }
+
+    @Test func `a new configuration belongs to the system for root, and to the user otherwise`() {
+        let environment = ["HOME": "/home/u"]
+        #expect(ConfigurationSources.defaultFolder(isRoot: true, environment) == "/etc/netwatch")
+        #expect(ConfigurationSources.defaultFolder(isRoot: false, environment) == "/home/u/.config/netwatch")
+        #expect(ConfigurationSources.userFolder(["HOME": "/h", "XDG_CONFIG_HOME": "/x"]) == "/x/netwatch")
+        #expect(ConfigurationSources.userFolder(["HOME": "/h", "XDG_CONFIG_HOME": "relative"]) == "/h/.config/netwatch")
+        #expect(ConfigurationSources.userFolder([:]) == nil)
+    }
+
+    // MARK: Files that cannot be used
+
+    @Test func `a loop of symbolic links, a FIFO, a directory and a large file are refused`() throws {
+        let folder = scratch.file("system/conf.d")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        #expect(symlink("b.yaml", "\(folder)/a.yaml") == 0)
+        #expect(symlink("a.yaml", "\(folder)/b.yaml") == 0)
+        #expect(mkfifo("\(folder)/c.yaml", 0o600) == 0)
+        #expect(mkdir("\(folder)/d.yaml", 0o700) == 0)
+        try write("system/conf.d/e.yaml", String(repeating: "#", count: (1 << 20) + 1))
+        #expect(symlink("missing", "\(folder)/f.yaml") == 0)
+        #expect(symlink("/dev/zero", "\(folder)/g.yaml") == 0)
+        let problems = sources().load().problems.map { $0.description.dropFirst(folder.count + 1) }
+        #expect(
+            problems == [
+                "a.yaml: its symbolic links form a loop, or are too many",
+                "b.yaml: its symbolic links form a loop, or are too many",
+                "c.yaml: is not a regular file", "d.yaml: is a directory", "e.yaml: is larger than 1 MiB",
+                "f.yaml: cannot be read: No such file or directory", "g.yaml: is not a regular file",
+            ])
+    }
+
+    @Test func `bytes that are not UTF-8 are an error with their line`() throws {
+        try FileManager.default.createDirectory(atPath: scratch.file("system"), withIntermediateDirectories: true)
+        try Data([0x61, 0x3A, 0x20, 0x31, 0x0A, 0xFF, 0x0A]).write(to: URL(fileURLWithPath: scratch.file("system/netwatch.yaml")))
+        #expect(
+            sources().load().problems.map(\.description) == ["\(scratch.file("system/netwatch.yaml")):2:1: the line is not UTF-8"]
+        )
+    }
+
+    // MARK: Files of targets
+
+    @Test func `secrets are the first lines of files, relative to the configuration or to the credentials`() throws {
+        try write("system/token", "first\nsecond\n")
+        try write("credentials/password", "open sesame\r\n")
+        try write(
+            "system/netwatch.yaml",
+            """
+            targets:
+              - {id: a, target: "http://a", http: {bearer_file: token}}
+              - {id: b, target: "http://b", http: {basic: {user: u, password_file: $CREDENTIALS_DIRECTORY/password}}}
+            """)
+        var sources = sources()
+        sources.environment["CREDENTIALS_DIRECTORY"] = scratch.file("credentials")
+        let loaded = sources.load()
+        #expect(loaded.problems == [])
+        #expect(loaded.settings.map(\.http.authorization) == [.bearer("first"), .basic(user: "u", password: "open sesame")])
+    }
+
+    @Test func `missing files of targets are errors at the places of their paths`() throws {
+        let path = scratch.file("system/netwatch.yaml")
+        try write(
+            "system/netwatch.yaml",
+            """
+            targets:
+              - {id: a, target: "https://a", tls: {cafile: missing.pem}}
+              - {id: b, target: "https://b", http: {bearer_file: $CREDENTIALS_DIRECTORY/token}}
+            """)
+        let problems = sources().load().problems.map(\.description)
+        #expect(problems.count == 2)
+        #expect(
+            problems.first?.hasPrefix("\(path):2:48: \(scratch.file("system/missing.pem")): cannot be read") == true,
+            "\(problems)")
+        #expect(problems.last?.contains("needs a unit of systemd with LoadCredential=") == true, "\(problems)")
+    }
+
+    @Test func `an unknown time zone is an error`() throws {
+        try write("system/netwatch.yaml", "time_zone: Europe/Berlni")
+        #expect(sources().load().problems.map(\.reason) == ["the time zone 'Europe/Berlni' is not in /usr/share/zoneinfo"])
+    }
+
+    private func sources() -> ConfigurationSources {
+        ConfigurationSources(systemFolder: scratch.file("system"), environment: ["XDG_CONFIG_HOME": scratch.file("user")])
+    }
+
+    private func write(_ name: String, _ text: String) throws {
+        let url = URL(fileURLWithPath: scratch.file(name))
+        try FileManager.default.createDirectory(at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: url)
+    }
+}

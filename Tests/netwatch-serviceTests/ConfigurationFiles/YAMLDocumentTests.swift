@@ -1,0 +1,66 @@
+import Testing
+
+@testable import netwatch_service
+
+@Suite struct YAMLDocumentTests {
+    @Test(arguments: [
+        ("a: [", "f.yaml:2:1: not valid YAML: did not find expected node content (while parsing a flow node)"),
+        ("a: 1\n  b: 2", "f.yaml:2:4: not valid YAML: mapping values are not allowed in this context"),
+        ("a: *x", "f.yaml:1:4: not valid YAML: found undefined alias"),
+        ("a: 1\nb: 2\na: 3", "f.yaml:1:1: set twice in one map: 'a'"),
+        ("a: 1\n---\nb: 2", "f.yaml:2:1: not valid YAML: but found another document"),
+        ("ok: 1\nb: \u{1}", "f.yaml:2:4: not valid YAML: control characters are not allowed"),
+        ("[a]: 1", "f.yaml:1:1: a key must be a single value"),
+        ("x: &d {a: 1}\ny: {<<: *d}", "f.yaml:2:5: merge keys ('<<') are not supported; use a class"),
+    ])
+    func `a document that is not valid is an error with its place`(text: String, problem: String) {
+        let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree(text) }
+        #expect(error?.description.hasPrefix(problem) == true, "\(String(describing: error))")
+    }
+
+    @Test func `an alias is a copy of its node`() throws {
+        let tree = try YAML.tree("a: &x [1, 2]\nb: *x")
+        guard case .map(let members) = tree.content, case .list(let list) = members[1].value.content else {
+            throw YAML.Problems(description: "\(tree)")
+        }
+        #expect(list.map(\.content) == [.scalar("1"), .scalar("2")])
+    }
+
+    @Test func `nested aliases that add more than 10,000 values are refused`() {
+        let levels = (1...40).map { "l\($0): &l\($0) [*l\($0 - 1), *l\($0 - 1)]" }
+        let error = #expect(throws: ConfigurationProblem.self) {
+            try YAML.tree("l0: &l0 [x, x]\n" + levels.joined(separator: "\n"))
+        }
+        #expect(error?.reason == "its aliases add more than 10000 values")
+    }
+
+    @Test(arguments: ["? *l\n: 1", "*l : 1", "{*l : 1}", "[*l]: 1", "{a: *l}: 1"])
+    func `keys of nested aliases are refused before they are parsed`(key: String) {
+        let levels = (1...40).map { "- &l\($0) [*l\($0 - 1), *l\($0 - 1)]" }
+        let text = "- &l0 [x, x]\n\(levels.joined(separator: "\n"))\n- &l [*l40, *l40]\n- \(key.replacing("\n", with: "\n  "))"
+        let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree(text) }
+        #expect(error?.reason.hasPrefix("a key beside aliases must be a single value") == true, "\(String(describing: error))")
+    }
+
+    @Test(arguments: ["[", "{a: ", "- "])
+    func `a document of 1 MiB that nests without end is an error`(opening: String) {
+        #expect(throws: ConfigurationProblem.self) {
+            try YAML.tree("a: " + String(repeating: opening, count: (1 << 20) / opening.utf8.count))
+        }
+    }
+
+    @Test(arguments: ["", "   ", "# comment", "~", "null", "a:", "a: ~"])
+    func `empty values are empty`(text: String) throws {
+        let tree = try YAML.tree(text)
+        if case .map(let members) = tree.content {
+            #expect(members.map(\.value.content) == [.empty])
+        } else {
+            #expect(tree.content == .empty)
+        }
+    }
+
+    @Test func `a quoted null is a text`() throws {
+        #expect(try YAML.tree("'null'").content == .scalar("null"))
+        #expect(try YAML.tree("\"\"").content == .scalar(""))
+    }
+}
