@@ -17,11 +17,12 @@ extension PeerChain {
         }
     }
 
-    /// Returns all errors of the chain, with dates and revocation, in the order in which OpenSSL finds them.
+    /// Verifies the chain with dates and revocation, and does not end at the first error.
     ///
     /// - Parameters:
     ///   - authorities: the trusted authorities.
     ///   - time: the time for which dates are judged, in seconds since 1970; `nil` for the present.
+    /// - Returns: All errors, in the order in which OpenSSL finds them.
     func verificationErrors(against authorities: TrustStore, at time: Int64? = nil) -> [ChainError] {
         var collection = ErrorCollection()
         guard let context = X509_STORE_CTX_new(), X509_STORE_CTX_init(context, authorities.store, own, sent) == 1 else {

@@ -3,13 +3,14 @@ internal import EventLoop
 
 /// The facts of chains that were verified before; see ``ChainFactsCache``.
 extension TLSClientContext.Loaded {
-    /// Returns the facts of a chain, which are those of a new verification.
+    /// Finds the facts of a chain that were kept, or verifies the chain.
     ///
     /// - Parameters:
     ///   - chain: the certificates. Their security level is that of this context.
     ///   - digest: the SHA-256 of the message with the certificates; without one, the chain is verified.
     ///   - serverName: the name that the certificate must have.
     ///   - time: the time for which dates are judged, in seconds since 1970.
+    /// - Returns: The facts, which are always those of a new verification.
     func facts(
         of chain: PeerChain, _ digest: SIMD4<UInt64>?, for serverName: String, at time: Int64
     ) -> TLSChainFacts {
