@@ -54,7 +54,7 @@ import Testing
         #expect(try facts(of: certificates.leaf, in: context, at: now).nameMatches == nil)
     }
 
-    @Test func `another chain, name or order of the same certificates is verified anew`() throws {
+    @Test func `another chain, name or order of the same certificates is verified again`() throws {
         let context = try context()
         _ = try facts(of: certificates.leaf, in: context, at: now)
         #expect(try facts(of: certificates.leaf, in: context, name: "c.test", at: now).nameMatches == false)
