@@ -236,7 +236,7 @@ let package = Package(
         ),
         .testTarget(
             name: "netwatch-serviceTests",
-            dependencies: ["netwatch-service", "netwatch", "Console", "Reachability", "NetworkLab"]),
+            dependencies: ["netwatch-service", "netwatch", "Console", "Reachability", "Pacing", "NetworkLab"]),
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Reachability", "HTTPSession", "HTTPSessionJournal", "NetlinkBytes", "Pacing"]),
@@ -275,7 +275,7 @@ for target in package.targets where target.type != .system {
 let pureTests: [String: [String]] = [
     "netwatchTests": ["Commands", "Output"],
     "netwatch-transferTests": ["Output", "Plans"],
-    "netwatch-serviceTests": ["Configuration"],
+    "netwatch-serviceTests": ["Configuration", "Ledger"],
     "HTTPSessionTests": [
         "Fields", "Messages", "Retry", "Task/PauseMachineTests.swift", "Task/TaskMachineContinuationTests.swift",
         "Task/TaskMachineFailureTests.swift", "Task/TaskMachineHandlerTests.swift", "Task/TaskMachinePhaseTests.swift",

@@ -14,6 +14,7 @@ enum Rules {
         "Sources/HTTPSession/Fields", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
         "Sources/HTTPSession/Retry", "Sources/HTTPSession/Task", "Sources/HTTPSession/Upload",
         "Sources/HTTPSessionJournal/Life", "Sources/netwatch-service/Configuration",
+        "Sources/netwatch-service/Ledger",
     ]
 
     /// The only folder that imports each C library, SQLite through GRDB, or YAML.

@@ -73,6 +73,9 @@ extension ConfigCommand {
         let loaded = try options.sources().load()
         for note in loaded.notes { StandardError.report(Failure(ExitCode.holds, "\(note)")) }
         for problem in loaded.problems { StandardError.report(Failure(ExitCode.configuration, "\(problem)")) }
+        if loaded.furtherProblems > 0 {
+            StandardError.report(Failure(ExitCode.configuration, "\(loaded.furtherProblems) further errors"))
+        }
         guard loaded.problems.isEmpty else { throw SilentExit(code: ExitCode.configuration) }
         return loaded
     }

@@ -40,6 +40,7 @@ struct ConfigurationOptions: ParsableArguments {
     func sources() throws(Failure) -> ConfigurationSources {
         var sources = ConfigurationSources()
         if let config {
+            guard !config.isEmpty else { throw .usage("--config ''", "names no file") }
             do { _ = try ConfigurationFile.bytes(config) } catch {
                 throw Failure(ExitCode.noInput, "--config \(error)")
             }

@@ -29,7 +29,7 @@ extension Configuration {
         retention = reader.retention(members["retention"])
         classes = reader.classes(members["classes"])
         groups = reader.groups(members["groups"])
-        let context = TargetContext(probes: probes, classes: classes, groups: groups.map(\.name))
+        let context = TargetContext(probes: probes, classes: classes, groups: Set(groups.map(\.name)))
         targets = reader.list(members["targets"]).compactMap { reader.target($0, context) }
         reader.checkKeys(of: targets)
         let names = Set(targets.flatMap { [$0.key, $0.title] + ($0.group.map { [$0] } ?? []) } + groups.map(\.name))
@@ -130,6 +130,7 @@ extension ConfigurationReader {
 
     mutating func groups(_ node: ConfigurationNode?) -> [Configuration.TargetGroup] {
         var groups: [Configuration.TargetGroup] = []
+        var names: Set<String> = []
         for element in list(node) {
             var group: Configuration.TargetGroup
             if case .scalar(let name) = element.content {
@@ -143,10 +144,10 @@ extension ConfigurationReader {
                 group = Configuration.TargetGroup(name: name)
                 if let isFolded = flag(members["folded"], "groups.folded") { group.isFolded = isFolded }
             }
-            if groups.contains(where: { $0.name == group.name }) {
-                note(element.origin, "the group '\(Self.shown(group.name))' is already in the list")
-            } else {
+            if names.insert(group.name).inserted {
                 groups.append(group)
+            } else {
+                note(element.origin, "the group '\(Self.shown(group.name))' is already in the list")
             }
         }
         return groups
@@ -160,8 +161,9 @@ extension ConfigurationReader {
             guard let name = text(element, "maintenance.targets") else { continue }
             targets.append(name)
             if !names.contains(name) {
-                let remedy = NearestKey.find(name, among: names.sorted()).map { "; the nearest is '\($0)'" } ?? ""
-                note(element.origin, "'\(Self.shown(name))' is no id, name or group of a target\(remedy)")
+                note(
+                    element.origin, "'\(Self.shown(name))' is no id, name or group of a target", unknown: name,
+                    among: names.sorted())
             }
         }
         let from = value(members["from"], "maintenance.from", LocalTime.init)

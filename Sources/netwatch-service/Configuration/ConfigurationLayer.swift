@@ -60,11 +60,13 @@ enum ConfigurationLayer {
         _ join: (String, ConfigurationNode, ConfigurationNode) -> ConfigurationNode
     ) -> [ConfigurationNode.Member] {
         var members = first
+        var places = Dictionary(zip(first.map(\.key), 0...), uniquingKeysWith: { first, _ in first })
         for member in second {
-            if let index = members.firstIndex(where: { $0.key == member.key }) {
+            if let index = places[member.key] {
                 members[index].value = join(member.key, members[index].value, member.value)
                 members[index].origin = member.origin
             } else {
+                places[member.key] = members.count
                 members.append(member)
             }
         }

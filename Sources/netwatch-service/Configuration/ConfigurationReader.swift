@@ -4,12 +4,27 @@ import Console
 ///
 /// Each method returns `nil` for a value that is not set, and for one that is not valid, whose error it has noted.
 struct ConfigurationReader {
+    /// The maximum number of errors that are noted. A file of 1 MiB can have a hundred thousand.
+    static let limit = 100
+
     private(set) var problems: [ConfigurationProblem]
+    /// The number of errors beyond ``limit``.
+    private(set) var furtherCount = 0
 
     init(problems: [ConfigurationProblem] = []) { self.problems = problems }
 
     mutating func note(_ origin: ConfigurationOrigin, _ reason: String) {
+        guard problems.count < Self.limit else { return furtherCount += 1 }
         problems.append(ConfigurationProblem(origin, reason))
+    }
+
+    /// Notes an error about a name that is not among the known ones, with the nearest of them, or with another remedy.
+    mutating func note(
+        _ origin: ConfigurationOrigin, _ reason: String, unknown name: String, among known: some Sequence<String>,
+        otherwise remedy: String = ""
+    ) {
+        guard problems.count < Self.limit else { return furtherCount += 1 }
+        note(origin, reason + (NearestKey.find(name, among: known).map { "; the nearest is '\($0)'" } ?? remedy))
     }
 
     /// The members of a map, by their keys.
@@ -18,10 +33,9 @@ struct ConfigurationReader {
     /// Reads a map, and notes the keys that are not known. - Parameter keys: all keys that the map may have.
     mutating func members(_ node: ConfigurationNode?, _ name: String, keys: [String]) -> Members {
         for member in map(node, name) where !keys.contains(member.key) {
-            let place = name.isEmpty ? "" : " of '\(name)'"
-            let remedy =
-                NearestKey.find(member.key, among: keys).map { "the nearest is '\($0)'" } ?? "the keys are \(Self.list(keys))"
-            note(member.origin, "unknown key '\(Self.shown(member.key))'\(place); \(remedy)")
+            note(
+                member.origin, "unknown key '\(Self.shown(member.key))'\(name.isEmpty ? "" : " of '\(name)'")",
+                unknown: member.key, among: keys, otherwise: "; the keys are \(keys.joined(separator: ", "))")
         }
         return Members(map(node, name, silently: true).map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
     }
@@ -116,6 +130,4 @@ struct ConfigurationReader {
 
     /// A foreign text in a message: shortened.
     static func shown(_ text: String) -> String { text.count > 100 ? "\(text.prefix(100))…" : text }
-
-    static func list(_ names: [String]) -> String { names.joined(separator: ", ") }
 }

@@ -5,7 +5,7 @@ struct TargetContext {
     var probes: ProbeSettings
     var classes: [String: Configuration.TargetClass]
     /// The names of the groups; empty if the configuration lists none.
-    var groups: [String]
+    var groups: Set<String>
 }
 
 extension ConfigurationReader {
@@ -51,23 +51,20 @@ extension ConfigurationReader {
     private mutating func readMembership(_ members: Members, _ context: TargetContext, into target: inout ConfiguredTarget) {
         target.group = text(members["group"], "group", limit: 200)
         if let group = target.group, let node = members["group"], !context.groups.isEmpty, !context.groups.contains(group) {
-            noteUnknown("group", group, "groups", known: context.groups, node.origin)
+            note(
+                node.origin, "the group '\(Self.shown(group))' is not in 'groups'", unknown: group, among: context.groups.sorted()
+            )
         }
         guard let node = members["class"], let name = text(node, "class") else { return }
         guard let settings = context.classes[name] else {
-            return noteUnknown("class", name, "classes", known: context.classes.keys.sorted(), node.origin)
+            return note(
+                node.origin, "the class '\(Self.shown(name))' is not in 'classes'", unknown: name,
+                among: context.classes.keys.sorted())
         }
         target.className = name
         if let interval = settings.interval { target.settings.interval = interval }
         if let timeout = settings.probeTimeout { target.settings.timeout = timeout }
         if let bytes = settings.bytesPerDay { target.settings.metered.bytesPerDay = bytes }
-    }
-
-    private mutating func noteUnknown(
-        _ kind: String, _ name: String, _ list: String, known: [String], _ origin: ConfigurationOrigin
-    ) {
-        let remedy = NearestKey.find(name, among: known).map { "; the nearest is '\($0)'" } ?? ""
-        note(origin, "the \(kind) '\(Self.shown(name))' is not in '\(list)'\(remedy)")
     }
 
     private mutating func readNetwork(_ members: Members, into target: inout ConfiguredTarget) {

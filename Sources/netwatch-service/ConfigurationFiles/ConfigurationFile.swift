@@ -15,7 +15,8 @@ enum ConfigurationFile {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw ConfigurationProblem(.file(path, line: lineOfInvalidByte(bytes), column: 1), "the line is not UTF-8")
         }
-        return text
+        // libyaml takes a byte order mark for content if the encoding is given.
+        return text.unicodeScalars.first == "\u{FEFF}" ? String(text.unicodeScalars.dropFirst()) : text
     }
 
     /// Reads a regular file of at most ``sizeLimit`` bytes.

@@ -31,6 +31,8 @@ struct ConfigurationSources {
         var notes: [ConfigurationProblem] = []
         /// The errors, in the order of the layers.
         var problems: [ConfigurationProblem] = []
+        /// The number of errors beyond ``ConfigurationReader/limit``.
+        var furtherProblems = 0
         /// The settings of the targets' probes, in the order of the targets.
         var settings: [ProbeSettings] = []
     }
@@ -55,10 +57,9 @@ struct ConfigurationSources {
         loaded.configuration = Configuration(tree, &reader)
         loaded.tree = tree.content == .empty ? nil : tree
         checkTimeZone(loaded.configuration, tree, &reader)
-        loaded.settings = loaded.configuration.targets.map { target in
-            TargetFiles.settings(of: target, credentials: environment["CREDENTIALS_DIRECTORY"], &reader)
-        }
-        loaded.problems = reader.problems
+        var files = TargetFiles(credentials: environment["CREDENTIALS_DIRECTORY"])
+        loaded.settings = loaded.configuration.targets.map { files.settings(of: $0, &reader) }
+        (loaded.problems, loaded.furtherProblems) = (reader.problems, reader.furtherCount)
         return loaded
     }
 

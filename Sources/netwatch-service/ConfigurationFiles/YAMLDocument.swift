@@ -1,6 +1,6 @@
 import Yams
 
-/// The parser of a document in YAML 1.1 (libyaml). It accepts maps, lists and scalars, and no tags.
+/// The parser of a document in YAML 1.1 (libyaml). Tags have no effect.
 enum YAMLDocument {
     /// The maximum number of nodes that aliases add to a document.
     static let aliasLimit = 10_000
@@ -34,6 +34,11 @@ enum YAMLDocument {
         switch error {
         case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
             .composer(let context, let problem, let mark, _):
+            let indentation = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+                .dropFirst(mark.line - 1).first?.prefix { $0.isWhitespace }
+            if indentation?.contains("\t") == true {
+                return ConfigurationProblem(origin(mark.line, mark.column), "a tab cannot indent a line; write spaces")
+            }
             let place = context.map { " (\($0.text))" } ?? ""
             return ConfigurationProblem(origin(mark.line, mark.column), "not valid YAML: \(problem)\(place)")
         case .reader(let problem, let offset, _, _):

@@ -173,6 +173,12 @@ import Testing
                 == ["f.yaml:3:3: the id 'x' is already used at f.yaml:2:3"])
     }
 
+    @Test func `a hundred errors are noted, and further ones are counted`() throws {
+        var reader = ConfigurationReader()
+        _ = Configuration(try YAML.tree((0..<5_000).map { "key\($0): 1" }.joined(separator: "\n")), &reader)
+        #expect((reader.problems.count, reader.furtherCount) == (100, 4_900))
+    }
+
     @Test func `all errors are reported at once`() {
         let problems = YAML.problems("interval: x\nfoo: 1\ntargets: [a, \"b:1\", \"c:99999\"]")
         #expect(problems.count == 4, "\(problems)")

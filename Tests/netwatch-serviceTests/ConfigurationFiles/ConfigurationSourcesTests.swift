@@ -120,6 +120,14 @@ import Testing
         )
     }
 
+    @Test func `a byte order mark and the line ends of other systems are accepted`() throws {
+        try write("system/netwatch.yaml", "\u{FEFF}interval: 5s\r\ntargets:\r\n  - a:1\r\n")
+        let loaded = sources().load()
+        #expect(loaded.problems == [])
+        #expect(loaded.configuration.targets.map(\.key) == ["a:1"])
+        #expect(loaded.configuration.probes.interval == .seconds(5))
+    }
+
     // MARK: Files of targets
 
     @Test func `secrets are the first lines of files, relative to the configuration or to the credentials`() throws {

@@ -6,6 +6,7 @@ import Testing
     @Test(arguments: [
         ("a: [", "f.yaml:2:1: not valid YAML: did not find expected node content (while parsing a flow node)"),
         ("a: 1\n  b: 2", "f.yaml:2:4: not valid YAML: mapping values are not allowed in this context"),
+        ("a:\n\t- b", "f.yaml:2:1: a tab cannot indent a line; write spaces"),
         ("a: *x", "f.yaml:1:4: not valid YAML: found undefined alias"),
         ("a: 1\nb: 2\na: 3", "f.yaml:1:1: set twice in one map: 'a'"),
         ("a: 1\n---\nb: 2", "f.yaml:2:1: not valid YAML: but found another document"),

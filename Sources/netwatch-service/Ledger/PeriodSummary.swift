@@ -1,0 +1,17 @@
+/// The summary of a target over an hour or a day.
+struct PeriodSummary: Hashable, Sendable {
+    /// The times in milliseconds since 1970.
+    var period: Range<Int64>
+    var times = StateTimes()
+    /// The number of results, and of failed probes among them.
+    var probes = 0
+    var lost = 0
+    var roundTrips = RoundTripHistogram()
+
+    init(_ period: Range<Int64>) { self.period = period }
+
+    mutating func add(_ sample: Sample) {
+        probes += 1
+        if let roundTrip = sample.roundTrip { roundTrips.add(roundTrip) } else { lost += 1 }
+    }
+}

@@ -1,0 +1,99 @@
+/// The accounting of a target's time: each millisecond is in exactly one state, of one hour and of one day.
+struct TargetLedger: Sendable {
+    private static let hour: Int64 = 3_600_000
+
+    /// The state since the last change.
+    private(set) var state: RecordedState
+    /// The end of the accounted time in milliseconds since 1970.
+    private(set) var end: Int64
+    private(set) var currentHour: PeriodSummary
+    private(set) var currentDay: PeriodSummary
+
+    /// The summaries of the periods that have ended.
+    struct Ended: Hashable, Sendable {
+        var hours: [PeriodSummary] = []
+        var days: [PeriodSummary] = []
+    }
+
+    /// Begins the accounting.
+    ///
+    /// - Parameters:
+    ///   - state: the present state.
+    ///   - time: the present time of the ``HistoryClock``.
+    ///   - calendar: the days.
+    init(_ state: RecordedState = .unknown, at time: Int64, in calendar: inout DayCalendar) {
+        (self.state, end) = (state, time)
+        currentHour = PeriodSummary(Self.hour(containing: time))
+        currentDay = PeriodSummary(calendar.day(containing: time))
+    }
+
+    /// Accounts the time until now, and begins another state. An earlier time than before changes only the state.
+    mutating func change(to state: RecordedState, at time: Int64, in calendar: inout DayCalendar) -> Ended {
+        let ended = advance(to: time, in: &calendar)
+        self.state = state
+        return ended
+    }
+
+    /// Accounts the time until now, and adds a result.
+    mutating func add(_ sample: Sample, in calendar: inout DayCalendar) -> Ended {
+        let ended = change(to: sample.state, at: sample.time, in: &calendar)
+        currentHour.add(sample)
+        currentDay.add(sample)
+        return ended
+    }
+
+    /// Accounts the time until now.
+    mutating func advance(to time: Int64, in calendar: inout DayCalendar) -> Ended {
+        var ended = Ended()
+        while end < time { step(to: time, state, &ended, &calendar) }
+        return ended
+    }
+
+    /// Accounts the time until the start of a gap, and the gap as not recorded.
+    ///
+    /// Days that are completely in the gap, and their hours, have no summary: a clock that is set forward by years would have
+    /// millions.
+    mutating func skip(_ gap: Range<Int64>, in calendar: inout DayCalendar) -> Ended {
+        var ended = advance(to: gap.lowerBound, in: &calendar)
+        guard end < gap.upperBound else { return ended }
+        for period in [currentHour.period, currentDay.period] where period.upperBound <= gap.upperBound {
+            while end < period.upperBound { step(to: period.upperBound, .notRecorded, &ended, &calendar) }
+        }
+        let remaining = end..<gap.upperBound
+        Self.begin(&currentHour, Self.hour(containing: gap.upperBound), remaining)
+        Self.begin(&currentDay, calendar.day(containing: gap.upperBound), remaining)
+        end = gap.upperBound
+        return ended
+    }
+
+    /// Accounts the end of a gap in a summary, and begins another one if the gap ends in another period.
+    private static func begin(_ summary: inout PeriodSummary, _ period: Range<Int64>, _ gap: Range<Int64>) {
+        if summary.period == period {
+            summary.times[.notRecorded] += gap.upperBound - max(gap.lowerBound, period.lowerBound)
+        } else {
+            summary = PeriodSummary(period)
+            summary.times[.notRecorded] = gap.upperBound - period.lowerBound
+        }
+    }
+
+    /// Accounts time until `time`, or until the end of the hour or the day.
+    private mutating func step(to time: Int64, _ state: RecordedState, _ ended: inout Ended, _ calendar: inout DayCalendar) {
+        let next = min(time, currentHour.period.upperBound, currentDay.period.upperBound)
+        currentHour.times[state] += next - end
+        currentDay.times[state] += next - end
+        end = next
+        if end == currentHour.period.upperBound {
+            ended.hours.append(currentHour)
+            currentHour = PeriodSummary(Self.hour(containing: end))
+        }
+        if end == currentDay.period.upperBound {
+            ended.days.append(currentDay)
+            currentDay = PeriodSummary(calendar.day(containing: end))
+        }
+    }
+
+    private static func hour(containing time: Int64) -> Range<Int64> {
+        let start = time - (time % hour + hour) % hour
+        return start..<start + hour
+    }
+}

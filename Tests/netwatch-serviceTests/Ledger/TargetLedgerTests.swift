@@ -1,0 +1,126 @@
+import Pacing
+import Testing
+
+@testable import netwatch_service
+
+@Suite struct TargetLedgerTests {
+    private static let hour: Int64 = 3_600_000
+
+    @Test func `each millisecond belongs to one state`() throws {
+        var calendar = DayCalendar { _ in 0 }
+        var ledger = TargetLedger(at: 0, in: &calendar)
+        _ = ledger.change(to: .up, at: 100, in: &calendar)
+        _ = ledger.change(to: .down, at: 1_100, in: &calendar)
+        let ended = ledger.advance(to: Self.hour + 5, in: &calendar)
+        let hour = try #require(ended.hours.first)
+        #expect((ended.hours.count, ended.days.count) == (1, 0))
+        #expect(hour.period == 0..<Self.hour)
+        #expect((hour.times[.unknown], hour.times[.up], hour.times[.down]) == (100, 1_000, Self.hour - 1_100))
+        #expect(ledger.currentHour.times[.down] == 5)
+        #expect(ledger.currentDay.times[.down] == Self.hour + 5 - 1_100)
+    }
+
+    @Test func `an earlier time changes the state and no time`() {
+        var calendar = DayCalendar { _ in 0 }
+        var ledger = TargetLedger(.up, at: 1_000, in: &calendar)
+        _ = ledger.change(to: .down, at: 500, in: &calendar)
+        _ = ledger.advance(to: 1_010, in: &calendar)
+        #expect((ledger.currentHour.times[.up], ledger.currentHour.times[.down]) == (0, 10))
+    }
+
+    @Test func `results are counted in the hour and the day of their time`() throws {
+        var calendar = DayCalendar { _ in 0 }
+        var ledger = TargetLedger(at: 0, in: &calendar)
+        _ = ledger.add(Sample(time: 10, state: .up, roundTrip: 100), in: &calendar)
+        let ended = ledger.add(Sample(time: Self.hour, state: .down, roundTrip: nil), in: &calendar)
+        #expect(ended.hours.map(\.probes) == [1])
+        #expect((ledger.currentHour.probes, ledger.currentHour.lost) == (1, 1))
+        #expect((ledger.currentDay.probes, ledger.currentDay.lost, ledger.currentDay.roundTrips.maximum) == (2, 1, 100))
+    }
+
+    @Test func `a gap is time that was not recorded`() {
+        var calendar = DayCalendar { _ in 0 }
+        var ledger = TargetLedger(.up, at: Self.hour / 2, in: &calendar)
+        let gap = Self.hour..<(3 * Self.hour + 60_000)
+        let ended = ledger.skip(gap, in: &calendar)
+        #expect(ended.hours.map(\.period.lowerBound) == [0, Self.hour].prefix(ended.hours.count).map { $0 })
+        #expect(ledger.state == .up)
+        #expect(ledger.currentHour.period.lowerBound == 3 * Self.hour)
+        #expect(ledger.currentHour.times[.notRecorded] == 60_000)
+        #expect(ledger.currentDay.times[.notRecorded] == 2 * Self.hour + 60_000)
+        #expect(ledger.currentDay.times[.up] == Self.hour / 2)
+    }
+
+    @Test func `a gap of years makes at most the summaries of its first day`() {
+        var calendar = DayCalendar { _ in 0 }
+        var ledger = TargetLedger(.up, at: 0, in: &calendar)
+        let years = 60 * 365 * 24 * Self.hour
+        let ended = ledger.skip(1_000..<years + 1_000, in: &calendar)
+        #expect((ended.hours.count, ended.days.count) == (24, 1))
+        #expect(ended.days.first?.times.total == 24 * Self.hour)
+        #expect(ledger.end == years + 1_000)
+        #expect(ledger.currentDay.times[.notRecorded] == 1_000)
+    }
+
+    @Test(arguments: 1...5 as ClosedRange<UInt64>, ["UTC", "Europe/Berlin", "Asia/Kathmandu"])
+    func `the seconds of all states sum to the wall time, whatever happens`(seed: UInt64, zone: String) throws {
+        var random = SplitMix64(seed: seed)
+        var calendar = try DayCalendarTests.calendar(zone)
+        let start = try DayCalendarTests.time("2026-10-23T13:17:05Z")
+        var ledger = TargetLedger(at: start, in: &calendar)
+        var ended = TargetLedger.Ended()
+        // A gap has no summaries of the periods inside it.
+        var unsummarized: Int64 = 0
+        func note(_ new: TargetLedger.Ended) {
+            ended.hours += new.hours
+            ended.days += new.days
+        }
+        for _ in 0..<400 {
+            let time = ledger.end + Int64(random.next() % 4_000_000) - 300_000
+            switch random.next() % 8 {
+            case 0:
+                let before = ledger.end
+                let gap = time..<(max(time, before) + Int64(random.next() % 20_000_000))
+                note(ledger.skip(gap, in: &calendar))
+            case 1, 2:
+                let state = RecordedState.allCases[Int(random.next() % 6)]
+                note(ledger.change(to: state, at: time, in: &calendar))
+            default:
+                let trip = random.next() % 3 == 0 ? nil : UInt32(random.next() % 10_000)
+                note(ledger.add(Sample(time: time, state: .up, roundTrip: trip), in: &calendar))
+            }
+        }
+        var end: Int64?
+        for hour in ended.hours {
+            #expect(hour.period.upperBound - hour.period.lowerBound == Self.hour)
+            if let end { unsummarized += hour.period.lowerBound - end }
+            end = hour.period.upperBound
+        }
+        if let end { unsummarized += ledger.currentHour.period.lowerBound - end }
+        let summed = ended.hours.reduce(ledger.currentHour.times.total) { $0 + $1.times.total }
+        #expect(summed + unsummarized == ledger.end - start, "seed \(seed)")
+        for hour in ended.hours.dropFirst() { #expect(hour.times.total == Self.hour, "seed \(seed)") }
+        for day in ended.days.dropFirst() {
+            #expect(day.times.total == day.period.upperBound - day.period.lowerBound, "seed \(seed)")
+        }
+        let days = ended.days.reduce(ledger.currentDay.times.total) { $0 + $1.times.total }
+        #expect(days == ledger.end - start, "seed \(seed): the longest gap is shorter than a day")
+    }
+
+    @Test func `availability counts degraded as up, and unreachable apart`() {
+        var times = StateTimes()
+        times[.up] = 80
+        times[.degraded] = 10
+        times[.down] = 10
+        times[.unreachable] = 100
+        times[.unknown] = 50
+        times[.maintenance] = 50
+        times[.notRecorded] = 100
+        let availability = Availability(times)
+        #expect(availability.server == 0.9)
+        #expect(availability.withLocalCauses == 0.45)
+        #expect(availability.observed == 0.5)
+        #expect(Availability(StateTimes()) == Availability(StateTimes()))
+        #expect(Availability(StateTimes()).server == nil)
+    }
+}
