@@ -121,7 +121,7 @@ private struct Blackbox {
                 "http://127.0.0.1:9115/probe?module=\(scheme)&debug=true",
             ], output: .file)
         // A fault of this machine itself also cuts off the exporter.
-        guard try curl.wait(within: .seconds(60)) == 0 else { return "not asked: \(curl.ending)" }
+        guard try curl.wait(within: .seconds(60)) == 0 else { return "cannot be asked" }
         if curl.output.contains("\nprobe_success 1") { return "success" }
         let messages = curl.output.matches(of: #/err="([^"]*)"/#).map(\.1)
         return "fails: \(messages.last.map(String.init) ?? "no message")"
