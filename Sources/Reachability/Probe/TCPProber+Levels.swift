@@ -55,10 +55,14 @@ extension TCPProber {
         guard !waitingHandshakes.isEmpty else { return [] }
         var results: [ProbeResult] = []
         var taken = 0
-        while taken < waitingHandshakes.count, unplacedHandshakes < Self.unplacedHandshakeLimit {
-            let token = waitingHandshakes[taken]
+        while taken < waitingHandshakes.count {
+            // The attempt may have ended.
+            guard let slot = slot(of: waitingHandshakes[taken]), slots[slot]?.levels?.isWaiting == true else {
+                taken += 1
+                continue
+            }
+            guard unplacedHandshakes < Self.unplacedHandshakeLimit else { break }
             taken += 1
-            guard let slot = slot(of: token), slots[slot]?.levels?.isWaiting == true else { continue }
             slots[slot]?.levels?.isWaiting = false
             if let result = beginRun(slot, on: loop, now: now) { results.append(result) }
         }

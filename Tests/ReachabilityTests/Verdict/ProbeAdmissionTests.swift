@@ -1,3 +1,4 @@
+import Certificates
 import Pacing
 import Testing
 
@@ -95,6 +96,8 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
         var result = ProbeResult(id: 2, roundTripNanoseconds: 1_000_000)
         result.levels = LevelResult()
         result.levels?.isAtDeadline = true
+        result.levels?.tls = TLSHandshakeFacts(serverName: "192.0.2.1")
+        result.levels?.handshakeEnd = .deadline
         _ = target.at(3_900, .probe(result))
         #expect(target.machine.lane == ProbeAdmission.Lane(.v4, .silent, hasHandshake: true))
     }
