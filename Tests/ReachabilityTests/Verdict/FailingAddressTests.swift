@@ -67,9 +67,10 @@ private let third = "192.0.2.3"
                 guard let attempt = next(target) else { break }
                 lines += try answer(attempt, with: "\(attempt.address)" == failing ? Self.busy : Self.ok, in: &target, at: time)
             }
-            #expect(lines.filter { !$0.hasPrefix("connect") } == [
-                "report ok", "up \(working) eth0", "degraded http/status \(working) eth0",
-            ])
+            #expect(
+                lines.filter { !$0.hasPrefix("connect") } == [
+                    "report ok", "up \(working) eth0", "degraded http/status \(working) eth0",
+                ])
             let isFamily = failing.contains(":") != working.contains(":")
             let family = failing.contains(":") ? "IPv6 is broken and IPv4 works" : "IPv4 is broken and IPv6 works"
             let cause = try #require(target.cause)
@@ -107,7 +108,8 @@ private let third = "192.0.2.3"
             target.at(3, .failed(6, .connectionRefused)) == ["report http/status", "down http/status \(first) eth0"])
     }
 
-    @Test func `while one address is silent after its connection, the next ones are tried in equal parts of the deadline`() throws {
+    @Test func `while one address is silent after its connection, the next ones are tried in equal parts of the deadline`() throws
+    {
         var target = try target(first, second, third)
         #expect(target.at(0, .connected(2)) == [])
         #expect(target.tickDue == 1000)
