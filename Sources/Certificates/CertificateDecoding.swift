@@ -128,6 +128,15 @@ package enum CertificateDecoding {
         return written == count ? data : nil
     }
 
+    /// Returns the seconds since 1970; `nil` for a time that cannot be decoded.
+    static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+        guard let time, let epoch = ASN1_TIME_set(nil, 0) else { return nil }
+        defer { ASN1_STRING_free(epoch) }
+        var (days, seconds): (Int32, Int32) = (0, 0)
+        guard ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return nil }
+        return Int64(days) * 86_400 + Int64(seconds)
+    }
+
     /// Returns the names in a STACK_OF(X509_NAME), in its order.
     package static func names(of stack: OpaquePointer?) -> [String] {
         (0..<max(0, OPENSSL_sk_num(stack))).compactMap { index in

@@ -11,6 +11,8 @@ final class LevelRun {
     /// The result; complete if ``hasEnded``.
     private(set) var result = LevelResult()
     private(set) var hasEnded = false
+    /// Whether the connection ends in the ordinary way. A connection whose handshake or response is not complete is reset.
+    var endsGracefully: Bool { !result.isAtDeadline && (result.handshakeEnd == nil || result.handshakeEnd == .completed) }
     /// The time at which the levels end in any case, on the monotonic clock in nanoseconds.
     private(set) var deadline: Int64
     /// The URL of a redirect within the target's host, for which the owner opens another connection; otherwise `nil`.
