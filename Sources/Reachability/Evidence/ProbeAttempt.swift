@@ -16,6 +16,8 @@ package struct ProbeAttempt: Hashable, Sendable {
     package var deadline: Int64
     /// Whether the connection is limited to small segments (TCP_MAXSEG, tcp(7)).
     package var hasSmallSegments: Bool
+    /// Whether the probe began with a place for its TLS handshake (``ProbeAdmission``). Other handshakes may have to wait.
+    var hasHandshakePlace = false
 
     package init(
         id: UInt64, address: IPAddress, zone: UInt32 = 0, port: UInt16, interface: String? = nil, latestStart: Int64 = .max

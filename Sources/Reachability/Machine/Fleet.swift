@@ -33,7 +33,9 @@ struct Fleet: Sendable {
     private var waiting: [TargetID] = []
     private var begun = 0
     // Targets whose probe is due, by lane, until the lane has room.
-    private var postponed = [[TargetID]](repeating: [], count: ProbeAdmission.Lane.count)
+    private(set) var postponed = [[TargetID]](repeating: [], count: ProbeAdmission.Lane.count)
+    // Whether the targets of a lane wait for sockets, rather than for places of TLS handshakes.
+    private(set) var lacksSockets = [Bool](repeating: false, count: ProbeAdmission.Lane.count)
     // Targets that are notified in the next turn, before others: their route is blocked now, or no route query represents them.
     var losses: [TargetID] = []
     var ramp = NoticeRamp()
@@ -53,9 +55,9 @@ struct Fleet: Sendable {
     /// The budgets of metered interfaces.
     var budgets = MeteredBudgets()
     private var untried = UntriedProbes()
-    private var shortage = ProbeShortage()
+    private(set) var shortage = ProbeShortage()
     /// Whether ``takeShortage()`` has something to return.
-    private var shortageChanged = false
+    var shortageChanged = false
 
     var localState: TargetMachine.LocalState?
     private var hasResumed = false
@@ -203,21 +205,11 @@ struct Fleet: Sendable {
         resumePostponed(&effects, snapshot, now)
         tickDue(&effects, snapshot, now)
         beginWaiting(&effects, snapshot, now)
-        let isShort = admission.isLimitedByFiles && postponed.contains { !$0.isEmpty }
-        if shortage.update(isWaiting: isShort, at: time) { shortageChanged = true }
+        if shortage.update(isWaiting: isShortOfFiles, at: time) { shortageChanged = true }
         return effects
     }
 
-    /// Returns whether the limit of open files now delays probes, and the targets that wait; `nil` if this has not changed since the
-    /// last call.
-    mutating func takeShortage() -> (isReported: Bool, waiting: [TargetID])? {
-        guard shortageChanged else { return nil }
-        shortageChanged = false
-        let waiting = shortage.isReported ? postponed.joined().filter { isPostponed($0) } : []
-        return (shortage.isReported, waiting)
-    }
-
-    private func isPostponed(_ id: TargetID) -> Bool { slab.slot(of: id).map { traits[$0].isPostponed } ?? false }
+    func isPostponed(_ id: TargetID) -> Bool { slab.slot(of: id).map { traits[$0].isPostponed } ?? false }
 
     mutating func notify(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
         var taken = 0
@@ -271,7 +263,10 @@ struct Fleet: Sendable {
             while taken < postponed[lane].count, budget > 0 {
                 let id = postponed[lane][taken]
                 if let slot = slab.slot(of: id), traits[slot].isPostponed {
-                    guard admission.allows(traits[slot].lane) else { break }
+                    guard admission.allows(traits[slot].lane) else {
+                        lacksSockets[lane] = !admission.allowsSocket(traits[slot].lane)
+                        break
+                    }
                     traits[slot].isPostponed = false
                     budget -= 1
                     effects += startProbe(slot, id, snapshot, now)
@@ -292,7 +287,9 @@ struct Fleet: Sendable {
                     continue
                 }
                 traits[slot].isPostponed = true
-                postponed[traits[slot].lane.index].append(tick.id)
+                let lane = traits[slot].lane
+                if postponed[lane.index].isEmpty { lacksSockets[lane.index] = !admission.allowsSocket(lane) }
+                postponed[lane.index].append(tick.id)
                 let other = slab[slot]?.dueBesideProbe()
                 guard let other, other <= now.monotonicNanoseconds else {
                     due.set(slot, due: other)

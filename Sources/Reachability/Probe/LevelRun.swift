@@ -41,9 +41,12 @@ final class LevelRun {
         }
     }
 
+    /// Whether the next connection begins with a TLS handshake.
+    var beginsWithTLS: Bool { probe.map { $0.request.url.scheme == .https } ?? plan.usesTLS }
+
     /// Begins the levels on a connection that is established.
     func connected(_ now: Int64) {
-        let usesTLS = probe.map { $0.request.url.scheme == .https } ?? plan.usesTLS
+        let usesTLS = beginsWithTLS
         (started, redirection, client) = (now, nil, nil)
         (requested, firstByte) = (nil, nil)
         guard usesTLS else { return sendRequest(now) }

@@ -23,11 +23,51 @@ extension TCPProber {
         guard let attempt = slots[slot]?.attempt else { return nil }
         let run = LevelRun(plan, deadline: attempt.deadline)
         keep(run.context)
-        run.connected(now.monotonicNanoseconds)
         slots[slot]?.levels = Levels(run: run, connected: connected)
         levelSlots.insert(slot)
+        return beginRun(slot, on: loop, now: now) ?? connected
+    }
+
+    /// Begins the levels of a connection that is established, or lets their TLS handshake wait.
+    ///
+    /// - Returns: the result if the levels have already failed.
+    private mutating func beginRun(_ slot: Int, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
+        guard let connection = slots[slot], let run = connection.levels?.run else { return nil }
+        if run.beginsWithTLS, !connection.isUnplaced, !connection.attempt.hasHandshakePlace {
+            guard unplacedHandshakes < Self.unplacedHandshakeLimit else {
+                slots[slot]?.levels?.isWaiting = true
+                waitingHandshakes.append(connection.token)
+                earliestLevelEnd = min(earliestLevelEnd, connection.attempt.latestStart)
+                return nil
+            }
+            unplacedHandshakes += 1
+            slots[slot]?.isUnplaced = true
+        }
+        run.connected(now.monotonicNanoseconds)
         if let failure = flush(slot, on: loop, isFirst: true, now: now) { return failure }
-        return run.hasEnded ? end(slot, on: loop) : connected
+        return run.hasEnded ? end(slot, on: loop) : nil
+    }
+
+    /// Begins handshakes that wait, as far as others have ended.
+    ///
+    /// - Returns: the results of those that have already failed.
+    mutating func startWaitingHandshakes(on loop: borrowing EventLoop, now: Moment) -> [ProbeResult] {
+        guard !waitingHandshakes.isEmpty else { return [] }
+        var results: [ProbeResult] = []
+        var taken = 0
+        while taken < waitingHandshakes.count {
+            // The attempt may have ended.
+            guard let slot = slot(of: waitingHandshakes[taken]), slots[slot]?.levels?.isWaiting == true else {
+                taken += 1
+                continue
+            }
+            guard unplacedHandshakes < Self.unplacedHandshakeLimit else { break }
+            taken += 1
+            slots[slot]?.levels?.isWaiting = false
+            if let result = beginRun(slot, on: loop, now: now) { results.append(result) }
+        }
+        waitingHandshakes.removeFirst(taken)
+        return results
     }
 
     /// Keeps the context for later probes: to load the system's authorities again takes up to 80 ms.
@@ -102,12 +142,8 @@ extension TCPProber {
             return nil
         }
         slots[slot]?.levels?.isConnecting = false
-        if result.errno == 0 {
-            run.connected(now.monotonicNanoseconds)
-            if let failure = flush(slot, on: loop, isFirst: true, now: now) { return failure }
-        } else {
-            run.connectionFailed(result.errno)
-        }
+        if result.errno == 0 { return beginRun(slot, on: loop, now: now) }
+        run.connectionFailed(result.errno)
         return run.hasEnded ? end(slot, on: loop) : nil
     }
 
@@ -122,8 +158,16 @@ extension TCPProber {
         // A fixed order, so that a recording has the results in the order of the attempts.
         for slot in levelSlots.sorted() {
             guard let connection = slots[slot], let levels = connection.levels else { continue }
-            guard levels.run.deadline <= time else {
-                earliestLevelEnd = min(earliestLevelEnd, levels.run.deadline)
+            let levelEnd = levels.isWaiting ? connection.attempt.latestStart : levels.run.deadline
+            guard levelEnd <= time else {
+                earliestLevelEnd = min(earliestLevelEnd, levelEnd)
+                continue
+            }
+            if levels.isWaiting {
+                // The server would not have enough time to answer.
+                loop.remove(connection.socket)
+                finish(slot)
+                results.append(ProbeResult(id: connection.attempt.id, errno: EMFILE, call: ProbeResult.queue))
                 continue
             }
             var info = tcp_info()

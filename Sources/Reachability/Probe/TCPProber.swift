@@ -36,6 +36,8 @@ package struct TCPProber: ~Copyable {
         var token: UInt64
         /// The levels on the connection; `nil` before it is established.
         var levels: Levels?
+        /// Whether the connection counts as one of the unplaced handshakes.
+        var isUnplaced = false
     }
 
     /// The levels of a connection that is established.
@@ -48,7 +50,13 @@ package struct TCPProber: ~Copyable {
         var isWriting = false
         /// Whether the connection of a redirect is not established yet.
         var isConnecting = false
+        /// Whether the TLS handshake waits for the end of others.
+        var isWaiting = false
     }
+
+    /// The maximum number of simultaneous TLS handshakes of attempts that began without a place: those after a redirect, at further
+    /// addresses, and of targets that did not accept the last connection.
+    static let unplacedHandshakeLimit = 128
 
     /// The maximum number of simultaneously open sockets. It is lowered when the system refuses a socket (EMFILE, ENFILE, ENOBUFS,
     /// ENOMEM), and rises again slowly, because other parts of the process may still use the descriptors.
@@ -69,6 +77,9 @@ package struct TCPProber: ~Copyable {
     // The slots of connections with levels, and the earliest end of their levels.
     var levelSlots: Set<Int> = []
     var earliestLevelEnd = Int64.max
+    // The tokens of connections whose TLS handshakes wait, in order of arrival, and the number of those that run without a place.
+    var waitingHandshakes: [UInt64] = []
+    var unplacedHandshakes = 0
     /// The contexts of the last TLS probes, which would be released between two probes otherwise.
     var contexts: [TLSClientContext] = []
     private var started = TCPProber.firstToken >> TCPProber.slotBits
@@ -124,11 +135,11 @@ package struct TCPProber: ~Copyable {
     /// - Returns: the results that are known at once, and those of attempts that waited too long to be made.
     package mutating func startWaiting(on loop: borrowing EventLoop, now: Moment) -> [ProbeResult] {
         raise(now: now)
+        var results = startWaitingHandshakes(on: loop, now: now)
         guard !queued.isEmpty else {
             if !waiting.isEmpty { waiting.removeAll() }
-            return []
+            return results
         }
-        var results: [ProbeResult] = []
         if earliestEnd <= now.monotonicNanoseconds {
             for id in waiting {
                 guard let attempt = queued[id], attempt.latestStart <= now.monotonicNanoseconds else { continue }
@@ -206,7 +217,7 @@ package struct TCPProber: ~Copyable {
         return .success(socket)
     }
 
-    private func slot(of token: UInt64) -> Int? {
+    func slot(of token: UInt64) -> Int? {
         let slot = Int(token & (1 << Self.slotBits - 1))
         return slots.indices.contains(slot) && slots[slot]?.token == token ? slot : nil
     }
@@ -249,6 +260,7 @@ package struct TCPProber: ~Copyable {
         (slots, free, connecting) = ([], [], [:])
         (waiting, queued) = ([], [:])
         (levelSlots, earliestLevelEnd) = ([], .max)
+        (waitingHandshakes, unplacedHandshakes) = ([], 0)
     }
 
     // A reported socket is not watched any more (EPOLLONESHOT), so that it needs no further call before it is closed.
@@ -256,6 +268,7 @@ package struct TCPProber: ~Copyable {
         guard let connection = slots[slot] else { return }
         if connection.socket >= 0 { close(connection.socket) }
         connecting[connection.attempt.id] = nil
+        if connection.isUnplaced { unplacedHandshakes -= 1 }
         slots[slot] = nil
         levelSlots.remove(slot)
         free.append(slot)

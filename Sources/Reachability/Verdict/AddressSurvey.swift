@@ -61,6 +61,9 @@ struct AddressSurvey: Hashable, Sendable {
         return failures < failAfter
     }
 
+    /// Returns whether the last attempt to an address has failed.
+    func isFailing(_ address: IPAddress) -> Bool { records[address] != nil }
+
     /// Forgets all results.
     mutating func reset() { records = [:] }
 
@@ -80,14 +83,25 @@ struct AddressSurvey: Hashable, Sendable {
         evidence["addresses"] = .number(addresses.count)
         evidence["failing_addresses"] = .number(failing.count)
         let family = first.family
+        if evidence["address"] == nil { evidence["address"] = .text("\(first)") }
+        let sentence = cause.names(first) ? cause.detail : "at \(first), \(cause.detail)"
         let isFamilyBroken = addresses.allSatisfy { $0.family != family || failing.contains($0) }
         let detail: String
         if isFamilyBroken {
             evidence["family"] = .number(family == .v4 ? 4 : 6)
-            detail = "IPv\(family == .v4 ? 4 : 6) is broken and IPv\(family == .v4 ? 6 : 4) works: \(cause.detail)"
+            detail = "IPv\(family == .v4 ? 4 : 6) is broken and IPv\(family == .v4 ? 6 : 4) works: \(sentence)"
         } else {
-            detail = "\(failing.count) of \(addresses.count) addresses fail: \(cause.detail)"
+            detail = "\(failing.count) of \(addresses.count) addresses fail: \(sentence)"
         }
         return Cause(cause.layer, cause.code, detail: detail, evidence: evidence)
+    }
+}
+
+extension Cause {
+    /// Returns whether the sentence says which address fails. Those of the lower layers name it, or what lies before it.
+    fileprivate func names(_ address: IPAddress) -> Bool {
+        guard layer == .tls || layer == .http || evidence["redirects"] != nil else { return true }
+        let words = detail.split { " ,;()".contains($0) }
+        return words.contains { $0 == "\(address)" || $0 == "\(address):" }
     }
 }

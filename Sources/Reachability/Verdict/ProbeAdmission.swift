@@ -10,7 +10,15 @@
 /// | three eighths | the latter alone; one eighth while targets without a result wait |
 /// | one half | repeated attempts of a probe begin only below it |
 ///
-/// Probes that speak TLS or HTTP have the same shares of ``levelLimit`` sockets, which are also counted in the shares above.
+/// A TLS handshake takes more memory than a socket, so that probes with one need one of ``handshakeLimit`` places too:
+///
+/// | share of the places, at most | for |
+/// |---|---|
+/// | three quarters | targets without a result, and those whose last probe received no answer |
+/// | five eighths | the latter alone; one eighth while targets without a result wait |
+///
+/// A target that did not even accept the last connection needs no place. If it accepts the next one, the prober lets the handshake
+/// wait (``TCPProber/unplacedHandshakeLimit``).
 struct ProbeAdmission: Hashable, Sendable {
     /// The last result of a target, as far as it predicts the duration of the next probe.
     enum Experience: UInt8, Hashable, Sendable {
@@ -26,23 +34,25 @@ struct ProbeAdmission: Hashable, Sendable {
     struct Lane: Hashable, Sendable {
         static let count = 12
         /// The lanes of targets without a result.
-        static let untried = [false, true].flatMap { [Lane(.v4, .untried, hasLevels: $0), Lane(.v6, .untried, hasLevels: $0)] }
+        static let untried = [false, true].flatMap {
+            [Lane(.v4, .untried, hasHandshake: $0), Lane(.v6, .untried, hasHandshake: $0)]
+        }
 
         let family: IPAddress.Family
         let experience: Experience
-        /// Whether the probes speak TLS or HTTP.
-        let hasLevels: Bool
+        /// Whether the probes need a place for a TLS handshake.
+        let hasHandshake: Bool
         /// The place of the lane in the order in which waiting targets are served.
-        var index: Int { (family == .v6 ? 1 : 0) + (hasLevels ? 2 : 0) + 4 * Int(experience.rawValue) }
+        var index: Int { (family == .v6 ? 1 : 0) + (hasHandshake ? 2 : 0) + 4 * Int(experience.rawValue) }
 
         /// Creates the lane of targets with an experience and the family of the address that is probed first.
-        init(_ family: IPAddress.Family, _ experience: Experience, hasLevels: Bool = false) {
-            (self.family, self.experience, self.hasLevels) = (family, experience, hasLevels)
+        init(_ family: IPAddress.Family, _ experience: Experience, hasHandshake: Bool = false) {
+            (self.family, self.experience, self.hasHandshake) = (family, experience, hasHandshake)
         }
     }
 
-    /// The maximum number of probes that speak TLS or HTTP at the same time. A TLS handshake takes about 39 kB (OpenSSL 3.0).
-    static let levelLimit = 256
+    /// The maximum number of probes with a TLS handshake at the same time. It takes about 39 kB (OpenSSL 3.0).
+    static let handshakeLimit = 256
 
     /// The limit before the process's own limit is known.
     static let defaultLimit = 512
@@ -65,26 +75,30 @@ struct ProbeAdmission: Hashable, Sendable {
     mutating func setLimit(_ limit: Int) { self.limit = min(max(limit, 1), Self.maximum) }
 
     /// Returns whether a probe of this lane may start.
-    func allows(_ lane: Lane) -> Bool {
-        guard total < limit else { return false }
-        let family = used { $0.family == lane.family }
-        guard family < max(limit * 3 / 4, 1), allows(lane.experience, of: limit, { _ in true }) else { return false }
-        guard lane.hasLevels else { return true }
-        return used { $0.hasLevels } < min(limit, Self.levelLimit)
-            && allows(lane.experience, of: min(limit, Self.levelLimit), { $0.hasLevels })
+    func allows(_ lane: Lane) -> Bool { allowsSocket(lane) && (!lane.hasHandshake || allowsHandshake(lane.experience)) }
+
+    /// Returns whether the sockets suffice for a probe of this lane.
+    func allowsSocket(_ lane: Lane) -> Bool {
+        guard total < limit, used({ $0.family == lane.family }) < max(limit * 3 / 4, 1) else { return false }
+        if lane.experience == .answered { return true }
+        let silent = used { $0.experience == .silent }
+        guard silent + used({ $0.experience == .untried }) < max(limit * 5 / 8, 1) else { return false }
+        return lane.experience == .untried || silent < max(limit * (hasUntriedWaiting ? 1 : 3) / 8, 1)
     }
 
-    private func allows(_ experience: Experience, of limit: Int, _ counts: (Lane) -> Bool) -> Bool {
+    private func allowsHandshake(_ experience: Experience) -> Bool {
+        let limit = Self.handshakeLimit
+        guard used({ $0.hasHandshake }) < limit else { return false }
         if experience == .answered { return true }
-        let silent = used { counts($0) && $0.experience == .silent }
-        guard silent + used({ counts($0) && $0.experience == .untried }) < max(limit * 5 / 8, 1) else { return false }
-        return experience == .untried || silent < max(limit * (hasUntriedWaiting ? 1 : 3) / 8, 1)
+        let silent = used { $0.hasHandshake && $0.experience == .silent }
+        guard silent + used({ $0.hasHandshake && $0.experience == .untried }) < limit * 3 / 4 else { return false }
+        return experience == .untried || silent < limit * (hasUntriedWaiting ? 1 : 5) / 8
     }
 
     private static let lanes: [Lane] = {
         let lanes = [IPAddress.Family.v4, .v6].flatMap { family in
             [Experience.answered, .untried, .silent].flatMap { experience in
-                [false, true].map { Lane(family, experience, hasLevels: $0) }
+                [false, true].map { Lane(family, experience, hasHandshake: $0) }
             }
         }
         return lanes.sorted { $0.index < $1.index }

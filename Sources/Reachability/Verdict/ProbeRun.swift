@@ -19,6 +19,8 @@ struct ProbeRun: Hashable, Sendable {
     var connected: Moment?
     /// The result of the levels; `nil` before they have ended.
     var levels: LevelResult?
+    /// The connections whose levels have failed, in order.
+    var failedLevels: [FailedLevels] = []
     /// Whether hosts must be asked if the probe stays silent.
     var mustAskHosts: Bool { hosts == nil && connected == nil }
     /// The lookup whose silence is examined; `nil` if the name was resolved.
@@ -134,6 +136,8 @@ struct AttemptRace: Hashable, Sendable {
         var id: UInt64
         var entry: Entry
         var started: Moment
+        /// The time at which the connection was established, if levels run on it; otherwise `nil`.
+        var connected: Moment?
     }
 
     var waiting: [Entry]
@@ -163,7 +167,8 @@ struct AttemptRace: Hashable, Sendable {
         self.start = start
         if waiting.isEmpty, round < Self.repetitions.count, nextStart.map({ now >= $0 }) ?? false {
             round += 1
-            if allowsRepetition { waiting = silentAttempts.prefix(Self.repetitionLimit).map(\.entry) }
+            let silent = silentAttempts.filter { $0.connected == nil }
+            if allowsRepetition { waiting = silent.prefix(Self.repetitionLimit).map(\.entry) }
         }
         let entry = waiting.isEmpty ? nil : waiting.removeFirst()
         if !waiting.isEmpty {
@@ -179,6 +184,41 @@ struct AttemptRace: Hashable, Sendable {
 
     /// Ends the schedule of further attempts.
     mutating func startNoMore() { nextStart = nil }
+
+    /// Notes that a connection is established, on which levels run. The other addresses wait: the next one is tried if the levels fail,
+    /// or after its part of the remaining time.
+    ///
+    /// - Returns: the attempts that are stopped.
+    mutating func established(_ attempt: Running, at now: Moment) -> [Running] {
+        let stopped = running.filter { $0.connected == nil }
+        running.removeAll { $0.connected == nil }
+        var attempt = attempt
+        attempt.connected = now
+        running.append(attempt)
+        holdBack(stopped)
+        let (time, count) = (now.monotonicNanoseconds, Int64(waiting.count))
+        nextStart = waiting.isEmpty ? nil : time.addingSaturated(max(0, deadline - time) / (count + 1))
+        return stopped
+    }
+
+    /// Whether levels run on a connection.
+    var hasConnection: Bool { running.contains { $0.connected != nil } }
+
+    /// Stops all attempts, whose addresses wait again.
+    ///
+    /// - Returns: the attempts.
+    mutating func stopAll() -> [Running] {
+        let stopped = running
+        running = []
+        holdBack(stopped)
+        nextStart = nil
+        return stopped
+    }
+
+    private mutating func holdBack(_ stopped: [Running]) {
+        var seen = Set(running.map(\.entry.candidate))
+        waiting = (stopped.map(\.entry) + waiting).filter { seen.insert($0.candidate).inserted }
+    }
 
     /// Assigns the present routes to the waiting attempts. Attempts without a route are dropped.
     mutating func reroute(by routes: SmallMap<IPAddress, ChosenRoute>) {

@@ -76,7 +76,16 @@ extension TargetMachine {
                 survey?.running = running
                 return true
             }
+            if levels.isAtDeadline, !levels.isAcknowledged {
+                examineSurvey(running, [failure(of: ended, nil, turn)], &turn)
+                return true
+            }
             let found = findings(of: levels, at: ended.entry.candidate.address, ended.entry.route, running.run, turn)
+            if let number = found.systemError {
+                let result = ProbeResult(id: ended.id, errno: number, call: "handshake", reporter: result.reporter)
+                examineSurvey(running, [failure(of: ended, result, turn)], &turn)
+                return true
+            }
             if let cause = found.failure?.cause {
                 survey?.running = nil
                 endSurvey(of: ended.entry.candidate.address, cause, &turn)

@@ -7,7 +7,8 @@ extension TargetMachine {
         if let entry = race.takeNext(at: turn.time, allowsRepetition: turn.allowances.repetition && mayRepeat) {
             let isFirst = run.connecting == nil
             run.connecting = run.connecting ?? turn.now
-            let attempt = attempt(entry, until: run.deadline, turn)
+            var attempt = attempt(entry, until: run.deadline, turn)
+            attempt.hasHandshakePlace = hasHandshakePlace && !race.hasConnection
             race.running.append(AttemptRace.Running(id: attempt.id, entry: entry, started: turn.now))
             turn.effects.append(.connect(attempt))
             phase = .connecting(run, race)
@@ -79,7 +80,7 @@ extension TargetMachine {
             startAttempt(run, race, &turn)
         } else if race.running.isEmpty {
             experience = .answered
-            examine(run, race.failures, &turn)
+            allFailed(run, race.failures, &turn)
         }
     }
 
@@ -119,6 +120,10 @@ extension TargetMachine {
     /// reports of a silent next hop are about to arrive. One that confirms the first of a streak is not, so that the verdict does not
     /// wait.
     mutating func deadlineReached(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
+        guard run.failedLevels.isEmpty else {
+            cancelAttempts(&turn)
+            return allFailed(run, race.failures, &turn)
+        }
         let report = (run.connecting ?? run.started).monotonicNanoseconds.addingSaturated(Self.resolutionFailure)
         if !streak.hasBegun || isHostSilent, report > run.deadline, report - run.deadline <= Self.extensionLimit {
             var (run, race) = (run, race)
@@ -130,6 +135,7 @@ extension TargetMachine {
         }
         cancelAttempts(&turn)
         experience = .silent
+        isConnectedInSilence = race.hasConnection || run.connected != nil
         examine(run, race.failures + race.silentAttempts.map { failure(of: $0, nil, turn) }, &turn)
     }
 
@@ -156,7 +162,7 @@ extension TargetMachine {
             run, nil, Place(address: address, interface: route.interface, roundTrip: measured),
             lost: retransmissions + lostPackets(race, beside: attempt, measured, turn), &turn)
         recordQuality(place.roundTrip, lost: retransmissions + lostAttempts(race, before: attempt))
-        noteOtherAddresses(race, attempt, turn)
+        noteOtherAddresses(run, race, attempt, turn)
         _ = flaps.record(true)
         verdict.succeed()
         _ = judgeQuality()
@@ -184,14 +190,17 @@ extension TargetMachine {
     }
 
     /// Notes the results of the addresses that were tried in the same probe.
-    private mutating func noteOtherAddresses(_ race: AttemptRace, _ attempt: AttemptRace.Running, _ turn: Turn) {
+    private mutating func noteOtherAddresses(
+        _ run: ProbeRun, _ race: AttemptRace, _ attempt: AttemptRace.Running, _ turn: Turn
+    ) {
         guard openRoutes.count > 1 else { return }
         var survey = survey ?? AddressSurvey()
         survey.succeed(attempt.entry.candidate.address)
-        for failure in race.failures {
-            let cause = failure.cause(in: turn.localState)
-            guard cause.layer != .local else { continue }
-            _ = survey.fail(failure.candidate.address, cause, failAfter: settings.failAfter)
+        let failures =
+            race.failures.map { ($0.candidate.address, $0.cause(in: turn.localState)) }
+            + run.failedLevels.map { ($0.entry.candidate.address, $0.finding.cause) }
+        for (address, cause) in failures where cause.layer != .local {
+            _ = survey.fail(address, cause, failAfter: settings.failAfter)
         }
         self.survey = survey
     }

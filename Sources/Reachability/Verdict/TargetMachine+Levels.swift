@@ -22,42 +22,44 @@ extension TargetMachine {
         var systemError: Int32?
     }
 
-    /// Notes that the connection is established. The levels follow on it, so that no other attempt is needed.
+    /// Notes that the connection is established. The levels follow on it, so that no other attempt is needed while they proceed.
     mutating func connected(
         _ run: ProbeRun, _ race: AttemptRace, _ attempt: AttemptRace.Running, _ turn: inout Turn
     ) {
         var (run, race) = (run, race)
-        for other in race.running { turn.effects.append(.cancel(attempt: other.id)) }
-        race.running = [attempt]
-        race.waiting = []
-        race.startNoMore()
+        for other in race.established(attempt, at: turn.now) { turn.effects.append(.cancel(attempt: other.id)) }
         run.connected = turn.now
         noteTargetAnswer(attempt.entry.candidate.address, attempt.entry.route, &turn)
         phase = .connecting(run, race)
     }
 
-    /// Ends the probe with the result of its levels.
+    /// Ends the probe with the result of its levels, or tries another address if they have failed.
     mutating func levelsEnded(
         _ levels: LevelResult, _ run: ProbeRun, _ race: AttemptRace, _ attempt: AttemptRace.Running, _ result: ProbeResult,
         _ turn: inout Turn
     ) {
-        var run = run
+        var (run, race) = (run, race)
         run.levels = levels
+        if let connected = attempt.connected {
+            // The phases of the probe are those of this connection.
+            if !run.failedLevels.isEmpty || race.hasConnection { run.connecting = attempt.started }
+            run.connected = connected
+        }
         let address = attempt.entry.candidate.address
         experience = levels.isAtDeadline ? .silent : .answered
+        isConnectedInSilence = true
         // What was sent has not arrived: the network is silent, not the server.
         if levels.isAtDeadline, !levels.isAcknowledged {
-            run.connected = nil
-            run.levels = nil
-            return examine(run, [failure(of: attempt, nil, turn)], &turn)
+            return attemptFailed(failure(of: attempt, nil, turn), run, race, &turn)
         }
         var findings = findings(of: levels, at: address, attempt.entry.route, run, turn)
         if let number = findings.systemError {
             let result = ProbeResult(id: attempt.id, errno: number, call: "handshake", reporter: result.reporter)
-            return examine(run, [failure(of: attempt, result, turn)], &turn)
+            return attemptFailed(failure(of: attempt, result, turn), run, race, &turn)
         }
         judgeSegments(levels, &findings, at: address)
         if let redirection = levels.redirection {
+            for other in race.stopAll() { turn.effects.append(.cancel(attempt: other.id)) }
             let origin = RedirectedProbe.Origin(race: race, attempt: attempt, result: result)
             return follow(redirection, run, origin, findings, &turn)
         }
@@ -65,11 +67,8 @@ extension TargetMachine {
             levelDegradation = findings.degradation
             return succeed(run, race, attempt, result, &turn)
         }
-        // The host has answered, whatever was reported before.
-        streak.reset()
-        streak.begin()
-        let place = Place(address: address, interface: attempt.entry.route.interface)
-        fail(run, finding, place, levels.isAtDeadline ? .silence : .refusal, &turn)
+        let failed = FailedLevels(run, attempt, finding, levels.isAtDeadline ? .silence : .refusal)
+        levelsFailed(failed, run, race, &turn)
     }
 
     /// Returns what the levels show about the server. Their bytes are its own, so that a failure is its fault.

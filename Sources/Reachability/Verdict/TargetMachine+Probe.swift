@@ -42,10 +42,12 @@ extension TargetMachine {
 
     /// Ends the first probe without a result, because others need its socket. It starts again when silent targets have their turn.
     mutating func preempt(_ turn: inout Turn) {
-        guard case .connecting(_, let race) = phase, experience == .untried, race.failures.isEmpty, !settings.isScheduledOnly
+        guard case .connecting(let run, let race) = phase, experience == .untried, race.failures.isEmpty,
+            !settings.isScheduledOnly
         else { return }
         cancelAttempts(&turn)
         experience = .silent
+        isConnectedInSilence = run.connected != nil
         phase = .waiting
         schedule.begin(at: turn.time)
     }
@@ -204,7 +206,7 @@ extension TargetMachine {
         noteMeteredInterface(turn)
         streak.keep(to: openRoutes)
         dropSurveyWithoutRoute(&turn)
-        startAttempt(run, AttemptRace(entries, deadline: run.deadline), &turn)
+        startAttempt(run, AttemptRace(workingFirst(entries), deadline: run.deadline), &turn)
     }
 
     static func openRoutes(_ candidateRoutes: [(Candidate, CandidateRoute)]) -> SmallMap<IPAddress, ChosenRoute> {

@@ -79,6 +79,7 @@ extension TargetMachine {
             return succeed(run, origin.race, origin.attempt, origin.result, &turn)
         }
         experience = redirected.machine.experience
+        isConnectedInSilence = true
         let finding =
             if cause.layer != .http, let failure = redirected.findings.failure {
                 // A declared expectation is not met by the redirect itself, and its destination shows nothing better.
@@ -88,12 +89,8 @@ extension TargetMachine {
                     self.cause(cause, of: redirected), accusesServer: verdict.state == .down || cause.layer == .http,
                     isCertain: false)
             }
-        // The target has answered, whatever was reported before.
-        streak.reset()
-        streak.begin()
-        let entry = origin.attempt.entry
-        let place = Place(address: entry.candidate.address, interface: entry.route.interface)
-        fail(run, finding, place, experience == .silent ? .silence : .refusal, &turn)
+        let failed = FailedLevels(run, origin.attempt, finding, experience == .silent ? .silence : .refusal)
+        levelsFailed(failed, run, origin.race, &turn)
     }
 
     /// Returns the cause of the other host as one of the target, which names the redirect.

@@ -159,6 +159,8 @@ package struct TargetMachine: Sendable {
     private(set) var queries: [RouteQuery] = []
     /// The last result, as far as it predicts the duration of the next probe.
     var experience = ProbeAdmission.Experience.untried
+    /// Whether the last silent probe was connected, so that the next one may need a TLS handshake for its whole duration.
+    var isConnectedInSilence = false
     /// The metered interface to which an open route leads; 0 if there is none.
     var meteredInterface: UInt32 = 0
     /// Whether probes wait for the budget of the metered interface, or the last one has waited.
@@ -315,12 +317,20 @@ package struct TargetMachine: Sendable {
 
     /// The group of targets that shares the target's part of the simultaneous probes.
     var lane: ProbeAdmission.Lane {
-        let hasLevels = endpoint.scheme != .tcp
-        if let address = addresses.first { return ProbeAdmission.Lane(address.family, experience, hasLevels: hasLevels) }
-        guard case .address(let address, _) = endpoint.host else {
-            return ProbeAdmission.Lane(.v4, experience, hasLevels: hasLevels)
+        let family: IPAddress.Family
+        if let address = addresses.first {
+            family = address.family
+        } else if case .address(let address, _) = endpoint.host {
+            family = address.family
+        } else {
+            family = .v4
         }
-        return ProbeAdmission.Lane(address.family, experience, hasLevels: hasLevels)
+        return ProbeAdmission.Lane(family, experience, hasHandshake: hasHandshakePlace)
+    }
+
+    /// Whether probes begin with a place for a TLS handshake. The last probe of a target whose host drops the SYN did not need it.
+    var hasHandshakePlace: Bool {
+        endpoint.scheme.usesTLS && redirection == nil && (experience != .silent || isConnectedInSilence)
     }
 
     /// Whether any change of the local state may concern the target, because no route query represents it: the name has no address,

@@ -29,6 +29,10 @@ private struct Site {
     var delay: (IPAddress) -> Int64? = { _ in 1_000_000 }
     /// The result of the levels of each connection; `nil` if there are none.
     var levels: LevelResult?
+    /// Whether the levels of a connection get no answer, by the address of the server.
+    var stalls: (IPAddress) -> Bool = { _ in false }
+    /// The ends of the connections without an answer.
+    private var stallEnds: [UInt64: Int64] = [:]
     private var running: [UInt64: (target: TargetID, due: Int64?)] = [:]
     private var pending: [(due: Int64, id: UInt64)] = []
 
@@ -59,8 +63,24 @@ private struct Site {
             now = max(now + 1, next)
             while let first = pending.first, first.due <= now {
                 pending.removeFirst()
-                guard running.removeValue(forKey: first.id) != nil else { continue }
+                guard running[first.id] != nil else { continue }
                 var result = ProbeResult(id: first.id, roundTripNanoseconds: 1_000_000)
+                if let end = stallEnds.removeValue(forKey: first.id) {
+                    if end > now {
+                        perform(fleet.probed(result, snapshot, at: moment))
+                        stallEnds[first.id] = end
+                        insert(first.id, due: end)
+                        continue
+                    }
+                    running[first.id] = nil
+                    result.levels = LevelResult()
+                    result.levels?.isAtDeadline = true
+                    result.levels?.http = HTTPProbeFacts(response: HTTPResponseFacts())
+                    result.levels?.httpEnding = .deadline
+                    perform(fleet.probed(result, snapshot, at: moment))
+                    continue
+                }
+                running[first.id] = nil
                 perform(fleet.probed(result, snapshot, at: moment))
                 guard let levels else { continue }
                 result.levels = levels
@@ -82,6 +102,11 @@ private struct Site {
         perform(effects)
     }
 
+    private mutating func insert(_ id: UInt64, due: Int64) {
+        let place = pending.firstIndex { $0.due > due } ?? pending.count
+        pending.insert((due, id), at: place)
+    }
+
     private mutating func perform(_ effects: [Fleet.Effect]) {
         for effect in effects {
             switch effect {
@@ -96,9 +121,9 @@ private struct Site {
                 let due = delay(attempt.address).map { now + $0 }
                 running[attempt.id] = (id, due)
                 mostRunning = max(mostRunning, running.count)
+                if stalls(attempt.address) { stallEnds[attempt.id] = attempt.deadline }
                 guard let due else { continue }
-                let place = pending.firstIndex { $0.due > due } ?? pending.count
-                pending.insert((due, attempt.id), at: place)
+                insert(attempt.id, due: due)
             case .cancel(let attempt): running[attempt] = nil
             case .emit(.server(let id, let update)):
                 states[id] = update.state
@@ -272,6 +297,35 @@ private let second: Int64 = 1_000_000_000
         #expect(site.states.values.count { $0 == .unknown } == 140)
         site.run(for: 200 * second)
         #expect(site.states.values.allSatisfy { $0 != .unknown })
+    }
+
+    @Test func `silent TLS servers wait for handshakes, have a verdict within a minute, and are no shortage of files`() throws {
+        var site = Site(limit: 8_120)
+        try site.add(0..<1_000, scheme: "https")
+        // Every fifth server answers. The others accept connections, and say nothing.
+        site.stalls = { $0.low & 255 % 5 != 0 }
+        var levels = LevelResult()
+        levels.http = HTTPProbeFacts(response: HTTPResponseFacts(status: 200, version: "1.1"))
+        levels.httpEnding = .exchange
+        site.levels = levels
+        site.run(for: 4 * second)
+        #expect(site.states.values.count { $0 == .up } == 200)
+        site.run(for: 56 * second)
+        #expect(site.states.values.allSatisfy { $0 != .unknown })
+        #expect(site.fleet.takeShortage() == nil)
+        #expect(site.mostRunning <= ProbeAdmission.handshakeLimit)
+        // The good ones keep their schedule.
+        let good = site.starts.filter { $0.key.number % 5 == 4 }.values
+        #expect(good.count == 200 && good.allSatisfy { (6...7).contains($0.count) })
+    }
+
+    @Test func `http targets that are silent wait for no handshakes`() throws {
+        var site = Site(limit: 8_000)
+        try site.add(0..<1_000, scheme: "http")
+        site.delay = { _ in nil }
+        site.run(for: 7 * second)
+        #expect(site.states.values.allSatisfy { $0 != .unknown })
+        #expect(site.mostRunning > 1_000)
     }
 
     @Test func `enough sockets again end the shortage`() throws {

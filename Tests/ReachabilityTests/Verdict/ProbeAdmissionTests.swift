@@ -1,3 +1,4 @@
+import Certificates
 import Pacing
 import Testing
 
@@ -65,6 +66,40 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
         #expect(admission.allowsRepetition)
         admission.add(1, to: new4)
         #expect(!admission.allowsRepetition)
+    }
+
+    @Test func `of the 256 places for TLS handshakes, a quarter is always left to servers that answer`() {
+        let tls = { ProbeAdmission.Lane(.v4, $0, hasHandshake: true) }
+        var admission = admission(limit: 8_000)
+        #expect(admitted(tls(.silent), into: &admission) == 160)
+        #expect(admitted(tls(.untried), into: &admission) == 32)
+        #expect(admitted(tls(.answered), into: &admission) == 64)
+        // The handshakes are not short of sockets, and targets without them need no places.
+        #expect([.silent, .untried, .answered].allSatisfy { admission.allowsSocket(tls($0)) })
+        #expect(admission.allows(silent4) && admission.allows(new4) && admission.allows(v4))
+    }
+
+    @Test func `only a target that may need a TLS handshake for its whole probe has a place for it`() throws {
+        #expect(try !Transcript("http://192.0.2.1/").machine.lane.hasHandshake)
+        var target = try Transcript("https://192.0.2.1/")
+        _ = target.at(0, .begin)
+        _ = target.at(0, .route(to: "192.0.2.1"))
+        #expect(target.machine.lane == ProbeAdmission.Lane(.v4, .untried, hasHandshake: true))
+        // The host drops the SYN.
+        #expect(target.at(400, .preempted) == ["cancel 1"])
+        #expect(target.machine.lane == ProbeAdmission.Lane(.v4, .silent))
+        _ = target.at(900, .tick)
+        _ = target.at(900, .route(to: "192.0.2.1"))
+        for case .connect(let attempt) in target.effects { #expect(!attempt.hasHandshakePlace) }
+        // It accepts the connection, and never answers the handshake.
+        _ = target.at(901, .connected(2))
+        var result = ProbeResult(id: 2, roundTripNanoseconds: 1_000_000)
+        result.levels = LevelResult()
+        result.levels?.isAtDeadline = true
+        result.levels?.tls = TLSHandshakeFacts(serverName: "192.0.2.1")
+        result.levels?.handshakeEnd = .deadline
+        _ = target.at(3_900, .probe(result))
+        #expect(target.machine.lane == ProbeAdmission.Lane(.v4, .silent, hasHandshake: true))
     }
 
     @Test(arguments: [0, 1]) func `a limit of one socket lets one probe of any lane run`(limit: Int) {
