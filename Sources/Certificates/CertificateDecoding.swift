@@ -90,8 +90,9 @@ package enum CertificateDecoding {
                         let text = OpenSSLErrors.newest
                         ERR_pop_to_mark()
                         // OpenSSL reports the end of the text as an error.
-                        guard reason == PEM_R_NO_START_LINE else { throw unparsable(text) }
-                        break
+                        guard reason != PEM_R_NO_START_LINE else { break }
+                        guard !values.isEmpty else { throw unparsable(text) }
+                        throw CertificateError.invalid("\(name): \(kind) \(values.count + 1) cannot be parsed: \(text)")
                     }
                     ERR_pop_to_mark()
                     defer { free(object) }
