@@ -184,7 +184,7 @@ let package = Package(
             dependencies: ["Reachability", "HTTPSessionTestKit", "Certificates", "EventLoop", "Pacing", "CLinux"]),
         .testTarget(
             name: "CertificatesTests",
-            dependencies: ["Certificates", "COpenSSL", "NetworkLab", "Pacing", "Reachability", "MemoryCertificates"]),
+            dependencies: ["Certificates", "COpenSSL", "EventLoop", "NetworkLab", "Pacing", "Reachability", "MemoryCertificates"]),
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [

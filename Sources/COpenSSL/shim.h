@@ -2,10 +2,12 @@
 #ifndef NETWATCH_COPENSSL_SHIM_H
 #define NETWATCH_COPENSSL_SHIM_H
 
+#include <openssl/core_dispatch.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
+#include <openssl/provider.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>

@@ -78,7 +78,7 @@ package enum CertificateDecoding {
                 }
                 guard let one else { throw unparsable("neither PEM nor DER") }
                 defer { free(one) }
-                guard let value = value(one) else { throw unparsable(OpenSSLErrors.newest) }
+                guard let value = value(one) else { throw unparsable(newestReason) }
                 return [value]
             }
             let values = try withBIO(data) { (bio) throws(CertificateError) in
@@ -87,7 +87,7 @@ package enum CertificateDecoding {
                     ERR_set_mark()
                     guard let object = pem(bio, nil, TLSCallbacks.passphrase, nil) else {
                         let reason = ERR_GET_REASON(ERR_peek_last_error())
-                        let text = OpenSSLErrors.newest
+                        let text = newestReason
                         ERR_pop_to_mark()
                         // OpenSSL reports the end of the text as an error.
                         guard reason != PEM_R_NO_START_LINE else { break }
@@ -104,6 +104,12 @@ package enum CertificateDecoding {
             guard !values.isEmpty else { throw unparsable("it has none") }
             return values
         }
+    }
+
+    /// The reason of OpenSSL's newest error; that of its decoder names only the decoder.
+    private static var newestReason: String {
+        let text = OpenSSLErrors.newest
+        return text == "ASN1 lib" ? "it is not valid DER" : text
     }
 
     /// Runs `body` with a BIO that reads `data`.
@@ -127,6 +133,15 @@ package enum CertificateDecoding {
             return Int(encode(&next))
         }
         return written == count ? data : nil
+    }
+
+    /// Returns the seconds since 1970; `nil` for a time that cannot be decoded.
+    static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
+        guard let time, let epoch = ASN1_TIME_set(nil, 0) else { return nil }
+        defer { ASN1_STRING_free(epoch) }
+        var (days, seconds): (Int32, Int32) = (0, 0)
+        guard ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return nil }
+        return Int64(days) * 86_400 + Int64(seconds)
     }
 
     /// Returns the names in a STACK_OF(X509_NAME), in its order.

@@ -11,9 +11,14 @@ package final class HandshakeLog: Sendable {
         var facts: TLSHandshakeFacts
         var firstBytes = HandshakeFirstBytes()
         var hasStarted = false
+        /// The socket of the connection; `nil` if it is not known.
+        var socket: Int32?
         /// The reason for which no more bytes of the server can be read.
         var readingEnd: TLSHandshakeEnd?
     }
+
+    /// The bytes of a record's header (RFC 8446 section 5.1), after which OpenSSL knows whether it reads a record.
+    private static let recordHeader = 5
 
     private let state: Locked<State>
 
@@ -50,13 +55,17 @@ package final class HandshakeLog: Sendable {
         }
     }
 
+    /// Notes the socket of the connection whose handshake begins.
+    package func use(_ socket: Int32?) { state.withLock { $0.socket = socket } }
+
     // MARK: OpenSSL's callbacks
 
     /// Begins the log of the first handshake of a connection.
     func begins(_ ssl: OpaquePointer) {
         let isFirst = state.withLock { state in
             guard !state.facts.isComplete else { return false }
-            state = State(facts: TLSHandshakeFacts(serverName: state.facts.serverName), hasStarted: true)
+            state = State(
+                facts: TLSHandshakeFacts(serverName: state.facts.serverName), hasStarted: true, socket: state.socket)
             return true
         }
         guard isFirst, let bio = SSL_get_rbio(ssl) else { return }
@@ -81,12 +90,22 @@ package final class HandshakeLog: Sendable {
     /// Notes bytes that were written.
     func sent(_ bytes: UnsafeRawBufferPointer) { state.withLock { $0.firstBytes.noteSent(bytes) } }
 
-    /// Notes bytes that were read. - Returns: the number of further bytes that show which protocol the server speaks.
-    func received(_ bytes: UnsafeRawBufferPointer) -> Int {
+    /// Notes bytes that were read.
+    ///
+    /// OpenSSL reads five bytes of what is no record, and then fails. The bytes behind them show the protocol. They are read from the
+    /// socket, and stay in its buffer: libcurl waits for an event after a read of its BIO that finds no bytes, although OpenSSL has
+    /// failed.
+    func received(_ bytes: UnsafeRawBufferPointer) {
         state.withLock { state in
             state.facts.bytesReceived += bytes.count
             state.firstBytes.noteReceived(bytes)
-            return state.firstBytes.missingCount
+            let missing = state.firstBytes.missingCount
+            guard missing > 0, state.facts.bytesReceived >= Self.recordHeader, let socket = state.socket else { return }
+            var further = [UInt8](repeating: 0, count: missing)
+            let count = recv(socket, &further, missing, Int32(MSG_PEEK | MSG_DONTWAIT))
+            guard count > 0 else { return }
+            state.facts.bytesReceived += count
+            state.firstBytes.noteReceived(further.prefix(count))
         }
     }
 

@@ -22,8 +22,13 @@ extension PeerChain {
         }
     }
 
-    /// Returns all errors of the chain, with dates and revocation, in the order in which OpenSSL finds them.
-    func verificationErrors(against authorities: TrustStore) -> [ChainError] {
+    /// Verifies the chain with dates and revocation, and does not end at the first error.
+    ///
+    /// - Parameters:
+    ///   - authorities: the trusted authorities.
+    ///   - time: the time for which dates are judged, in seconds since 1970; `nil` for the present.
+    /// - Returns: All errors, in the order in which OpenSSL finds them.
+    func verificationErrors(against authorities: TrustStore, at time: Int64? = nil) -> [ChainError] {
         var collection = ErrorCollection()
         guard let context = X509_STORE_CTX_new(), X509_STORE_CTX_init(context, authorities.store, own, sent) == 1 else {
             collection.insert(X509_V_ERR_OUT_OF_MEM, depth: 0)
@@ -31,6 +36,7 @@ extension PeerChain {
         }
         defer { X509_STORE_CTX_free(context) }
         configure(context, flags: authorities.flags)
+        if let time { X509_VERIFY_PARAM_set_time(X509_STORE_CTX_get0_param(context), Int(time)) }
         X509_STORE_CTX_set_verify_cb(context, TLSCallbacks.chainError)
         let isValid = withUnsafeMutablePointer(to: &collection) { pointer in
             // Index 0 is reserved for applications (X509_STORE_CTX_set_app_data, a macro).
@@ -51,13 +57,19 @@ extension PeerChain {
     ///   - authorities: the trusted authorities; `nil` if the chain is not verified.
     ///   - checksName: whether another name is an error.
     package func describe(in facts: inout TLSHandshakeFacts, authorities: TrustStore?, checksName: Bool = true) {
-        facts.certificate = ownFacts
-        facts.chainLength = count
-        facts.chainNotAfter = earliestNotAfter
-        let matches = checksName ? isFor(host: facts.serverName) : nil
-        facts.nameMatches = matches
-        facts.verificationErrors = authorities.map { verificationErrors(against: $0) } ?? []
-        if matches == false { facts.verificationErrors.append(nameError(for: facts.serverName)) }
+        facts.chain = self.facts(for: facts.serverName, authorities: authorities, checksName: checksName)
+    }
+
+    /// Returns the facts of the certificates. They depend on the certificates, on the parameters, and on nothing else if the time is
+    /// given.
+    func facts(
+        for serverName: String, authorities: TrustStore?, checksName: Bool = true, at time: Int64? = nil
+    ) -> TLSChainFacts {
+        let matches = checksName ? isFor(host: serverName) : nil
+        var errors = authorities.map { verificationErrors(against: $0, at: time) } ?? []
+        if matches == false { errors.append(nameError(for: serverName)) }
+        return TLSChainFacts(
+            certificate: ownFacts, length: count, notAfter: earliestNotAfter, errors: errors, nameMatches: matches)
     }
 
     /// Returns the error of a certificate that does not name the host.
@@ -82,7 +94,7 @@ extension PeerChain {
     /// The earliest end of the validity of all certificates that the peer sent.
     var earliestNotAfter: Int64? {
         (0..<OPENSSL_sk_num(sent).clamped).compactMap { index in
-            OPENSSL_sk_value(sent, index).flatMap { Self.seconds(X509_get0_notAfter(OpaquePointer($0))) }
+            OPENSSL_sk_value(sent, index).flatMap { CertificateDecoding.seconds(X509_get0_notAfter(OpaquePointer($0))) }
         }.min()
     }
 
@@ -97,18 +109,10 @@ extension PeerChain {
             subject: CertificateDecoding.line(of: X509_get_subject_name(own), maximumBytes: 1024),
             issuer: CertificateDecoding.line(of: X509_get_issuer_name(own), maximumBytes: 1024),
             isSelfIssued: X509_NAME_cmp(X509_get_subject_name(own), X509_get_issuer_name(own)) == 0,
-            names: names, nameCount: nameCount, notBefore: Self.seconds(X509_get0_notBefore(own)),
-            notAfter: Self.seconds(X509_get0_notAfter(own)), sha256: Self.hexadecimal(digest.prefix(Int(digestCount))),
+            names: names, nameCount: nameCount, notBefore: CertificateDecoding.seconds(X509_get0_notBefore(own)),
+            notAfter: CertificateDecoding.seconds(X509_get0_notAfter(own)),
+            sha256: Self.hexadecimal(digest.prefix(Int(digestCount))),
             serialNumber: Self.serialNumber(of: own))
-    }
-
-    /// Returns the seconds since 1970; `nil` for a time that cannot be decoded.
-    private static func seconds(_ time: UnsafePointer<ASN1_TIME>?) -> Int64? {
-        guard let time, let epoch = ASN1_TIME_set(nil, 0) else { return nil }
-        defer { ASN1_STRING_free(epoch) }
-        var (days, seconds): (Int32, Int32) = (0, 0)
-        guard ASN1_TIME_diff(&days, &seconds, epoch, time) == 1 else { return nil }
-        return Int64(days) * 86_400 + Int64(seconds)
     }
 
     /// Returns the serial number, at most 64 bytes of it.

@@ -42,12 +42,7 @@ enum TLSCallbacks {
         switch operation & ~BIO_CB_RETURN {
         case BIO_CB_WRITE: log.sent(UnsafeRawBufferPointer(start: bytes, count: moved))
         case BIO_CB_READ where moved > 0:
-            let missing = log.received(UnsafeRawBufferPointer(start: bytes, count: moved))
-            // OpenSSL reads five bytes of what is no record, and then fails. The bytes behind them show the protocol.
-            guard missing > 0 else { break }
-            var further = [UInt8](repeating: 0, count: missing)
-            var readCount = 0
-            _ = BIO_read_ex(bio, &further, missing, &readCount)
+            log.received(UnsafeRawBufferPointer(start: bytes, count: moved))
         case BIO_CB_READ where BIO_test_flags(bio, BIO_FLAGS_SHOULD_RETRY) == 0:
             log.readingEnded(result == 0 ? .endOfFile : .systemError(error))
         default: break

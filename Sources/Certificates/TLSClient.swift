@@ -53,13 +53,15 @@ package final class TLSClient {
     ///   - serverName: the host that the certificate must name, in ASCII. It is sent to the server too (SNI, RFC 6066 section 3)
     ///     unless it is an address.
     ///   - applicationProtocols: the protocols for ALPN, the preferred one first; none sends no list.
+    ///   - verificationTime: the time for which certificates are verified, in seconds since 1970; `nil` for the time at which they
+    ///     arrive.
     /// - Throws: ``CertificateError`` if the authorities cannot be loaded, or if memory is exhausted.
     package init(
-        context: TLSClientContext, serverName: String, applicationProtocols: [String] = []
+        context: TLSClientContext, serverName: String, applicationProtocols: [String] = [], verificationTime: Int64? = nil
     ) throws(CertificateError) {
         let loaded = try context.load()
         let name = Self.normalizedName(serverName)
-        notes = TLSHandshakeNotes(serverName: name, authorities: loaded.authorities)
+        notes = TLSHandshakeNotes(serverName: name, context: loaded, verificationTime: verificationTime)
         self.context = loaded
         guard let ssl = SSL_new(loaded.pointer), let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem()),
             notes.attach(to: ssl)

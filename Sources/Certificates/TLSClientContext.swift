@@ -69,20 +69,29 @@ package final class TLSClientContext: Sendable {
         }
     }
 
-    // @unchecked: an SSL_CTX counts its references atomically, and after `init` threads only create SSL objects from it.
+    // @unchecked: an SSL_CTX counts its references atomically, and after `init` threads only create SSL objects from it. An EVP_MD
+    // does not change.
 
     /// The SSL_CTX and the trust store; no trust store if chains are not verified.
     final class Loaded: @unchecked Sendable {
         let pointer: OpaquePointer
         let authorities: TrustStore?
+        let chains = Locked(ChainFactsCache())
+        /// SHA-256. OpenSSL would look up EVP_sha256() at each use.
+        private let sha256: OpaquePointer?
 
         init(_ authorities: TrustStore?) throws(CertificateError) {
             OpenSSL.prepare()
-            guard let pointer = OpenSSLErrors.contained({ SSL_CTX_new(TLS_client_method()) }) else {
+            guard
+                let pointer = OpenSSLErrors.contained({
+                    SSL_CTX_new_ex(TLSLibraryContext.pointer, nil, TLS_client_method())
+                })
+            else {
                 throw .invalid("OpenSSL gives no context for TLS")
             }
             self.pointer = pointer
             self.authorities = authorities
+            sha256 = OpenSSLErrors.contained { EVP_MD_fetch(nil, "SHA2-256", nil) }
             guard netwatch_ssl_ctx_set_versions(pointer, TLS1_2_VERSION, 0) == 1 else {
                 throw .invalid("OpenSSL does not support TLS 1.2")
             }
@@ -97,6 +106,19 @@ package final class TLSClientContext: Sendable {
             SSL_CTX_set_msg_callback(pointer, TLSCallbacks.message)
         }
 
-        deinit { SSL_CTX_free(pointer) }
+        deinit {
+            SSL_CTX_free(pointer)
+            EVP_MD_free(sha256)
+        }
+
+        /// Returns the SHA-256 of a message; `nil` if OpenSSL fails.
+        func digest(of message: UnsafeRawBufferPointer) -> SIMD4<UInt64>? {
+            var digest = SIMD4<UInt64>()
+            guard let sha256, EVP_MD_get_size(sha256) == MemoryLayout.size(ofValue: digest) else { return nil }
+            let isComplete = withUnsafeMutableBytes(of: &digest) {
+                EVP_Digest(message.baseAddress, message.count, $0.bindMemory(to: UInt8.self).baseAddress, nil, sha256, nil) == 1
+            }
+            return isComplete ? digest : nil
+        }
     }
 }

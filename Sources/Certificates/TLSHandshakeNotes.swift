@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Glibc
 
 /// The facts of one client's handshake, which OpenSSL's callbacks complete. It belongs to one SSL, whose ex_data refers to it.
 final class TLSHandshakeNotes {
@@ -9,11 +10,17 @@ final class TLSHandshakeNotes {
     var isAccepted = false
     /// Whether the server's message with its certificates has arrived.
     private(set) var hasReceivedCertificates = false
-    private let authorities: TrustStore?
+    private let context: TLSClientContext.Loaded
+    private let verificationTime: Int64?
+    /// The digest of the server's Certificate message; `nil` before it, or if OpenSSL fails.
+    private var chainDigest: SIMD4<UInt64>?
 
-    init(serverName: String, authorities: TrustStore?) {
+    /// Creates the notes of a handshake. `verificationTime` is the time for which certificates are verified, in seconds since 1970;
+    /// `nil` for the time at which they arrive.
+    init(serverName: String, context: TLSClientContext.Loaded, verificationTime: Int64?) {
         facts = TLSHandshakeFacts(serverName: serverName)
-        self.authorities = authorities
+        self.context = context
+        self.verificationTime = verificationTime
     }
 
     /// Installs the notes in an SSL, which does not retain them. - Returns: Whether OpenSSL accepted them.
@@ -40,7 +47,9 @@ final class TLSHandshakeNotes {
                 case (3, 2): "TLSv1.1"
                 default: facts.version
                 }
-        case UInt8(SSL3_MT_CERTIFICATE): hasReceivedCertificates = true
+        case UInt8(SSL3_MT_CERTIFICATE):
+            hasReceivedCertificates = true
+            chainDigest = context.digest(of: message)
         case UInt8(SSL3_MT_CERTIFICATE_REQUEST): facts.isCertificateRequested = true
         case UInt8(SSL3_MT_NEWSESSION_TICKET) where isTLS13 && facts.isComplete: isAccepted = true
         default: break
@@ -56,10 +65,11 @@ final class TLSHandshakeNotes {
         facts.noteAlert(level: Int32(level), description: Int32(description), isTLS13: isTLS13)
     }
 
-    /// Called with the server's certificates.
+    /// Called with the server's certificates, which ``handshakeMessageArrived(_:isTLS13:)`` has seen in one message before.
     func certificatesArrived(_ chain: PeerChain, ssl: OpaquePointer) {
         facts.noteParameters(of: ssl)
-        chain.describe(in: &facts, authorities: authorities)
+        facts.chain = context.facts(
+            of: chain, chainDigest, for: facts.serverName, at: verificationTime ?? Int64(time(nil)))
     }
 }
 

@@ -47,6 +47,10 @@ package final class TrustStore: @unchecked Sendable {
     /// Whether each certificate that is checked for revocation needs a list.
     let requiresAllLists: Bool
 
+    /// The times at which a certificate or a revocation list of the store begins or ends to be valid, in seconds since 1970,
+    /// sorted. `nil` if the content of the store may change, or if a time cannot be decoded.
+    let dates: [Int64]?
+
     private let authorities: Authorities
     private static let loaded = WeakCache<Authorities, TrustStore>()
 
@@ -74,25 +78,58 @@ package final class TrustStore: @unchecked Sendable {
         }
         self.flags = flags
         isEmpty = !authorities.includesSystem && authorities.given.isEmpty
-        // All properties are initialized: if this throws, deinit frees the store.
-        if authorities.includesSystem {
-            try OpenSSLErrors.contained { () throws(CertificateError) in try Self.loadSystem(into: store) }
-        }
-        OpenSSLErrors.contained {
-            for certificate in authorities.given {
-                guard let x509 = CertificateDecoding.x509(certificate) else { continue }
-                X509_STORE_add_cert(store, x509)
-                X509_free(x509)
+        do throws(CertificateError) {
+            let isFixed = try OpenSSLErrors.contained { () throws(CertificateError) in
+                try Self.fill(store, with: authorities)
             }
-            for list in revocation?.lists ?? [] {
-                let crl = list.withUnsafeBytes { bytes in
-                    var next = bytes.bindMemory(to: UInt8.self).baseAddress
-                    return d2i_X509_CRL(nil, &next, bytes.count)
-                }
-                X509_STORE_add_crl(store, crl)
-                X509_CRL_free(crl)
+            dates = isFixed ? Self.dates(in: store) : nil
+        } catch {
+            X509_STORE_free(store)
+            throw error
+        }
+    }
+
+    /// Adds the authorities and the lists to a store.
+    ///
+    /// - Returns: Whether the content of the store never changes.
+    private static func fill(_ store: OpaquePointer, with authorities: Authorities) throws(CertificateError) -> Bool {
+        let isFixed = authorities.includesSystem ? try loadSystem(into: store) : true
+        for certificate in authorities.given {
+            guard let x509 = CertificateDecoding.x509(certificate) else { continue }
+            X509_STORE_add_cert(store, x509)
+            X509_free(x509)
+        }
+        for list in authorities.revocation?.lists ?? [] {
+            let crl = list.withUnsafeBytes { bytes in
+                var next = bytes.bindMemory(to: UInt8.self).baseAddress
+                return d2i_X509_CRL(nil, &next, bytes.count)
+            }
+            X509_STORE_add_crl(store, crl)
+            X509_CRL_free(crl)
+        }
+        return isFixed
+    }
+
+    /// Returns the dates of all certificates and lists of a store, sorted; `nil` if one cannot be decoded. A list may have no date
+    /// of the next one.
+    private static func dates(in store: OpaquePointer) -> [Int64]? {
+        let objects = X509_STORE_get0_objects(store)
+        var dates: [Int64] = []
+        for index in 0..<max(0, OPENSSL_sk_num(objects)) {
+            guard let object = OPENSSL_sk_value(objects, index).map({ OpaquePointer($0) }) else { return nil }
+            var times: [UnsafePointer<ASN1_TIME>?] = []
+            if let certificate = X509_OBJECT_get0_X509(object) {
+                times = [X509_get0_notBefore(certificate), X509_get0_notAfter(certificate)]
+            } else if let list = X509_OBJECT_get0_X509_CRL(object) {
+                times = [X509_CRL_get0_lastUpdate(list)]
+                if let next = X509_CRL_get0_nextUpdate(list) { times.append(next) }
+            }
+            for time in times {
+                guard let date = CertificateDecoding.seconds(time) else { return nil }
+                dates.append(date)
             }
         }
+        return dates.sorted()
     }
 
     deinit {
@@ -106,12 +143,19 @@ package final class TrustStore: @unchecked Sendable {
         "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem",
     ]
 
-    private static func loadSystem(into store: OpaquePointer) throws(CertificateError) {
+    /// Adds the system's authorities, or those that the environment names instead.
+    ///
+    /// - Returns: Whether the content of the store never changes. OpenSSL looks up the files of directories during handshakes.
+    private static func loadSystem(into store: OpaquePointer) throws(CertificateError) -> Bool {
         let named = EnvironmentAuthorities.current
-        if named.replacesSystem { return try named.load(into: store) }
-        for file in systemFiles where X509_STORE_load_file(store, file) == 1 { return }
+        if named.replacesSystem {
+            try named.load(into: store)
+            return named.directories == nil
+        }
+        for file in systemFiles where X509_STORE_load_file(store, file) == 1 { return true }
         // OpenSSL looks up the files of this directory one by one during a handshake. That is slower, but better than no
         // authorities.
         X509_STORE_set_default_paths(store)
+        return false
     }
 }

@@ -37,7 +37,7 @@ struct Netwatch: ParsableCommand {
         if let name = arguments.first, !name.hasPrefix("-") { try checkCommand(name) }
         if let separate = SeparateProgram.find(arguments) { throw separate.program.replaceThisProgram(separate.arguments) }
         let (arguments, program) = try splitProgram(arguments)
-        try CommandProgram.run(Netwatch.self, arguments) { command in
+        try CommandProgram.run(Netwatch.self, TargetArguments.join(arguments)) { command in
             guard var wait = command as? WaitCommand else { return command }
             wait.command = program
             return wait

@@ -358,7 +358,7 @@ let TLS13 = Version(number: 0x0304, name: "TLSv1.3")
 }
 
 /// The resident memory of this process (proc_pid_statm(5)).
-private func residentBytes() -> Int {
+func residentBytes() -> Int {
     let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
     return (text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0) * 4096
 }

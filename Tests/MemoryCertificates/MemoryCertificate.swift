@@ -2,8 +2,34 @@ internal import COpenSSL
 internal import Certificates
 package import FoundationEssentials
 
-/// A certificate with its key, created in memory (P-256).
+/// A certificate with its key, created in memory.
 package final class MemoryCertificate {
+    /// The algorithm of a key.
+    package enum Algorithm: CaseIterable, Sendable {
+        case p256
+        case p384
+        case rsa2048
+        case ed25519
+
+        fileprivate var identifier: Int32 {
+            switch self {
+            case .p256, .p384: EVP_PKEY_EC
+            case .rsa2048: EVP_PKEY_RSA
+            case .ed25519: EVP_PKEY_ED25519
+            }
+        }
+
+        /// Sets the size of a key to create. - Returns: Whether OpenSSL accepts it.
+        fileprivate func setSize(on context: OpaquePointer?) -> Bool {
+            switch self {
+            case .p256: EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1
+            case .p384: EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_secp384r1) == 1
+            case .rsa2048: EVP_PKEY_CTX_set_rsa_keygen_bits(context, 2048) == 1
+            case .ed25519: true
+            }
+        }
+    }
+
     /// OpenSSL cannot create a certificate or a list.
     package struct Failure: Error {
         package init() {}
@@ -22,17 +48,17 @@ package final class MemoryCertificate {
     ///   - names: the alternative names, such as `DNS:a.test` and `IP:127.0.0.1`.
     ///   - isAuthority: whether the certificate may sign others.
     ///   - days: the validity, in days from now.
+    ///   - algorithm: the algorithm of the key.
     /// - Throws: ``Failure``.
     package init(
         _ name: String, issuer: MemoryCertificate? = nil, names: [String] = [], isAuthority: Bool = false,
-        days: ClosedRange<Int> = -1...100
+        days: ClosedRange<Int> = -1...100, algorithm: Algorithm = .p256
     ) throws {
         OpenSSL.prepare()
-        let context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, nil)
+        let context = EVP_PKEY_CTX_new_id(algorithm.identifier, nil)
         defer { EVP_PKEY_CTX_free(context) }
         var key: OpaquePointer?
-        guard EVP_PKEY_keygen_init(context) == 1,
-            EVP_PKEY_CTX_set_ec_paramgen_curve_nid(context, NID_X9_62_prime256v1) == 1,
+        guard EVP_PKEY_keygen_init(context) == 1, algorithm.setSize(on: context),
             EVP_PKEY_generate(context, &key) == 1, let key, let x509 = X509_new()
         else { throw Failure() }
         self.key = key
@@ -56,7 +82,13 @@ package final class MemoryCertificate {
             X509_add_ext(x509, one, -1)
             X509_EXTENSION_free(one)
         }
-        guard X509_sign(x509, issuer?.key ?? key, EVP_sha256()) > 0 else { throw Failure() }
+        let signer = issuer?.key ?? key
+        guard X509_sign(x509, signer, Self.digest(for: signer)) > 0 else { throw Failure() }
+    }
+
+    /// Returns the digest of signatures with a key; `nil` for Ed25519, which has its own.
+    private static func digest(for key: OpaquePointer) -> OpaquePointer? {
+        EVP_PKEY_get_base_id(key) == EVP_PKEY_ED25519 ? nil : EVP_sha256()
     }
 
     deinit {
@@ -120,7 +152,7 @@ package final class MemoryCertificate {
             X509_CRL_add0_revoked(list, entry)
         }
         X509_CRL_sort(list)
-        guard X509_CRL_sign(list, key, EVP_sha256()) > 0 else { throw Failure() }
+        guard X509_CRL_sign(list, key, Self.digest(for: key)) > 0 else { throw Failure() }
         return Self.der { i2d_X509_CRL(list, $0) }
     }
 }

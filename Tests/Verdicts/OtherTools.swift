@@ -116,10 +116,12 @@ private struct Blackbox {
         if scheme == "tls", !place.contains(":") { place += ":443" }
         let curl = try network.start(
             [
-                "curl", "-sS", "-m", "10", "--retry", "5", "--retry-connrefused", "-G", "--data-urlencode", "target=\(place)",
+                "curl", "-sS", "-m", "10", "--retry", "5", "--retry-connrefused", "--retry-max-time", "15", "-G",
+                "--data-urlencode", "target=\(place)",
                 "http://127.0.0.1:9115/probe?module=\(scheme)&debug=true",
             ], output: .file)
-        guard try curl.wait(within: .seconds(60)) == 0 else { return curl.ending }
+        // A fault of this machine itself also cuts off the exporter.
+        guard try curl.wait(within: .seconds(60)) == 0 else { return "not asked: \(curl.ending)" }
         if curl.output.contains("\nprobe_success 1") { return "success" }
         let messages = curl.output.matches(of: #/err="([^"]*)"/#).map(\.1)
         return "fails: \(messages.last.map(String.init) ?? "no message")"

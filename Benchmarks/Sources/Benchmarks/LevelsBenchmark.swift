@@ -7,6 +7,8 @@ import Hosts
 struct LevelsBenchmark {
     private static let httpPort = 9080
     private static let tlsPorts = 9200..<9400
+    /// The ports of a server without TLS 1.3.
+    private static let olderPorts = 9400..<9600
     // As many names as a certificate usually has.
     private static let addresses = 1...10
 
@@ -19,7 +21,7 @@ struct LevelsBenchmark {
 
     static func run(_ programs: Programs, _ isQuick: Bool) throws -> [Row] {
         let benchmark = try LevelsBenchmark(programs, isQuick)
-        return try [Kind.tls, .http, .https].flatMap(benchmark.probes) + benchmark.memory()
+        return try [Kind.tls, .tls12, .http, .https].flatMap(benchmark.probes) + benchmark.memory()
     }
 
     private init(_ programs: Programs, _ isQuick: Bool) throws {
@@ -35,7 +37,7 @@ struct LevelsBenchmark {
             "/CN=benchmark", "-addext", "subjectAltName=\(names)", "-keyout", folder.file("key"), "-out",
             folder.file("certificate"),
         ])
-        let tls = Self.tlsPorts.map { "listen \($0) ssl backlog=4096;" }.joined(separator: " ")
+        let listen = { (ports: Range<Int>) in ports.map { "listen \($0) ssl backlog=4096;" }.joined(separator: " ") }
         nginx = try Nginx(
             folder, in: host,
             http: """
@@ -45,7 +47,9 @@ struct LevelsBenchmark {
                 ssl_session_tickets off;
                 """,
             servers: [
-                "listen \(Self.httpPort) backlog=4096; location / { return 200 ok; }", "\(tls) location / { return 200 ok; }",
+                "listen \(Self.httpPort) backlog=4096; location / { return 200 ok; }",
+                "ssl_protocols TLSv1.2 TLSv1.3; \(listen(Self.tlsPorts)) location / { return 200 ok; }",
+                "ssl_protocols TLSv1.2; \(listen(Self.olderPorts)) location / { return 200 ok; }",
             ])
         exporter =
             BlackboxExporter.isInstalled
@@ -67,10 +71,13 @@ struct LevelsBenchmark {
 
     private enum Kind: String {
         case tls
+        case tls12 = "tls (1.2)"
         case http
         case https
 
-        var scheme: String { "\(rawValue)://" }
+        /// The module of the exporter.
+        var module: String { self == .tls12 ? "tls" : rawValue }
+        var fileName: String { self == .tls12 ? "tls12" : rawValue }
     }
 
     private let size = 2_000
@@ -80,20 +87,22 @@ struct LevelsBenchmark {
         let lines = (0..<count).map { number in
             switch kind {
             case .tls: "tls://127.0.0.\(1 + number % 10):\(Self.tlsPorts.lowerBound + number / 10)\n"
+            case .tls12: "tls://127.0.0.\(1 + number % 10):\(Self.olderPorts.lowerBound + number / 10)\n"
             case .http: "http://127.0.0.1:\(Self.httpPort)/\(number)\n"
             case .https: "https://127.0.0.\(1 + number % 10):\(Self.tlsPorts.lowerBound)/\(number)\n"
             }
         }
-        let file = folder.file("\(kind.rawValue)-\(count)")
+        let file = folder.file("\(kind.fileName)-\(count)")
         try Data(lines.joined().utf8).write(to: URL(fileURLWithPath: file))
         return file
     }
 
     /// A pattern of curl(1) for the same number of targets.
     private func pattern(_ kind: Kind) -> String {
-        let ports = "[\(Self.tlsPorts.lowerBound)-\(Self.tlsPorts.upperBound - 1)]"
+        let range = kind == .tls12 ? Self.olderPorts : Self.tlsPorts
+        let ports = "[\(range.lowerBound)-\(range.upperBound - 1)]"
         return switch kind {
-        case .tls: "127.0.0.[1-10]:\(ports)"
+        case .tls, .tls12: "127.0.0.[1-10]:\(ports)"
         case .http: "http://127.0.0.1:\(Self.httpPort)/[1-\(size)]"
         case .https: "https://127.0.0.[1-10]:\(ports)/"
         }
@@ -113,7 +122,7 @@ struct LevelsBenchmark {
         let length = isQuick ? 1.0 : 5.0
         var (rates, times): ([Double], [Double]) = ([], [])
         var others: [BlackboxExporter.Cost] = []
-        for _ in 0..<(isQuick ? 1 : 3) {
+        for _ in 0..<(isQuick ? 1 : 5) {
             let fast = try watch(file, interval: "10ms")
             usleep(3_000_000)
             let (before, start) = (try host.activeOpens(), Clock.now())
@@ -128,8 +137,8 @@ struct LevelsBenchmark {
             times.append(Double(figures.processorTime - time) / (try host.activeOpens() - opens))
             steady.stop()
             guard let exporter else { continue }
-            let slow = try exporter.probe(pattern(kind), count: size, module: kind.rawValue)
-            let quick = try exporter.probe(pattern(kind), count: size, module: kind.rawValue, parallel: 64)
+            let slow = try exporter.probe(pattern(kind), count: size, module: kind.module)
+            let quick = try exporter.probe(pattern(kind), count: size, module: kind.module, parallel: 64)
             others.append(BlackboxExporter.Cost(processorTime: slow.processorTime, rate: quick.rate))
         }
         let name = "\(kind.rawValue) probes, \(size) targets: "
@@ -143,9 +152,7 @@ struct LevelsBenchmark {
         return [
             .against(
                 rateName, rate, Distribution(others.map(\.rate)).median, count, BlackboxExporter.name, atLeast: 1),
-            .against(
-                timeName, time, Distribution(others.map(\.processorTime)).median, microseconds, BlackboxExporter.name,
-                atMost: 0.6),
+            .rounds(timeName, times, others.map(\.processorTime), microseconds, BlackboxExporter.name, atMost: 0.6),
         ]
     }
 

@@ -30,6 +30,21 @@ struct Row {
             asked: "ratio ≥ \(shortest(atLeast))", holds: ratio >= atLeast)
     }
 
+    /// The values of several rounds beside those of a program that marks the limit. Less is better. The ratio is the median of the
+    /// rounds' ratios: the speed of a machine that others use changes from round to round, for both programs. The line has their
+    /// range.
+    static func rounds(
+        _ what: String, _ values: [Double], _ limits: [Double], _ unit: (Double) -> String, _ limitName: String, atMost: Double
+    ) -> Row {
+        let ratios = zip(values, limits).map { $1 > 0 ? $0 / $1 : 0 }
+        let ratio = Distribution(ratios).median
+        let range = "ratios of the rounds \(decimal(ratios.min() ?? 0, 2)) to \(decimal(ratios.max() ?? 0, 2))"
+        return Row(
+            what: "\(what), \(range)", measured: unit(Distribution(values).median),
+            limit: "\(limitName) \(unit(Distribution(limits).median))", ratio: ratio, asked: "ratio ≤ \(shortest(atMost))",
+            holds: ratio <= atMost)
+    }
+
     /// A value with a fixed bound.
     static func bound(_ what: String, _ value: Double, _ unit: (Double) -> String, atMost: Double? = nil) -> Row {
         Row(

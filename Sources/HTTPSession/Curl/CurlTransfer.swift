@@ -281,7 +281,9 @@ final class CurlTransfer {
     func isAboutToLookUp() { lookupStarted = lookupStarted ?? MonotonicClock.now() }
 
     /// `CURLOPT_SSL_CTX_FUNCTION`: for the server and for a proxy that speaks TLS.
-    func prepare(secureContext: UnsafeMutableRawPointer) -> Bool { trust?.install(on: secureContext) ?? false }
+    func prepare(secureContext: UnsafeMutableRawPointer) -> Bool {
+        trust?.install(on: secureContext, socket: madeSockets.last(where: IdleSockets.isConnected)) ?? false
+    }
 
     /// Sets the error with which the engine ends the attempt.
     func refuse(with error: HTTPSessionError) { refusal = error }

@@ -102,6 +102,15 @@ final class IdleSockets {
         name(of: socket).map { Int32(UInt16(bigEndian: $0.sin6_port)) }
     }
 
+    /// Whether the socket has a connection (getpeername(2)).
+    static func isConnected(_ socket: curl_socket_t) -> Bool {
+        var name = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        return withUnsafeMutablePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(socket, $0, &size) == 0 }
+        }
+    }
+
     /// The local address of an IP socket.
     static func address(of socket: curl_socket_t) -> IPAddress? {
         guard var name = name(of: socket) else { return nil }

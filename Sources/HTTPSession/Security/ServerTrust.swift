@@ -127,9 +127,15 @@ package final class ServerTrust: Sendable {
     /// The newest version of TLS in the context of a proxy: TLS 1.3. In the context of a server it is 0.
     static let proxyMark = TLSContext.v1_3
 
-    /// Sets the policy on an SSL_CTX before libcurl uses it. - Returns: `false` if the connection must not be made; ``error`` is the reason.
-    package func install(on context: UnsafeMutableRawPointer) -> Bool {
-        OpenSSLErrors.contained {
+    /// Sets the policy on an SSL_CTX before libcurl uses it.
+    ///
+    /// - Parameters:
+    ///   - context: the SSL_CTX.
+    ///   - socket: the connected socket; `nil` if it is not known.
+    /// - Returns: `false` if the connection must not be made; ``error`` is the reason.
+    package func install(on context: UnsafeMutableRawPointer, socket: Int32? = nil) -> Bool {
+        log?.use(socket)
+        return OpenSSLErrors.contained {
             do throws(HTTPSessionError) {
                 try take(OpaquePointer(context))
                 return true

@@ -37,6 +37,9 @@ package struct LookupAnswer: Hashable, Sendable, Codable {
     /// The errno for EAI_SYSTEM; otherwise 0.
     package var errno: Int32
     package var elapsedNanoseconds: Int64
+    /// The part of the time during which the questions waited behind those of other names (``SendQueue``); `nil` if they did not wait,
+    /// or if the answer is a failure that name servers reported.
+    package var queuedNanoseconds: Int64?
     /// `nil` in recordings of earlier versions, in which getaddrinfo answered.
     package var answeredBy: Source?
     /// The name server whose answer has the addresses; `nil` for other sources, and after a failure.

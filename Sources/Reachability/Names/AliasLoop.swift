@@ -10,6 +10,8 @@ enum AliasLoop {
     /// Returns the names of the loop to which the question's name leads, in order. The last one is an alias of the first one.
     /// Returns `nil` if there is none, or if the message is damaged.
     static func find(in message: some RandomAccessCollection<UInt8>) -> [String]? {
+        // Most answers without addresses have no records at all.
+        guard message.dropFirst(6).prefix(2).contains(where: { $0 != 0 }) else { return nil }
         let bytes = ContiguousArray(message)
         guard bytes.count > headerSize, number(bytes, at: 4) == 1, let (start, end) = name(bytes, at: headerSize) else {
             return nil

@@ -39,8 +39,8 @@ package struct NameTable: Sendable {
     var configuration = Configuration()
     private var cache = NameCache()
     private var running: [RunningLookup.Key: RunningLookup] = [:]
-    /// The key of each target's request.
-    private var waiting: [TargetID: RunningLookup.Key] = [:]
+    /// The key of each target's request, and the time of the request.
+    private var waiting: [TargetID: (key: RunningLookup.Key, since: Int64)] = [:]
     private var timers = NameTimers<Timer>()
     private var asked: [UInt64: RunningLookup.Key] = [:]
     private var askedLibc: [UInt64: RunningLookup.Key] = [:]
@@ -62,17 +62,16 @@ package struct NameTable: Sendable {
         if configuration.resolver.isIPv4Only, families.count > 1 { families.remove(.v6) }
         let key = RunningLookup.Key(name: request.name.lowercased(), families: families)
         var effects: [Effect] = []
-        if running[key] == nil {
+        waiting[TargetID(owning: request.id)] = (key, now)
+        if running[key]?.requests.append(request) != nil {
+            effects = judge(key, now: now)
+        } else {
             let steps = configuration.services.steps(
                 for: key.name, nameservers: configuration.resolver.nameservers, hostName: configuration.hostName)
-            running[key] = RunningLookup(steps, started: now)
-            running[key]?.requests.append(request)
-            waiting[TargetID(owning: request.id)] = key
+            var lookup = RunningLookup(steps, started: now)
+            lookup.requests = [request]
+            running[key] = lookup
             effects = advance(key, now: now)
-        } else {
-            running[key]?.requests.append(request)
-            waiting[TargetID(owning: request.id)] = key
-            effects = judge(key, now: now)
         }
         if waiting[TargetID(owning: request.id)] != nil, request.deadline != .max {
             timers.add(.request(request), at: request.deadline)
@@ -123,7 +122,7 @@ package struct NameTable: Sendable {
 
     /// Removes the waiting request of a target.
     package mutating func cancel(_ target: TargetID) {
-        guard let key = waiting.removeValue(forKey: target) else { return }
+        guard let (key, _) = waiting.removeValue(forKey: target) else { return }
         running[key]?.requests.removeAll { TargetID(owning: $0.id) == target }
     }
 
@@ -189,25 +188,27 @@ package struct NameTable: Sendable {
     }
 
     private mutating func nextCandidate(_ key: RunningLookup.Key, now: Int64) -> [Effect] {
-        guard var name = running[key]?.candidates.popLast() else { return advance(key, now: now) }
+        // The lookup is stored once: each access to the dictionary hashes the name.
+        guard var lookup = running[key], var name = lookup.candidates.popLast() else { return advance(key, now: now) }
         // The cache has the name as it was requested, and knows which candidate has the addresses.
-        let cached = key.families.compactMap { cache.entry(key.name, $0, now: now) }
-        if let known = cached.first(where: { !$0.addresses.isEmpty }) {
+        let cached = key.families.map { (family: $0, entry: cache.entry(key.name, $0, now: now)) }
+        if let known = cached.lazy.compactMap(\.entry).first(where: { !$0.addresses.isEmpty }) {
             name = known.candidate
-            running[key]?.candidates = []
+            lookup.candidates = []
         }
-        running[key]?.candidate = name
-        running[key]?.removeQuestions()
-        for family in key.families {
-            if let entry = cache.entry(key.name, family, now: now) {
-                running[key]?[family] = .cached(entry)
+        lookup.candidate = name
+        lookup.removeQuestions()
+        for (family, entry) in cached {
+            if let entry {
+                lookup[family] = .cached(entry)
                 continue
             }
             let question = NameQuestion(id: takeNumber(), name: name, family: family)
-            running[key]?[family] = .asked(id: question.id)
+            lookup[family] = .asked(id: question.id)
             asked[question.id] = key
-            sendQueue.add(question)
+            sendQueue.add(question, at: now)
         }
+        running[key] = lookup
         return judge(key, now: now)
     }
 
@@ -227,7 +228,7 @@ package struct NameTable: Sendable {
             }
             guard due <= now, !lookup.requests.isEmpty else { return [] }
             // The open questions continue, and their answers are cached.
-            let effects = answer(lookup.requests, lookup.dnsAnswer, lookup.openQuestions, started: lookup.started, now: now)
+            let effects = answer(lookup, lookup.requests, lookup.dnsAnswer, lookup.openQuestions, now: now)
             running[key]?.requests = []
             return effects
         }
@@ -258,30 +259,35 @@ package struct NameTable: Sendable {
     /// Ends a lookup, and answers its requests.
     private mutating func finish(_ key: RunningLookup.Key, _ answer: LookupAnswer, now: Int64) -> [Effect] {
         guard let lookup = running.removeValue(forKey: key) else { return [] }
-        return self.answer(lookup.requests, answer, [:], started: lookup.started, now: now)
+        return self.answer(lookup, lookup.requests, answer, [:], now: now)
     }
 
+    /// Answers requests of a lookup. `unanswered` is empty if the lookup has ended.
     private mutating func answer(
-        _ requests: [LookupRequest], _ answer: LookupAnswer, _ unanswered: [IPAddress.Family: UInt64], started: Int64, now: Int64
+        _ lookup: RunningLookup, _ requests: [LookupRequest], _ answer: LookupAnswer, _ unanswered: [IPAddress.Family: UInt64],
+        now: Int64
     ) -> [Effect] {
-        requests.map { request in
-            waiting[TargetID(owning: request.id)] = nil
+        let isWaiting = unanswered.values.contains { sendQueue.isWaiting($0) }
+        let delayedUntil = isWaiting ? now : answer.code == 0 || !unanswered.isEmpty ? lookup.delayedUntil : nil
+        return requests.map { request in
+            let since = waiting.removeValue(forKey: TargetID(owning: request.id))?.since ?? now
             var answer = answer
             answer.id = request.id
-            answer.elapsedNanoseconds = max(answer.elapsedNanoseconds, now - started)
+            answer.elapsedNanoseconds = max(answer.elapsedNanoseconds, now - lookup.started)
+            if let delayedUntil, delayedUntil > since { answer.queuedNanoseconds = delayedUntil - since }
             return .answer(answer, unanswered: unanswered)
         }
     }
 
     /// Fails a request at its deadline with the evidence so far.
     private mutating func expire(_ request: LookupRequest, now: Int64) -> [Effect] {
-        guard let key = waiting[TargetID(owning: request.id)], var lookup = running[key],
+        guard let (key, _) = waiting[TargetID(owning: request.id)], var lookup = running[key],
             let place = lookup.requests.firstIndex(of: request)
         else { return [] }
         lookup.requests.remove(at: place)
         var answer = lookup.dnsAnswer
         if lookup.candidate == nil { answer = lookup.failure ?? LookupAnswer(id: 0, code: NameCode.tryAgain, answeredBy: .nss) }
-        var effects = self.answer([request], answer, lookup.openQuestions, started: lookup.started, now: now)
+        var effects = self.answer(lookup, [request], answer, lookup.openQuestions, now: now)
         running[key] = lookup
         // No lookup waits for getaddrinfo any more. The answer of a running call is dropped.
         if lookup.requests.isEmpty, let id = lookup.libcRequest {
@@ -292,7 +298,12 @@ package struct NameTable: Sendable {
         return effects
     }
 
-    private mutating func send(now: Int64) -> [Effect] { sendQueue.take(now: now).map { .ask($0) } }
+    private mutating func send(now: Int64) -> [Effect] {
+        sendQueue.take(now: now).map { entry in
+            if entry.added < now, let key = asked[entry.id] { running[key]?.delayedUntil = now }
+            return .ask(entry.question)
+        }
+    }
 
     private mutating func takeNumber() -> UInt64 {
         lastNumber += 1

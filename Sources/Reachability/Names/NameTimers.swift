@@ -27,10 +27,9 @@ struct NameTimers<Item: Hashable & Sendable>: Hashable, Sendable {
         entries.removeLast()
         var index = 0
         while true {
-            let children = [2 * index + 1, 2 * index + 2].filter { $0 < entries.count }
-            guard let child = children.min(by: { entries[$0].time < entries[$1].time }),
-                entries[child].time < entries[index].time
-            else { return first.item }
+            var child = 2 * index + 1
+            if child + 1 < entries.count, entries[child + 1].time < entries[child].time { child += 1 }
+            guard child < entries.count, entries[child].time < entries[index].time else { return first.item }
             entries.swapAt(index, child)
             index = child
         }

@@ -22,7 +22,19 @@ struct RunningLookup: Hashable, Sendable {
         }
 
         /// The families, IPv6 first.
-        var families: [IPAddress.Family] { (hasV6 ? [.v6] : []) + (hasV4 ? [.v4] : []) }
+        var families: [IPAddress.Family] {
+            switch (hasV6, hasV4) {
+            case (true, true): Self.bothFamilies
+            case (true, false): Self.onlyV6
+            case (false, true): Self.onlyV4
+            case (false, false): []
+            }
+        }
+
+        // Stored: a lookup needs its families ten times.
+        private static let bothFamilies: [IPAddress.Family] = [.v6, .v4]
+        private static let onlyV6: [IPAddress.Family] = [.v6]
+        private static let onlyV4: [IPAddress.Family] = [.v4]
     }
 
     /// The state of the question for one family.
@@ -49,6 +61,16 @@ struct RunningLookup: Hashable, Sendable {
             }
         }
 
+        var hasAddresses: Bool { !addresses.isEmpty }
+
+        var result: FamilyLookup.Result {
+            switch self {
+            case .notAsked, .asked: .unanswered
+            case .answered(let result): result.result
+            case .cached(let entry): entry.addresses.isEmpty ? .noData : .addresses
+            }
+        }
+
         var server: ResolverConfiguration.Nameserver? {
             switch self {
             case .notAsked, .asked: nil
@@ -59,9 +81,8 @@ struct RunningLookup: Hashable, Sendable {
 
         var lookup: FamilyLookup {
             switch self {
-            case .notAsked, .asked: FamilyLookup(.unanswered)
-            case .answered(let result): FamilyLookup(result.result, exchanges: result.exchanges)
-            case .cached(let entry): FamilyLookup(entry.addresses.isEmpty ? .noData : .addresses)
+            case .notAsked, .asked, .cached: FamilyLookup(result)
+            case .answered(let answer): FamilyLookup(result, exchanges: answer.exchanges)
             }
         }
     }
@@ -85,6 +106,8 @@ struct RunningLookup: Hashable, Sendable {
     var libcRequest: UInt64?
     /// The time at which the requests are answered although a family is missing.
     var answerDue: Int64?
+    /// The time at which a question was sent that had to wait for others; `nil` if all were sent at once.
+    var delayedUntil: Int64?
     var requests: [LookupRequest] = []
     /// The most informative failure of the earlier candidates and steps.
     private var keptFailure: Boxed<LookupAnswer>?
@@ -98,9 +121,9 @@ struct RunningLookup: Hashable, Sendable {
 
     /// The questions for the present name.
     var questions: [Question] { [v6, v4].compactMap { $0 } }
-    var hasAddresses: Bool { questions.contains { !$0.addresses.isEmpty } }
-    var isComplete: Bool { !questions.contains { $0.isOpen } }
-    var nameIsMissing: Bool { questions.contains { $0.lookup.result == .nameNotFound } }
+    var hasAddresses: Bool { v6?.hasAddresses ?? false || v4?.hasAddresses ?? false }
+    var isComplete: Bool { !(v6?.isOpen ?? false || v4?.isOpen ?? false) }
+    var nameIsMissing: Bool { v6?.result == .nameNotFound || v4?.result == .nameNotFound }
 
     /// The question for a family; `nil` if DNS is not asked for it.
     subscript(family: IPAddress.Family) -> Question? {

@@ -1,6 +1,13 @@
 /// The questions that wait to be sent, so that not more answers arrive at once than the socket's receive buffer holds.
 struct SendQueue: Hashable, Sendable {
-    private var waiting: [NameQuestion] = []
+    /// A question, and the time at which it was added.
+    struct Entry: Hashable, Sendable {
+        let question: NameQuestion
+        let added: Int64
+        var id: UInt64 { question.id }
+    }
+
+    private var waiting: [Entry] = []
     private var taken = 0
     private var removed: Set<UInt64> = []
     /// The questions that were sent within ``NameTable/burstTime``, in order.
@@ -17,7 +24,11 @@ struct SendQueue: Hashable, Sendable {
 
     var isEmpty: Bool { taken == waiting.count && open.isEmpty && removed.isEmpty }
 
-    mutating func add(_ question: NameQuestion) { waiting.append(question) }
+    /// Adds a question. Its number is above those of all earlier ones.
+    mutating func add(_ question: NameQuestion, at now: Int64) { waiting.append(Entry(question: question, added: now)) }
+
+    /// Returns whether a question has been added and not sent.
+    func isWaiting(_ id: UInt64) -> Bool { taken < waiting.count && waiting[taken].id <= id }
 
     /// Removes a question that has not been sent.
     mutating func remove(_ id: UInt64) { if !open.contains(id) { removed.insert(id) } }
@@ -29,12 +40,12 @@ struct SendQueue: Hashable, Sendable {
     }
 
     /// Returns the questions to send now.
-    mutating func take(now: Int64) -> [NameQuestion] {
+    mutating func take(now: Int64) -> [Entry] {
         while forgotten < sent.count, sent[forgotten].time + NameTable.burstTime <= now {
             young.remove(sent[forgotten].id)
             forgotten += 1
         }
-        var questions: [NameQuestion] = []
+        var questions: [Entry] = []
         while taken < waiting.count, young.count < NameTable.burstLimit, open.count < NameTable.openLimit {
             let question = waiting[taken]
             taken += 1

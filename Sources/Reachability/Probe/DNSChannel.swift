@@ -13,6 +13,19 @@ struct DNSChannel: ~Copyable {
     /// The number of rounds over all servers.
     static let rounds: Int32 = 2
 
+    /// Random numbers of the system, four for each system call.
+    private struct RandomNumbers {
+        private var generator = SystemRandomNumberGenerator()
+        private var bits: UInt64 = 0
+        private var count = 0
+
+        mutating func next() -> UInt16 {
+            if count == 0 { (bits, count) = (generator.next(), 4) }
+            defer { (bits, count) = (bits >> 16, count - 1) }
+            return UInt16(truncatingIfNeeded: bits)
+        }
+    }
+
     private final class Results {
         var results: [NameQuestionResult] = []
         var isEnding = false
@@ -23,6 +36,7 @@ struct DNSChannel: ~Copyable {
     private let results = Results()
     /// The open questions by the number of the table.
     private var questions: [UInt64: DNSQuestion] = [:]
+    private var numbers = RandomNumbers()
     /// The time at which c-ares must check its timeouts, or an earlier one; `nil` if no question is open.
     private(set) var deadline: Int64?
 
@@ -111,7 +125,7 @@ struct DNSChannel: ~Copyable {
         }
     }
 
-    private func makeQuestion(_ asked: NameQuestion) -> DNSQuestion? {
+    private mutating func makeQuestion(_ asked: NameQuestion) -> DNSQuestion? {
         guard let number = freeNumber() else { return nil }
         var bytes: UnsafeMutablePointer<UInt8>?
         var count: Int32 = 0
@@ -131,9 +145,9 @@ struct DNSChannel: ~Copyable {
     }
 
     // Numbers cannot be guessed (RFC 5452 section 9.2). The number of open questions is limited, so a free one is found soon.
-    private func freeNumber() -> UInt16? {
+    private mutating func freeNumber() -> UInt16? {
         for _ in 0..<64 {
-            let number = UInt16.random(in: .min ... .max)
+            let number = numbers.next()
             if sockets.isFree(number) { return number }
         }
         return nil

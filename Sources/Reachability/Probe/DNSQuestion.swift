@@ -106,7 +106,7 @@ final class DNSQuestion {
             status = ares_parse_a_reply(answer.baseAddress, Int32(answer.count), nil, &records, &count)
             let found = records.prefix(Int(max(0, count)))
             result.addresses = found.compactMap { record in withUnsafeBytes(of: record.ipaddr) { IPAddress(bytes: $0) } }
-            result.ttl = UInt32(clamping: found.map(\.ttl).min() ?? 0)
+            result.ttl = UInt32(clamping: found.lazy.map(\.ttl).min() ?? 0)
         case .v6:
             var records = [ares_addr6ttl](repeating: ares_addr6ttl(), count: Int(count))
             status = ares_parse_aaaa_reply(answer.baseAddress, Int32(answer.count), nil, &records, &count)
@@ -114,7 +114,7 @@ final class DNSQuestion {
             result.addresses = found.compactMap { record in
                 withUnsafeBytes(of: record.ip6addr) { IPAddress(bytes: $0)?.unmapped }
             }
-            result.ttl = UInt32(clamping: found.map(\.ttl).min() ?? 0)
+            result.ttl = UInt32(clamping: found.lazy.map(\.ttl).min() ?? 0)
         }
         if !result.addresses.isEmpty {
             result.result = .addresses

@@ -254,10 +254,10 @@ final class DNSSockets {
             return
         }
         // Servers may change the case of letters in the question.
-        let asked = question.message[Self.headerSize...].map(Self.lowercase)
+        let asked = question.message
         let isSame =
-            bytes.count >= question.message.count
-            && zip(asked, bytes[Self.headerSize...]).allSatisfy { $0 == Self.lowercase($1) }
+            bytes.count >= asked.count
+            && asked.indices.dropFirst(Self.headerSize).allSatisfy { Self.lowercase(asked[$0]) == Self.lowercase(bytes[$0]) }
         // A server that cannot read the question may leave it out. c-ares ignores such an answer.
         guard isSame else { return server.strayCount += 1 }
         let isTruncated = bytes[2] & 0x02 != 0

@@ -11,6 +11,8 @@ final class LevelRun {
     /// The result; complete if ``hasEnded``.
     private(set) var result = LevelResult()
     private(set) var hasEnded = false
+    /// Whether the connection ends in the ordinary way. A connection whose handshake or response is not complete is reset.
+    var endsGracefully: Bool { !result.isAtDeadline && (result.handshakeEnd == nil || result.handshakeEnd == .completed) }
     /// The time at which the levels end in any case, on the monotonic clock in nanoseconds.
     private(set) var deadline: Int64
     /// The URL of a redirect within the target's host, for which the owner opens another connection; otherwise `nil`.
@@ -98,10 +100,7 @@ final class LevelRun {
     /// Notes that the connection has failed, or cannot be established.
     func connectionFailed(_ number: Int32) {
         guard !hasEnded else { return }
-        // The owner makes a probe of the URL, which finds the cause as that of any other connection.
-        if redirection != nil, let probe, let redirectingFacts {
-            return handOver(probe.request, after: redirectingFacts, probe.redirects)
-        }
+        if handOverRedirection() { return }
         if requested != nil { result.httpEnding = .systemError(number) }
         end(.systemError(number))
     }
@@ -109,12 +108,13 @@ final class LevelRun {
     /// Ends the levels at the deadline. The values describe the connection.
     func deadlineReached(isAcknowledged: Bool, hasGap: Bool) {
         guard !hasEnded else { return }
+        if handOverRedirection() { return }
         result.isAcknowledged = isAcknowledged
         result.hasGap = hasGap
         // A server that was silent after the handshake has accepted the client.
         let isAccepted = probe == nil && client?.state == .established
         result.isAtDeadline = !isAccepted
-        if requested != nil || redirection != nil { result.httpEnding = .deadline }
+        if requested != nil { result.httpEnding = .deadline }
         end(isAccepted ? .completed : .deadline)
     }
 
@@ -163,6 +163,16 @@ final class LevelRun {
             result.transferNanoseconds = transferTime(now)
             if let redirects = probe?.redirects { handOver(request, after: before.facts, redirects) }
         }
+    }
+
+    /// Ends the levels with a redirect within the host whose connection is not established. The owner makes a probe of its URL, which
+    /// finds the cause as that of any other connection.
+    ///
+    /// - Returns: Whether there is such a redirect.
+    private func handOverRedirection() -> Bool {
+        guard redirection != nil, let probe, let redirectingFacts else { return false }
+        handOver(probe.request, after: redirectingFacts, probe.redirects)
+        return true
     }
 
     /// Ends the levels with a redirect whose request the owner sends.

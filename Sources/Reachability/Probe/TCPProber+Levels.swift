@@ -145,10 +145,11 @@ extension TCPProber {
     ) -> ProbeResult? {
         guard let connection = slots[slot], var levels = connection.levels else { return nil }
         levels.output += levels.run.takeOutput()
+        // The last bytes wait for the FIN of close(2), and leave in one segment with it (MSG_MORE, send(2)).
+        let isLast = levels.run.hasEnded && levels.run.endsGracefully
+        let flags = Int32(MSG_NOSIGNAL) | (isLast ? Int32(MSG_MORE) : 0)
         while !levels.output.isEmpty {
-            let count = levels.output.withUnsafeBytes {
-                send(connection.socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
+            let count = levels.output.withUnsafeBytes { send(connection.socket, $0.baseAddress, $0.count, flags) }
             if count > 0 {
                 levels.run.noteSent(count)
                 levels.output.removeFirst(count)
@@ -178,10 +179,7 @@ extension TCPProber {
     private mutating func end(_ slot: Int, on loop: borrowing EventLoop) -> ProbeResult? {
         guard let connection = slots[slot], let levels = connection.levels else { return nil }
         // A server whose answer is complete sees an ordinary end of the connection rather than a reset.
-        if !levels.run.result.isAtDeadline, levels.run.result.handshakeEnd == nil || levels.run.result.handshakeEnd == .completed
-        {
-            SocketOptions.closeGracefully(connection.socket)
-        }
+        if levels.run.endsGracefully { SocketOptions.closeGracefully(connection.socket) }
         loop.remove(connection.socket)
         finish(slot)
         var result = levels.connected

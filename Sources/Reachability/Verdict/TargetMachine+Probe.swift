@@ -69,6 +69,9 @@ extension TargetMachine {
 
     mutating func lookedUp(_ answer: LookupAnswer, _ turn: inout Turn) {
         guard case .resolving(var run, let lookup) = phase, answer.id == lookup else { return }
+        // The questions waited for others, and little of the deadline is left for the name servers and the target. The probe begins
+        // again. The addresses are in the cache, or the questions keep their places.
+        if let queued = answer.queuedNanoseconds, queued > settings.timeout.saturatingNanoseconds / 2 { return startProbe(&turn) }
         let found = answer.code == 0 ? answer.addresses.filter { settings.families.contains($0.family) } : []
         // Linux connects to this machine instead (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.2).
         let usable = found.filter { !$0.isUnspecified }

@@ -13,8 +13,8 @@ struct ProbeCommand: ParsableCommand {
             netwatch probe db:5432
             netwatch probe -c 20 --interval 200ms 192.0.2.7:22 '[2001:db8::7]:22'
 
-            A probe is a TCP connection that is reset at once. Probes of a target start one interval apart, and later if a probe takes longer. \
-            Ctrl-C ends the command with the summary of the results so far.
+            A probe of HOST:PORT is a TCP connection that is reset at once; others make a TLS handshake or an HTTP request. Probes of a \
+            target start one interval apart, and later if a probe takes longer. Ctrl-C ends the command with the summary of the results so far.
 
             Exit code 0: each target answered at least one probe. 1: not so. 2: could not be determined. 128+n: ended by signal n.
             """

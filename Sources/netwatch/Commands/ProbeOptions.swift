@@ -8,7 +8,7 @@ struct TargetOptions: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
             "HOST:PORT, tls://HOST[:PORT], or a URL with http or https; IPv6 addresses in brackets.", valueName: "target"))
-    var targets: [String] = []
+    var arguments: [String] = []
 
     @Option(
         name: .customLong("targets"), parsing: .unconditional,
@@ -22,6 +22,9 @@ struct TargetOptions: ParsableArguments {
     var probeTimeout: String?
 
     @OptionGroup var levels: LevelOptions
+
+    /// The targets of the command line.
+    var targets: [String] { TargetArguments.split(arguments) }
 
     /// The targets of the command line, then those of the file.
     ///

@@ -47,6 +47,13 @@ import Testing
             try spoken(Array("HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n".utf8), after: 1)
         },
         Fault("the server speaks SMTP", .protocolMismatch) { try spoken(Array("220 mail.example ESMTP\r\n".utf8), after: 0) },
+        Fault("the server sends five bytes, and closes later", .protocolMismatch) {
+            try spoken(Array("220 m".utf8), after: 0, closesAfter: 100)
+        },
+        Fault("the server speaks SMTP, and closes later", .protocolMismatch) {
+            try spoken(Array("220 mail ESMTP\r\n".utf8), after: 0, closesAfter: 100)
+        },
+        Fault("the server sends two bytes, and closes", .protocolMismatch) { try spoken(Array("22".utf8), after: 1) },
         Fault("the server closes", .handshakeRefused) { try spoken([], after: 1) },
         Fault("the server resets", .handshakeRefused) {
             try LoopbackListener { client, _ in
@@ -75,11 +82,15 @@ import Testing
     }
 
     /// A server that sends these bytes after it has received a number of segments; `nil` sends none, and keeps the connection.
-    private static func spoken(_ bytes: [UInt8]?, after count: Int, closes: Bool = true) throws -> LoopbackListener {
+    private static func spoken(
+        _ bytes: [UInt8]?, after count: Int, closes: Bool = true, closesAfter milliseconds: Int32 = 0
+    ) throws -> LoopbackListener {
         try LoopbackListener { client, _ in
             var buffer = [UInt8](repeating: 0, count: 4_096)
             for _ in 0..<count where recv(client, &buffer, buffer.count, 0) <= 0 { return }
             if let bytes, !bytes.isEmpty { send(client, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
+            // The client has read the bytes, and waits for an event.
+            if milliseconds > 0 { poll(nil, 0, milliseconds) }
             if bytes != nil, closes { shutdown(client, Int32(SHUT_WR)) }
             while recv(client, &buffer, buffer.count, 0) > 0 {}
         }

@@ -61,7 +61,7 @@ import Testing
 
     @Test func `a burst is limited until answers arrive or 50 ms have passed`() {
         var queue = SendQueue()
-        for id in 1...600 as ClosedRange<UInt64> { queue.add(question(id)) }
+        for id in 1...600 as ClosedRange<UInt64> { queue.add(question(id), at: 0) }
         #expect(queue.take(now: 0).map(\.id) == Array(1...256))
         #expect(queue.take(now: 1) == [])
         #expect(queue.deadline == NameTable.burstTime)
@@ -72,9 +72,20 @@ import Testing
         #expect(queue.deadline == nil)
     }
 
+    @Test func `a question waits until it is sent`() {
+        var queue = SendQueue()
+        for id in 1...300 as ClosedRange<UInt64> { queue.add(question(id), at: 0) }
+        #expect(queue.isWaiting(1))
+        _ = queue.take(now: 0)
+        #expect(!queue.isWaiting(256))
+        #expect(queue.isWaiting(257))
+        _ = queue.take(now: NameTable.burstTime)
+        #expect(!queue.isWaiting(300))
+    }
+
     @Test func `a removed question is not sent`() {
         var queue = SendQueue()
-        for id in 1...300 as ClosedRange<UInt64> { queue.add(question(id)) }
+        for id in 1...300 as ClosedRange<UInt64> { queue.add(question(id), at: 0) }
         _ = queue.take(now: 0)
         queue.remove(290)
         #expect(queue.take(now: NameTable.burstTime).map(\.id) == Array(257...289) + Array(291...300))
@@ -82,7 +93,7 @@ import Testing
 
     @Test func `the number of open questions is limited`() {
         var queue = SendQueue()
-        for id in 0..<20_000 as Range<UInt64> { queue.add(question(id)) }
+        for id in 0..<20_000 as Range<UInt64> { queue.add(question(id), at: 0) }
         var count = 0
         for round in 0..<100 as Range<Int64> { count += queue.take(now: round * NameTable.burstTime).count }
         #expect(count == NameTable.openLimit)

@@ -173,6 +173,39 @@ private struct TableTranscript {
         #expect(names.resolve(1_000, 1, "a.example", [.v4]) == ["1: 192.0.2.1"])
     }
 
+    /// Resolves 300 names at time 0, each with two questions, of which 256 are sent at once. Returns the table's transcript.
+    private func crowd(deadline: Int64) -> TableTranscript {
+        var names = TableTranscript()
+        for target in 0..<300 as Range<UInt64> { _ = names.resolve(0, target, "n\(target).example", deadline: deadline) }
+        return names
+    }
+
+    @Test func `at the deadline, an answer has the time for which its questions waited, and they keep their places`() {
+        var names = crowd(deadline: 70)
+        #expect(names.tick(50).count == 256)
+        #expect(names.tick(70).count == 300)
+        let queued = names.answers.sorted { $0.id < $1.id }.map { $0.queuedNanoseconds.map { $0 / 1_000_000 } }
+        #expect(queued[..<128].allSatisfy { $0 == nil })
+        #expect(queued[128..<256].allSatisfy { $0 == 50 })
+        #expect(queued[256...].allSatisfy { $0 == 70 })
+        #expect(names.resolve(70, 299, "n299.example") == [])
+        #expect(names.tick(100).suffix(2) == ["AAAA n299.example", "A n299.example"])
+        _ = names.answer(110, "AAAA n299.example")
+        #expect(names.answer(110, "A n299.example", "192.0.2.1") == ["299: 192.0.2.1"])
+        #expect(names.answers.last?.queuedNanoseconds == 30_000_000)
+        // The addresses are cached.
+        #expect(names.resolve(110, 299, "n299.example") == ["299: 192.0.2.1"])
+        #expect(names.answers.last?.queuedNanoseconds == nil)
+    }
+
+    @Test func `the failure of a name server is no matter of the time in the queue`() {
+        var names = crowd(deadline: 3_000)
+        _ = names.tick(50)
+        _ = names.answer(60, "AAAA n200.example", result: .failed, rcode: 2)
+        #expect(names.answer(60, "A n200.example", result: .failed, rcode: 2).first == "200: code -3")
+        #expect(names.answers.last?.queuedNanoseconds == nil)
+    }
+
     @Test func `the search list is followed until a name has addresses`() {
         var names = TableTranscript("nameserver 192.0.2.53\nsearch one.example two.example\n")
         #expect(names.resolve(0, 1, "box", [.v4]) == ["A box.one.example"])

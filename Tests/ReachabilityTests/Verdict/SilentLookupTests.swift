@@ -43,6 +43,27 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     private static let silentGateway = ["report neighbor/gateway-silent", "unreachable neighbor/gateway-silent eth0"]
     private static let silentResolver = ["report dns/resolver-silent", "unreachable dns/resolver-silent"]
 
+    @Test func `a lookup whose questions waited for most of the time is no failure, and the probe begins again`() throws {
+        var target = try named()
+        var answer = LookupAnswer(
+            id: 1, code: NameCode.tryAgain, elapsedNanoseconds: 3_000_000_000, answeredBy: .dns, v4: FamilyLookup(.unanswered))
+        answer.queuedNanoseconds = 1_500_000_001
+        #expect(target.at(3000, .lookup(answer)) == ["resolve 2 server.example"])
+        #expect(target.machine.deadline == 6_000_000_000)
+        (answer.id, answer.queuedNanoseconds) = (2, 1_500_000_000)
+        #expect(target.at(6000, .lookup(answer)) == Self.silentResolver)
+    }
+
+    @Test func `after a long time in the queue, a resolved name has the complete deadline for its connections`() throws {
+        var target = try named()
+        var answer = LookupAnswer(id: 1, addresses: [try #require(IPAddress("192.0.2.1"))], answeredBy: .dns)
+        answer.queuedNanoseconds = 2_900_000_000
+        #expect(target.at(2950, .lookup(answer)) == ["resolve 2 server.example"])
+        (answer.id, answer.queuedNanoseconds) = (2, nil)
+        #expect(target.at(2950, .lookup(answer)) == ["route? 192.0.2.1"])
+        #expect(target.machine.deadline == 5_950_000_000)
+    }
+
     @Test func `a gateway that answered queries before and does not now is the cause of a silent lookup`() throws {
         var target = try named()
         target.hostState = hop(.silent)

@@ -195,7 +195,13 @@ import Testing
             run.connected(0)
             Array(redirect(to: "http://a.example:1/x").utf8).withUnsafeBytes { run.receive($0, now: 0) }
             #expect(run.redirection?.endpoint.port == 1 && !run.hasEnded)
-            run.connectionFailed(SystemErrorNumber.connectionRefused.rawValue)
+            if isDeclared {
+                run.connectionFailed(SystemErrorNumber.connectionRefused.rawValue)
+            } else {
+                // The port is silent until the deadline.
+                run.deadlineReached(isAcknowledged: false, hasGap: false)
+            }
+            #expect(!run.result.isAtDeadline)
             #expect(run.hasEnded && run.result.http?.response.status == 302)
             var result = ProbeResult(id: first.id, roundTripNanoseconds: 5_000_000)
             result.levels = run.result

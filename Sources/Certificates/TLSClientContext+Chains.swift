@@ -1,0 +1,45 @@
+internal import COpenSSL
+internal import EventLoop
+
+/// The facts of chains that were verified before; see ``ChainFactsCache``.
+extension TLSClientContext.Loaded {
+    /// Finds the facts of a chain that were kept, or verifies the chain.
+    ///
+    /// - Parameters:
+    ///   - chain: the certificates. Their security level is that of this context.
+    ///   - digest: the SHA-256 of the message with the certificates; without one, the chain is verified.
+    ///   - serverName: the name that the certificate must have.
+    ///   - time: the time for which dates are judged, in seconds since 1970.
+    /// - Returns: The facts, which are always those of a new verification.
+    func facts(
+        of chain: PeerChain, _ digest: SIMD4<UInt64>?, for serverName: String, at time: Int64
+    ) -> TLSChainFacts {
+        let key = digest.map { ChainFactsCache.Key(digest: $0, serverName: serverName) }
+        if let key, let facts = chains.withLock({ $0.facts(for: key, at: time) }) { return facts }
+        let facts = chain.facts(for: serverName, authorities: authorities, at: time)
+        if let key, !facts.mayBeTransient, let validity = chain.constancy(at: time, with: authorities) {
+            chains.withLock { $0.insert(facts, for: key, validity: validity, at: time) }
+        }
+        return facts
+    }
+}
+
+extension PeerChain {
+    /// Returns the times around `time` in which no certificate and no revocation list begins or ends to be valid, so that a
+    /// verification gives the same errors: OpenSSL compares dates with the time only (X509_cmp_time(3)). `nil` if there may be
+    /// another reason for a change.
+    func constancy(at time: Int64, with authorities: TrustStore?) -> Range<Int64>? {
+        guard let authorities else { return Int64.min..<Int64.max }
+        guard var dates = authorities.dates else { return nil }
+        let certificates = (0..<max(0, OPENSSL_sk_num(sent))).map { OPENSSL_sk_value(sent, $0).map { OpaquePointer($0) } }
+        for certificate in certificates + [own] {
+            guard let certificate, let start = CertificateDecoding.seconds(X509_get0_notBefore(certificate)),
+                let end = CertificateDecoding.seconds(X509_get0_notAfter(certificate))
+            else { return nil }
+            dates += [start, end]
+        }
+        // A certificate is valid from the second of its first date, and not valid any more in the second of its last one.
+        let (past, future) = (dates.lazy.filter { $0 <= time }, dates.lazy.filter { $0 > time })
+        return (past.max() ?? .min)..<(future.min() ?? .max)
+    }
+}
