@@ -78,7 +78,7 @@ package enum CertificateDecoding {
                 }
                 guard let one else { throw unparsable("neither PEM nor DER") }
                 defer { free(one) }
-                guard let value = value(one) else { throw unparsable(OpenSSLErrors.newest) }
+                guard let value = value(one) else { throw unparsable(newestReason) }
                 return [value]
             }
             let values = try withBIO(data) { (bio) throws(CertificateError) in
@@ -87,11 +87,12 @@ package enum CertificateDecoding {
                     ERR_set_mark()
                     guard let object = pem(bio, nil, TLSCallbacks.passphrase, nil) else {
                         let reason = ERR_GET_REASON(ERR_peek_last_error())
-                        let text = OpenSSLErrors.newest
+                        let text = newestReason
                         ERR_pop_to_mark()
                         // OpenSSL reports the end of the text as an error.
-                        guard reason == PEM_R_NO_START_LINE else { throw unparsable(text) }
-                        break
+                        guard reason != PEM_R_NO_START_LINE else { break }
+                        guard !values.isEmpty else { throw unparsable(text) }
+                        throw CertificateError.invalid("\(name): \(kind) \(values.count + 1) cannot be parsed: \(text)")
                     }
                     ERR_pop_to_mark()
                     defer { free(object) }
@@ -103,6 +104,12 @@ package enum CertificateDecoding {
             guard !values.isEmpty else { throw unparsable("it has none") }
             return values
         }
+    }
+
+    /// The reason of OpenSSL's newest error; that of its decoder names only the decoder.
+    private static var newestReason: String {
+        let text = OpenSSLErrors.newest
+        return text == "ASN1 lib" ? "it is not valid DER" : text
     }
 
     /// Runs `body` with a BIO that reads `data`.

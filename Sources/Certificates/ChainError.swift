@@ -6,11 +6,14 @@ package struct ChainError: Error, Sendable, Hashable, Codable {
     package let text: String
     /// The position of the certificate in the chain: 0 is the server's own.
     package let depth: Int32
+    /// The subject of a certificate above the server's own, if the error concerns its revocation.
+    package let subject: String?
 
-    package init(code: Int32, text: String, depth: Int32 = 0) {
+    package init(code: Int32, text: String, depth: Int32 = 0, subject: String? = nil) {
         self.code = code
         self.text = text
         self.depth = depth
+        self.subject = subject
     }
 
     /// Whether no certificate of the chain is issued by a trusted authority: X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, …DEPTH_ZERO_SELF_SIGNED_CERT,
@@ -22,18 +25,48 @@ package struct ChainError: Error, Sendable, Hashable, Codable {
     /// …_GET_CRL_ISSUER.
     package var isMissingRevocationList: Bool { [3, 33].contains(code) }
 
+    /// Whether the error is that of a revocation list: X509_V_ERR_UNABLE_TO_GET_CRL, …_DECRYPT_CRL_SIGNATURE, …CRL_SIGNATURE_FAILURE,
+    /// …CRL_NOT_YET_VALID, …CRL_HAS_EXPIRED, …ERROR_IN_CRL_LAST_UPDATE_FIELD, …_NEXT_UPDATE_FIELD, …UNABLE_TO_GET_CRL_ISSUER,
+    /// …KEYUSAGE_NO_CRL_SIGN, …UNHANDLED_CRITICAL_CRL_EXTENSION, …DIFFERENT_CRL_SCOPE, …CRL_PATH_VALIDATION_ERROR.
+    package var isOfRevocationList: Bool { [3, 5, 8, 11, 12, 15, 16, 33, 35, 36, 44, 54].contains(code) }
+
+    /// Returns the errors without those that revocation lists do not prove.
+    ///
+    /// - A list whose signature is not valid revokes nothing: X509_V_ERR_CERT_REVOKED of its depth is removed. OpenSSL continues with
+    ///   such a list if the callback ignores the error.
+    /// - If `requiresAllLists` is false, a certificate above the server's own needs no list, and the authority at `anchorDepth`, which
+    ///   is trusted itself, is not checked (RFC 5280 section 6.1). Its issuer, who could sign a list, need not be known.
+    package static func proven(_ errors: [ChainError], requiresAllLists: Bool, anchorDepth: Int32) -> [ChainError] {
+        errors.filter { error in
+            if error.depth > 0, !requiresAllLists, error.isOfRevocationList || error.code == revoked {
+                guard error.code != missingList, error.depth != anchorDepth else { return false }
+            }
+            return error.code != revoked || !errors.contains { $0.code == listSignature && $0.depth == error.depth }
+        }
+    }
+
     // The numbers of openssl/x509_vfy.h, for code without OpenSSL.
 
+    /// X509_V_ERR_UNABLE_TO_GET_CRL.
+    package static let missingList: Int32 = 3
+    /// X509_V_ERR_CRL_SIGNATURE_FAILURE.
+    package static let listSignature: Int32 = 8
     /// X509_V_ERR_CERT_NOT_YET_VALID.
     package static let notYetValid: Int32 = 9
     /// X509_V_ERR_CERT_HAS_EXPIRED.
     package static let expired: Int32 = 10
+    /// X509_V_ERR_CRL_NOT_YET_VALID.
+    package static let listNotYetValid: Int32 = 11
+    /// X509_V_ERR_CRL_HAS_EXPIRED.
+    package static let listExpired: Int32 = 12
     /// X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT.
     package static let selfSigned: Int32 = 18
     /// X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY.
     package static let unknownIssuer: Int32 = 20
     /// X509_V_ERR_CERT_REVOKED.
     package static let revoked: Int32 = 23
+    /// X509_V_ERR_UNABLE_TO_GET_CRL_ISSUER.
+    package static let missingListIssuer: Int32 = 33
     /// X509_V_ERR_HOSTNAME_MISMATCH.
     package static let hostnameMismatch: Int32 = 62
     /// X509_V_ERR_IP_ADDRESS_MISMATCH.

@@ -9,11 +9,16 @@ extension PeerChain {
         static let maximumCount = 32
         private(set) var errors: [ChainError] = []
 
-        mutating func insert(_ code: Int32, depth: Int32) {
+        mutating func insert(_ code: Int32, depth: Int32, of certificate: OpaquePointer? = nil) {
             guard errors.count < Self.maximumCount, !errors.contains(where: { $0.code == code && $0.depth == depth }) else {
                 return
             }
-            errors.append(ChainError(code: code, text: PeerChain.text(ofError: code), depth: depth))
+            var error = ChainError(code: code, text: PeerChain.text(ofError: code), depth: depth)
+            if depth > 0, let certificate, error.isOfRevocationList || code == ChainError.revoked {
+                let subject = CertificateDecoding.line(of: X509_get_subject_name(certificate), maximumBytes: 1024)
+                error = ChainError(code: code, text: error.text, depth: depth, subject: subject)
+            }
+            errors.append(error)
         }
     }
 
@@ -40,7 +45,9 @@ extension PeerChain {
         }
         // A failure without an error is an internal error of OpenSSL. It must never count as success.
         if !isValid, collection.errors.isEmpty { collection.insert(X509_V_ERR_UNSPECIFIED, depth: 0) }
-        return collection.errors
+        let anchorDepth = OPENSSL_sk_num(X509_STORE_CTX_get0_chain(context)) - 1
+        return ChainError.proven(
+            collection.errors, requiresAllLists: authorities.requiresAllLists, anchorDepth: anchorDepth)
     }
 
     /// Adds the facts of the certificates to those of a handshake.

@@ -70,7 +70,8 @@ enum TLSCallbacks {
         guard let context, let argument = X509_STORE_CTX_get_ex_data(context, 0) else { return isValid }
         guard isValid != 1 else { return 1 }
         argument.assumingMemoryBound(to: PeerChain.ErrorCollection.self).pointee.insert(
-            X509_STORE_CTX_get_error(context), depth: X509_STORE_CTX_get_error_depth(context))
+            X509_STORE_CTX_get_error(context), depth: X509_STORE_CTX_get_error_depth(context),
+            of: X509_STORE_CTX_get_current_cert(context))
         return 1
     }
 

@@ -214,11 +214,25 @@ package final class TLSClient {
 
     /// OpenSSL's newest error. Its reasons from 1,000 on are alerts of the server.
     private var openSSLReason: TLSProtocolError {
-        TLSProtocolError(reason: ERR_GET_REASON(ERR_peek_last_error()), text: OpenSSLErrors.newest)
+        let reason = ERR_GET_REASON(ERR_peek_last_error())
+        return TLSProtocolError(reason: reason, text: certificateFault(reason) ?? OpenSSLErrors.newest)
+    }
+
+    /// The fault of the certificates with which the handshake fails. OpenSSL's text is that of its decoder, such as "ASN1 lib".
+    private func certificateFault(_ reason: Int32) -> String? {
+        guard notes.hasReceivedCertificates, !notes.facts.isComplete else { return nil }
+        let isWithoutKey = reason == SSL_R_UNABLE_TO_FIND_PUBLIC_KEY_PARAMETERS
+        guard notes.facts.certificate == nil else {
+            return isWithoutKey ? "the public key of its certificate cannot be parsed" : nil
+        }
+        // OpenSSL finds out that there is no certificate when it looks for the key.
+        return isWithoutKey ? "it sends no certificate" : "its certificate cannot be parsed"
     }
 
     private func fail(_ error: TLSProtocolError?) {
         notes.facts.protocolError = error
+        // Before TLS 1.3, a fatal close_notify is an alert like others.
+        if error?.reason == SSL_AD_REASON_OFFSET { notes.facts.noteAlert(level: SSL3_AL_FATAL, description: 0, isTLS13: false) }
         state = .failed
         pendingAlert = drain()
         SSL_free(ssl)

@@ -27,7 +27,7 @@ package struct TLSClientSettings: Hashable, Sendable {
         }
         if let revocationLists {
             let lists = try CertificateDecoding.revocationLists(in: revocationLists.contents, named: revocationLists.name)
-            trusted.revocation = Authorities.Revocation(lists: lists, coversCompleteChain: false)
+            trusted.revocation = Authorities.Revocation(lists: lists, coversCompleteChain: true, requiresAllLists: false)
         }
         return TLSClientSettings(authorities: trusted, isInsecure: isInsecure)
     }

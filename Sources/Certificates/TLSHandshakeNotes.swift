@@ -8,6 +8,8 @@ final class TLSHandshakeNotes {
     var hasReceivedCloseNotify = false
     /// Whether a message of the server shows that it has accepted the client's part of the handshake.
     var isAccepted = false
+    /// Whether the server's message with its certificates has arrived.
+    private(set) var hasReceivedCertificates = false
     private let context: TLSClientContext.Loaded
     private let verificationTime: Int64?
     /// The digest of the server's Certificate message; `nil` before it, or if OpenSSL fails.
@@ -45,7 +47,9 @@ final class TLSHandshakeNotes {
                 case (3, 2): "TLSv1.1"
                 default: facts.version
                 }
-        case UInt8(SSL3_MT_CERTIFICATE): chainDigest = context.digest(of: message)
+        case UInt8(SSL3_MT_CERTIFICATE):
+            hasReceivedCertificates = true
+            chainDigest = context.digest(of: message)
         case UInt8(SSL3_MT_CERTIFICATE_REQUEST): facts.isCertificateRequested = true
         case UInt8(SSL3_MT_NEWSESSION_TICKET) where isTLS13 && facts.isComplete: isAccepted = true
         default: break

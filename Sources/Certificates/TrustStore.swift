@@ -15,10 +15,13 @@ package struct Authorities: Hashable, Sendable {
         package var lists: [Data]
         /// Whether every certificate of a chain is checked, and not only the peer's own.
         package var coversCompleteChain: Bool
+        /// Whether each certificate that is checked needs a list. Otherwise only the peer's own needs one.
+        package var requiresAllLists: Bool
 
-        package init(lists: [Data], coversCompleteChain: Bool) {
+        package init(lists: [Data], coversCompleteChain: Bool, requiresAllLists: Bool = true) {
             self.lists = lists
             self.coversCompleteChain = coversCompleteChain
+            self.requiresAllLists = requiresAllLists
         }
     }
 
@@ -41,6 +44,9 @@ package final class TrustStore: @unchecked Sendable {
     /// Whether there is no authority. Every chain is refused then, and the error's text gives this reason.
     let isEmpty: Bool
 
+    /// Whether each certificate that is checked for revocation needs a list.
+    let requiresAllLists: Bool
+
     /// The times at which a certificate or a revocation list of the store begins or ends to be valid, in seconds since 1970,
     /// sorted. `nil` if the content of the store may change, or if a time cannot be decoded.
     let dates: [Int64]?
@@ -61,10 +67,11 @@ package final class TrustStore: @unchecked Sendable {
         self.store = store
         self.authorities = authorities
         let revocation = authorities.revocation
+        requiresAllLists = revocation?.requiresAllLists ?? true
         var flags = UInt(X509_V_FLAG_TRUSTED_FIRST)
-        // A given authority is trusted even if another one has signed it. Revocation lists that cover the complete chain need
-        // the chain up to its root.
-        if revocation?.coversCompleteChain != true { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
+        // A given authority is trusted even if another one has signed it. Lists that are all required need the chain up to its
+        // root.
+        if revocation?.coversCompleteChain != true || !requiresAllLists { flags |= UInt(X509_V_FLAG_PARTIAL_CHAIN) }
         if let revocation {
             flags |= UInt(X509_V_FLAG_CRL_CHECK)
             if revocation.coversCompleteChain { flags |= UInt(X509_V_FLAG_CRL_CHECK_ALL) }

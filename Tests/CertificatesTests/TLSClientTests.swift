@@ -229,6 +229,26 @@ import Testing
 
     // MARK: Servers that misbehave
 
+    @Test func `a fatal alert 0 is named`() throws {
+        let client = try client()
+        _ = client.start()
+        #expect(client.receive([21, 3, 3, 0, 2, 2, 0]).state == .failed)
+        let cause = causeOf(client)
+        #expect(cause?.detail == "203.0.113.5 refuses the TLS handshake (alert 0, close notify)", "\(cause?.detail ?? "")")
+        #expect(name(cause) == "tls/handshake-refused")
+    }
+
+    @Test func `a certificate that cannot be parsed is named`() throws {
+        let client = try client()
+        var flight = try server(nil, .init(versions: TLS12.number...TLS12.number)).receive(client.start())
+        let range = try #require(flight.firstRange(of: Array(certificates.leaf.derBytes)))
+        flight[range.lowerBound] = 0x31
+        #expect(client.receive(flight).state == .failed)
+        let cause = causeOf(client)
+        #expect(
+            cause?.detail == "203.0.113.5 breaks the TLS protocol: its certificate cannot be parsed", "\(cause?.detail ?? "")")
+    }
+
     @Test func `a flight that is cut after any byte ends sensibly`() throws {
         for version in [TLS12, TLS13] {
             let client = try client()

@@ -126,10 +126,16 @@ package final class MemoryCertificate {
     }
 
     /// A revocation list of this authority, in DER.
-    package func revocationList(of revoked: [MemoryCertificate]) throws -> Data {
-        guard let list = X509_CRL_new(), let time = X509_gmtime_adj(nil, -3600), let next = X509_gmtime_adj(nil, 86_400) else {
-            throw Failure()
-        }
+    ///
+    /// - Parameters:
+    ///   - revoked: the certificates that the list revokes.
+    ///   - hours: the validity, in hours from now.
+    /// - Returns: the list.
+    /// - Throws: ``Failure``.
+    package func revocationList(of revoked: [MemoryCertificate], hours: ClosedRange<Int> = -1...24) throws -> Data {
+        guard let list = X509_CRL_new(), let time = X509_gmtime_adj(nil, hours.lowerBound * 3600),
+            let next = X509_gmtime_adj(nil, hours.upperBound * 3600)
+        else { throw Failure() }
         defer {
             X509_CRL_free(list)
             ASN1_STRING_free(time)

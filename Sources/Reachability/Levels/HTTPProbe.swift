@@ -15,6 +15,8 @@ package struct HTTPProbe: Sendable {
 
     package let expectation: HTTPExpectation
     package let isCanary: Bool
+    /// Whether a request is sent only to an https server whose certificate is valid.
+    private let verifiesCertificates: Bool
     /// The current request.
     package private(set) var request: HTTPProbeRequest
     /// The current exchange.
@@ -32,13 +34,15 @@ package struct HTTPProbe: Sendable {
     ///   - isFollowing: whether redirects are followed.
     ///   - redirects: the redirects that led to the request; `nil` for the target's own request.
     ///   - isCanary: whether the URL is the canary, whose response is known.
+    ///   - verifiesCertificates: whether the owner sends requests only to https servers whose certificates are valid.
     package init(
         _ request: HTTPProbeRequest, expecting expectation: HTTPExpectation = HTTPExpectation(), isFollowing: Bool = true,
-        after redirects: Redirects? = nil, isCanary: Bool = false
+        after redirects: Redirects? = nil, isCanary: Bool = false, verifiesCertificates: Bool = true
     ) {
         self.request = request
         self.expectation = expectation
         self.isCanary = isCanary
+        self.verifiesCertificates = verifiesCertificates
         exchange = HTTPExchange(method: request.method, keepsBody: expectation.needsBody)
         self.redirects = redirects ?? Redirects(of: request, isFollowing: isFollowing)
     }
@@ -56,7 +60,7 @@ package struct HTTPProbe: Sendable {
     package mutating func next() -> Step {
         guard redirectFailure == nil else { return .finished }
         if !isLast, let head = exchange.head, exchange.progress == .receivingBody || exchange.progress == .complete {
-            switch redirects.next(after: head, to: request, expecting: expectation) {
+            switch redirects.next(after: head, to: request, isVerified: isVerified, expecting: expectation) {
             case .final: isLast = true
             case .follow(let next):
                 request = next
@@ -70,11 +74,18 @@ package struct HTTPProbe: Sendable {
         return exchange.isEnded ? .finished : .receive
     }
 
+    /// Whether the certificate of the current request's server is verified.
+    private var isVerified: Bool { verifiesCertificates && request.url.scheme == .https }
+
+    private var isRedirectAuthentic: Bool { redirects.isRedirectAuthentic == true }
+
     /// The facts so far.
     package var facts: HTTPProbeFacts {
         HTTPProbeFacts(
             response: exchange.facts, redirects: redirects.locations, redirectFailure: redirectFailure,
             otherHost: redirects.otherHost, isDowngraded: redirects.isDowngraded, isDeclared: expectation.isDeclared,
-            isCanary: isCanary, mismatch: redirectFailure == nil ? expectation.mismatch(of: exchange) : nil)
+            isCanary: isCanary, isAuthentic: isVerified && (redirects.otherHost == nil || isRedirectAuthentic) ? true : nil,
+            isRedirectAuthentic: isRedirectAuthentic ? true : nil,
+            mismatch: redirectFailure == nil ? expectation.mismatch(of: exchange) : nil)
     }
 }

@@ -14,6 +14,10 @@ package struct HTTPProbeFacts: Hashable, Sendable, Codable {
     package var isDeclared = false
     /// Whether the URL is the canary, whose response is known.
     package var isCanary = false
+    /// `true` if the last server is the target, or one to which the target redirects, by its certificate; otherwise `nil`.
+    package var isAuthentic: Bool?
+    /// `true` if the server that redirects to ``otherHost`` has a certificate that is verified; otherwise `nil`.
+    package var isRedirectAuthentic: Bool?
     /// The first expectation that the response does not meet.
     package var mismatch: HTTPMismatch?
 }

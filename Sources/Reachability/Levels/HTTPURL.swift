@@ -89,6 +89,22 @@ package struct HTTPURL: Hashable, Sendable {
         return try HTTPURL(resolved)
     }
 
+    /// Throws if another machine cannot mean the URL's host: an address with a zone, which only this machine knows (RFC 6874), or an
+    /// unspecified address, to which Linux connects as to this machine.
+    func requireAddressOfServer() throws(ParseError) {
+        guard case .address(let address, let zone) = endpoint.host else { return }
+        guard zone == nil else { throw ParseError("host: a server cannot name a zone of this machine") }
+        guard !address.isUnspecified else { throw ParseError("host: \(address) is not the address of a server") }
+    }
+
+    /// Returns a reference whose user information (RFC 3986 section 3.2.1), which may contain a password, is replaced by `***`.
+    static func withoutUserInformation(_ reference: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        guard let slashes = reference.firstRange(of: Array("//".utf8)) else { return reference }
+        let authority = reference[slashes.upperBound...].prefix { !Array("/?#".utf8).contains($0) }
+        guard let end = authority.lastIndex(of: UInt8(ascii: "@")) else { return reference }
+        return reference[..<slashes.upperBound] + Array("***".utf8) + reference[end...]
+    }
+
     private init(_ scheme: Scheme, _ endpoint: Endpoint, _ reference: URLReference) {
         self.scheme = scheme
         self.endpoint = endpoint

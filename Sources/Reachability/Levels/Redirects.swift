@@ -16,6 +16,8 @@ package struct Redirects: Hashable, Sendable, Codable {
     package private(set) var locations: [String] = []
     /// The first other host to which a response redirects, also if that is not followed.
     package private(set) var otherHost: String?
+    /// Whether the certificate of the server that redirects to ``otherHost`` is verified; `nil` if there is no such redirect.
+    package private(set) var isRedirectAuthentic: Bool?
     /// Whether a redirect leads from https to http.
     package private(set) var isDowngraded = false
 
@@ -46,24 +48,29 @@ package struct Redirects: Hashable, Sendable, Codable {
 
     /// Returns the decision about the response to `request`, which is the first request or the one that the last step returned.
     ///
-    /// A response is the last one if it is no redirect, has no `Location`, or has a status that the expectation declares.
+    /// A response is the last one if it is no redirect, has no `Location`, or has a status that the expectation declares. `isVerified`:
+    /// whether the certificate of the server that sent it is verified.
     package mutating func next(
-        after head: HTTPResponseHead, to request: HTTPProbeRequest, expecting expectation: HTTPExpectation = HTTPExpectation()
+        after head: HTTPResponseHead, to request: HTTPProbeRequest, isVerified: Bool = false,
+        expecting expectation: HTTPExpectation = HTTPExpectation()
     ) -> Step {
         guard [301, 302, 303, 307, 308].contains(head.status), let location = head.value(of: "location"),
             expectation.statuses?.contains(head.status) != true
         else { return .final }
-        let shown = ExternalText.shortened(location)
+        let shown = ExternalText.shortened(HTTPURL.withoutUserInformation(location))
         guard location.count <= HTTPLimit.location.value else {
             return isFollowing ? .failed(RedirectFailure(.limit, location: shown, limit: .location)) : .final
         }
         let url: HTTPURL
         do {
             url = try request.url.resolving(location)
+            if url.endpoint.host != request.url.endpoint.host { try url.requireAddressOfServer() }
         } catch {
             return isFollowing ? .failed(RedirectFailure(.location, location: shown, reason: error.description)) : .final
         }
-        if otherHost == nil, !isSameSite(url) { otherHost = HTTPURL.text(url.endpoint.host) }
+        if otherHost == nil, !isSameSite(url) {
+            (otherHost, isRedirectAuthentic) = (HTTPURL.text(url.endpoint.host), isVerified)
+        }
         guard isFollowing else { return .final }
         var next = request.redirected(to: url, status: head.status)
         next.cookies = ProbeCookies()

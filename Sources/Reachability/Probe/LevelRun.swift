@@ -28,6 +28,8 @@ final class LevelRun {
     private var firstByte: Int64?
     /// The result of the exchanges that redirected within the host.
     private var earlier: LevelResult?
+    /// The facts of the response that led to ``redirection``.
+    private var redirectingFacts: HTTPProbeFacts?
 
     /// Creates the levels of a probe. ``connected(_:)`` begins them.
     init(_ plan: LevelPlan, deadline: Int64) {
@@ -37,7 +39,7 @@ final class LevelRun {
         probe = plan.request.map {
             HTTPProbe(
                 $0, expecting: plan.expectation, isFollowing: plan.followsRedirects, after: plan.redirects,
-                isCanary: plan.isCanary)
+                isCanary: plan.isCanary, verifiesCertificates: !plan.tls.isInsecure)
         }
     }
 
@@ -98,9 +100,10 @@ final class LevelRun {
         if !hasEnded, redirection == nil { end() }
     }
 
-    /// Notes that the connection has failed.
+    /// Notes that the connection has failed, or cannot be established.
     func connectionFailed(_ number: Int32) {
         guard !hasEnded else { return }
+        if handOverRedirection() { return }
         if requested != nil { result.httpEnding = .systemError(number) }
         end(.systemError(number))
     }
@@ -108,12 +111,13 @@ final class LevelRun {
     /// Ends the levels at the deadline. The values describe the connection.
     func deadlineReached(isAcknowledged: Bool, hasGap: Bool) {
         guard !hasEnded else { return }
+        if handOverRedirection() { return }
         result.isAcknowledged = isAcknowledged
         result.hasGap = hasGap
         // A server that was silent after the handshake has accepted the client.
         let isAccepted = probe == nil && client?.state == .established
         result.isAtDeadline = !isAccepted
-        if requested != nil || redirection != nil { result.httpEnding = .deadline }
+        if requested != nil { result.httpEnding = .deadline }
         end(isAccepted ? .completed : .deadline)
     }
 
@@ -153,22 +157,37 @@ final class LevelRun {
             end()
         case .follow(let request) where request.url.endpoint.host == before.request.url.endpoint.host:
             redirection = request.url
+            redirectingFacts = before.facts
             result.transferNanoseconds = transferTime(now)
             earlier = earlier.map { $0.redirected(result) } ?? result
             result = LevelResult()
         case .follow(let request):
             // The target itself has answered: with a redirect to another host, to which its owner finds the way.
             result.transferNanoseconds = transferTime(now)
-            var facts = before.facts
-            facts.otherHost = probe?.redirects.otherHost
-            if !facts.isDeclared { facts.mismatch = nil }
-            result.http = facts
-            if let redirects = probe?.redirects {
-                result.redirection = Boxed(HTTPRedirection(method: request.method, url: request.url, redirects: redirects))
-            }
-            probe = nil
-            end()
+            if let redirects = probe?.redirects { handOver(request, after: before.facts, redirects) }
         }
+    }
+
+    /// Ends the levels with a redirect within the host whose connection is not established. The owner makes a probe of its URL, which
+    /// finds the cause as that of any other connection.
+    ///
+    /// - Returns: Whether there is such a redirect.
+    private func handOverRedirection() -> Bool {
+        guard redirection != nil, let probe, let redirectingFacts else { return false }
+        handOver(probe.request, after: redirectingFacts, probe.redirects)
+        return true
+    }
+
+    /// Ends the levels with a redirect whose request the owner sends.
+    private func handOver(_ request: HTTPProbeRequest, after facts: HTTPProbeFacts, _ redirects: Redirects) {
+        var facts = facts
+        (facts.otherHost, facts.isRedirectAuthentic) = (redirects.otherHost, redirects.isRedirectAuthentic == true ? true : nil)
+        // The response behind the redirect decides.
+        facts.mismatch = nil
+        result.http = facts
+        result.redirection = Boxed(HTTPRedirection(method: request.method, url: request.url, redirects: redirects))
+        probe = nil
+        end()
     }
 
     private func transferTime(_ now: Int64) -> Int64? { firstByte.map { max(0, now - $0) } }

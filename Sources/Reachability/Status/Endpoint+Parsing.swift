@@ -29,7 +29,7 @@ extension Endpoint {
             throw ParseError(
                 description: "port: '\(path)' does not belong to a \(name.uppercased()) target; write \(name)://HOST:PORT")
         }
-        let (host, port) = try split(authority, defaultPort: scheme.defaultPort)
+        let (host, port) = try split(authority, defaultPort: scheme.defaultPort, isURL: scheme.usesHTTP)
         return Values(host: host, port: port, scheme: scheme, path: scheme.usesHTTP ? try requestTarget(path) : nil, text: nil)
     }
 
@@ -57,7 +57,10 @@ extension Endpoint {
         return digits.count == 1 ? "0\(digits)" : digits
     }
 
-    private static func split(_ text: Substring, defaultPort: UInt16? = nil) throws(ParseError) -> (Host, UInt16) {
+    /// Returns the host and the port. In a URL, `%25` may stand for the `%` before a zone (RFC 6874 section 2).
+    private static func split(
+        _ text: Substring, defaultPort: UInt16? = nil, isURL: Bool = false
+    ) throws(ParseError) -> (Host, UInt16) {
         guard !text.isEmpty else {
             throw ParseError(description: "host: is empty; write \(defaultPort == nil ? "HOST:PORT" : "HOST or HOST:PORT")")
         }
@@ -71,7 +74,10 @@ extension Endpoint {
             guard let address = IPAddress(parts[0]), address.family == .v6 else {
                 throw ParseError(description: "host: '\(inside)' is not an IPv6 address")
             }
-            let zone = parts.count > 1 ? String(parts[1]) : nil
+            let written = parts.count > 1 ? parts[1] : nil
+            // An interface's index may be 25 itself.
+            let isEncoded = isURL && written?.hasPrefix("25") == true && written != "25"
+            let zone = written.map { String(isEncoded ? $0.dropFirst(2) : $0) }
             if let zone, zone.isEmpty || zone.utf8.count > 15 || zone.contains("/") {
                 throw ParseError(description: "host: '\(zone)' is not the name of an interface")
             }

@@ -1,6 +1,5 @@
 internal import Certificates
 internal import FoundationEssentials
-internal import Glibc
 
 /// The trust of TLS probes, and the certificate that they expect. By default: the system's authorities, and 14 days of validity.
 public struct TLSProbeSettings: Hashable, Sendable {
@@ -8,8 +7,13 @@ public struct TLSProbeSettings: Hashable, Sendable {
     public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
         /// One line that names the file and the reason.
         public let description: String
+        /// The errno of reading the file; `nil` if its contents are not valid.
+        package let systemError: Int32?
 
-        init(_ description: String) { self.description = description }
+        package init(_ description: String, systemError: Int32? = nil) {
+            self.description = description
+            self.systemError = systemError
+        }
     }
 
     /// The name that the server receives (RFC 6066 section 3) and that its certificate must have; `nil`, the default, for the host.
@@ -30,42 +34,25 @@ public struct TLSProbeSettings: Hashable, Sendable {
     /// - Parameter path: a file with certificates in PEM, or with one in DER.
     /// - Throws: ``FileError`` if the file cannot be read, or has no certificate.
     public mutating func trustAuthorities(in path: String) throws(FileError) {
-        let data = try Self.contents(of: path)
+        let data = try TrustFile.contents(of: path)
         do {
             let certificates = try CertificateDecoding.certificates(in: data, named: path)
             authorities = Authorities(includesSystem: false, given: Set(certificates), revocation: authorities.revocation)
         } catch { throw Self.failure(error, path) }
     }
 
-    /// Checks the server's own certificate against the revocation lists in a file (RFC 5280 section 5). Reads the file.
+    /// Checks the server's certificates against the revocation lists in a file (RFC 5280 section 5). Reads the file.
+    ///
+    /// The server's own certificate needs a list of its issuer. The other certificates of its chain are checked if there is one.
     ///
     /// - Parameter path: a file with lists in PEM, or with one in DER.
     /// - Throws: ``FileError`` if the file cannot be read, or has no list.
     public mutating func checkRevocation(by path: String) throws(FileError) {
-        let data = try Self.contents(of: path)
+        let data = try TrustFile.contents(of: path)
         do {
             let lists = try CertificateDecoding.revocationLists(in: data, named: path)
-            authorities.revocation = Authorities.Revocation(lists: lists, coversCompleteChain: false)
+            authorities.revocation = Authorities.Revocation(lists: lists, coversCompleteChain: true, requiresAllLists: false)
         } catch { throw Self.failure(error, path) }
-    }
-
-    private static let sizeLimit = 16 << 20
-
-    private static func contents(of path: String) throws(FileError) -> Data {
-        func failure(_ number: Int32) -> FileError { FileError("\(path): cannot be read: \(errorText(number))") }
-        // A pipe without a writer must not block the program.
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard file >= 0 else { throw failure(errno) }
-        defer { close(file) }
-        var data = Data()
-        var buffer = [UInt8](repeating: 0, count: 65_536)
-        while data.count <= sizeLimit {
-            let count = read(file, &buffer, buffer.count)
-            guard count >= 0 else { throw failure(errno) }
-            if count == 0 { return data }
-            data += buffer[..<count]
-        }
-        throw FileError("\(path): is larger than \(sizeLimit >> 20) MiB")
     }
 
     private static func failure(_ error: CertificateError, _ path: String) -> FileError {

@@ -3,7 +3,7 @@
 /// | facts, the first row that applies | cause |
 /// |---|---|
 /// | status 511 | captive-portal |
-/// | a declared expectation is not met after a redirect to another host | captive-portal |
+/// | a declared expectation is not met by the response behind a redirect to another host | captive-portal |
 /// | the expectation of the canary URL is not met, or it redirects to another host without an end | captive-portal |
 /// | a redirect that cannot be followed | invalid-response |
 /// | a status that is not accepted | status |
@@ -12,7 +12,8 @@
 /// | a version that is not accepted | invalid-response |
 /// | a field, a body that is not expected | unexpected-header, unexpected-body |
 ///
-/// A final response of 400 or more is never a portal's, except 511: a portal shows a page.
+/// A final response of 400 or more is never a portal's, except 511: a portal shows a page. No response of a server whose certificate
+/// is verified is a portal's, and no redirect of such a server leads to one.
 package struct CauseOfHTTP {
     private let facts: HTTPProbeFacts
     private let ending: HTTPEnding
@@ -37,7 +38,7 @@ package struct CauseOfHTTP {
         if isCaptivePortal { return captivePortal }
         if let failure = facts.redirectFailure { return make(.invalidResponse, "\(host) \(Self.phrase(failure))") }
         if let mismatch = facts.mismatch, mismatch.kind == .status {
-            return make(.status, "\(subject) answers \(statusText), not \(mismatch.expectation)")
+            return make(.status, statusSentence(mismatch))
         }
         if let failure = response.failure { return make(.invalidResponse, "\(subject) \(phrase(failure))") }
         switch ending {
@@ -74,18 +75,22 @@ package struct CauseOfHTTP {
 
     /// Whether a captive portal answers instead of the server (RFC 6585 section 6, RFC 8910).
     private var isCaptivePortal: Bool {
+        if facts.isAuthentic == true { return false }
         if response.status == 511 { return true }
-        if facts.isCanary, facts.otherHost != nil, facts.redirectFailure != nil { return true }
+        if facts.isCanary, portalHost != nil, facts.redirectFailure != nil { return true }
         guard let mismatch = facts.mismatch, let status = response.status, status < 400 else { return false }
         if facts.isCanary { return mismatch.kind != .version }
-        return facts.isDeclared && facts.otherHost != nil && mismatch.kind != .version
+        return facts.isDeclared && portalHost != nil && mismatch.kind != .version
     }
+
+    /// The host of a portal, if there is one: a server whose certificate is verified redirects to none.
+    private var portalHost: String? { facts.isRedirectAuthentic == true ? nil : facts.otherHost }
 
     private var captivePortal: Cause {
         if response.status == 511 {
             return make(.captivePortal, "\(subject) answers 511: the network requires a login")
         }
-        if let other = facts.otherHost {
+        if let other = portalHost {
             return make(.captivePortal, "a login page of the network answers for \(host): it redirects to \(other)")
         }
         if let status = response.status, (300...399).contains(status), let location = response.location {
@@ -101,6 +106,12 @@ package struct CauseOfHTTP {
 
     private var statusText: String {
         [response.status.map(String.init), response.reason].compactMap { $0 }.joined(separator: " ")
+    }
+
+    private func statusSentence(_ mismatch: HTTPMismatch) -> String {
+        let isRedirect = response.status.map { (300...399).contains($0) } ?? false
+        let destination = isRedirect ? response.location.map { " with a redirect to \($0)" } ?? "" : ""
+        return "\(subject) answers \(statusText)\(destination), not \(mismatch.expectation)"
     }
 
     private func make(_ code: Cause.Code, _ detail: String) -> Cause {
@@ -141,21 +152,21 @@ package struct CauseOfHTTP {
         let name = SystemErrorNumber.name(of: number)
         switch SystemErrorNumber(rawValue: number) {
         case .connectionReset, .connectionAborted, .brokenPipe:
-            let time = response.receivedBytes == 0 ? "instead of an answer" : "within its response"
+            let time = response.receivedBytes == 0 ? "without a response" : "before its response is complete"
             return make(.invalidResponse, "\(subject) resets the connection \(time)")
         case .timedOut: return make(.timeout, "\(subject) does not acknowledge the request in time")
         case .networkUnreachable:
             return Cause(.network, .netUnreachable, detail: "the network of \(host) became unreachable", evidence: evidence)
         case .hostUnreachable, .hostDown:
             return Cause(.network, .hostUnreachable, detail: "\(host) became unreachable", evidence: evidence)
-        default: return make(.invalidResponse, "the connection to \(host) failed within the exchange: \(name)")
+        default: return make(.invalidResponse, "the connection to \(host) fails before the response is complete (\(name))")
         }
     }
 
     private func unexpected(_ mismatch: HTTPMismatch) -> Cause {
         let (expectation, field) = (mismatch.expectation, mismatch.field ?? "")
         return switch mismatch.kind {
-        case .status: make(.status, "\(subject) answers \(statusText), not \(expectation)")
+        case .status: make(.status, statusSentence(mismatch))
         case .version: make(.invalidResponse, "\(subject) answers with HTTP/\(response.version ?? "?"), not HTTP/\(expectation)")
         case .header: make(.unexpectedHeader, "\(subject) sends no field \(field) that matches '\(expectation)'")
         case .excludedHeader: make(.unexpectedHeader, "\(subject) sends a field \(field) that matches '\(expectation)'")

@@ -159,13 +159,14 @@ package struct FinishedHandshake: Hashable, Sendable {
         let errors = facts.verificationErrors
         let chain = errors.filter { ![.name, .date].contains(Self.kind($0)) }
         if let error = chain.first(where: \.isUnknownAuthority) { return cause(.certificateUntrusted, untrusted(error)) }
-        if chain.contains(where: { $0.code == ChainError.revoked }) {
-            let detail = "\(host) presents a certificate that its issuer \(issuer) has revoked"
-            return cause(.certificateRevoked, detail)
+        if let error = chain.first(where: { $0.code == ChainError.revoked }) {
+            return cause(.certificateRevoked, "\(host) \(Self.revocation(error, issuer: issuer))")
         }
-        if let error = chain.first { return cause(.certificateUntrusted, untrusted(error)) }
+        if let error = chain.first(where: { !$0.isOfRevocationList }) ?? chain.first {
+            return cause(.certificateUntrusted, untrusted(error))
+        }
         if errors.contains(where: { Self.kind($0) == .name }) || facts.nameMatches == false {
-            return cause(.hostnameMismatch, "\(host) presents a certificate for \(namesText), not for \(facts.serverName)")
+            return cause(.hostnameMismatch, "\(host) presents a certificate \(nameFault)")
         }
         return errors.first { Self.kind($0) == .date }.map(dateFault)
     }
@@ -190,14 +191,27 @@ package struct FinishedHandshake: Hashable, Sendable {
         if error.isUnknownAuthority {
             return "\(host) presents a certificate that no trusted authority has signed (issuer \(issuer))"
         }
+        if error.isOfRevocationList { return Self.fault(ofListIn: error, issuer: issuer, host: host) }
         return "\(host) presents a certificate that is not trusted: \(error.text)"
     }
 
     private var issuer: String { facts.certificate?.issuer ?? "unknown" }
 
-    /// The first names of the certificate, in a sentence.
-    private var namesText: String {
-        guard let certificate = facts.certificate, !certificate.names.isEmpty else { return "no name" }
+    /// The reason why the certificate is not for the server: only subject alternative names count, each for its own kind (RFC 9525
+    /// section 6.3).
+    private var nameFault: String {
+        guard let certificate = facts.certificate, !certificate.names.isEmpty else {
+            return "without a subject alternative name, so it is not for \(facts.serverName): a common name does not count"
+        }
+        let isAddress = facts.verificationErrors.contains { $0.code == ChainError.addressMismatch }
+        if isAddress, certificate.names.contains(facts.serverName) {
+            return "that has \(facts.serverName) as a DNS name and not as an IP address, so it is not for this address"
+        }
+        return "for \(Self.text(of: certificate)), not for \(facts.serverName)"
+    }
+
+    /// Returns the first names of a certificate, in a sentence.
+    private static func text(of certificate: TLSCertificateFacts) -> String {
         let shown = certificate.names.prefix(certificate.nameCount == 6 ? 6 : 5)
         let others = certificate.nameCount &- shown.count
         let list = others > 0 ? shown + ["\(others) other names"] : Array(shown)

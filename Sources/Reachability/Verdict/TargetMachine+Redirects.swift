@@ -16,9 +16,10 @@ struct RedirectedProbe: Sendable {
     var machine: TargetMachine
 }
 
-/// Redirects to another host (RFC 9110 section 15.4).
+/// Redirects to another host (RFC 9110 section 15.4), and those within the host whose connection fails: the failure of the destination
+/// is the cause, also if an expectation is declared.
 extension TargetMachine {
-    /// Begins the probe of the host to which the target redirects.
+    /// Begins the probe of the URL to which the target redirects.
     mutating func follow(
         _ redirection: Boxed<HTTPRedirection>, _ run: ProbeRun, _ origin: RedirectedProbe.Origin, _ findings: LevelFindings,
         _ turn: inout Turn
@@ -80,15 +81,8 @@ extension TargetMachine {
         }
         experience = redirected.machine.experience
         isConnectedInSilence = true
-        let finding =
-            if cause.layer != .http, let failure = redirected.findings.failure {
-                // A declared expectation is not met by the redirect itself, and its destination shows nothing better.
-                failure
-            } else {
-                Finding(
-                    self.cause(cause, of: redirected), accusesServer: verdict.state == .down || cause.layer == .http,
-                    isCertain: false)
-            }
+        let finding = Finding(
+            self.cause(cause, of: redirected), accusesServer: verdict.state == .down || cause.layer == .http, isCertain: false)
         let failed = FailedLevels(run, origin.attempt, finding, experience == .silent ? .silence : .refusal)
         levelsFailed(failed, run, origin.race, &turn)
     }

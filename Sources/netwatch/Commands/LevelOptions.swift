@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import Glibc
 import Reachability
 
 /// The trust and the expectations of tls, http and https targets.
@@ -34,14 +35,15 @@ struct LevelOptions: ParsableArguments {
 
     /// Returns the settings with the options applied.
     ///
-    /// - Throws: ``Failure`` with code 64 for a value that is not valid, and 66 for a file that cannot be used.
+    /// - Throws: ``Failure`` with code 64 for a value that is not valid, 65 for a file whose contents are not valid, 66 for one that
+    ///   does not exist, and 77 for one that this user may not read.
     func applied(to settings: ProbeSettings) throws(Failure) -> ProbeSettings {
         var settings = settings
         if let cafile {
-            do { try settings.tls.trustAuthorities(in: cafile) } catch { throw Failure(ExitCode.noInput, "--cafile \(error)") }
+            do { try settings.tls.trustAuthorities(in: cafile) } catch { throw Self.failure("--cafile", error) }
         }
         if let crlfile {
-            do { try settings.tls.checkRevocation(by: crlfile) } catch { throw Failure(ExitCode.noInput, "--crlfile \(error)") }
+            do { try settings.tls.checkRevocation(by: crlfile) } catch { throw Self.failure("--crlfile", error) }
         }
         settings.tls.isInsecure = insecure
         if let certificateDays {
@@ -57,5 +59,16 @@ struct LevelOptions: ParsableArguments {
             do { try settings.http.expectBody(expectBody) } catch { throw .usage("--expect-body", error.description) }
         }
         return settings
+    }
+
+    /// Returns the failure of a file that cannot be used.
+    static func failure(_ option: String, _ error: TLSProbeSettings.FileError) -> Failure {
+        let code: Int32 =
+            switch error.systemError {
+            case nil: ExitCode.badData
+            case EACCES, EPERM: ExitCode.notPermitted
+            default: ExitCode.noInput
+            }
+        return Failure(code, "\(option) \(error)")
     }
 }

@@ -22,7 +22,7 @@ import Testing
             probe.facts
                 == HTTPProbeFacts(
                     response: HTTPResponseFacts(status: 200, version: "1.1", reason: "OK", receivedBytes: 40, bodyBytes: 2),
-                    redirects: ["http://b.example/c"], otherHost: "b.example", isDowngraded: true))
+                    redirects: ["http://b.example/c"], otherHost: "b.example", isDowngraded: true, isRedirectAuthentic: true))
     }
 
     @Test func `a probe that does not follow redirects reads the redirect to its end`() throws {

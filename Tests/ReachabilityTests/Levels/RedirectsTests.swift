@@ -150,9 +150,47 @@ import Testing
             Issue.record("followed")
             return
         }
-        #expect(failure.kind == .location && failure.location == location && failure.reason != nil)
+        #expect(failure.kind == .location && failure.reason != nil)
+        #expect(failure.location == location.replacing("a:b@", with: "***@"))
         var unfollowed = Redirects(of: request, isFollowing: false)
         #expect(try unfollowed.next(after: head(302, location), to: request) == .final)
+    }
+
+    @Test(arguments: [
+        ("http://[fe80::1%25lo]:8080/", "host: a server cannot name a zone of this machine"),
+        ("http://[fe80::1%eth0]/", "host: a server cannot name a zone of this machine"),
+        ("http://0.0.0.0:8080/", "host: 0.0.0.0 is not the address of a server"),
+        ("https://[::]/", "host: :: is not the address of a server"),
+        ("//[::ffff:0.0.0.0]/", "host: 0.0.0.0 is not the address of a server"),
+    ])
+    func `a redirect to an address that only this machine could mean is the server's fault`(location: String, reason: String)
+        throws
+    {
+        for url in ["http://a.example/", "http://[fe80::2%eth0]/"] {
+            let request = try request("GET", url)
+            var redirects = Redirects(of: request)
+            #expect(
+                try redirects.next(after: head(302, location), to: request)
+                    == .failed(RedirectFailure(.location, location: location, reason: reason)))
+        }
+        // A path stays on the server, whatever its address is.
+        #expect(try next(302, "/b", of: request("GET", "http://[fe80::1%eth0]/")) != nil)
+    }
+
+    @Test(arguments: [
+        ("http://user:pw@b.example/x?a@b", "http://***@b.example/x?a@b"), ("//u@b.example", "//***@b.example"),
+        ("http://b.example/u:pw@c", "http://b.example/u:pw@c"), ("ftp://u:p@w@b/", "ftp://***@b/"), ("/a//u:p@b", "/a//***@b"),
+    ])
+    func `user information of a Location is not shown`(location: String, shown: String) throws {
+        #expect(String(decoding: HTTPURL.withoutUserInformation(Array(location.utf8)[...]), as: UTF8.self) == shown)
+        var exchange = HTTPExchange(method: "GET")
+        exchange.receive(Array("HTTP/1.1 302 Found\r\nLocation: \(location)\r\n\r\n".utf8))
+        #expect(exchange.facts.location == shown)
+        let request = try request()
+        var redirects = Redirects(of: request)
+        if case .failed(let failure) = try redirects.next(after: head(302, location), to: request) {
+            #expect(failure.location == shown && failure.reason?.contains("pw") != true)
+        }
     }
 
     @Test func `a Location longer than its limit is named`() throws {

@@ -60,6 +60,11 @@ import Testing
         #expect(try Endpoint("192.0.2.1:53").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
         #expect(try Endpoint("[::1]:53").host == .address(IPAddress(v6: 0, 1), zone: nil))
         #expect(try Endpoint("tcp://[fe80::1%eth0]:22").host == .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "eth0"))
+        // The form of RFC 6874 belongs to URLs alone.
+        let url = try Endpoint("http://[fe80::1%25eth0]:8080/")
+        #expect(try url == Endpoint("http://[fe80::1%eth0]:8080/") && url.text == "http://[fe80::1%25eth0]:8080/")
+        #expect(try Endpoint("https://[fe80::1%25]").host == .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "25"))
+        #expect(try Endpoint("[fe80::1%25eth0]:22").host == .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "25eth0"))
         #expect(try Endpoint("[::ffff:192.0.2.1]:1").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
     }
 

@@ -13,14 +13,16 @@ import Testing
         var ending = HTTPEnding.exchange
         var isFollowing = true
         var isCanary = false
+        var url = "http://a.example/"
+        var isInsecure = false
         /// Whether the last server closes the connection.
         var isClosed = true
     }
 
     private func cause(_ row: Row) throws -> Cause? {
         var probe = HTTPProbe(
-            try HTTPProbeRequest(url: HTTPURL("http://a.example/")), expecting: row.expectation, isFollowing: row.isFollowing,
-            isCanary: row.isCanary)
+            try HTTPProbeRequest(url: HTTPURL(row.url)), expecting: row.expectation, isFollowing: row.isFollowing,
+            isCanary: row.isCanary, verifiesCertificates: !row.isInsecure)
         for response in row.responses {
             probe.receive(Array(response.utf8))
             _ = probe.next()
@@ -168,6 +170,35 @@ import Testing
         #expect(try cause(Row(responses: [], expectation: empty, ending: .deadline, isCanary: true))?.code == .timeout)
     }
 
+    @Test func `a server whose certificate is verified is no captive portal`() throws {
+        let body = HTTPExpectation(body: try Expression("fine"))
+        let empty = HTTPExpectation(statuses: try StatusRanges("204"))
+        let url = "https://a.example/"
+        #expect(
+            try text(Row(responses: [Self.found, Self.page], expectation: body, url: url))
+                == "http/unexpected-body: a.example redirects to http://portal.lan/login, which sends a body that does not match "
+                + "'fine'")
+        #expect(
+            try text(Row(responses: [Self.found], expectation: empty, isFollowing: false, isCanary: true, url: url))
+                == "http/status: a.example answers 302 Found with a redirect to http://portal.lan/login, not 204")
+        #expect(
+            try text(Row(responses: [Self.page], expectation: empty, isCanary: true, url: url))
+                == "http/status: a.example answers 200 OK, not 204")
+        #expect(try cause(Row(responses: [Self.page], expectation: body, isCanary: true, url: url))?.code == .unexpectedBody)
+        let login = "HTTP/1.1 511 Network Authentication Required\r\n\r\n"
+        #expect(try cause(Row(responses: [login], url: url))?.code == .status)
+        let loop = Row(responses: [Self.found, Self.found], expectation: empty, isCanary: true, url: url)
+        #expect(try cause(loop)?.code == .invalidResponse)
+        // Nobody vouches for these servers.
+        #expect(try cause(Row(responses: [Self.found, login], url: url))?.code == .captivePortal)
+        #expect(
+            try cause(Row(responses: [Self.found, Self.page], expectation: body, url: url, isInsecure: true))?.code
+                == .captivePortal)
+        let secureLogin = "HTTP/1.1 302 Found\r\nLocation: https://portal.lan/\r\n\r\n"
+        #expect(try cause(Row(responses: [secureLogin, Self.page], expectation: body))?.code == .captivePortal)
+        #expect(try cause(Row(responses: [secureLogin, login]))?.code == .captivePortal)
+    }
+
     @Test func `fields, bodies and versions that are not expected are named`() throws {
         func text(_ expectation: HTTPExpectation) throws -> String? {
             try self.text(Row(responses: ["HTTP/1.0 200 OK\r\nServer: old\r\n\r\nbad"], expectation: expectation))
@@ -190,13 +221,16 @@ import Testing
     }
 
     @Test(arguments: [
-        (SystemErrorNumber.connectionReset, "", "http/invalid-response: a.example resets the connection instead of an answer"),
-        (.connectionReset, "HTTP", "http/invalid-response: a.example resets the connection within its response"),
-        (.brokenPipe, "", "http/invalid-response: a.example resets the connection instead of an answer"),
+        (SystemErrorNumber.connectionReset, "", "http/invalid-response: a.example resets the connection without a response"),
+        (.connectionReset, "HTTP", "http/invalid-response: a.example resets the connection before its response is complete"),
+        (.brokenPipe, "", "http/invalid-response: a.example resets the connection without a response"),
         (.timedOut, "", "http/timeout: a.example does not acknowledge the request in time"),
         (.hostUnreachable, "", "network/host-unreachable: a.example became unreachable"),
         (.networkUnreachable, "", "network/net-unreachable: the network of a.example became unreachable"),
-        (.noBufferSpace, "", "http/invalid-response: the connection to a.example failed within the exchange: ENOBUFS"),
+        (
+            .noBufferSpace, "",
+            "http/invalid-response: the connection to a.example fails before the response is complete (ENOBUFS)"
+        ),
     ])
     func `a system error is named`(number: SystemErrorNumber, response: String, expected: String) throws {
         let row = Row(responses: [response], ending: .systemError(number.rawValue))

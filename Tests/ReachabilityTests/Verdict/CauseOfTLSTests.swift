@@ -92,7 +92,17 @@ import Testing
         )
         #expect(many?.evidence["names"] == .list(names + ["and 1991 others"]))
         let none = handshake(facts(errors: [error(62)], names: [])).cause
-        #expect(none?.detail == "203.0.113.5 presents a certificate for no name, not for a.test")
+        #expect(
+            none?.detail == "203.0.113.5 presents a certificate without a subject alternative name, so it is not for a.test: "
+                + "a common name does not count")
+    }
+
+    @Test func `an address that a certificate has as a DNS name does not count`() {
+        var facts = facts(errors: [error(64)], names: ["a.test", "127.0.0.1"])
+        facts.serverName = "127.0.0.1"
+        #expect(
+            handshake(facts).cause?.detail == "203.0.113.5 presents a certificate that has 127.0.0.1 as a DNS name and not as an "
+                + "IP address, so it is not for this address")
     }
 
     @Test func `a failed handshake comes before a bad certificate`() {

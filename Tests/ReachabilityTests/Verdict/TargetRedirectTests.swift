@@ -18,10 +18,7 @@ import Testing
     private func answered(
         _ target: inout Transcript, by address: String = first, _ response: String, at time: Int64 = 0
     ) throws -> [String] {
-        let lookups = target.effects.compactMap { effect -> UInt64? in
-            if case .resolve(let request) = effect { request.id } else { nil }
-        }
-        if let id = lookups.last { #expect(target.at(time, .found(id, address)) == ["route? \(address)"]) }
+        if let id = Self.lookup(target.effects) { #expect(target.at(time, .found(id, address)) == ["route? \(address)"]) }
         let connect = target.at(time, route(&target, to: address))
         let attempt = try #require(Self.attempt(target.effects), "\(connect)")
         #expect(connect == ["connect \(attempt.id) \(address)"])
@@ -50,6 +47,11 @@ import Testing
         return .route(
             query,
             .route(ChosenRoute(interface: 2, gateway: IPAddress("10.0.0.1"), source: IPAddress("10.0.0.2"))))
+    }
+
+    private static func lookup(_ effects: [TargetMachine.Effect]) -> UInt64? {
+        for case .resolve(let request) in effects { return request.id }
+        return nil
     }
 
     private static func attempt(_ effects: [TargetMachine.Effect]) -> ProbeAttempt? {
@@ -151,16 +153,71 @@ import Testing
     }
 
     @Test func `a declared expectation that the other host does not meet shows a captive portal`() throws {
-        for isNamed in [true, false] {
-            var target = try target { try $0.http.expectBody("hello") }
+        var target = try target { try $0.http.expectBody("hello") }
+        _ = target.at(0, .begin)
+        _ = try answered(&target, redirect(to: "http://portal.lan/login"))
+        let lines = try answered(&target, by: Self.second, page("Please log in"))
+        #expect(lines == ["report http/captive-portal", "down http/captive-portal 192.0.2.1 eth0"])
+        #expect(target.cause?.detail == "a login page of the network answers for a.example: it redirects to portal.lan")
+    }
+
+    @Test func `without a response behind the redirect, its failure counts also for a declared expectation`() throws {
+        var target = try target { try $0.http.expectBody("hello") }
+        _ = target.at(0, .begin)
+        _ = try answered(&target, redirect(to: "http://portal.lan/login"))
+        #expect(
+            target.at(9, .notFound(3, .nameNotFound)) == [
+                "report dns/name-not-found", "down dns/name-not-found 192.0.2.1 eth0",
+            ])
+        let detail = "a.example redirects to http://portal.lan/login: there is no name portal.lan"
+        #expect(target.cause?.detail == detail)
+
+        target = try self.target { try $0.http.expectBody("hello") }
+        _ = target.at(0, .begin)
+        _ = try answered(&target, redirect(to: "http://192.0.2.2:1/"))
+        _ = target.at(0, route(&target, to: Self.second))
+        let attempt = try #require(Self.attempt(target.effects))
+        #expect(
+            target.at(1, .failed(attempt.id, .connectionRefused)) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        #expect(target.cause?.evidence["expectation"] == nil)
+    }
+
+    @Test func `a redirect within the host whose connection is refused has the cause of its port`() throws {
+        for isDeclared in [false, true] {
+            var target = try target { if isDeclared { try $0.http.expectBody("hello") } }
             _ = target.at(0, .begin)
-            _ = try answered(&target, redirect(to: "http://portal.lan/login"))
-            let lines =
-                isNamed
-                ? try answered(&target, by: Self.second, page("Please log in")) : target.at(9, .notFound(3, .nameNotFound))
-            #expect(lines == ["report http/captive-portal", "down http/captive-portal 192.0.2.1 eth0"])
+            let lookup = try #require(Self.lookup(target.effects))
+            #expect(target.at(0, .found(lookup, Self.first)) == ["route? 192.0.2.1"])
+            _ = target.at(0, route(&target, to: Self.first))
+            let first = try #require(Self.attempt(target.effects))
+            #expect(target.at(0, .connected(first.id)) == [])
+            let run = LevelRun(try #require(first.plan?.value), deadline: first.deadline)
+            run.connected(0)
+            Array(redirect(to: "http://a.example:1/x").utf8).withUnsafeBytes { run.receive($0, now: 0) }
+            #expect(run.redirection?.endpoint.port == 1 && !run.hasEnded)
+            if isDeclared {
+                run.connectionFailed(SystemErrorNumber.connectionRefused.rawValue)
+            } else {
+                // The port is silent until the deadline.
+                run.deadlineReached(isAcknowledged: false, hasGap: false)
+            }
+            #expect(!run.result.isAtDeadline)
+            #expect(run.hasEnded && run.result.http?.response.status == 302)
+            var result = ProbeResult(id: first.id, roundTripNanoseconds: 5_000_000)
+            result.levels = run.result
+            let lines = target.at(0, .probe(result))
+            let second = try #require(Self.lookup(target.effects))
+            #expect(lines == ["resolve \(second) a.example"])
+            _ = target.at(0, .found(second, Self.first))
+            _ = target.at(0, route(&target, to: Self.first))
+            let attempt = try #require(Self.attempt(target.effects))
+            #expect(attempt.port == 1)
             #expect(
-                target.cause?.detail == "a login page of the network answers for a.example: it redirects to portal.lan")
+                target.at(1, .failed(attempt.id, .connectionRefused)) == [
+                    "report tcp/refused", "down tcp/refused 192.0.2.1 eth0",
+                ])
+            #expect(
+                target.cause?.detail == "a.example redirects to http://a.example:1/x: 192.0.2.1 refuses connections to port 1")
         }
     }
 

@@ -1,0 +1,93 @@
+import Certificates
+import FoundationEssentials
+import MemoryCertificates
+import Testing
+
+@testable import Reachability
+
+/// Revocation lists that the user has given: the certificates that they revoke, and their own faults.
+@Suite struct RevocationTests {
+    private let certificates: TestCertificates
+
+    init() throws { certificates = try TestCertificates.shared.get() }
+
+    /// Returns the cause, its sentence and the codes of the errors of a handshake whose client has these lists.
+    private func result(_ lists: [Data], trusting authority: MemoryCertificate? = nil) throws -> (String, String, [Int32]) {
+        let text = lists.map { "-----BEGIN X509 CRL-----\n\($0.base64EncodedString())\n-----END X509 CRL-----\n" }.joined()
+        let settings = try TLSClientSettings.reading(
+            authorities: ((authority ?? certificates.root).derBytes, "root"), revocationLists: (Data(text.utf8), "lists"))
+        let client = try TLSClient(context: TLSClientContext.of(settings), serverName: "a.test")
+        converse(client, try MemoryServer(certificates.leaf, chain: [certificates.intermediate]))
+        let cause = causeOf(client)
+        return (name(cause), cause?.detail ?? "", client.facts.verificationErrors.map(\.code))
+    }
+
+    @Test func `an intermediate certificate that is revoked is named, and one without a list is accepted`() throws {
+        let (root, intermediate) = (certificates.root, certificates.intermediate)
+        let own = try intermediate.revocationList(of: [])
+        #expect(try result([own]) == ("none", "", []))
+        #expect(try result([own, root.revocationList(of: [])]) == ("none", "", []))
+        let revoked = try result([own, root.revocationList(of: [intermediate])])
+        #expect(
+            revoked == (
+                "tls/certificate-revoked",
+                "203.0.113.5 sends a chain with the certificate CN=Intermediate, which its issuer has revoked", [23]
+            ))
+        // An authority that is trusted itself needs no list of the root, which is not known.
+        #expect(try result([own, root.revocationList(of: [intermediate])], trusting: intermediate) == ("none", "", []))
+        #expect(try result([intermediate.revocationList(of: [certificates.leaf])], trusting: intermediate).2 == [23])
+    }
+
+    @Test func `a list that cannot be used is at fault, and not the certificate`() throws {
+        let (root, intermediate, leaf) = (certificates.root, certificates.intermediate, certificates.leaf)
+        let unknown = "so it is not known whether the certificate of 203.0.113.5 is revoked"
+        let untrusted = "tls/certificate-untrusted"
+        #expect(
+            try result([intermediate.revocationList(of: [], hours: -48 ... -24)])
+                == (untrusted, "the revocation list that was given has expired, \(unknown)", [12]))
+        #expect(
+            try result([intermediate.revocationList(of: [], hours: 24...48)])
+                == (untrusted, "the revocation list that was given is not valid yet, \(unknown)", [11]))
+        #expect(
+            try result([certificates.strangeRoot.revocationList(of: [leaf])])
+                == (untrusted, "no revocation list that was given is by CN=Intermediate, \(unknown)", [3]))
+        let forger = try MemoryCertificate("Intermediate", issuer: root, isAuthority: true)
+        #expect(
+            try result([forger.revocationList(of: [leaf])])
+                == (untrusted, "the revocation list that was given has an invalid signature, \(unknown)", [8]))
+        let expired = try result([intermediate.revocationList(of: []), root.revocationList(of: [], hours: -48 ... -24)])
+        #expect(
+            expired.1
+                == "the revocation list that was given has expired, so it is not known whether CN=Intermediate in the chain "
+                + "of 203.0.113.5 is revoked")
+        // A certificate stays revoked when the list expires.
+        #expect(
+            try result([intermediate.revocationList(of: [leaf], hours: -48 ... -24)]).0 == "tls/certificate-revoked")
+    }
+
+    @Test func `errors that revocation lists do not prove are removed`() {
+        func codes(_ errors: [(Int32, Int32)], all: Bool = false) -> [Int32] {
+            let errors = errors.map { ChainError(code: $0.0, text: "", depth: $0.1) }
+            return ChainError.proven(errors, requiresAllLists: all, anchorDepth: 2).map(\.code)
+        }
+        #expect(codes([(3, 0), (3, 1), (3, 2)]) == [3] && codes([(3, 0), (3, 1)], all: true) == [3, 3])
+        #expect(codes([(8, 0), (23, 0), (23, 1)]) == [8, 23])
+        #expect(codes([(33, 2), (8, 2), (23, 2), (10, 2), (23, 1), (12, 1)]) == [10, 23, 12])
+        #expect(codes([(33, 0), (8, 0), (23, 0)]) == [33, 8])
+    }
+
+    @Test func `a broken certificate behind a valid one is named by its number`() throws {
+        let broken = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+        func reason(_ text: String) throws -> String {
+            let error = #expect(throws: CertificateError.self) {
+                try CertificateDecoding.certificates(in: Data(text.utf8), named: "ca.pem")
+            }
+            guard case .invalid(let reason) = error else { return "" }
+            return reason
+        }
+        let second = try reason(certificates.root.pem + broken)
+        #expect(second.hasPrefix("ca.pem: certificate 2 cannot be parsed: "), "\(second)")
+        let first = try reason(broken)
+        #expect(first.hasPrefix("ca.pem holds no certificate that can be parsed: "), "\(first)")
+    }
+}

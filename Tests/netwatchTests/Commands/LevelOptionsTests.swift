@@ -1,0 +1,36 @@
+import ArgumentParser
+import Console
+import Foundation
+import Glibc
+import NetworkLab
+import Testing
+
+@testable import Reachability
+@testable import netwatch
+
+@Suite struct LevelOptionsTests {
+    private func failure(_ arguments: [String]) throws -> Failure {
+        let options = try LevelOptions.parse(arguments)
+        return try #require(throws: Failure.self) { try options.applied(to: ProbeSettings()) }
+    }
+
+    @Test func `a file of certificates or lists that cannot be used has the exit code of its fault`() throws {
+        let directory = try Directory()
+        let path = "\(directory.path)/file.pem"
+        for option in ["--cafile", "--crlfile"] {
+            #expect(try failure([option, path]).code == ExitCode.noInput)
+            #expect(try failure([option, directory.path]).code == ExitCode.noInput)
+            for text in ["", "garbage", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
+                try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+                let failure = try failure([option, path])
+                #expect(failure.code == ExitCode.badData && failure.message.hasPrefix("\(option) \(path)"), "\(failure)")
+            }
+            try FileManager.default.removeItem(atPath: path)
+        }
+        // A privileged user may read every file.
+        for number in [EACCES, EPERM] {
+            let error = TLSProbeSettings.FileError("file: cannot be read", systemError: number)
+            #expect(LevelOptions.failure("--cafile", error).code == ExitCode.notPermitted)
+        }
+    }
+}
