@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import FoundationEssentials
 internal import Glibc
 
@@ -21,6 +22,8 @@ enum TrustFile {
         guard file >= 0 else { throw failure(errno) }
         defer { close(file) }
         let end = milliseconds + patience
+        // Without a writer, a pipe that has a name reads as empty.
+        if isPipe(file) { _ = waitForWriter(of: file, until: end) }
         var data = Data()
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while data.count <= sizeLimit {
@@ -41,6 +44,11 @@ enum TrustFile {
         throw .init("\(path): is larger than \(sizeLimit >> 20) MiB")
     }
 
+    private static func isPipe(_ file: Int32) -> Bool {
+        var status = stat()
+        return fstat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+    }
+
     /// Waits until a pipe has bytes, or has lost its last writer (poll(2)). Returns false if the time is over.
     private static func waitForWriter(of file: Int32, until end: Int64) -> Bool {
         let remaining = end - milliseconds
@@ -50,9 +58,5 @@ enum TrustFile {
         return poll(&descriptor, 1, Int32(clamping: remaining)) != 0
     }
 
-    private static var milliseconds: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
-    }
+    private static var milliseconds: Int64 { MonotonicClock.now() / 1_000_000 }
 }

@@ -33,6 +33,8 @@ struct AddressSurvey: Hashable, Sendable {
 
     private var boxed: Boxed<Running>?
     private var records: [IPAddress: Record] = [:]
+    /// The addresses that redirect to another connection, which the survey does not follow: a probe has to.
+    private var undecided: Set<IPAddress> = []
     private var last: IPAddress?
 
     /// The attempts that run; `nil` between them.
@@ -44,6 +46,7 @@ struct AddressSurvey: Hashable, Sendable {
     /// Returns the address to try next: one whose failure is not confirmed, otherwise the one after the last.
     mutating func next(of addresses: [IPAddress], failAfter: Int) -> IPAddress? {
         records = records.filter { addresses.contains($0.key) }
+        undecided.formIntersection(addresses)
         let unconfirmed = addresses.first { (1..<max(failAfter, 2)).contains(records[$0]?.failures ?? 0) && failAfter > 1 }
         let after = last.flatMap { addresses.firstIndex(of: $0) }.map { ($0 + 1) % addresses.count } ?? 0
         guard let chosen = unconfirmed ?? (addresses.indices.contains(after) ? addresses[after] : nil) else { return nil }
@@ -52,20 +55,30 @@ struct AddressSurvey: Hashable, Sendable {
     }
 
     /// Notes that an address answers.
-    mutating func succeed(_ address: IPAddress) { records[address] = nil }
+    mutating func succeed(_ address: IPAddress) {
+        records[address] = nil
+        undecided.remove(address)
+    }
+
+    /// Notes that an address redirects to another connection.
+    mutating func redirect(_ address: IPAddress) { undecided.insert(address) }
 
     /// Counts a failure. Returns whether another attempt must confirm it.
     mutating func fail(_ address: IPAddress, _ cause: Cause, failAfter: Int) -> Bool {
         let failures = min((records[address]?.failures ?? 0) + 1, failAfter)
         records[address] = Record(failures: failures, cause: cause)
+        undecided.remove(address)
         return failures < failAfter
     }
 
     /// Returns whether the last attempt to an address has failed.
     func isFailing(_ address: IPAddress) -> Bool { records[address] != nil }
 
+    /// Returns whether only a probe shows if an address answers, because it redirects to another connection.
+    func isUndecided(_ address: IPAddress) -> Bool { undecided.contains(address) }
+
     /// Forgets all results.
-    mutating func reset() { records = [:] }
+    mutating func reset() { (records, undecided) = ([:], []) }
 
     /// Returns the cause of ``ServerState/degraded``: the cause of an address that fails while others answer; `nil` if none does.
     /// `addresses` are those with an open route: a family without a route on this machine does not degrade a target.

@@ -91,6 +91,12 @@ extension TargetMachine {
                 endSurvey(of: ended.entry.candidate.address, cause, &turn)
                 return true
             }
+            if levels.redirection != nil {
+                survey?.running = nil
+                survey?.redirect(ended.entry.candidate.address)
+                noteTargetAnswer(ended.entry.candidate.address, ended.entry.route, &turn)
+                return true
+            }
         }
         if result.errno == 0 {
             cancelSurveyAttempts(&turn)

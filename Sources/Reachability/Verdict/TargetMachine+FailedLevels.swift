@@ -72,10 +72,14 @@ extension TargetMachine {
         }
     }
 
-    /// Returns the entries of a race: for targets with levels, addresses that fail come last, and are tried beside the probes.
+    /// Returns the entries of a race. For targets with levels, addresses that fail come last, and are tried beside the probes. Those of
+    /// them whose redirect only a probe follows come first, so that their recovery is noticed.
     func workingFirst(_ entries: [AttemptRace.Entry]) -> [AttemptRace.Entry] {
         guard endpoint.scheme != .tcp, let survey else { return entries }
-        let isFailing: (AttemptRace.Entry) -> Bool = { survey.isFailing($0.candidate.address) }
-        return entries.filter { !isFailing($0) } + entries.filter(isFailing)
+        let ranked = entries.map { entry in
+            let address = entry.candidate.address
+            return (entry, rank: !survey.isFailing(address) ? 1 : survey.isUndecided(address) ? 0 : 2)
+        }
+        return (0...2).flatMap { rank in ranked.filter { $0.rank == rank }.map(\.0) }
     }
 }

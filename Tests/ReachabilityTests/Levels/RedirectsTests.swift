@@ -179,6 +179,8 @@ import Testing
 
     @Test(arguments: [
         ("http://user:pw@b.example/x?a@b", "http://***@b.example/x?a@b"), ("//u@b.example", "//***@b.example"),
+        ("http:/\\u:pw@b.example:1/", "http:/\\***@b.example:1/"), ("HTTP:u:pw@b.example:1/", "HTTP:***@b.example:1/"),
+        ("/\\u:pw@b.example/", "/\\***@b.example/"), ("users/me@b", "users/me@b"), ("http:", "http:"),
         ("http://b.example/u:pw@c", "http://b.example/u:pw@c"), ("ftp://u:p@w@b/", "ftp://***@b/"), ("/a//u:p@b", "/a//***@b"),
     ])
     func `user information of a Location is not shown`(location: String, shown: String) throws {

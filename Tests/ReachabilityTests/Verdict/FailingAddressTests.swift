@@ -96,6 +96,25 @@ private let third = "192.0.2.3"
         #expect(try answer(attempt(target), with: Self.ok, in: &target, at: 10_002) == ["up \(second) eth0"])
     }
 
+    @Test func `a failing address that redirects to another host is tried first by the next probe, which follows the redirect`()
+        throws
+    {
+        var target = try target(first, second)
+        #expect(try answer(attempt(target), with: Self.busy, in: &target, at: 1) == ["connect 3 \(second)"])
+        #expect(
+            try answer(attempt(target), with: Self.ok, in: &target, at: 1) == [
+                "report ok", "up \(second) eth0", "connect 4 \(first)",
+            ])
+        let redirect = "HTTP/1.1 302 Found\r\nLocation: http://other.example/\r\nContent-Length: 0\r\n\r\n"
+        #expect(try answer(attempt(target), with: redirect, in: &target, at: 2) == [])
+        _ = target.at(10_000, .tick)
+        find([first, second], in: &target, at: 10_000)
+        #expect(try attempt(target).address == IPAddress(first))
+        #expect(try answer(attempt(target), with: Self.busy, in: &target, at: 10_001) == ["connect 7 \(second)"])
+        let lines = try answer(attempt(target), with: Self.ok, in: &target, at: 10_002)
+        #expect(lines.contains("degraded http/status \(second) eth0"), "\(lines)")
+    }
+
     @Test func `a target of which all addresses fail is down, after one attempt to each in each probe`() throws {
         var target = try target(first, second)
         #expect(try answer(attempt(target), with: Self.busy, in: &target, at: 1) == ["connect 3 \(second)"])
