@@ -1,3 +1,4 @@
+internal import CLinux
 internal import EventLoop
 internal import FoundationEssentials
 internal import Glibc
