@@ -119,7 +119,7 @@ let package = Package(
         .executableTarget(
             name: "netwatch-service",
             dependencies: [
-                "Console", "Reachability",
+                "Console", "Pacing", "Reachability",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Yams", package: "Yams"),
             ]

@@ -34,7 +34,7 @@ package enum HandshakeVerdict: Hashable, Sendable {
 /// the server may renegotiate (RFC 5246 section 7.4.1.1).
 package final class HandshakeWatch: Sendable {
     private let evaluator: any HandshakeEvaluator
-    /// The facts of the handshake; `nil` if nobody needs them.
+    /// The log of the handshake's facts; `nil` without one.
     private let log: HandshakeLog?
     /// The context in which a TLS session may be resumed: a digest, at most 32 bytes, of everything on which the decision
     /// depends.

@@ -101,6 +101,7 @@ enum TLSLibraryContext {
     // `nonisolated(unsafe)`: the table does not change.
     nonisolated(unsafe) private static let table: UnsafePointer<OSSL_DISPATCH> = {
         typealias Function = @convention(c) () -> Void
+        // OSSL_DISPATCH has one type for all functions; OpenSSL calls each with the type of its identifier.
         let table = UnsafeMutablePointer<OSSL_DISPATCH>.allocate(capacity: 3)
         table.initialize(
             to: OSSL_DISPATCH(

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Pacing
 package import Reachability
 
 /// A moment's wall-clock time as RFC 3339 text in UTC with milliseconds: `2026-08-02T12:00:03.123Z`.
@@ -11,8 +12,8 @@ package enum Timestamp {
 
     package static func text(wallClockNanoseconds nanoseconds: Int64) -> String {
         // Rounded down, also before 1970, so that no time is later than the moment.
-        let milliseconds = floorDivide(nanoseconds, 1_000_000)
-        let (days, inDay) = (floorDivide(milliseconds, 86_400_000), floorModulo(milliseconds, 86_400_000))
+        let milliseconds = nanoseconds.floorDivided(by: 1_000_000).quotient
+        let (days, inDay) = milliseconds.floorDivided(by: 86_400_000)
         let (year, month, day) = civil(days: days)
         return String(unsafeUninitializedCapacity: 24) { buffer in
             var position = 0
@@ -50,8 +51,7 @@ package enum Timestamp {
     /// Years are counted from 1 March, so that the leap day is the last day of a year. 400 such years have 146,097 days.
     private static func civil(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let sinceMarch0000 = days + 719_468
-        let era = floorDivide(sinceMarch0000, 146_097)
-        let dayOfEra = floorModulo(sinceMarch0000, 146_097)
+        let (era, dayOfEra) = sinceMarch0000.floorDivided(by: 146_097)
         let leapDays = dayOfEra / 1460 - dayOfEra / 36_524 + dayOfEra / 146_096
         let yearOfEra = (dayOfEra - leapDays) / 365
         let dayOfYear = dayOfEra - (yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100)
@@ -60,14 +60,5 @@ package enum Timestamp {
         let day = dayOfYear - (monthFromMarch * 153 + 2) / 5 + 1
         let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
         return (era * 400 + yearOfEra + (month <= 2 ? 1 : 0), month, day)
-    }
-
-    private static func floorDivide(_ number: Int64, _ divisor: Int64) -> Int64 {
-        number / divisor - (number % divisor < 0 ? 1 : 0)
-    }
-
-    private static func floorModulo(_ number: Int64, _ divisor: Int64) -> Int64 {
-        let remainder = number % divisor
-        return remainder < 0 ? remainder + divisor : remainder
     }
 }

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Pacing
 
 /// The date format of HTTP (RFC 9110 section 5.6.7).
 enum HTTPDate {
@@ -42,10 +43,10 @@ enum HTTPDate {
     /// The IMF-fixdate of a time, without fractions of a second.
     static func format(_ date: Date) -> String {
         let seconds = Int(date.timeIntervalSince1970.rounded(.down))
-        let (days, second) = (seconds.floorDivided(by: 86_400), seconds - seconds.floorDivided(by: 86_400) * 86_400)
+        let (days, second) = seconds.floorDivided(by: 86_400)
         // Hinnant's algorithm, as in `daysSinceEpoch`: years begin in March.
         let shifted = days + 719_468
-        let era = shifted.floorDivided(by: 146_097)
+        let era = shifted.floorDivided(by: 146_097).quotient
         let dayOfEra = shifted - era * 146_097
         let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
         let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
@@ -57,7 +58,7 @@ enum HTTPDate {
             return String(repeating: "0", count: max(0, width - text.count)) + text
         }
         // 1970 began on a Thursday.
-        let weekday = weekdays[(days + 4) - (days + 4).floorDivided(by: 7) * 7]
+        let weekday = weekdays[(days + 4).floorDivided(by: 7).remainder]
         let day = padded(dayOfYear - (153 * shiftedMonth + 2) / 5 + 1)
         let time = "\(padded(second / 3_600)):\(padded(second / 60 % 60)):\(padded(second % 60))"
         return "\(weekday), \(day) \(months[month - 1]) \(padded(year, 4)) \(time) GMT"
@@ -85,13 +86,5 @@ enum HTTPDate {
         let (era, yearOfEra) = (shifted / 400, shifted % 400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
         return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
-    }
-}
-
-extension Int {
-    /// The quotient rounded towards negative infinity; the divisor is positive.
-    fileprivate func floorDivided(by divisor: Int) -> Int {
-        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
-        return remainder < 0 ? quotient - 1 : quotient
     }
 }

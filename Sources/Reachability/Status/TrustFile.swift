@@ -50,7 +50,7 @@ enum TrustFile {
         return fstat(file, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
     }
 
-    /// Waits until a pipe has bytes, or has lost its last writer (poll(2)). Returns false if the time is over.
+    /// Waits until a pipe has bytes, or has lost its last writer (poll(2)). Returns false at the time `end`.
     private static func waitForWriter(of file: Int32, until end: Int64) -> Bool {
         let remaining = end - milliseconds
         guard remaining > 0 else { return false }

@@ -71,6 +71,10 @@ extension ConfigCommand {
     /// Reads the configuration, and reports notes and errors, a line each.
     static func load(_ options: ConfigurationOptions) throws -> ConfigurationSources.Loaded {
         let loaded = try options.sources().load()
+        // The named file itself cannot be read.
+        if let file = options.config, let problem = loaded.problems.first(where: { $0.origin == .path(file) }) {
+            throw Failure(ExitCode.noInput, "--config \(problem)")
+        }
         for note in loaded.notes { StandardError.report(Failure(ExitCode.holds, "\(note)")) }
         for problem in loaded.problems { StandardError.report(Failure(ExitCode.configuration, "\(problem)")) }
         if loaded.furtherProblems > 0 {

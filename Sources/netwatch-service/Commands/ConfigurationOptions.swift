@@ -36,15 +36,10 @@ struct ConfigurationOptions: ParsableArguments {
 
     /// Returns the sources of the configuration: files, environment and these options.
     ///
-    /// - Throws: ``Failure`` with code 66 if the file of `--config` is missing.
+    /// - Throws: ``Failure`` with code 64 if `--config` names no file.
     func sources() throws(Failure) -> ConfigurationSources {
         var sources = ConfigurationSources()
-        if let config {
-            guard !config.isEmpty else { throw .usage("--config ''", "names no file") }
-            do { _ = try ConfigurationFile.bytes(config) } catch {
-                throw Failure(ExitCode.noInput, "--config \(error)")
-            }
-        }
+        guard config != "" else { throw .usage("--config ''", "names no file") }
         sources.file = config
         sources.environment = ProcessInfo.processInfo.environment
         let values: [(String, String, String?)] = [
@@ -53,7 +48,7 @@ struct ConfigurationOptions: ParsableArguments {
             ("--interval", "interval", interval), ("--probe-timeout", "probe_timeout", probeTimeout),
             ("--fail-after", "fail_after", failAfter), ("--recover-after", "recover_after", recoverAfter),
         ]
-        sources.options = values.compactMap { option, key, value in value.map { (option, [key], $0) } }
+        sources.options = values.compactMap { option, key, value in value.map { (option, key, $0) } }
         sources.targets = targets
         return sources
     }

@@ -30,10 +30,10 @@ extension Configuration {
         classes = reader.classes(members["classes"])
         groups = reader.groups(members["groups"])
         let context = TargetContext(probes: probes, classes: classes, groups: Set(groups.map(\.name)))
-        targets = reader.list(members["targets"]).compactMap { reader.target($0, context) }
+        targets = (members["targets"]?.elements ?? []).compactMap { reader.target($0, context) }
         reader.checkKeys(of: targets)
         let names = Set(targets.flatMap { [$0.key, $0.title] + ($0.group.map { [$0] } ?? []) } + groups.map(\.name))
-        maintenance = reader.list(members["maintenance"]).compactMap { reader.maintenance($0, names: names) }
+        maintenance = (members["maintenance"]?.elements ?? []).compactMap { reader.maintenance($0, names: names) }
     }
 
     /// Checks the syntax of a name of the tz database. Only its files show whether the zone exists.
@@ -131,7 +131,7 @@ extension ConfigurationReader {
     mutating func groups(_ node: ConfigurationNode?) -> [Configuration.TargetGroup] {
         var groups: [Configuration.TargetGroup] = []
         var names: Set<String> = []
-        for element in list(node) {
+        for element in node?.elements ?? [] {
             var group: Configuration.TargetGroup
             if case .scalar(let name) = element.content {
                 group = Configuration.TargetGroup(name: name)
@@ -157,7 +157,7 @@ extension ConfigurationReader {
     mutating func maintenance(_ node: ConfigurationNode, names: Set<String>) -> MaintenanceWindow? {
         let members = members(node, "maintenance", keys: ["targets", "from", "to", "weekly", "duration"])
         var targets: [String] = []
-        for element in list(members["targets"]) {
+        for element in members["targets"]?.elements ?? [] {
             guard let name = text(element, "maintenance.targets") else { continue }
             targets.append(name)
             if !names.contains(name) {

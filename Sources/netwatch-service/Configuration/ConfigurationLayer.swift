@@ -46,13 +46,14 @@ enum ConfigurationLayer {
         }
     }
 
-    /// Adds elements to the list of a key, which replace nothing.
+    /// Adds elements to the list of a key.
     static func add(_ elements: [ConfigurationNode], to key: String, of layer: ConfigurationNode) -> ConfigurationNode {
         guard let first = elements.first else { return layer }
-        let list = ConfigurationNode(ConfigurationNode(.list(elements), first.origin), at: [key])
-        // A list that is no list is reported when its value is read.
-        var ignored: [ConfigurationProblem] = []
-        return merge(layer, list, name: "", &ignored)
+        var present: [ConfigurationNode] = []
+        if case .map(let members) = layer.content {
+            present = members.first { $0.key == key }?.value.elements ?? []
+        }
+        return override(layer, by: ConfigurationNode(ConfigurationNode(.list(present + elements), first.origin), at: [key]))
     }
 
     private static func combine(

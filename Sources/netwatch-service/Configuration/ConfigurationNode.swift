@@ -31,6 +31,15 @@ struct ConfigurationNode: Hashable, Sendable {
         }
     }
 
+    /// The elements of a list. A single value is a list of one.
+    var elements: [ConfigurationNode] {
+        switch content {
+        case .empty: []
+        case .list(let elements): elements
+        case .scalar, .map: [self]
+        }
+    }
+
     /// The content in words, for messages.
     var kind: String {
         switch content {

@@ -32,39 +32,25 @@ struct ConfigurationReader {
 
     /// Reads a map, and notes the keys that are not known. - Parameter keys: all keys that the map may have.
     mutating func members(_ node: ConfigurationNode?, _ name: String, keys: [String]) -> Members {
-        for member in map(node, name) where !keys.contains(member.key) {
+        let members = map(node, name)
+        for member in members where !keys.contains(member.key) {
             note(
                 member.origin, "unknown key '\(Self.shown(member.key))'\(name.isEmpty ? "" : " of '\(name)'")",
                 unknown: member.key, among: keys, otherwise: "; the keys are \(keys.joined(separator: ", "))")
         }
-        return Members(map(node, name, silently: true).map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
+        return Members(members.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Reads a map whose keys are names that the user chooses.
     mutating func map(_ node: ConfigurationNode?, _ name: String) -> [ConfigurationNode.Member] {
-        map(node, name, silently: false)
-    }
-
-    private mutating func map(_ node: ConfigurationNode?, _ name: String, silently: Bool) -> [ConfigurationNode.Member] {
-        guard let node else { return [] }
-        switch node.content {
-        case .empty: return []
+        switch node?.content {
+        case .empty, nil: return []
         case .map(let members): return members
         case .scalar, .list:
-            if !silently {
+            if let node {
                 note(node.origin, "'\(name.isEmpty ? "configuration" : name)' must be a map of keys, and is \(node.kind)")
             }
             return []
-        }
-    }
-
-    /// Reads a list. A single value is a list of one.
-    mutating func list(_ node: ConfigurationNode?) -> [ConfigurationNode] {
-        guard let node else { return [] }
-        return switch node.content {
-        case .empty: []
-        case .list(let elements): elements
-        case .scalar, .map: [node]
         }
     }
 

@@ -146,7 +146,7 @@ extension ConfigurationReader {
         if let statuses = text(members["status"], "expect.status") {
             note(members["status"], "expect.status") { try http.setStatuses(statuses) }
         }
-        for element in list(members["version"]) {
+        for element in members["version"]?.elements ?? [] {
             let version = value(element, "expect.version") { text in
                 guard ["1.0", "1.1"].contains(text) else { throw Invalid("write 1.0 or 1.1") }
                 return text

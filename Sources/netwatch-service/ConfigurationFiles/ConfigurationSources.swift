@@ -15,8 +15,8 @@ struct ConfigurationSources {
     /// A file that replaces the layers of the system and of the user; `nil` for these layers.
     var file: String?
     var environment: [String: String] = [:]
-    /// The values of the options of the command line, by their keys. A path has several keys.
-    var options: [(option: String, path: [String], value: String)] = []
+    /// The values of the options of the command line, and their keys.
+    var options: [(option: String, key: String, value: String)] = []
     /// The targets of the command line, which are added.
     var targets: [String] = []
 
@@ -47,9 +47,9 @@ struct ConfigurationSources {
             tree = ConfigurationLayer.override(tree, by: merged)
         }
         for variable in environmentLayer(&problems) { tree = ConfigurationLayer.override(tree, by: variable) }
-        for (option, path, value) in options {
+        for (option, key, value) in options {
             let scalar = ConfigurationNode(.scalar(value), .argument(option))
-            tree = ConfigurationLayer.override(tree, by: ConfigurationNode(scalar, at: path))
+            tree = ConfigurationLayer.override(tree, by: ConfigurationNode(scalar, at: [key]))
         }
         let arguments = targets.map { ConfigurationNode(.scalar($0), .argument("TARGET")) }
         tree = ConfigurationLayer.add(arguments, to: "targets", of: tree)

@@ -1,3 +1,5 @@
+import Pacing
+
 /// The days of a time zone, as a partition of time. Days at a change of daylight saving time have 23 or 25 hours.
 struct DayCalendar: Sendable {
     private static let day: Int64 = 86_400_000
@@ -11,7 +13,7 @@ struct DayCalendar: Sendable {
     init(offset: @escaping @Sendable (Int64) -> Int64) { self.offset = offset }
 
     /// The number of the local day since 1970 at a time. It can decrease if a clock is set back over midnight.
-    private func number(at time: Int64) -> Int64 { Self.floorDivide(time &+ offset(time), Self.day) }
+    private func number(at time: Int64) -> Int64 { (time &+ offset(time)).floorDivided(by: Self.day).quotient }
 
     /// Returns the day that contains a time, from its start to the start of the next day.
     mutating func day(containing time: Int64) -> Range<Int64> {
@@ -37,10 +39,5 @@ struct DayCalendar: Sendable {
             if number(at: middle) >= day { high = middle } else { low = middle }
         }
         return high
-    }
-
-    private static func floorDivide(_ number: Int64, _ divisor: Int64) -> Int64 {
-        let quotient = number / divisor
-        return number % divisor < 0 ? quotient - 1 : quotient
     }
 }

@@ -40,19 +40,21 @@ struct SampleBlock: Hashable, Sendable {
     init(_ samples: some Collection<Sample>) {
         var writer = VarintWriter()
         let samples = samples.prefix(Self.limit)
-        let first = samples.first?.time ?? 0
-        var prediction = Prediction(min(max(first, -Self.timeLimit), Self.timeLimit))
+        var prediction = Prediction(Self.limited(samples.first?.time ?? 0))
         writer.append(Self.version)
         writer.append(signed: prediction.time)
         writer.append(UInt64(samples.count))
         for sample in samples {
             let change = prediction.change(of: sample)
-            writer.append(Self.zigzag(change.interval) << 1 | (change.state == nil ? 0 : 1))
+            writer.append(ZigZag.encode(change.interval) << 1 | (change.state == nil ? 0 : 1))
             if let state = change.state { writer.append(UInt64(state.rawValue)) }
-            writer.append(change.roundTrip.map { Self.zigzag($0) + 1 } ?? 0)
+            writer.append(change.roundTrip.map { ZigZag.encode($0) + 1 } ?? 0)
         }
         bytes = writer.bytes + writer.checksum
     }
+
+    /// Returns a time within ``timeLimit``.
+    fileprivate static func limited(_ time: Int64) -> Int64 { min(max(time, -timeLimit), timeLimit) }
 
     /// Accepts the bytes of a block, which may be damaged.
     init(bytes: [UInt8]) { self.bytes = bytes }
@@ -80,17 +82,13 @@ struct SampleBlock: Hashable, Sendable {
             }
             guard let trip = reader.next() else { throw .content }
             let change = Prediction.Change(
-                interval: Self.signed(head >> 1), state: state, roundTrip: trip == 0 ? nil : Self.signed(trip - 1))
+                interval: ZigZag.decode(head >> 1), state: state, roundTrip: trip == 0 ? nil : ZigZag.decode(trip - 1))
             guard let sample = prediction.sample(after: change) else { throw .content }
             samples.append(sample)
         }
         guard reader.isAtEnd else { throw .content }
         return samples
     }
-
-    private static func zigzag(_ value: Int64) -> UInt64 { UInt64(bitPattern: value << 1 ^ value >> 63) }
-
-    private static func signed(_ value: UInt64) -> Int64 { Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1) }
 }
 
 /// The values that the next sample of a block has if nothing changes: the same interval, state and round trip.
@@ -111,7 +109,7 @@ private struct Prediction {
     /// Returns the differences of a sample, and predicts the next one.
     mutating func change(of sample: Sample) -> Change {
         // A difference of two differences has 62 bits, its sign and the mark of a new state complete 64.
-        let newTime = min(max(sample.time, -SampleBlock.timeLimit), SampleBlock.timeLimit)
+        let newTime = SampleBlock.limited(sample.time)
         let interval = newTime - time
         let change = Change(
             interval: interval - self.interval, state: sample.state == state ? nil : sample.state,

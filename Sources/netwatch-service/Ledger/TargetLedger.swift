@@ -1,3 +1,5 @@
+import Pacing
+
 /// The accounting of a target's time: each millisecond is in exactly one state, of one hour and of one day.
 struct TargetLedger: Sendable {
     private static let hour: Int64 = 3_600_000
@@ -93,7 +95,7 @@ struct TargetLedger: Sendable {
     }
 
     private static func hour(containing time: Int64) -> Range<Int64> {
-        let start = time - (time % hour + hour) % hour
+        let start = time - time.floorDivided(by: hour).remainder
         return start..<start + hour
     }
 }

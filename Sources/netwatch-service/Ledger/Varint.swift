@@ -11,7 +11,7 @@ struct VarintWriter {
         bytes.append(UInt8(number))
     }
 
-    mutating func append(signed number: Int64) { append(UInt64(bitPattern: number << 1 ^ number >> 63)) }
+    mutating func append(signed number: Int64) { append(ZigZag.encode(number)) }
 
     /// The CRC-32 of the bytes.
     var checksum: [UInt8] { CRC32.bytes(of: bytes) }
@@ -39,7 +39,14 @@ struct VarintReader {
         return nil
     }
 
-    mutating func nextSigned() -> Int64? { next().map { Int64(bitPattern: $0 >> 1) ^ -Int64(bitPattern: $0 & 1) } }
+    mutating func nextSigned() -> Int64? { next().map(ZigZag.decode) }
+}
+
+/// The code in which numbers near zero are small, whatever their sign: 0, -1, 1, -2 are 0, 1, 2, 3.
+enum ZigZag {
+    static func encode(_ number: Int64) -> UInt64 { UInt64(bitPattern: number << 1 ^ number >> 63) }
+
+    static func decode(_ code: UInt64) -> Int64 { Int64(bitPattern: code >> 1) ^ -Int64(bitPattern: code & 1) }
 }
 
 /// The checksum CRC-32 (ISO-HDLC, RFC 1952 section 8).

@@ -30,7 +30,7 @@ import Testing
         #expect(try TrustFile.contents(of: "/proc/self/fd/\(reading)").count == count)
     }
 
-    @Test func `a pipe whose writer is silent is named when the time is over`() throws {
+    @Test func `a pipe whose writer is silent is named after the time limit`() throws {
         let (reading, writing) = try pipe()
         let path = "/proc/self/fd/\(reading)"
         let error = #expect(throws: TLSProbeSettings.FileError.self) { try TrustFile.contents(of: path, patience: 0) }

@@ -189,7 +189,7 @@ import Testing
         #expect(try cause(Row(responses: [login], url: url))?.code == .status)
         let loop = Row(responses: [Self.found, Self.found], expectation: empty, isCanary: true, url: url)
         #expect(try cause(loop)?.code == .invalidResponse)
-        // Nobody vouches for these servers.
+        // The certificates of these servers are not verified.
         #expect(try cause(Row(responses: [Self.found, login], url: url))?.code == .captivePortal)
         #expect(
             try cause(Row(responses: [Self.found, Self.page], expectation: body, url: url, isInsecure: true))?.code

@@ -48,6 +48,15 @@ import Testing
         #expect(Configuration(tree, &reader).targets.map(\.key) == ["a:1", "b:1"])
     }
 
+    @Test func `targets of the command line are added to a single target, and to none`() throws {
+        let argument = ConfigurationNode(.scalar("b:1"), .argument("TARGET"))
+        for (text, keys) in [("targets: \"a:1\"", ["a:1", "b:1"]), ("targets:", ["b:1"]), ("", ["b:1"])] {
+            var reader = ConfigurationReader()
+            let tree = ConfigurationLayer.add([argument], to: "targets", of: try YAML.tree(text))
+            #expect(Configuration(tree, &reader).targets.map(\.key) == keys)
+        }
+    }
+
     private func merge(_ files: String...) throws -> (tree: ConfigurationNode?, problems: [String]) {
         var problems: [ConfigurationProblem] = []
         let nodes = try files.enumerated().map { try YAML.tree($1, file: "\($0).yaml") }

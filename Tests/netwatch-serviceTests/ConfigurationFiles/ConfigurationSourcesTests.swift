@@ -26,7 +26,7 @@ import Testing
         sources.environment["NETWATCH_CONFIG_FAIL_AFTER"] = "3"
         sources.environment["NETWATCH_CONFIG_RETENTION__SIZE"] = "1GiB"
         sources.environment["NETWATCH_TYPE"] = "a hook's variable"
-        sources.options = [("--recover-after", ["recover_after"], "4")]
+        sources.options = [("--recover-after", "recover_after", "4")]
         sources.targets = ["argument:1"]
         let loaded = sources.load()
         #expect(loaded.problems == [])
@@ -62,7 +62,7 @@ import Testing
         sources.environment = [
             "NETWATCH_CONFIG_INTERVALL": "1s", "NETWATCH_CONFIG_RETENTION__": "1", "NETWATCH_CONFIG_STATE": "[",
         ]
-        sources.options = [("--listen", ["listen"], "1.2.3.4:5")]
+        sources.options = [("--listen", "listen", "1.2.3.4:5")]
         sources.targets = ["x"]
         let problems = sources.load().problems.map(\.description)
         #expect(problems.contains("NETWATCH_CONFIG_INTERVALL: unknown key 'intervall'; the nearest is 'interval'"), "\(problems)")
