@@ -22,6 +22,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-metrics", from: "2.5.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0"),
     ],
     targets: [
         .systemLibrary(name: "CLinux"),
@@ -119,8 +120,10 @@ let package = Package(
         .executableTarget(
             name: "netwatch-service",
             dependencies: [
-                "Console", "Pacing", "Reachability",
+                "CLinux", "Console", "EventLoop", "Pacing", "Reachability",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Yams", package: "Yams"),
             ]
         ),

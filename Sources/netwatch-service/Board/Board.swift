@@ -1,0 +1,169 @@
+import Reachability
+
+/// An immutable snapshot of everything that pages, documents and badges show. The keeper publishes one in each of its turns.
+struct Board: Hashable, Sendable {
+    /// The time of the snapshot.
+    var moment: Moment
+    /// The name of this machine.
+    var instance: String
+    /// The time zone of days (tz database), for people.
+    var timeZone: String
+    /// The offset of the time zone from UTC at ``moment``, in seconds.
+    var timeZoneOffset: Int = 0
+    /// The time at which the service started.
+    var started: Moment
+    /// The number of the last record that the streams received.
+    var sequence: Int
+    /// The path; `nil` until it has settled.
+    var path: PathUpdate?
+    /// The groups, in the order of the configuration. Groups that only targets name follow.
+    var groups: [Configuration.TargetGroup]
+    /// The targets, in the order of the configuration.
+    var targets: [BoardTarget]
+    /// The canary; `nil` if none is configured.
+    var canary: ServerUpdate?
+    /// The open incidents and the last ones that are over, the newest first.
+    var incidents: [BoardIncident]
+    var recording: RecordingStatus
+    /// The limits of the cells of all bars.
+    var cells: SpanValues<[Range<Int64>]>
+    /// The problem of the last attempt to load the configuration; `nil` if it was loaded.
+    var reloadProblem: String?
+
+    /// The maximum number of incidents that are over on a board.
+    static let recentIncidents = 100
+}
+
+/// A target on the board.
+struct BoardTarget: Hashable, Sendable {
+    /// The key of the history: the identifier, or the text of the target. It is unique.
+    var key: String
+    /// The identifier; `nil` if the configuration sets none.
+    var id: String?
+    /// The name for people.
+    var title: String
+    var group: String?
+    /// The status.
+    var update: ServerUpdate
+    /// Whether a maintenance window covers the present time.
+    var isInMaintenance = false
+    /// The bars, the oldest cell first. A bar has a cell for each of ``Board/cells``, or none before the history was read.
+    var bars = SpanValues<[BarCell]>(repeating: [])
+    /// The times in each state during the spans.
+    var times = SpanValues(repeating: StateTimes())
+
+    /// The state for people, which a maintenance window replaces.
+    var state: RecordedState { isInMaintenance ? .maintenance : RecordedState(update.state) }
+}
+
+/// The span of a bar.
+enum BarSpan: String, Hashable, Sendable, CaseIterable {
+    case day = "24h"
+    case week = "7d"
+    case quarter = "90d"
+
+    /// The number of cells of a bar: hours of a day, quarters of the days of a week, days.
+    var cells: Int {
+        switch self {
+        case .day: 24
+        case .week: 28
+        case .quarter: 90
+        }
+    }
+}
+
+/// A value for each span.
+struct SpanValues<Value> {
+    var day: Value
+    var week: Value
+    var quarter: Value
+
+    init(repeating value: Value) { (day, week, quarter) = (value, value, value) }
+
+    subscript(span: BarSpan) -> Value {
+        get {
+            switch span {
+            case .day: day
+            case .week: week
+            case .quarter: quarter
+            }
+        }
+        set {
+            switch span {
+            case .day: day = newValue
+            case .week: week = newValue
+            case .quarter: quarter = newValue
+            }
+        }
+    }
+}
+
+extension SpanValues: Equatable where Value: Equatable {}
+extension SpanValues: Hashable where Value: Hashable {}
+extension SpanValues: Sendable where Value: Sendable {}
+
+/// A cell of a bar: the shares of the states in a part of the span. It has 7 bytes, because a board can have a million cells.
+struct BarCell: Hashable, Sendable {
+    // In 255ths, by the raw value of the state. A state that took any time has at least 1.
+    private var shares = [7 of UInt8](repeating: 0)
+
+    /// Creates a cell without time.
+    init() {}
+
+    /// Creates the cell of these times.
+    init(_ times: StateTimes) {
+        let total = times.total
+        guard total > 0 else { return }
+        for state in RecordedState.allCases where times[state] > 0 {
+            shares[Int(state.rawValue)] = UInt8(clamping: max(1, times[state] * 255 / total))
+        }
+    }
+
+    /// Returns the part of the time in a state, from 0 to 1, rounded to 255ths.
+    func share(of state: RecordedState) -> Double { Double(shares[Int(state.rawValue)]) / 255 }
+
+    /// The state that the cell shows: the worst one that was observed in it.
+    var state: RecordedState {
+        let order: [RecordedState] = [.down, .unreachable, .degraded, .up, .maintenance, .unknown, .notRecorded]
+        return order.first { shares[Int($0.rawValue)] > 0 } ?? .notRecorded
+    }
+
+    static func == (first: Self, second: Self) -> Bool {
+        RecordedState.allCases.allSatisfy { first.shares[Int($0.rawValue)] == second.shares[Int($0.rawValue)] }
+    }
+
+    func hash(into hasher: inout Hasher) {
+        for state in RecordedState.allCases { hasher.combine(shares[Int(state.rawValue)]) }
+    }
+}
+
+/// An incident on the board.
+struct BoardIncident: Hashable, Sendable {
+    var incident: Incident
+    /// Whether the history has the incident.
+    var isRecorded: Bool
+}
+
+/// The state of the recording.
+struct RecordingStatus: Hashable, Sendable {
+    /// The reason for which nothing is recorded; `nil` while the history is recorded.
+    var reason: String?
+    /// The time of the last change in milliseconds since 1970.
+    var since: Int64
+
+    var isRecording: Bool { reason == nil }
+}
+
+extension RecordedState {
+    /// The state of a target by its probes.
+    init(_ state: ServerState) {
+        self =
+            switch state {
+            case .unknown: .unknown
+            case .up: .up
+            case .degraded: .degraded
+            case .down: .down
+            case .unreachable: .unreachable
+            }
+    }
+}
