@@ -46,7 +46,7 @@ extension StatusPage {
     }
 
     private func ago(_ time: Int64) -> Markup {
-        "\(LocalClock.duration(milliseconds: max(0, clock.now - time))) ago, at \(clock.element(time))"
+        "\(LocalClock.duration(milliseconds: clock.now.elapsed(since: time))) ago, at \(clock.element(time))"
     }
 
     private func item(_ entry: BoardIncident) -> Markup {
@@ -56,7 +56,7 @@ extension StatusPage {
         let start = incident.began.milliseconds
         let time: Markup =
             if let end = incident.ended?.milliseconds {
-                "for \(LocalClock.duration(milliseconds: max(0, end - start))), from \(clock.element(start)) to \(clock.element(end))"
+                "for \(LocalClock.duration(milliseconds: end.elapsed(since: start))), from \(clock.element(start)) to \(clock.element(end, after: start))"
             } else {
                 clock.since(start)
             }

@@ -51,7 +51,7 @@ struct TargetPage {
         let state = target.state
         var reason = Markup()
         if let cause = update.cause, update.state != .up {
-            reason = "<p class=cause>\(cause.markup(limit: 1_000))</p>"
+            reason = "<p class=cause><span>\(cause.markup(limit: 1_000))</span></p>"
         } else if update.state == .unknown {
             reason = "<p class=cause>No probe has ended yet.</p>"
         }
