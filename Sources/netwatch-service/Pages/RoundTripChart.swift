@@ -60,9 +60,8 @@ struct RoundTripChart {
             <path class=grid d="M0 .5H\(Self.width)M0 \(Self.height / 2)H\(Self.width)M0 \(Self.height)H\(Self.width)"/>\
             \(bands)<path class=median d="\(line)"/></svg></div>\(axis)\
             <figcaption>The line is the median; the band goes from the least round trip to the one that 95 % do not exceed. Columns at the \
-            bottom show lost probes. \
-            <span class="key l0">no loss</span> <span class="key l1">up to 5 % lost</span> <span class="key l2">up to 20 %</span> \
-            <span class="key l3">more</span> <span class="key fail">all lost</span></figcaption></figure>
+            bottom show lost probes. <span class=keys><span class="key l0">no loss</span> <span class="key l1">up to 5 % lost</span> <span class="key l2">up to 20 %</span> \
+            <span class="key l3">more</span> <span class="key fail">all lost</span></span></figcaption></figure>
             """
     }
 

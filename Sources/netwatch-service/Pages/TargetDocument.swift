@@ -31,14 +31,23 @@ struct TargetDocument {
             writer.member("interface", update.interface?.name)
             writer.key("layers")
             writer.array { writer in
-                let steps = board.path.map { TargetLayers(update, path: $0.path, report: detail.report).steps } ?? []
-                for step in steps {
+                let layers = board.path.map { TargetLayers(update, path: $0.path, report: detail.report) }
+                for step in layers?.steps ?? [] {
                     writer.object { writer in
                         writer.member("layer", step.layer.rawValue)
                         writer.member("ok", step.finding.isWorking)
                         writer.member("ms", milliseconds: step.duration)
                         writer.member("detail", step.detail)
                         writer.member(evidence: step.evidence)
+                    }
+                }
+                if let other = layers?.other {
+                    writer.object { writer in
+                        writer.member("layer", other.layer.rawValue)
+                        writer.member("ok", update.state == .degraded)
+                        writer.member("ms", milliseconds: nil)
+                        writer.member("detail", other.detail)
+                        writer.member(evidence: other.evidence)
                     }
                 }
             }

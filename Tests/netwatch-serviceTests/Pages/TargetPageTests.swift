@@ -40,6 +40,12 @@ import Testing
         }
     }
 
+    @Test func `a degraded target shows its quality as a layer of its own`() throws {
+        let page = try render("api")
+        #expect(page.contains("<b>quality</b><span class=word>degraded</span>"))
+        #expect(page.contains("The round trip of 412 ms is above the limit of 250 ms"))
+    }
+
     @Test func `the certificate of the cause is shown`() throws {
         let page = try render("shop")
         for fact in ["CN=shop.example", "Valid until", "2026-11-24T23:59:59Z", "shop.example, www.shop.example"] {
