@@ -14,7 +14,7 @@ enum Rules {
         "Sources/HTTPSession/Fields", "Sources/HTTPSession/Request", "Sources/HTTPSession/Response", "Sources/HTTPSession/Resume",
         "Sources/HTTPSession/Retry", "Sources/HTTPSession/Task", "Sources/HTTPSession/Upload",
         "Sources/HTTPSessionJournal/Life", "Sources/netwatch-service/Configuration",
-        "Sources/netwatch-service/Ledger",
+        "Sources/netwatch-service/Ledger", "Sources/netwatch-service/Board", "Sources/netwatch-service/Pages",
     ]
 
     /// The only folder that imports each C library, SQLite through GRDB, or YAML.

@@ -10,7 +10,7 @@ struct TargetPage {
     /// The layers; `nil` before the path is known.
     let layers: TargetLayers?
 
-    /// - Parameter now: the present time; the page says so if the board is old.
+    /// Creates the page. It says so if the board is older than `now`.
     init(board: Board, target: BoardTarget, detail: TargetDetail, query: TargetQuery, now: Moment) {
         (self.board, self.target, self.detail, self.query) = (board, target, detail, query)
         frame = PageFrame(board, now: now)
@@ -117,7 +117,8 @@ struct TargetPage {
         guard !facts.isEmpty else { return "" }
         var items = Markup()
         for (name, fact) in facts.sorted(by: { $0.key < $1.key }).prefix(24) {
-            items += "<span><i>\(MarkupText.shortened(name, to: 60))</i> <bdi>\(MarkupText.shortened(fact.plainText, to: 300))</bdi></span> "
+            items +=
+                "<span><i>\(MarkupText.shortened(name, to: 60))</i> <bdi>\(MarkupText.shortened(fact.plainText, to: 300))</bdi></span> "
         }
         return "<p class=evidence>\(items)</p>"
     }

@@ -21,7 +21,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("limit=0", "limit"), ("limit=1001", "limit"), ("limit=-1", "limit"), ("limit=9223372036854775808", "limit"), ("limit=1e3", "limit"),
+        ("limit=0", "limit"), ("limit=1001", "limit"), ("limit=-1", "limit"), ("limit=9223372036854775808", "limit"),
+        ("limit=1e3", "limit"),
         ("status=UP", "status"), ("status=not_recorded", "status"), ("status=%00", "status"), ("after=3.1", "after"),
         ("after=-1.0.0", "after"), ("after=99999999999999999999.0.0", "after"), ("after=+1.0.0", "after"), ("span=1y", "span"),
     ])

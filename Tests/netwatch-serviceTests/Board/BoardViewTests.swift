@@ -6,12 +6,14 @@ import Testing
 @Suite struct BoardViewTests {
     private static func target(_ key: String, _ state: ServerState = .up, group: String? = nil) -> BoardTarget {
         let cause: Cause? = state == .up || state == .unknown ? nil : PageSamples.refused
-        return PageSamples.target(key, group: group, PageSamples.update("192.0.2.9:\(1_000 + abs(key.hashValue % 1_000))", state, cause))
+        return PageSamples.target(
+            key, group: group, PageSamples.update("192.0.2.9:\(1_000 + abs(key.hashValue % 1_000))", state, cause))
     }
 
     private static let board = PageSamples.board(
         [
-            target("a", group: "Web"), target("b", .down), target("c", group: "Plant"), target("d", .degraded, group: "Web"), target("e"),
+            target("a", group: "Web"), target("b", .down), target("c", group: "Plant"), target("d", .degraded, group: "Web"),
+            target("e"),
             target("f", .unreachable, group: "Plant"), target("g", .down, group: "Web"), target("h", .unknown, group: "Web"),
         ], groups: [.init(name: "Plant"), .init(name: "Empty")])
 

@@ -29,19 +29,23 @@ import Testing
     @Test func `an open incident of the gateway or of a name server fails its layer`() {
         var board = PageSamples.board()
         board.incidents = [
-            PageSamples.incident("1", .path, .init(.gateway, "192.0.2.1"), PageSamples.gatewaySilent, ["192.0.2.1:80"], from: PageSamples.now)
+            PageSamples.incident(
+                "1", .path, .init(.gateway, "192.0.2.1"), PageSamples.gatewaySilent, ["192.0.2.1:80"], from: PageSamples.now)
         ]
         #expect(findings(board) == [.works, .works, .fails, .notReached, .notReached])
         board.incidents[0] = PageSamples.incident(
-            "1", .path, .init(.gateway, "192.0.2.1"), PageSamples.gatewaySilent, ["192.0.2.1:80"], from: PageSamples.now - 9, to: PageSamples.now)
+            "1", .path, .init(.gateway, "192.0.2.1"), PageSamples.gatewaySilent, ["192.0.2.1:80"], from: PageSamples.now - 9,
+            to: PageSamples.now)
         #expect(findings(board)[2] == .unproven)
         let silent = Cause(.dns, .resolverSilent, detail: "the name server 192.0.2.53 does not answer")
-        board.incidents[0] = PageSamples.incident("2", .path, .init(.resolver, "192.0.2.53"), silent, ["a.example:80"], from: PageSamples.now)
+        board.incidents[0] = PageSamples.incident(
+            "2", .path, .init(.resolver, "192.0.2.53"), silent, ["a.example:80"], from: PageSamples.now)
         #expect(findings(board)[3] == .fails)
     }
 
     @Test func `a machine without a name server says so`() {
-        let path = NetworkPath(status: .satisfied, interface: PageSamples.eth0, interfaceV4: PageSamples.eth0, interfaces: [PageSamples.eth0])
+        let path = NetworkPath(
+            status: .satisfied, interface: PageSamples.eth0, interfaceV4: PageSamples.eth0, interfaces: [PageSamples.eth0])
         let machine = Machine(PageSamples.board(path: path))
         #expect(machine.facets[3].finding == .fails)
         #expect(machine.facets[3].cause?.code == .noResolver)
@@ -51,9 +55,11 @@ import Testing
     @Test func `the canary decides the Internet`() {
         var board = PageSamples.board()
         for (state, finding) in [
-            (ServerState.up, Machine.Finding.works), (.degraded, .degraded), (.down, .fails), (.unreachable, .fails), (.unknown, .unproven),
+            (ServerState.up, Machine.Finding.works), (.degraded, .degraded), (.down, .fails), (.unreachable, .fails),
+            (.unknown, .unproven),
         ] {
-            board.canary = PageSamples.update("http://canary.example/204", state, state == .up || state == .unknown ? nil : PageSamples.refused)
+            board.canary = PageSamples.update(
+                "http://canary.example/204", state, state == .up || state == .unknown ? nil : PageSamples.refused)
             #expect(findings(board)[4] == finding, "\(state)")
         }
     }

@@ -10,9 +10,10 @@ import Testing
 
     @Test func `literals are markup, and text is escaped`() {
         let name = "<b>\"a\" & 'b'</b>"
-        #expect(Self.text("<td title=\"\(name)\">\(name)</td>") == """
-            <td title="&lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;">&lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;</td>
-            """)
+        #expect(
+            Self.text("<td title=\"\(name)\">\(name)</td>") == """
+                <td title="&lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;">&lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;</td>
+                """)
     }
 
     @Test func `a piece within a piece is not escaped twice`() {
@@ -21,7 +22,9 @@ import Testing
     }
 
     @Test func `control, direction and line characters become U+FFFD`() {
-        let names = ["\u{0}", "\u{1b}", "\u{7f}", "\u{9b}", "\u{202e}", "\u{2066}", "\u{feff}", "\u{2028}", "\u{ffff}", "\t", "\r"]
+        let names = [
+            "\u{0}", "\u{1b}", "\u{7f}", "\u{9b}", "\u{202e}", "\u{2066}", "\u{feff}", "\u{2028}", "\u{ffff}", "\t", "\r",
+        ]
         for name in names { #expect(Self.text("\("a\(name)b")") == "a\u{fffd}b", "\(name.unicodeScalars.map(\.value))") }
     }
 
@@ -32,7 +35,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "javascript:alert(1)", "JaVaScRiPt:alert(1)", "data:text/html,x", "//evil.example", "/\\evil.example", " https://a", "vbscript:x",
+        "javascript:alert(1)", "JaVaScRiPt:alert(1)", "data:text/html,x", "//evil.example", "/\\evil.example", " https://a",
+        "vbscript:x",
         "https://a\"onclick=", "https://a b", "https:\\\\a", "",
     ])
     func `an address elsewhere has http or https`(_ url: String) {
@@ -61,7 +65,8 @@ import Testing
             let text = HostileText.text(&random)
             let markup = Self.text("<a title=\"\(text)\">\(text)</a>")
             // By scalars: a combining mark makes one character with a quotation mark.
-            let inner = String(String.UnicodeScalarView(markup.unicodeScalars.dropFirst("<a title=\"".count).dropLast("</a>".count)))
+            let inner = String(
+                String.UnicodeScalarView(markup.unicodeScalars.dropFirst("<a title=\"".count).dropLast("</a>".count)))
             func count(_ scalar: Unicode.Scalar) -> Int { inner.unicodeScalars.count { $0 == scalar } }
             let isContained = count("<") == 0 && count("\"") == 1 && count(">") == 1
             #expect(isContained, "seed \(seed): \(text.debugDescription)")
@@ -86,8 +91,10 @@ import Testing
 /// Text of characters that are special somewhere.
 enum HostileText {
     private static let parts = [
-        "<", ">", "\"", "'", "&", "=", "+", "-", "@", "\t", "\r", "\n", "\u{0}", "\u{1b}[31m", "\u{202e}", "\u{2066}", "\u{feff}", "]]>", "<!--", "-->",
-        "<script>", "</script>", "</textarea>", "javascript:", "&lt;", "&#60;", "%3C", "\\", "/", " ", ";", ",", "{{", "}}", "$", "`", "é", "\u{301}", "日本",
+        "<", ">", "\"", "'", "&", "=", "+", "-", "@", "\t", "\r", "\n", "\u{0}", "\u{1b}[31m", "\u{202e}", "\u{2066}", "\u{feff}",
+        "]]>", "<!--", "-->",
+        "<script>", "</script>", "</textarea>", "javascript:", "&lt;", "&#60;", "%3C", "\\", "/", " ", ";", ",", "{{", "}}", "$",
+        "`", "é", "\u{301}", "日本",
         "👩‍👩‍👧", "العربية", "\u{ffff}", "\u{10ffff}", "a", "onload=", "x",
     ]
 

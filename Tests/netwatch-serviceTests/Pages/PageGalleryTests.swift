@@ -33,7 +33,8 @@ import Testing
         try write("old.html", status(PageSamples.notRecording, now: PageSamples.now + 45_000))
         try write("hostile.html", status(PageSamples.hostile))
         for (key, state, cause) in [
-            ("db-main", RecordedState.down, PageSamples.refused), ("shop", .down, PageSamples.expired), ("site", .up, PageSamples.refused),
+            ("db-main", RecordedState.down, PageSamples.refused), ("shop", .down, PageSamples.expired),
+            ("site", .up, PageSamples.refused),
             ("line-2", .unreachable, PageSamples.gatewaySilent), ("api", .degraded, PageSamples.latency),
         ] {
             let target = try #require(PageSamples.site.targets.first { $0.key == key })
@@ -41,15 +42,27 @@ import Testing
                 var query = TargetQuery()
                 query.span = span
                 let page = TargetPage(
-                    board: PageSamples.site, target: target, detail: PageSamples.detail(state, cause: cause, span: span), query: query,
+                    board: PageSamples.site, target: target, detail: PageSamples.detail(state, cause: cause, span: span),
+                    query: query,
                     now: PageSamples.moment())
                 try write("target/\(key)\(span == .day ? "" : "-\(span.rawValue)").html", page.render())
             }
         }
         let new = try #require(PageSamples.site.targets.first { $0.key == "new" })
-        try write("target/new.html", TargetPage(board: PageSamples.site, target: new, detail: TargetDetail(), query: TargetQuery(), now: PageSamples.moment()).render())
-        for name in ["db-main", "site", "api", "Web", "nobody"] { try write("badge/\(name).svg", Badge.named(name, on: PageSamples.site).svg()) }
-        try write("missing.html", ProblemPage(board: PageSamples.site, now: PageSamples.moment(), title: "There is no such target", detail: "No target has the key 'db-mian'.").render())
+        try write(
+            "target/new.html",
+            TargetPage(
+                board: PageSamples.site, target: new, detail: TargetDetail(), query: TargetQuery(), now: PageSamples.moment()
+            ).render())
+        for name in ["db-main", "site", "api", "Web", "nobody"] {
+            try write("badge/\(name).svg", Badge.named(name, on: PageSamples.site).svg())
+        }
+        try write(
+            "missing.html",
+            ProblemPage(
+                board: PageSamples.site, now: PageSamples.moment(), title: "There is no such target",
+                detail: "No target has the key 'db-mian'."
+            ).render())
     }
 }
 
@@ -59,11 +72,14 @@ extension PageSamples {
         var board = site
         board.path = path(unsatisfied)
         for index in board.targets.indices where index % 9 != 8 {
-            board.targets[index].update = update(board.targets[index].update.endpoint.text, .unreachable, noCarrier, since: now - 65_000)
+            board.targets[index].update = update(
+                board.targets[index].update.endpoint.text, .unreachable, noCarrier, since: now - 65_000)
         }
         board.canary = update("http://canary.example/generate_204", .unreachable, noCarrier)
         board.incidents.insert(
-            incident("i9", .local, .init(.interface, "eth0"), noCarrier, board.targets.prefix(10).map(\.update.endpoint.text), count: 32, from: now - 65_000), at: 0)
+            incident(
+                "i9", .local, .init(.interface, "eth0"), noCarrier, board.targets.prefix(10).map(\.update.endpoint.text),
+                count: 32, from: now - 65_000), at: 0)
         return board
     }()
 
@@ -76,9 +92,12 @@ extension PageSamples {
 
     /// Names that try to leave their place.
     static let hostileNames = [
-        "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onmouseover='alert(1)", "]]></title><b>", "a\u{202e}gpj.exe\u{2066}",
-        "\u{0}\u{1}\u{1b}[31mred\u{7f}\u{9b}", "=cmd|' /C calc'!A0", "&lt;b&gt;&amp;", "</textarea></script><svg onload=alert(1)>",
-        "javascript:alert(1)", String(repeating: "long ", count: 2_000), "العربية", "日本語の名前", "👩‍👩‍👧", "\u{feff}@SUM(A1)", "{{7*7}} ${7*7}",
+        "<script>alert(1)</script>", "\"><img src=x onerror=alert(1)>", "' onmouseover='alert(1)", "]]></title><b>",
+        "a\u{202e}gpj.exe\u{2066}",
+        "\u{0}\u{1}\u{1b}[31mred\u{7f}\u{9b}", "=cmd|' /C calc'!A0", "&lt;b&gt;&amp;",
+        "</textarea></script><svg onload=alert(1)>",
+        "javascript:alert(1)", String(repeating: "long ", count: 2_000), "العربية", "日本語の名前", "👩‍👩‍👧", "\u{feff}@SUM(A1)",
+        "{{7*7}} ${7*7}",
         "--><!--", "\u{2028}line", "%3Cscript%3E", "\\\"; alert(1)//",
     ]
 
@@ -100,7 +119,9 @@ extension PageSamples {
         board.recording = RecordingStatus(reason: hostileNames[0], since: now)
         board.reloadProblem = hostileNames[8]
         board.incidents = [
-            incident("<i>", .path, .init(.gateway, hostileNames[1]), Cause(.neighbor, .gatewaySilent, detail: hostileNames[0]), ["192.0.2.1:80"], from: now - 5_000)
+            incident(
+                "<i>", .path, .init(.gateway, hostileNames[1]), Cause(.neighbor, .gatewaySilent, detail: hostileNames[0]),
+                ["192.0.2.1:80"], from: now - 5_000)
         ]
         return board
     }()

@@ -17,7 +17,8 @@ import Testing
             "<title>2 down, 1 unreachable, 1 degraded · netwatch on edge-07</title>", "http-equiv=refresh", "30 of 36 targets up",
             "The gateway 192.0.2.1 does not answer on its link", "not recorded", "2 incidents over", "a fault of this machine",
             "31 targets", "198.51.100.9 refuses the connection to port 5432</bdi> <code>tcp/refused</code>",
-            "for 12 min, since <time datetime=\"2026-11-25T12:50:45+01:00\"", "412 ms", "91.27\u{a0}% with local causes", "9\u{a0}% not observed",
+            "for 12 min, since <time datetime=\"2026-11-25T12:50:45+01:00\"", "412 ms", "91.27\u{a0}% with local causes",
+            "9\u{a0}% not observed",
             "Europe/Berlin, UTC+01:00", "as of <time", "href=\"/target/db-main?at=", "/favicon.svg?state=down",
         ]
         for fact in facts { #expect(page.contains(fact), "\(fact)") }
@@ -27,7 +28,10 @@ import Testing
 
     @Test func `problems are before the groups, and a folded group is one line`() throws {
         let page = render(PageSamples.site)
-        let order = ["Main database", "Shop", "Line 2 controller", "Public API", "Web site", "Backup", "Line 1 controller", "New sensor", "Tills"]
+        let order = [
+            "Main database", "Shop", "Line 2 controller", "Public API", "Web site", "Backup", "Line 1 controller", "New sensor",
+            "Tills",
+        ]
         let places = try order.map { name in try #require(page.range(of: "<bdi>\(name)</bdi>"), "\(name)").lowerBound }
         #expect(places == places.sorted())
         #expect(page.contains("Show the 24 targets"))
@@ -97,7 +101,9 @@ import Testing
 
     @Test func `names from outside never become markup`() {
         let hostile = render(PageSamples.hostile)
-        for tag in ["<script>alert", "<img", "<svg onload", "onerror=alert(1)>", "<b>eth"] { #expect(!hostile.contains(tag), "\(tag)") }
+        for tag in ["<script>alert", "<img", "<svg onload", "onerror=alert(1)>", "<b>eth"] {
+            #expect(!hostile.contains(tag), "\(tag)")
+        }
         #expect(Self.tags(hostile) == Self.tags(render(PageSamples.tame)), "other names change no tag")
         #expect(!hostile.unicodeScalars.contains { $0.value < 0x20 || $0 == "\u{202e}" })
     }
@@ -125,7 +131,10 @@ import Testing
         let count = ProcessInfo.processInfo.environment["NETWATCH_RENDERS"].flatMap { Int($0) } ?? 5
         var times: [Duration] = []
         for _ in 0..<count {
-            times.append(ContinuousClock().measure { _ = StatusPage(board: board, query: BoardQuery(), now: PageSamples.moment()).render() })
+            times.append(
+                ContinuousClock().measure {
+                    _ = StatusPage(board: board, query: BoardQuery(), now: PageSamples.moment()).render()
+                })
         }
         times.sort()
         let last = times[min(times.count - 1, times.count * 99 / 100)]
@@ -141,9 +150,12 @@ extension PageSamples {
         var board = hostile
         for index in board.targets.indices {
             let target = board.targets[index]
-            let cause = target.update.cause.map { _ in Cause(.http, .status, detail: "x", evidence: ["reason": .text("x"), "y": .text("x")]) }
+            let cause = target.update.cause.map { _ in
+                Cause(.http, .status, detail: "x", evidence: ["reason": .text("x"), "y": .text("x")])
+            }
             board.targets[index] = BoardTarget(
-                key: "k\(index)", id: nil, title: "k\(index)", group: target.group == nil ? nil : index == 0 ? hostileNames[0] : "g\(index)",
+                key: "k\(index)", id: nil, title: "k\(index)",
+                group: target.group == nil ? nil : index == 0 ? hostileNames[0] : "g\(index)",
                 update: update(target.update.endpoint.text, target.update.state, cause), bars: target.bars, times: target.times)
         }
         board.instance = "host"

@@ -5,7 +5,9 @@ import Testing
 @testable import netwatch_service
 
 @Suite struct TargetPageTests {
-    private func render(_ key: String, _ detail: TargetDetail = TargetDetail(), _ query: String = "", board: Board = PageSamples.site) throws -> String {
+    private func render(
+        _ key: String, _ detail: TargetDetail = TargetDetail(), _ query: String = "", board: Board = PageSamples.site
+    ) throws -> String {
         let target = try #require(board.targets.first { $0.key == key })
         let page = TargetPage(
             board: board, target: target, detail: detail, query: TargetQuery(QueryParameters(query)), now: PageSamples.moment())
@@ -16,10 +18,14 @@ import Testing
         let page = try render("db-main", PageSamples.detail())
         let facts = [
             "<title>down: Main database · netwatch on edge-07</title>", "for 12 min, since", "db.example:5432",
-            "<b>tcp</b><span class=word>fails</span>", "198.51.100.9 refuses the connection to port 5432", "<i>errno</i> <bdi>ECONNREFUSED</bdi>",
-            "<b>dns</b><span class=word>ok</span>", "db.example is resolved to 198.51.100.9", "<b>tls</b><span class=word>not used</span>",
-            "99.01\u{a0}%", "91.27\u{a0}% with local causes", "Last 90 days", "Interface eth0 has no carrier", "1 h 48 min", "class=median",
-            "The path is satisfied over eth0.", "the service was stopped", "<textarea id=json readonly", "format=json", "format=csv",
+            "<b>tcp</b><span class=word>fails</span>", "198.51.100.9 refuses the connection to port 5432",
+            "<i>errno</i> <bdi>ECONNREFUSED</bdi>",
+            "<b>dns</b><span class=word>ok</span>", "db.example is resolved to 198.51.100.9",
+            "<b>tls</b><span class=word>not used</span>",
+            "99.01\u{a0}%", "91.27\u{a0}% with local causes", "Last 90 days", "Interface eth0 has no carrier", "1 h 48 min",
+            "class=median",
+            "The path is satisfied over eth0.", "the service was stopped", "<textarea id=json readonly", "format=json",
+            "format=csv",
         ]
         for fact in facts { #expect(page.contains(fact), "\(fact)") }
         #expect(!page.contains("style="))
@@ -101,7 +107,8 @@ import Testing
         detail.isComplete = false
         let page = try render("db-main", detail)
         #expect(page.contains("The history did not answer in time"))
-        let document = TargetDocument(board: PageSamples.site, target: PageSamples.site.targets[0], detail: detail, query: TargetQuery())
+        let document = TargetDocument(
+            board: PageSamples.site, target: PageSamples.site.targets[0], detail: detail, query: TargetQuery())
         #expect(!document.json().isEmpty && !document.csv().isEmpty)
     }
 }
