@@ -94,7 +94,8 @@ struct TargetLedger: Sendable {
         }
     }
 
-    private static func hour(containing time: Int64) -> Range<Int64> {
+    /// Returns the hour of UTC that contains a time.
+    static func hour(containing time: Int64) -> Range<Int64> {
         let start = time - time.floorDivided(by: hour).remainder
         return start..<start + hour
     }

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// The service manager that started this program: the receiver of its notifications (sd_notify(3)).
