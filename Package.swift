@@ -97,10 +97,12 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
+        // The records of the contract, for `watch` and for the service: values to text and JSON, and the stream.
+        .target(name: "Records", dependencies: ["Console", "Reachability", "EventLoop", "Pacing", "CLinux"]),
         .executableTarget(
             name: "netwatch",
             dependencies: [
-                "Console", "Reachability", "EventLoop", "Pacing", "CLinux",
+                "Records", "Console", "Reachability", "EventLoop", "Pacing", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
@@ -120,7 +122,7 @@ let package = Package(
         .executableTarget(
             name: "netwatch-service",
             dependencies: [
-                "CLinux", "Console", "EventLoop", "Pacing", "Reachability",
+                "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Hummingbird", package: "hummingbird"),
@@ -224,10 +226,16 @@ let package = Package(
                 "COpenSSL",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]),
+        // Sample values of a monitor; it contains no tests.
+        .target(name: "RecordSamples", dependencies: ["Reachability", "Records"], path: "Tests/RecordSamples"),
+        .testTarget(
+            name: "RecordsTests",
+            dependencies: ["Records", "RecordSamples", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux"]),
         .testTarget(
             name: "netwatchTests",
             dependencies: [
-                "netwatch", "Console", "HTTPSessionTestKit", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux",
+                "netwatch", "Records", "RecordSamples", "Console", "HTTPSessionTestKit", "Reachability", "EventLoop", "Pacing",
+                "NetworkLab", "CLinux",
             ]
         ),
         .testTarget(
@@ -239,7 +247,9 @@ let package = Package(
         ),
         .testTarget(
             name: "netwatch-serviceTests",
-            dependencies: ["netwatch-service", "netwatch", "Console", "Reachability", "Pacing", "NetworkLab"]),
+            dependencies: [
+                "netwatch-service", "netwatch", "Console", "Reachability", "Records", "RecordSamples", "Pacing", "NetworkLab",
+            ]),
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Reachability", "HTTPSession", "HTTPSessionJournal", "NetlinkBytes", "Pacing"]),
@@ -276,7 +286,8 @@ for target in package.targets where target.type != .system {
 // Sanitizers check threads and unsafe code. Rules and pure single-threaded code are tested without them: their tests would take a
 // sixth of the time of a sanitizer's build.
 let pureTests: [String: [String]] = [
-    "netwatchTests": ["Commands", "Output"],
+    "netwatchTests": ["Commands"],
+    "RecordsTests": ["Documents", "Encoding", "Lines"],
     "netwatch-transferTests": ["Output", "Plans"],
     "netwatch-serviceTests": ["Configuration", "Ledger"],
     "HTTPSessionTests": [

@@ -2,6 +2,7 @@ import ArgumentParser
 import Console
 import FoundationEssentials
 import Glibc
+import Records
 
 /// The options for the format of the output.
 struct OutputOptions: ParsableArguments {
