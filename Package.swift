@@ -98,7 +98,12 @@ let package = Package(
             ]
         ),
         // The records of the contract, for `watch` and for the service: values to text and JSON, and the stream.
-        .target(name: "Records", dependencies: ["Console", "Reachability", "EventLoop", "Pacing", "CLinux"]),
+        .target(
+            name: "Records",
+            dependencies: [
+                "Console", "Reachability", "EventLoop", "Pacing", "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
         .executableTarget(
             name: "netwatch",
             dependencies: [

@@ -18,12 +18,8 @@ package struct StreamHeader: Hashable {
 /// The format of records as JSON, one line each, without the newline. The keys and their order are those of the contract.
 package struct RecordEncoder {
     package var header: StreamHeader
-    /// The stable identifiers of the targets that have one.
-    package var identifiers: [TargetID: String]
 
-    package init(header: StreamHeader, identifiers: [TargetID: String] = [:]) {
-        (self.header, self.identifiers) = (header, identifiers)
-    }
+    package init(header: StreamHeader) { self.header = header }
 
     package func encode(_ record: Record) -> [UInt8] {
         var writer = JSONWriter()
@@ -38,7 +34,7 @@ package struct RecordEncoder {
             switch record.event {
             case .path(let update) where update.isInitial: write(hello: update, to: &writer)
             case .path(let update): write(keysOf: update, to: &writer)
-            case .server(let target, let update): Self.write(keysOf: update, id: identifiers[target], to: &writer)
+            case .server(_, let update): Self.write(keysOf: update, id: record.identifier, to: &writer)
             case .probe(_, let report): write(keysOf: report, to: &writer)
             case .incident(let incident): Self.write(keysOf: incident, isRecorded: record.isRecorded, to: &writer)
             case .resync(let reason, _): writer.member("reason", reason.rawValue)
