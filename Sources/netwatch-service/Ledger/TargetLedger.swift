@@ -29,6 +29,11 @@ struct TargetLedger: Sendable {
         currentDay = PeriodSummary(calendar.day(containing: time))
     }
 
+    /// Continues the accounting of an earlier ledger.
+    init(_ state: RecordedState, end: Int64, hour: PeriodSummary, day: PeriodSummary) {
+        (self.state, self.end, currentHour, currentDay) = (state, end, hour, day)
+    }
+
     /// Accounts the time until now, and begins another state. An earlier time than before changes only the state.
     mutating func change(to state: RecordedState, at time: Int64, in calendar: inout DayCalendar) -> Ended {
         let ended = advance(to: time, in: &calendar)
