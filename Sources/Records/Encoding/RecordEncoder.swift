@@ -33,7 +33,7 @@ package struct RecordEncoder {
             writer.recordHead(seq: record.seq, at: moment, type: record.kind.rawValue)
             switch record.event {
             case .path(let update) where update.isInitial: write(hello: update, to: &writer)
-            case .path(let update): write(keysOf: update, to: &writer)
+            case .path(let update): Self.write(keysOf: update, to: &writer)
             case .server(_, let update): Self.write(keysOf: update, id: record.identifier, to: &writer)
             case .probe(_, let report): write(keysOf: report, to: &writer)
             case .incident(let incident): Self.write(keysOf: incident, isRecorded: record.isRecorded, to: &writer)
@@ -54,7 +54,7 @@ package struct RecordEncoder {
             writer.member("inode", header.identity.namespaceInode)
         }
         writer.key("path")
-        writer.object { write(keysOf: update, to: &$0) }
+        writer.object { Self.write(keysOf: update, to: &$0) }
         writer.key("targets")
         writer.array { writer in
             for target in header.targets { writer.value(target.text) }
@@ -62,7 +62,7 @@ package struct RecordEncoder {
     }
 
     /// Writes the keys of a `path` record, without the keys that every record has.
-    package func write(keysOf update: PathUpdate, to writer: inout JSONWriter) {
+    package static func write(keysOf update: PathUpdate, to writer: inout JSONWriter) {
         let path = update.path
         writer.member("status", path.status.rawValue)
         writer.member("interface", path.interface?.name)
@@ -86,7 +86,7 @@ package struct RecordEncoder {
         writer.member("consistent", path.isConsistent)
     }
 
-    private func write(_ interface: NetworkInterface, to writer: inout JSONWriter) {
+    private static func write(_ interface: NetworkInterface, to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("name", interface.name)
             writer.member("index", interface.index)

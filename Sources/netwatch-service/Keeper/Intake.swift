@@ -30,14 +30,14 @@ final class Intake: Sendable {
         var batch = Batch()
         /// The states of the targets, by their numbers at the monitor.
         var states: [RecordedState] = []
+        /// Wakes the keeper; `nil` before it runs.
+        var waker: Waker?
     }
 
-    private let waker: Waker
     private let state: Locked<State>
 
-    /// Creates an intake. - Parameter waker: wakes the keeper.
-    init(waker: Waker, targets: Int) {
-        self.waker = waker
+    /// Creates an intake for a number of targets.
+    init(targets: Int) {
         var initial = State()
         initial.batch.results.reserveCapacity(max(64, targets))
         initial.states = Array(repeating: .unknown, count: targets)
@@ -46,21 +46,24 @@ final class Intake: Sendable {
 
     /// Receives an event on the monitor's thread.
     func put(_ event: MonitorEvent) {
-        let mustWake = state.withLock { state in
+        let waker = state.withLock { state -> Waker? in
             switch event {
             case .probe(let id, let report):
                 state.add(id, report)
-                return false
+                return nil
             case .server(let id, let update):
                 state.change(id, update)
                 state.batch.events.append(event)
             case .path, .incident, .resync, .gap, .ended:
                 state.batch.events.append(event)
             }
-            return state.batch.events.count == 1
+            return state.batch.events.count == 1 ? state.waker : nil
         }
-        if mustWake { waker.wake() }
+        waker?.wake()
     }
+
+    /// Sets the waker of the keeper.
+    func attach(_ waker: Waker) { state.withLock { $0.waker = waker } }
 
     /// Exchanges the batch for an empty one.
     func take(_ batch: inout Batch) {

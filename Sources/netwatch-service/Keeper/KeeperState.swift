@@ -41,6 +41,7 @@ struct KeeperState: Sendable {
     private var placesInHistory: [Int: Int] = [:]
     private var recorder: HistoryRecorder
     private var ledgers: LedgerBook
+    private var calendar: DayCalendar
     /// The windows that cover the present time; `nil` if the targets must be compared with them again.
     private var activeWindows: [Bool]?
     /// The time of the last update of all bars, in milliseconds.
@@ -59,11 +60,13 @@ struct KeeperState: Sendable {
     }
 
     init(
-        _ configuration: Configuration, targets: [NewTarget], canary: TargetID?, ledgers: LedgerBook, recorder: HistoryRecorder,
-        frame: BarFrame, offset: @escaping TimeZoneOffset, clocks: Clocks
+        _ configuration: Configuration, targets: [NewTarget], canary: TargetID?, ledgers: [Int: TargetLedger],
+        recorder: HistoryRecorder, frame: BarFrame, offset: @escaping TimeZoneOffset, clocks: Clocks
     ) {
-        (self.configuration, self.ledgers, self.recorder, self.frame) = (configuration, ledgers, recorder, frame)
-        (self.offset, canaryID) = (offset, canary)
+        (self.configuration, self.recorder, self.frame) = (configuration, recorder, frame)
+        (self.offset, canaryID, calendar) = (offset, canary, DayCalendar(offset: offset))
+        self.ledgers = LedgerBook(restoring: ledgers, calendar)
+        self.ledgers.reserve(targets.map(\.number).max() ?? -1)
         self.targets = targets.map { Self.kept($0, at: clocks.moment) }
         renumber()
         for target in self.targets { self.recorder.add(target.number) }
@@ -87,6 +90,9 @@ struct KeeperState: Sendable {
         }
     }
 
+    /// Returns the target with a number at the monitor; `nil` if it was removed.
+    func target(at monitor: TargetID) -> KeptTarget? { placesAtMonitor[monitor].map { targets[$0] } }
+
     /// The time of the next turn if nothing happens; `nil` for never.
     var deadline: Int64? { incidents.deadline }
 
@@ -108,6 +114,14 @@ struct KeeperState: Sendable {
         account(turn)
         effects.append(.record(turn))
         return effects
+    }
+
+    /// Continues with the ledgers of a history whose end was withdrawn.
+    mutating func withdrawn(_ restored: [Int: TargetLedger]) {
+        ledgers = LedgerBook(restoring: restored, calendar)
+        ledgers.reserve(targets.map(\.number).max() ?? -1)
+        // Their time until now was not recorded.
+        for target in targets { recorder.restart(target.number) }
     }
 
     /// Notes that the history has a state of an incident.
@@ -157,16 +171,12 @@ struct KeeperState: Sendable {
 
     /// Accounts the events of a turn, as the history does.
     private mutating func account(_ turn: HistoryTurn) {
-        var ended = LedgerBook.Ended()
-        for event in turn.events { ledgers.apply(event, ended: &ended) }
+        ledgers.apply(turn)
         let showsBars = recorder.now - barsShown >= Self.barInterval || recorder.now < barsShown
-        if showsBars {
-            ledgers.advanceAll(to: turn.time.wall, ended: &ended)
-        } else {
-            ledgers.advance(to: turn.time.wall, ended: &ended)
-        }
-        for (number, hour) in ended.hours { forBars(of: number) { $0.add(hour: hour, in: $1) } }
-        for (number, day) in ended.days { forBars(of: number) { $0.add(day: day, in: $1) } }
+        if showsBars { ledgers.finish(stops: false) }
+        let ended = ledgers.takeOutput()
+        for hour in ended.hours { forBars(of: hour.target) { $0.add(hour: hour.summary, in: $1) } }
+        for day in ended.days { forBars(of: day.target) { $0.add(day: day.summary, in: $1) } }
         if frame.isOutdated(at: recorder.now) { moveBars() }
         if showsBars { showBars() }
     }
@@ -174,7 +184,7 @@ struct KeeperState: Sendable {
     /// Moves the bars of all targets to the present time.
     private mutating func moveBars() {
         let former = frame
-        frame = ledgers.frame(at: recorder.now)
+        frame = BarFrame(at: recorder.now, in: &calendar)
         for place in targets.indices { targets[place].bars.move(from: former, to: frame) }
     }
 
@@ -187,7 +197,8 @@ struct KeeperState: Sendable {
     private mutating func showBars() {
         barsShown = recorder.now
         for place in targets.indices {
-            guard let ledger = ledgers.ledger(of: targets[place].number) else { continue }
+            let number = targets[place].number
+            guard ledgers.entries.indices.contains(number), let ledger = ledgers.entries[number]?.ledger else { continue }
             targets[place].bars.show(hour: ledger.currentHour.times, day: ledger.currentDay.times)
         }
     }
@@ -234,6 +245,7 @@ extension KeeperState {
             target.monitor = monitor
             kept[pair.next] = target
         }
+        ledgers.reserve(additions.map(\.number).max() ?? -1)
         for (place, addition) in zip(difference.added, additions) {
             kept[place] = Self.kept(addition, at: moment)
             recorder.add(addition.number)
@@ -247,5 +259,14 @@ extension KeeperState {
         renumber()
         activeWindows = nil
         updateMaintenance()
+    }
+}
+
+extension LedgerBook {
+    /// Creates a book of summaries, which keeps no samples, from the ledgers of the history.
+    fileprivate init(restoring ledgers: [Int: TargetLedger], _ calendar: DayCalendar) {
+        var entries: [Entry?] = Array(repeating: nil, count: (ledgers.keys.max() ?? -1) + 1)
+        for (number, ledger) in ledgers where number >= 0 { entries[number] = Entry(ledger: ledger, isActive: false) }
+        self.init(entries, calendar, blocksOf: [])
     }
 }

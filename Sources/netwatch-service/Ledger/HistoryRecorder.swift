@@ -78,6 +78,9 @@ struct HistoryRecorder: Sendable {
         begin(target, at: clock.last)
     }
 
+    /// Begins a target again, after the history was withdrawn.
+    mutating func restart(_ target: Int) { begin(target, at: clock.last) }
+
     private mutating func begin(_ target: Int, at time: Int64) {
         guard let state = entries[target]?.state else { return }
         entries[target]?.last = time

@@ -37,7 +37,9 @@ enum PortOwner {
 
     private static func target(of path: String) -> String? {
         var buffer = [UInt8](repeating: 0, count: 64)
-        let count = buffer.withUnsafeMutableBytes { readlink(path, $0.baseAddress, $0.count) }
+        let count = buffer.withUnsafeMutableBytes { bytes in
+            bytes.baseAddress.map { readlink(path, $0, bytes.count) } ?? -1
+        }
         return count > 0 ? String(decoding: buffer.prefix(count), as: UTF8.self) : nil
     }
 

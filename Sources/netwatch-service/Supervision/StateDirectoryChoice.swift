@@ -1,9 +1,7 @@
 import Console
-import Glibc
-import Reachability
 
-/// The directory of the history.
-enum StateDirectory {
+/// The choice of the directory of the history.
+extension StateDirectory {
     /// Returns the directory: the configured one, else the service manager's (`$STATE_DIRECTORY`), else the user's (XDG Base Directory
     /// Specification).
     ///
@@ -17,28 +15,5 @@ enum StateDirectory {
             throw Failure(ExitCode.configuration, "state: HOME is not set; name the directory with --state")
         }
         return "\(home)/.local/state/netwatch"
-    }
-
-    /// Creates the directory and its parents, readable by this user alone.
-    ///
-    /// - Throws: ``Failure`` with code 73, or 77 without permission.
-    static func create(_ path: String) throws(Failure) {
-        var parent = ""
-        for component in path.split(separator: "/") {
-            parent += "/\(component)"
-            guard mkdir(parent, 0o700) != 0, errno != EEXIST else { continue }
-            let number = errno
-            // A parent on a read-only file system may exist already.
-            if access(parent, F_OK) == 0 { continue }
-            throw failure(path, number)
-        }
-        guard access(path, W_OK | X_OK) == 0 else { throw failure(path, errno) }
-    }
-
-    private static func failure(_ path: String, _ number: Int32) -> Failure {
-        let isPermission = number == EACCES || number == EPERM
-        return Failure(
-            isPermission ? ExitCode.notPermitted : ExitCode.cannotCreate,
-            "\(path): cannot write the history: \(errorText(number)); name another directory with --state")
     }
 }

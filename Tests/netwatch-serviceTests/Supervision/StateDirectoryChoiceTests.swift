@@ -1,11 +1,9 @@
 import Console
-import FoundationEssentials
-import Glibc
 import Testing
 
 @testable import netwatch_service
 
-@Suite struct StateDirectoryTests {
+@Suite struct StateDirectoryChoiceTests {
     @Test(arguments: [
         (["STATE_DIRECTORY": "/var/lib/netwatch:/var/lib/other", "HOME": "/root"], "/var/lib/netwatch"),
         (["XDG_STATE_HOME": "/data", "HOME": "/root"], "/data/netwatch"),
@@ -21,18 +19,6 @@ import Testing
         #expect(throws: Failure(ExitCode.configuration, "state: HOME is not set; name the directory with --state")) {
             try StateDirectory.path(configured: nil, [:])
         }
-    }
-
-    @Test func `the directory and its parents are created for this user alone`() throws {
-        let root = "/tmp/netwatch-state-\(getpid())-\(UInt32.random(in: 0 ... .max))"
-        defer { try? FileManager.default.removeItem(atPath: root) }
-        try StateDirectory.create("\(root)/a/b")
-        var status = stat()
-        #expect(stat("\(root)/a/b", &status) == 0)
-        #expect(status.st_mode & 0o777 == 0o700)
-        // A second start finds it.
-        try StateDirectory.create("\(root)/a/b")
-        #expect(throws: Failure.self) { try StateDirectory.create("/dev/null/netwatch") }
     }
 
     @Test func `the table of sockets names the listeners of a port`() {
