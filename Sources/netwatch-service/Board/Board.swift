@@ -50,11 +50,18 @@ struct BoardTarget: Hashable, Sendable {
     /// The bars, the oldest cell first. A bar has a cell for each of ``Board/cells``, or none before the history was read.
     var bars = SpanValues<[BarCell]>(repeating: [])
 
-    /// Returns the times in each state during a span.
-    func times(_ span: BarSpan) -> StateTimes { bars[span].reduce(StateTimes()) { $0 + $1.times } }
+    /// The times in each state during the spans.
+    var times: SpanTimes { SpanTimes(bars: bars) }
 
     /// The state for people, which a maintenance window replaces.
     var state: RecordedState { isInMaintenance ? .maintenance : RecordedState(update.state) }
+}
+
+/// The times in each state during the spans: the sums of the cells.
+struct SpanTimes: Sendable {
+    let bars: SpanValues<[BarCell]>
+
+    subscript(span: BarSpan) -> StateTimes { bars[span].reduce(StateTimes()) { $0 + $1.times } }
 }
 
 /// The span of a bar.

@@ -115,7 +115,7 @@ struct HistoryDocument: Hashable, Sendable {
     private static func line(_ incident: BoardIncident) -> String {
         let value = incident.incident
         let (from, to) = (value.began.milliseconds, value.ended?.milliseconds)
-        let length = to.map { "for \(ReadableDuration.text(.milliseconds($0 - from)))" } ?? "open"
+        let length = to.map { "for \(TimeSpan.rough(.milliseconds($0 - from)))" } ?? "open"
         let count = value.targetCount == 1 ? "1 target" : "\(value.targetCount) targets"
         let mark = incident.isRecorded ? "" : ", not recorded"
         return "\(Timestamp.text(milliseconds: from))  \(length)  \(value.subject)  \(count)  \(value.cause)\(mark)"
@@ -129,13 +129,8 @@ struct HistoryDocument: Hashable, Sendable {
             case .notRecorded: "nothing was recorded"
             }
         let length = gap.period.upperBound - gap.period.lowerBound
-        return "\(Timestamp.text(milliseconds: gap.period.lowerBound))  for \(ReadableDuration.text(.milliseconds(length)))  \(reason)"
+        return "\(Timestamp.text(milliseconds: gap.period.lowerBound))  for \(TimeSpan.rough(.milliseconds(length)))  \(reason)"
     }
-}
-
-extension Moment {
-    /// The wall clock in milliseconds since 1970.
-    var milliseconds: Int64 { wallClockNanoseconds / 1_000_000 }
 }
 
 extension Timestamp {

@@ -99,13 +99,16 @@ struct ReportDocument: Hashable, Sendable {
             let measured = [
                 roundTrips.minimum, roundTrips.quantile(0.5), roundTrips.quantile(0.95), roundTrips.maximum,
             ]
-            document.add(
-                [
-                    target.text, target.id, Timestamp.text(milliseconds: period.lowerBound),
-                    Timestamp.text(milliseconds: period.upperBound), Self.share(availability.server),
-                    Self.share(availability.withLocalCauses), Self.share(availability.observed),
-                ] + Self.states.map { CSVDocument.seconds(summary.times[$0]) } + ["\(summary.probes)", "\(summary.lost)"]
-                    + measured.map { $0.map { Milliseconds.text(Sample.duration($0)) } } + ["\(target.outages)"])
+            var cells: [String?] = [
+                target.text, target.id, Timestamp.text(milliseconds: period.lowerBound),
+                Timestamp.text(milliseconds: period.upperBound), Self.share(availability.server),
+                Self.share(availability.withLocalCauses), Self.share(availability.observed),
+            ]
+            cells += Self.states.map { CSVDocument.seconds(summary.times[$0]) }
+            cells += ["\(summary.probes)", "\(summary.lost)"]
+            cells += measured.map { $0.map { Milliseconds.text(Sample.duration($0)) } }
+            cells.append("\(target.outages)")
+            document.add(cells)
         }
         return document.bytes
     }
@@ -135,7 +138,7 @@ struct ReportDocument: Hashable, Sendable {
             lines.append(TextStyle.printable(parts.joined(separator: ", ")))
             for incident in target.worst.prefix(3) {
                 let length = incident.ended.map { $0.milliseconds - incident.began.milliseconds }
-                let text = length.map { ReadableDuration.text(.milliseconds($0)) } ?? "open"
+                let text = length.map { TimeSpan.rough(.milliseconds($0)) } ?? "open"
                 lines.append(TextStyle.printable("  \(Timestamp.text(incident.began))  \(text)  \(incident.cause)"))
             }
         }
