@@ -8,7 +8,8 @@ import Glibc
 ///
 /// Writing to a mapped page for which the disk has no room raises SIGBUS. All pages are therefore allocated by posix_fallocate(3) before
 /// they are mapped. Only the end of the file is mapped, so the memory does not grow with the log.
-final class TurnLogFile {
+// @unchecked: one thread appends and closes.
+final class TurnLogFile: @unchecked Sendable {
     let header: TurnLog.Header
     private let path: String
     private let descriptor: Int32
