@@ -49,6 +49,12 @@ struct TargetBars: Hashable, Sendable {
 
     private static func empty(_ count: Int) -> [BarCell] { Array(repeating: BarCell(), count: count) }
 
+    /// Creates bars with the cells of a history, which are as many as those of its frame.
+    init(_ cells: SpanValues<[BarCell]>) {
+        bars = cells
+        quarter = cells.week.last?.times ?? StateTimes()
+    }
+
     /// Adds the summary of an hour that has ended.
     mutating func add(hour: PeriodSummary, in frame: BarFrame) {
         if let place = frame.place(of: hour.period.lowerBound, in: .day) { bars[.day][place] = BarCell(hour.times) }

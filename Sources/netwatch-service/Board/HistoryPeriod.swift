@@ -29,7 +29,8 @@ struct HistoryPeriod: Hashable, Sendable {
     }
 
     /// Returns the time of a text: a duration before the present time, a date, or a date and a time of day.
-    private static func time(_ text: String, _ parameter: String, _ now: Int64, _ offset: TimeZoneOffset) throws(Invalid) -> Int64 {
+    private static func time(_ text: String, _ parameter: String, _ now: Int64, _ offset: TimeZoneOffset) throws(Invalid) -> Int64
+    {
         if text.last == "d", let days = try? DayCount.parse(text) { return now - Int64(days) * 86_400_000 }
         if let span = try? TimeSpan(text) { return now - span.duration.saturatingNanoseconds / 1_000_000 }
         if let time = (try? LocalTime(text)) ?? (try? LocalTime("\(text) 00:00")) { return time.time(offset) }

@@ -29,7 +29,8 @@ struct HistoryOptions: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Ask the service at this Unix socket (default: that of the system or of the user).", valueName: "socket"))
+        help: ArgumentHelp(
+            "Ask the service at this Unix socket (default: that of the system or of the user).", valueName: "socket"))
     var connect: String?
 
     /// The parts of the answer in each format.

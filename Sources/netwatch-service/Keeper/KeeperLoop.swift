@@ -1,5 +1,6 @@
 import Console
 import EventLoop
+import Pacing
 import Reachability
 import Records
 
@@ -52,6 +53,8 @@ final class KeeperLoop {
     private var lastTurnRecorded: Int64 = 0
     private var lastStatus = ""
     private var asksMonitor = false
+    /// The number of the last checkpoint's interval.
+    private var checkpoints: Int64
     /// Records that wait for the first one, the settled path.
     private var early: [Record]? = []
 
@@ -59,6 +62,7 @@ final class KeeperLoop {
         (self.parts, self.outputs, self.mailbox) = (parts, outputs, mailbox)
         loop = try EventLoop()
         recording = RecordingStatus(reason: nil, since: parts.started.wallClockNanoseconds / 1_000_000)
+        checkpoints = Self.checkpointInterval(parts, at: parts.started)
         watchdog = parts.watchdogInterval.map { Watchdog(interval: $0, now: parts.started.monotonicNanoseconds) }
         mailbox.attach(loop.waker)
         parts.intake.attach(loop.waker)
@@ -78,6 +82,7 @@ final class KeeperLoop {
             effects += parts.state.turn(batch, at: KeeperState.Clocks(moment: now))
             if !batch.events.isEmpty || !batch.results.isEmpty { isChanged = true }
             perform(effects, at: now)
+            checkpoint(at: now)
             publish(at: now)
             feedWatchdog(at: now)
             if isStopped { return }
@@ -138,9 +143,25 @@ final class KeeperLoop {
         outputs.records(records)
     }
 
+    /// Returns the number of the interval between two checkpoints that contains a moment. Whole hours are moved just after their end.
+    private static func checkpointInterval(_ parts: Keeper.Parts, at moment: Moment) -> Int64 {
+        let interval = max(1, parts.loaded.configuration.flushEvery.saturatingNanoseconds)
+        return moment.wallClockNanoseconds.floorDivided(by: interval).quotient
+    }
+
+    /// Moves the results to the database from time to time.
+    private func checkpoint(at now: Moment) {
+        let number = Self.checkpointInterval(parts, at: now)
+        guard number != checkpoints else { return }
+        checkpoints = number
+        parts.store.checkpoint()
+    }
+
     /// Records a turn with events, and a sign of life once a second.
     private func record(_ turn: HistoryTurn, at now: Moment) {
-        guard !turn.events.isEmpty || now.monotonicNanoseconds - lastTurnRecorded >= Self.quietInterval || isStopped else { return }
+        guard !turn.events.isEmpty || now.monotonicNanoseconds - lastTurnRecorded >= Self.quietInterval || isStopped else {
+            return
+        }
         lastTurnRecorded = now.monotonicNanoseconds
         parts.store.record(turn)
     }
@@ -201,7 +222,7 @@ final class KeeperLoop {
         for (pair, monitor) in zip(difference.changed, replacements) {
             parts.session.add(monitor, next.configuration.targets[pair.next].endpoint, settings: next.settings[pair.next])
         }
-        parts.store.set(retention: next.configuration.retention)
+        parts.store.set(next.configuration.retention)
         parts.loaded = next
         reloadProblem = nil
         return difference.restarting

@@ -51,7 +51,9 @@ final class OpenedHistory: Sendable {
         let frame = BarFrame(at: recorder.now, in: &calendar)
         self.frame = frame
         numbers = try Self.numbers(of: configuration, store)
-        (bars, incidents) = try Self.read(store, frame)
+        do throws(StoreError) {
+            (bars, incidents) = try Self.read(StateDirectory(path: path), frame)
+        } catch { throw Failure(error) }
     }
 
     /// Passes changes of the recording to `body`.
@@ -89,12 +91,25 @@ final class OpenedHistory: Sendable {
         }
     }
 
-    private static func read(_ store: HistoryStore, _ frame: BarFrame) throws(Failure) -> ([Int: TargetBars], [Incident]) {
-        try wait("the history of the page") { done in
-            store.read(
-                { reader in (try reader.bars(frame), try reader.lastIncidents(Board.recentIncidents)) },
-                completion: done)
-        }
+    /// Reads what the page shows of the past. The start is not bound to the time limit of the page's questions.
+    private static func read(_ directory: StateDirectory, _ frame: BarFrame) throws(StoreError) -> ([Int: TargetBars], [Incident])
+    {
+        let reader = try HistoryReader(directory)
+        defer { reader.close() }
+        return (try bars(reader, frame), try reader.incidents(.min..<(.max), limit: Board.recentIncidents).elements)
+    }
+
+    private static func bars(_ reader: HistoryReader, _ frame: BarFrame) throws(StoreError) -> [Int: TargetBars] {
+        let hours = try reader.bars(frame.cells.day, .hour)
+        let quarters = try reader.bars(frame.cells.week, .hour)
+        let days = try reader.bars(frame.cells.quarter, .day)
+        let numbers = try reader.targets().map(\.number)
+        return Dictionary(
+            numbers.map { number in
+                let cells = SpanValues(
+                    day: Array(hours[number]), week: Array(quarters[number]), quarter: Array(days[number]))
+                return (number, TargetBars(cells))
+            }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Waits for an answer of the store's threads.

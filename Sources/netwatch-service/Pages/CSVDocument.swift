@@ -19,12 +19,16 @@ struct CSVDocument {
     /// it text (OWASP, "CSV Injection"). Control characters become U+FFFD.
     static func cell(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
-        if let first = text.unicodeScalars.first(where: { $0 != " " && $0 != "\u{feff}" }), "=+-@\t\r\n".unicodeScalars.contains(first) {
+        if let first = text.unicodeScalars.first(where: { $0 != " " && $0 != "\u{feff}" }),
+            "=+-@\t\r\n".unicodeScalars.contains(first)
+        {
             scalars.append("'")
         }
         for scalar in text.unicodeScalars { scalars.append(MarkupText.isHarmless(scalar) ? scalar : "\u{fffd}") }
         let cleaned = String(scalars)
-        guard cleaned.unicodeScalars.contains(where: { $0 == "," || $0 == "\"" || $0 == "'" || $0 == ";" }) else { return cleaned }
+        guard cleaned.unicodeScalars.contains(where: { $0 == "," || $0 == "\"" || $0 == "'" || $0 == ";" }) else {
+            return cleaned
+        }
         return "\"" + cleaned.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
     }
 }

@@ -99,7 +99,8 @@ struct LocalClock: Hashable, Sendable {
             return first == last ? first : "\(first) to \(last)"
         }
         let end = minute(period.upperBound)
-        let start = isToday(period.lowerBound) ? minute(period.lowerBound) : "\(day(period.lowerBound)) \(minute(period.lowerBound))"
+        let start =
+            isToday(period.lowerBound) ? minute(period.lowerBound) : "\(day(period.lowerBound)) \(minute(period.lowerBound))"
         return "\(start)–\(end)"
     }
 

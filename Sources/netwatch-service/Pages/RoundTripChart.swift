@@ -76,7 +76,9 @@ struct RoundTripChart {
         }
     }
 
-    private func text(_ units: UInt64) -> String { PageText.roundTrip(.microseconds(Int64(clamping: units) * Int64(Sample.roundTripUnit))) }
+    private func text(_ units: UInt64) -> String {
+        PageText.roundTrip(.microseconds(Int64(clamping: units) * Int64(Sample.roundTripUnit)))
+    }
 
     private func half(_ top: UInt64) -> String {
         PageText.roundTrip(.microseconds(Int64(clamping: top) * Int64(Sample.roundTripUnit) / 2))
@@ -84,8 +86,11 @@ struct RoundTripChart {
 
     private func text(_ point: RoundTripPoint) -> String {
         let time = clock.interval(point.period)
-        let probes = point.lost > 0 ? ", \(point.lost) of \(point.probes) probes lost" : ", \(PageText.count(point.probes, "probe"))"
-        guard let low = point.minimum, let median = point.median, let high = point.high else { return "\(time): no answer\(probes)" }
+        let probes =
+            point.lost > 0 ? ", \(point.lost) of \(point.probes) probes lost" : ", \(PageText.count(point.probes, "probe"))"
+        guard let low = point.minimum, let median = point.median, let high = point.high else {
+            return "\(time): no answer\(probes)"
+        }
         return "\(time): median \(text(UInt64(median))), \(text(UInt64(low))) to \(text(UInt64(high)))\(probes)"
     }
 

@@ -29,7 +29,8 @@ extension StatusPage {
         for incident in incidents.prefix(Self.openLimit) { items += item(incident) }
         let others = incidents.count - Self.openLimit
         if others > 0 {
-            items += "<li class=more>and \(PageText.count(others, "more incident")); each of their targets is in the list below</li>"
+            items +=
+                "<li class=more>and \(PageText.count(others, "more incident")); each of their targets is in the list below</li>"
         }
         return "<h3 class=v>Now</h3><ul class=incidents>\(items)</ul>"
     }

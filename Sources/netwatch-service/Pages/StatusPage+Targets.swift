@@ -40,7 +40,9 @@ extension StatusPage {
             """
     }
 
-    private var clear: Markup { "<a class=clear href=\"\(PageAddress("/", query: [("span", query.span == .day ? nil : query.span.rawValue)]))\">Show all</a>" }
+    private var clear: Markup {
+        "<a class=clear href=\"\(PageAddress("/", query: [("span", query.span == .day ? nil : query.span.rawValue)]))\">Show all</a>"
+    }
 
     private var groupChoice: Markup {
         let names = groupNames
@@ -113,7 +115,8 @@ extension StatusPage {
         let heading: Markup
         if let number = section.group {
             let group = view.groups[number]
-            let hasOthers = view.groups.contains { $0.name != nil && $0.counts.total > 0 } || view.sections.contains { $0.group == nil }
+            let hasOthers =
+                view.groups.contains { $0.name != nil && $0.counts.total > 0 } || view.sections.contains { $0.group == nil }
             guard let name = group.name else {
                 heading = hasOthers ? "<h3>Other targets</h3>" : "<h3 class=v>All targets</h3>"
                 return heading.adding(rows(section, &budget))

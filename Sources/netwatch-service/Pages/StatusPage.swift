@@ -23,7 +23,8 @@ struct StatusPage {
 
     /// Returns the page, or the parts of it that its script exchanges.
     func render() -> [UInt8] {
-        let overview: Markup = "<div id=overview data-part data-state=\"\(worst?.name ?? "")\">\(headline)\(notices)\(strip)\(incidents)</div>"
+        let overview: Markup =
+            "<div id=overview data-part data-state=\"\(worst?.name ?? "")\">\(headline)\(notices)\(strip)\(incidents)</div>"
         let list: Markup = "<div id=list data-part>\(countLinks)\(targets)\(pages)</div>"
         if query.isPart { return frame.fragment(title: title, content: "\(overview)\(list)") }
         let content: Markup = """
@@ -53,7 +54,9 @@ struct StatusPage {
     private var headline: Markup {
         let sentence: String
         if counts.total == 0 {
-            sentence = machine.failure.map { "The \($0.layer.title) of this machine fails".lowercasedLayer } ?? "This machine is connected"
+            sentence =
+                machine.failure.map { "The \($0.layer.title) of this machine fails".lowercasedLayer }
+                ?? "This machine is connected"
         } else if counts.present.contains(where: \.state.isProblem) || counts[.up] < counts.total {
             sentence = PageText.sentence(PageText.counts(counts.present.filter { $0.state != .up }))
         } else {

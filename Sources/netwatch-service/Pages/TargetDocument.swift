@@ -66,12 +66,15 @@ struct TargetDocument {
     /// Returns the outages as CSV with a line of names.
     func csv() -> [UInt8] {
         var document = CSVDocument()
-        document.add(["target", "id", "name", "status", "from", "to", "seconds", "layer", "code", "detail", "incident", "recorded"])
+        document.add([
+            "target", "id", "name", "status", "from", "to", "seconds", "layer", "code", "detail", "incident", "recorded",
+        ])
         for outage in detail.outages {
             let seconds = outage.end.map { "\(max(0, $0 - outage.start) / 1_000)" }
             document.add([
                 target.update.endpoint.text, target.id, target.title, outage.state.name, Self.text(outage.start),
-                outage.end.map(Self.text), seconds, outage.cause?.layer.rawValue, outage.cause?.code.rawValue, outage.cause?.detail,
+                outage.end.map(Self.text), seconds, outage.cause?.layer.rawValue, outage.cause?.code.rawValue,
+                outage.cause?.detail,
                 outage.incident, outage.isRecorded ? "true" : "false",
             ])
         }

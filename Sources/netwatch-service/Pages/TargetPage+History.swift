@@ -36,7 +36,8 @@ extension TargetPage {
     }
 
     private func label(_ time: Int64) -> String {
-        query.span == .day ? (clock.isToday(time) ? clock.minute(time) : "\(clock.day(time)) \(clock.minute(time))") : clock.day(time)
+        query.span == .day
+            ? (clock.isToday(time) ? clock.minute(time) : "\(clock.day(time)) \(clock.minute(time))") : clock.day(time)
     }
 
     var availabilities: Markup {
@@ -61,7 +62,8 @@ extension TargetPage {
 
     var outages: Markup {
         guard !detail.outages.isEmpty else {
-            return "<section aria-labelledby=outages><h2 id=outages>Outages</h2><p class=none>No outage is recorded.</p></section>"
+            return
+                "<section aria-labelledby=outages><h2 id=outages>Outages</h2><p class=none>No outage is recorded.</p></section>"
         }
         var rows = Markup()
         for outage in detail.outages.prefix(TargetDetail.outageLimit) {
@@ -89,7 +91,8 @@ extension TargetPage {
         let title: Markup =
             query.interval.map { "Timeline of \(clock.interval($0))" } ?? "Timeline, \(query.span.phrase)"
         let all: Markup =
-            query.interval == nil ? "" : " <a class=clear href=\"\(TargetPage.address(target, span: query.span))#timeline\">Show the span</a>"
+            query.interval == nil
+            ? "" : " <a class=clear href=\"\(TargetPage.address(target, span: query.span))#timeline\">Show the span</a>"
         guard !entries.isEmpty else {
             return """
                 <section aria-labelledby=timeline><h2 id=timeline>\(title)</h2><p class=none>Nothing changed in this time.\(all)</p></section>

@@ -149,7 +149,9 @@ extension HistoryStore {
         guard !waiting.isEmpty else { return }
         do throws(StoreError) {
             try database.write(.full) { database in
-                for entry in waiting.values.sorted(by: { $0.incident.id < $1.incident.id }) { try entry.incident.write(to: database) }
+                for entry in waiting.values.sorted(by: { $0.incident.id < $1.incident.id }) {
+                    try entry.incident.write(to: database)
+                }
             }
             condition.set(.database, nil)
             for entry in waiting.values { for completion in entry.completions { completion() } }
