@@ -99,6 +99,7 @@ package final class TrustStore: @unchecked Sendable {
             X509_STORE_add_cert(store, x509)
             X509_free(x509)
         }
+        X509_STORE_set_lookup_crls(store, TLSCallbacks.revocationLists)
         for list in authorities.revocation?.lists ?? [] {
             let crl = list.withUnsafeBytes { bytes in
                 var next = bytes.bindMemory(to: UInt8.self).baseAddress

@@ -12,12 +12,23 @@ import Testing
     init() throws { certificates = try TestCertificates.shared.get() }
 
     /// Returns the cause, its sentence and the codes of the errors of a handshake whose client has these lists.
-    private func result(_ lists: [Data], trusting authority: MemoryCertificate? = nil) throws -> (String, String, [Int32]) {
+    ///
+    /// - Parameters:
+    ///   - lists: the revocation lists, in the order in which the client reads them.
+    ///   - authorities: the trusted certificates; the root without a value.
+    ///   - chain: the server's certificate and the others that it sends; those of the tests without a value.
+    /// - Returns: The cause, the sentence, and the codes of the errors.
+    /// - Throws: an error of OpenSSL.
+    private func result(
+        _ lists: [Data], trusting authorities: [MemoryCertificate]? = nil, of chain: [MemoryCertificate]? = nil
+    ) throws -> (String, String, [Int32]) {
         let text = lists.map { "-----BEGIN X509 CRL-----\n\($0.base64EncodedString())\n-----END X509 CRL-----\n" }.joined()
+        let trusted = try (authorities ?? [certificates.root]).map { try $0.pem }.joined()
         let settings = try TLSClientSettings.reading(
-            authorities: ((authority ?? certificates.root).derBytes, "root"), revocationLists: (Data(text.utf8), "lists"))
+            authorities: (Data(trusted.utf8), "authorities"), revocationLists: (Data(text.utf8), "lists"))
         let client = try TLSClient(context: TLSClientContext.of(settings), serverName: "a.test")
-        converse(client, try MemoryServer(certificates.leaf, chain: [certificates.intermediate]))
+        let chain = chain ?? [certificates.leaf, certificates.intermediate]
+        converse(client, try MemoryServer(chain[0], chain: Array(chain.dropFirst())))
         let cause = causeOf(client)
         return (name(cause), cause?.detail ?? "", client.facts.verificationErrors.map(\.code))
     }
@@ -34,8 +45,30 @@ import Testing
                 "203.0.113.5 sends a chain with the certificate CN=Intermediate, which its issuer has revoked", [23]
             ))
         // An authority that is trusted itself needs no list of the root, which is not known.
-        #expect(try result([own, root.revocationList(of: [intermediate])], trusting: intermediate) == ("none", "", []))
-        #expect(try result([intermediate.revocationList(of: [certificates.leaf])], trusting: intermediate).2 == [23])
+        #expect(try result([own, root.revocationList(of: [intermediate])], trusting: [intermediate]) == ("none", "", []))
+        #expect(try result([intermediate.revocationList(of: [certificates.leaf])], trusting: [intermediate]).2 == [23])
+    }
+
+    @Test(arguments: [false, true]) func `a forged list does not replace a good one of the same issuer, whatever their order`(
+        forgedFirst: Bool
+    ) throws {
+        let (root, intermediate, leaf) = (certificates.root, certificates.intermediate, certificates.leaf)
+        let forger = try MemoryCertificate("Intermediate", issuer: root, isAuthority: true)
+        func codes(_ good: Data, _ forged: Data, _ others: Data...) throws -> [Int32] {
+            try result((forgedFirst ? [forged, good] : [good, forged]) + others).2
+        }
+        let good = try intermediate.revocationList(of: [])
+        #expect(try codes(good, forger.revocationList(of: [leaf])) == [])
+        // Also if the forged list is the newer one, which OpenSSL prefers.
+        #expect(try codes(good, forger.revocationList(of: [leaf], hours: 0...48)) == [])
+        #expect(try codes(intermediate.revocationList(of: [leaf]), forger.revocationList(of: [], hours: 0...48)) == [23])
+        // A good list that has expired is the one that counts.
+        #expect(try codes(intermediate.revocationList(of: [], hours: -48 ... -24), forger.revocationList(of: [])) == [12])
+        // Of several lists that are all forged, none revokes.
+        #expect(try codes(forger.revocationList(of: [leaf]), forger.revocationList(of: [leaf], hours: 0...48)) == [8])
+        let forgedRoot = try MemoryCertificate("Root", isAuthority: true)
+        let lists = try [forgedRoot.revocationList(of: [intermediate], hours: 0...48), root.revocationList(of: [])]
+        #expect(try result([good] + (forgedFirst ? lists : lists.reversed())).2 == [])
     }
 
     @Test func `a list that cannot be used is at fault, and not the certificate`() throws {
