@@ -49,6 +49,45 @@ import Testing
         #expect(try result([intermediate.revocationList(of: [certificates.leaf])], trusting: [intermediate]).2 == [23])
     }
 
+    @Test func `a revoked intermediate certificate is refused also if it is trusted itself beside its root`() throws {
+        let (root, intermediate, leaf) = (certificates.root, certificates.intermediate, certificates.leaf)
+        let (both, own) = ([root, intermediate], try intermediate.revocationList(of: []))
+        let revoked = try result([own, root.revocationList(of: [intermediate])], trusting: both)
+        #expect(
+            revoked == (
+                "tls/certificate-revoked",
+                "203.0.113.5 sends a chain with the certificate CN=Intermediate, which its issuer has revoked", [23]
+            ))
+        // The server need not send the certificate that the client has.
+        #expect(try result([own, root.revocationList(of: [intermediate])], trusting: both, of: [leaf]).2 == [23])
+        // The list of an issuer that is trusted itself counts also if its root is not known.
+        let upper = try MemoryCertificate("Upper", issuer: root, isAuthority: true)
+        let between = try MemoryCertificate("Between", issuer: upper, isAuthority: true)
+        let below = try MemoryCertificate("leaf", issuer: between, names: ["DNS:a.test"])
+        let lists = try [between.revocationList(of: []), upper.revocationList(of: [between])]
+        #expect(try result(lists, trusting: [upper, between], of: [below]).2 == [23])
+        // An issuer that only the server sends is not trusted.
+        #expect(try result(lists, trusting: [between], of: [below, upper, root]).2 == [])
+        // Without a list of the root, or with one that does not revoke the certificate, it stays trusted.
+        #expect(try result([own], trusting: both) == ("none", "", []))
+        #expect(try result([own, root.revocationList(of: [])], trusting: both) == ("none", "", []))
+        #expect(try result([own, certificates.strangeRoot.revocationList(of: [intermediate])], trusting: both).2 == [])
+        // A list of the root that cannot be used is at fault, as it is for an intermediate certificate that is not trusted itself.
+        #expect(try result([own, root.revocationList(of: [], hours: -48 ... -24)], trusting: both).2 == [12])
+        let forger = try MemoryCertificate("Root", isAuthority: true)
+        #expect(try result([own, forger.revocationList(of: [intermediate])], trusting: both).2 == [8])
+    }
+
+    @Test func `an intermediate certificate that is trusted itself needs no valid root`() throws {
+        let old = try MemoryCertificate("Old Root", isAuthority: true, days: -40 ... -24)
+        let intermediate = try MemoryCertificate("Young", issuer: old, isAuthority: true)
+        let leaf = try MemoryCertificate("leaf", issuer: intermediate, names: ["DNS:a.test"])
+        let (chain, own) = ([leaf, intermediate], try intermediate.revocationList(of: []))
+        #expect(try result([own], trusting: [old, intermediate], of: chain) == ("none", "", []))
+        #expect(try result([own, old.revocationList(of: [])], trusting: [old, intermediate], of: chain) == ("none", "", []))
+        #expect(try result([own, old.revocationList(of: [intermediate])], trusting: [old, intermediate], of: chain).2 == [23])
+    }
+
     @Test(arguments: [false, true]) func `a forged list does not replace a good one of the same issuer, whatever their order`(
         forgedFirst: Bool
     ) throws {
