@@ -24,10 +24,20 @@ package enum CommandProgram {
     }
 
     /// Parses and runs a command of `root`. Argument errors become failures with one line. `prepare` may change the parsed
-    /// command.
+    /// command. No failure shows the password of a URL among the arguments.
     package static func run<Root: ParsableCommand>(
         _ root: Root.Type, _ arguments: [String],
         prepare: (any ParsableCommand) -> any ParsableCommand = { $0 }
+    ) throws {
+        do {
+            try parseAndRun(root, arguments, prepare: prepare)
+        } catch let failure as Failure {
+            throw failure.withoutPasswords(of: arguments)
+        }
+    }
+
+    private static func parseAndRun<Root: ParsableCommand>(
+        _ root: Root.Type, _ arguments: [String], prepare: (any ParsableCommand) -> any ParsableCommand
     ) throws {
         let command: any ParsableCommand
         do {
