@@ -91,7 +91,6 @@ import Testing
         ("why -6 --canary http://192.0.2.1", "--canary 'http://192.0.2.1': is an IPv4 address, which -6 excludes"),
         ("record -4 --canary http://[::1]/ x", "--canary 'http://[::1]/': is an IPv6 address, which -4 excludes"),
         ("status --canary-body x", "--canary-body: needs --canary"),
-        ("status --canary http://a --canary-body (", "--canary-body: expression '(': missing ): ("),
         ("wait --canary http://a", "wait: unknown option '--canary'. Did you mean '--any'? See 'netwatch wait --help'"),
         ("watch --certificate-days -1 https://a", "--certificate-days -1: must be from 0 to 36500"),
     ])
@@ -103,6 +102,16 @@ import Testing
 
     @Test func `an empty --exec command is refused`() {
         #expect(throws: Failure(64, "--exec: the command is empty")) { try Netwatch.run(["watch", "--exec", " "]) }
+    }
+
+    @Test func `a canary body that is empty or too long is refused`() {
+        for (text, reason) in [
+            ("", "the text is empty"), (String(repeating: "x", count: 2049), "the text is longer than 2048 bytes"),
+        ] {
+            #expect(throws: Failure(64, "--canary-body: \(reason)")) {
+                try Netwatch.run(["status", "--canary", "http://a", "--canary-body", text])
+            }
+        }
     }
 
     @Test func `a missing file exits with 66`() {
