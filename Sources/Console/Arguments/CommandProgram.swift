@@ -29,11 +29,12 @@ package enum CommandProgram {
         _ root: Root.Type, _ arguments: [String],
         prepare: (any ParsableCommand) -> any ParsableCommand = { $0 }
     ) throws {
-        do {
-            try parseAndRun(root, arguments, prepare: prepare)
-        } catch let failure as Failure {
-            throw failure.withoutPasswords(of: arguments)
-        }
+        try hidingPasswords(of: arguments) { try parseAndRun(root, arguments, prepare: prepare) }
+    }
+
+    /// Runs `body`. Its failures show no password of a URL among the arguments.
+    package static func hidingPasswords(of arguments: [String], _ body: () throws -> Void) throws {
+        do { try body() } catch let failure as Failure { throw failure.withoutPasswords(of: arguments) }
     }
 
     private static func parseAndRun<Root: ParsableCommand>(

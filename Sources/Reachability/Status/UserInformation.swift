@@ -12,7 +12,8 @@ package enum UserInformation {
     /// - The password may contain `/`, `?` or `#`, which end the authority. The remaining authority has no `@`, and no port. The
     ///   password then ends at the last `@` of the text.
     package static func withoutPassword(_ text: String) -> String {
-        guard text.utf8.contains(where: { "@%".utf8.contains($0) }) else { return text }
+        // Nearly no target has one of these, and a monitor may have 100,000 targets.
+        guard text.utf8.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "%") }) else { return text }
         let bytes = Array(text.utf8)
         let start = startOfAuthority(bytes)
         let authority = bytes[start...].prefix { !"/?#".utf8.contains($0) }
@@ -26,6 +27,12 @@ package enum UserInformation {
             return text
         }
         return String(decoding: bytes[..<secret.startIndex] + mask + bytes[secret.endIndex...], as: UTF8.self)
+    }
+
+    /// Returns a command of a shell, in whose words ``withoutPassword(_:)`` replaces the passwords.
+    package static func withoutPasswords(inWordsOf command: String) -> String {
+        command.split(omittingEmptySubsequences: false, whereSeparator: { $0 == " " }).map { withoutPassword(String($0)) }
+            .joined(separator: " ")
     }
 
     /// Returns a reference whose user information is replaced by `***`.

@@ -43,6 +43,12 @@ import Testing
         #expect(UserInformation.withoutPassword(text) == text)
     }
 
+    @Test func `the passwords in the words of a command are replaced`() {
+        let command = "curl  -s \"https://bob:secret@host/?x\" | scp - bob@host:/x; URL='http://bob:secret@a' run"
+        let shown = "curl  -s \"https://bob:***@host/?x\" | scp - bob@host:/x; URL='http://bob:***@a' run"
+        #expect(UserInformation.withoutPasswords(inWordsOf: command) == shown)
+    }
+
     @Test func `no text with a password before a host shows a part of it`() {
         var generator = SplitMix64(seed: 15)
         let pieces = ["@", ":", "/", "//", "://", "?", "#", "%40", "%3A", "%", "[", "]", "\\", " ", "'", "é", "x", "0"]
@@ -51,8 +57,10 @@ import Testing
                 let password = (0..<Int.random(in: 0...6, using: &generator)).map { _ in
                     Bool.random(using: &generator) ? "secret" : pieces.randomElement(using: &generator) ?? ""
                 }
-                // A password that begins with a number and a slash is a port and a path, and one with an '@' before a slash has a host.
-                let text = "\(scheme)bob:secret\(password.joined().filter { !"/?#".contains($0) })@host.example/"
+                // The first authority with a sign has the user information: a later one may belong to a path.
+                let joined = password.joined()
+                let hasSign = joined.contains("@") || joined.contains("%40")
+                let text = "\(scheme)bob:secret\(hasSign ? joined.filter { !"/?#".contains($0) } : joined)@host.example/"
                 #expect(!UserInformation.withoutPassword(text).contains("secret"), "\(text)")
                 guard let refusal = #expect(throws: Endpoint.ParseError.self, "\(text)", performing: { try Endpoint(text) })
                 else { continue }

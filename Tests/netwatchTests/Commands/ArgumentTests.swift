@@ -62,6 +62,10 @@ import Testing
             "watch ftp://a",
             "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT, or tcp://, tls://, http:// or https:// before it"
         ),
+        (
+            "http://bob:secret@a/",
+            "http://bob:***@a/: unknown command; the commands are watch, status, probe, why, wait, get, put, record, replay, config, schema, help"
+        ),
         ("status http://bob:secret@a/", "target 'http://bob:***@a/': host: a user name or password in a URL is not accepted"),
         (
             "watch --json tls://bob:secret@a:1",
