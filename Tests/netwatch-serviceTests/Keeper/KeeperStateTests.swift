@@ -68,7 +68,7 @@ import Testing
         keeper.state.change(to: next, difference, additions: [addition], replacements: [], at: Self.moment(250))
         #expect(keeper.state.targets.map(\.number) == [8, 9])
         #expect(keeper.state.targets[0].update.state == .up)
-        #expect(keeper.turn(250) == ["record end 7 +250, begin 9 unknown +250"])
+        #expect(keeper.turn(250) == ["record end 7 +0, begin 9 unknown +0"])
         // A late result of the removed target is ignored.
         let late = keeper.turn(500, results: [.init(target: 0, state: .up, roundTrip: 1, time: Self.start + 400)])
         #expect(late == ["record"])
