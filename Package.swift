@@ -127,7 +127,9 @@ let package = Package(
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "Hummingbird", package: "hummingbird"),
                 .product(name: "Yams", package: "Yams"),
-            ]
+            ],
+            // The style sheet and the script of the page are parts of the program.
+            resources: [.embedInCode("Pages/Assets")]
         ),
 
         // The examples in the documents, which the tests compile and run. They are in no product, so that packages that depend
@@ -289,7 +291,7 @@ let pureTests: [String: [String]] = [
     "netwatchTests": ["Commands"],
     "RecordsTests": ["Documents", "Encoding", "Lines"],
     "netwatch-transferTests": ["Output", "Plans"],
-    "netwatch-serviceTests": ["Configuration", "Ledger"],
+    "netwatch-serviceTests": ["Board", "Configuration", "Ledger", "Pages"],
     "HTTPSessionTests": [
         "Fields", "Messages", "Retry", "Task/PauseMachineTests.swift", "Task/TaskMachineContinuationTests.swift",
         "Task/TaskMachineFailureTests.swift", "Task/TaskMachineHandlerTests.swift", "Task/TaskMachinePhaseTests.swift",
