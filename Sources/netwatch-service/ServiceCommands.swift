@@ -8,7 +8,7 @@ struct ServiceCommands: ParsableCommand {
         commandName: "netwatch",
         abstract: "The service of netwatch: 'netwatch serve', 'history', 'report' and 'config' run this program.",
         version: CommandProgram.version,
-        subcommands: [HistoryCommand.self, ReportCommand.self, ConfigCommand.self]
+        subcommands: [ServeCommand.self, HistoryCommand.self, ReportCommand.self, ConfigCommand.self]
     )
 
     static func main() { CommandProgram.main(run) }

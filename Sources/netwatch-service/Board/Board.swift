@@ -30,6 +30,9 @@ struct Board: Hashable, Sendable {
     /// The problem of the last attempt to load the configuration; `nil` if it was loaded.
     var reloadProblem: String?
 
+    /// Whether the keeper still publishes boards. - Parameter now: the present time.
+    func isFresh(at now: Moment) -> Bool { now.elapsed(since: moment) < .seconds(10) }
+
     /// The maximum number of incidents that are over on a board.
     static let recentIncidents = 100
 }

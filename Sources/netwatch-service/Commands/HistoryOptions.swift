@@ -67,8 +67,6 @@ struct HistoryOptions: ParsableArguments {
             try write(result)
         } catch let error as StoreError {
             throw Failure(error)
-        } catch let error as HistoryAnswers.UnknownTarget {
-            throw Failure(ExitCode.noInput, "--target \(error.text): the history has no such target")
         }
     }
 

@@ -16,11 +16,6 @@ struct HistoryAnswers: Sendable {
         var after: String?
     }
 
-    /// A target that is not in the history.
-    struct UnknownTarget: Error, Hashable {
-        var text: String
-    }
-
     let timeZone: String
 
     /// Returns what happened in a period.
@@ -32,7 +27,7 @@ struct HistoryAnswers: Sendable {
         if question.includesSamples {
             // Samples are the only part that has further pages: the rest belongs to the first.
             let targets = try target.map { [$0] } ?? reader.targets()
-            guard targets.count == 1, let only = targets.first else { throw UnknownTarget(text: "") }
+            guard targets.count == 1, let only = targets.first else { throw StoreError(.invalid, "samples: name one target") }
             let page = try reader.samples(of: only.number, range, limit: Self.limit, after: question.after)
             document.samples = [.init(target: only.key, samples: page.elements)]
             document.next = page.next
@@ -71,7 +66,7 @@ struct HistoryAnswers: Sendable {
     private func target(_ text: String, _ reader: HistoryReader) throws -> HistoryStore.Target {
         let targets = try reader.targets()
         guard let target = targets.first(where: { $0.key == text }) ?? targets.first(where: { $0.title == text }) else {
-            throw UnknownTarget(text: text)
+            throw StoreError(.unknownTarget, "target '\(text)': the history has no such target")
         }
         return target
     }

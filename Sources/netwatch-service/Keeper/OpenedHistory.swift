@@ -142,7 +142,8 @@ extension Failure {
             switch error.code {
             case .inUse: ExitCode.system
             case .newer: ExitCode.configuration
-            case .missing: ExitCode.noInput
+            case .missing, .unknownTarget: ExitCode.noInput
+            case .invalid: ExitCode.usage
             case .refused: ExitCode.cannotCreate
             case .inputOutput, .timedOut, .closed: ExitCode.inputOutput
             }
