@@ -1,4 +1,5 @@
 import EventLoop
+import Reachability
 import Records
 
 /// The records that the keeper appends and that streams read, each at its own speed.

@@ -54,7 +54,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
         let exchange = ConnectionMachine.Exchange(
             isHead: head.method == .HEAD, isStream: isStream, keepsAlive: head.isKeepAlive && !machine.isReserved,
-            isOldVersion: head.version < .http1_1)
+            isOldVersion: head.version != .http1_1)
         let length = fields["content-length"]?.first.flatMap { Int($0) }
         return machine.receivedHead(exchange, contentLength: length, problem: problem, at: now)
     }
@@ -102,7 +102,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     private func send(_ problem: WebProblem, _ context: ChannelHandlerContext) {
         let json = problem.json
-        var headers = HTTPHeaders(WebHeaders.standard + problem.fields)
+        var headers = HTTPHeaders(PageHeaders.all + problem.fields)
         headers.add(name: "Date", value: HTTPDate.now)
         headers.add(name: "Content-Length", value: "\(json.count)")
         headers.add(name: "Connection", value: "close")

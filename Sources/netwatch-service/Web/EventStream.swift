@@ -63,7 +63,7 @@ struct EventStream: Sendable {
         if key != nil { header.targets = board.targets.filter(isWanted).map(\.update.endpoint) }
         let json = RecordEncoder(header: header).encode(Record(event: .path(update), seq: max(0, place.seq)))
         var bytes: [UInt8] = []
-        let event = EventLog.Event(type: "hello", json: json)
+        let event = EventLog.Event(type: Record.Kind.hello.rawValue, json: json)
         EventLog.append(event, seq: isEmpty ? max(0, place.seq) : nil, to: &bytes)
         if !isEmpty { present = (board, 0) }
         return bytes
@@ -77,7 +77,9 @@ struct EventStream: Sendable {
         while index < board.targets.count, bytes.count < EventLog.batchSize {
             let target = board.targets[index]
             if isWanted(target) {
-                let event = EventLog.Event(type: "target", json: Self.record(target, seq: max(0, cursor.seq)))
+                var writer = JSONWriter()
+                target.write(seq: max(0, cursor.seq), to: &writer)
+                let event = EventLog.Event(type: Record.Kind.target.rawValue, json: writer.bytes)
                 EventLog.append(event, seq: index == last ? max(0, cursor.seq) : nil, to: &bytes)
             }
             index += 1
@@ -88,15 +90,5 @@ struct EventStream: Sendable {
 
     private func isWanted(_ target: BoardTarget) -> Bool {
         key.map { target.key == $0 || target.id == $0 || target.update.endpoint.text == $0 } ?? true
-    }
-
-    private static func record(_ target: BoardTarget, seq: Int) -> [UInt8] {
-        let update = target.update.asInitial()
-        var writer = JSONWriter()
-        writer.object { writer in
-            writer.recordHead(seq: seq, at: update.moment, type: "target")
-            RecordEncoder.write(keysOf: update, id: target.id, to: &writer)
-        }
-        return writer.bytes
     }
 }

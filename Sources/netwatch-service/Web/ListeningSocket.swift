@@ -1,5 +1,6 @@
 import Console
 import Glibc
+import NIOCore
 import Reachability
 
 /// A listening socket, which ``WebServer`` takes over.
@@ -13,19 +14,20 @@ struct ListeningSocket: Sendable {
 
     /// The maximum number of connections that wait until they are accepted.
     private static let backlog: Int32 = 1_024
+    private static let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
 
     /// Opens a TCP socket.
     ///
     /// - Throws: ``Failure`` with code 71, or 77 if the port needs a right.
     static func tcp(_ listen: ListenAddress) throws(Failure) -> ListeningSocket {
         let isIPv6 = listen.address.family == .v6
-        let descriptor = socket(
-            isIPv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        let descriptor = socket(isIPv6 ? AF_INET6 : AF_INET, type, 0)
         guard descriptor >= 0 else { throw Failure(systemCall: "socket", errno) }
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-        let result = withSocketAddress(listen) { bind(descriptor, $0, $1) }
-        guard result == 0, listen_(descriptor) else {
+        let address = try? SocketAddress(ipAddress: "\(listen.address)", port: Int(listen.port))
+        let result = address?.withSockAddr { bind(descriptor, $0, socklen_t($1)) }
+        guard result == 0, startListening(descriptor) else {
             let number = errno
             close(descriptor)
             throw failure("--listen \(listen)", number)
@@ -47,8 +49,7 @@ struct ListeningSocket: Sendable {
             throw Failure(ExitCode.system, "\(path): a socket's path has 1 to 107 bytes")
         }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        let descriptor = socket(
-            AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
+        let descriptor = socket(AF_UNIX, type, 0)
         guard descriptor >= 0 else { throw Failure(systemCall: "socket", errno) }
         func call(_ function: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ descriptor: Int32) -> Int32 {
             withUnsafePointer(to: &address) {
@@ -60,7 +61,7 @@ struct ListeningSocket: Sendable {
         var result = call(bind, descriptor)
         if result != 0, errno == EADDRINUSE {
             // Only the socket of a process that has ended refuses connections.
-            let probe = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+            let probe = socket(AF_UNIX, type, 0)
             let isStale = probe >= 0 && call(connect, probe) != 0 && errno == ECONNREFUSED
             if probe >= 0 { close(probe) }
             errno = EADDRINUSE
@@ -71,7 +72,7 @@ struct ListeningSocket: Sendable {
         }
         // Before listen(2), nobody can connect with other permissions.
         let isReady = result == 0 && (group.map { chown(path, .max, $0) == 0 } ?? true) && chmod(path, mode) == 0
-        guard isReady, listen_(descriptor) else {
+        guard isReady, startListening(descriptor) else {
             let number = errno
             close(descriptor)
             if result == 0 { unlink(path) }
@@ -101,7 +102,7 @@ struct ListeningSocket: Sendable {
         if let path { unlink(path) }
     }
 
-    private static func listen_(_ descriptor: Int32) -> Bool { listen(descriptor, backlog) == 0 }
+    private static func startListening(_ descriptor: Int32) -> Bool { listen(descriptor, backlog) == 0 }
 
     private static func failure(_ name: String, _ number: Int32) -> Failure {
         switch number {
@@ -109,29 +110,6 @@ struct ListeningSocket: Sendable {
         case EACCES, EPERM: Failure(ExitCode.notPermitted, "\(name): \(errorText(number))")
         default: Failure(ExitCode.system, "\(name): \(errorText(number))")
         }
-    }
-
-    private static func withSocketAddress<Result>(
-        _ listen: ListenAddress, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
-    ) -> Result {
-        func call<Address>(_ address: Address) -> Result {
-            withUnsafePointer(to: address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<Address>.size)) }
-            }
-        }
-        let bytes = listen.address.bytes
-        if listen.address.family == .v6 {
-            var address = sockaddr_in6()
-            address.sin6_family = sa_family_t(AF_INET6)
-            address.sin6_port = listen.port.bigEndian
-            withUnsafeMutableBytes(of: &address.sin6_addr) { $0.copyBytes(from: bytes) }
-            return call(address)
-        }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = listen.port.bigEndian
-        withUnsafeMutableBytes(of: &address.sin_addr) { $0.copyBytes(from: bytes) }
-        return call(address)
     }
 
     /// Returns the address and port of a TCP socket; `nil` for other sockets.
@@ -142,11 +120,12 @@ struct ListeningSocket: Sendable {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
         }
         guard result == 0 else { return nil }
+        let family = Int32(storage.ss_family)
         return withUnsafeBytes(of: &storage) { bytes in
             let port = UInt16(bytes[2]) << 8 | UInt16(bytes[3])
-            switch Int32(storage.ss_family) {
-            case AF_INET: return (IPAddress(bytes: Array(bytes[4..<8])), port) as? (IPAddress, UInt16)
-            case AF_INET6: return (IPAddress(bytes: Array(bytes[8..<24])), port) as? (IPAddress, UInt16)
+            switch family {
+            case AF_INET: return IPAddress(bytes: bytes[4..<8]).map { ($0, port) }
+            case AF_INET6: return IPAddress(bytes: bytes[8..<24]).map { ($0, port) }
             default: return nil
             }
         }

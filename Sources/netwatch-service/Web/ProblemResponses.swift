@@ -4,7 +4,7 @@ import HummingbirdCore
 import NIOCore
 
 /// The responses to requests that fail: a page for a browser that asks for one, else the document of the error. Every response has the
-/// fields of ``WebHeaders``.
+/// fields of ``PageHeaders``.
 struct ProblemResponses: RouterMiddleware {
     typealias Context = WebContext
 

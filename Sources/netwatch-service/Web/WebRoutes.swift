@@ -3,6 +3,7 @@ import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import Reachability
 
 /// A request on its way through the routes.
 struct WebContext: RequestContext {
@@ -45,7 +46,9 @@ struct WebRoutes: Sendable {
             get(router, RouterPath(path)) { request, _ in self.asset(asset, request) }
         }
         get(router, "/api/v1/status") { request, _ in
-            json(try BoardDocument.encode(board(), content.header(board()), query: request.queryText))
+            let (board, query) = (try board(), BoardQuery(QueryParameters(request.queryText)))
+            if let problem = query.problem { throw WebProblem(.badRequest, "\(problem.parameter): \(problem.detail)") }
+            return json(BoardDocument(board, query, content.header(board)).encode())
         }
         get(router, "/api/v1/history") { request, _ in json(try await content.history(request.queryText)) }
         get(router, "/api/v1/events") { request, context in try events(request, context) }
@@ -83,12 +86,12 @@ struct WebRoutes: Sendable {
 
     private func badge(_ request: Request) throws -> Response {
         let segment = request.pathText.dropFirst("/badge/".count)
-        guard segment.hasSuffix(".svg"), let name = String(segment.dropLast(4)).removingPercentEncoding,
-            let image = content.pages.badge(try board(), name)
+        guard segment.hasSuffix(".svg"),
+            let image = content.pages.badge(try board(), QueryParameters.decoded(segment.dropLast(4).utf8))
         else { throw WebProblem(.notFound, "no target and no group has this badge") }
         var response = document(image)
         // Other sites show badges.
-        response.headers[values: .crossOriginResourcePolicy] = ["cross-origin"]
+        response.headers[.crossOriginResourcePolicy] = "cross-origin"
         return response
     }
 
@@ -96,12 +99,12 @@ struct WebRoutes: Sendable {
         guard let board = content.boards.current(), board.path != nil else {
             throw WebProblem(.unavailable, "the service is starting")
         }
-        let parameters = request.uri.queryParameters
-        let key = parameters["target"].map(String.init)
+        let parameters = QueryParameters(request.queryText)
+        let key = parameters["target"]
         if let key, !board.targets.contains(where: { $0.key == key || $0.id == key || $0.update.endpoint.text == key }) {
             throw WebProblem(.notFound, "no target has this identifier or text")
         }
-        let lastEventID = request.headers[.lastEventID] ?? parameters["last_event_id"].map(String.init)
+        let lastEventID = request.headers[.lastEventID] ?? parameters["last_event_id"]
         let body = ResponseBody { [content] writer in
             let waiter = EventFeed.Waiter()
             context.channel.closeFuture.whenComplete { _ in waiter.end() }
@@ -111,7 +114,7 @@ struct WebRoutes: Sendable {
             try await writer.finish(nil)
         }
         let headers: HTTPFields = [
-            .contentType: "text/event-stream", .cacheControl: WebHeaders.noStore, .accelBuffering: "no",
+            .contentType: "text/event-stream", .cacheControl: Caching.noStore, .accelBuffering: "no",
         ]
         return Response(status: .ok, headers: headers, body: body)
     }
@@ -123,9 +126,9 @@ struct WebRoutes: Sendable {
 
     private func asset(_ asset: PageContent, _ request: Request) -> Response {
         let tag = asset.tag ?? ""
-        let isNamed = !tag.isEmpty && request.uri.queryParameters["v"].map(String.init) == tag
+        let isNamed = !tag.isEmpty && QueryParameters(request.queryText)["v"] == tag
         var headers: HTTPFields = [
-            .contentType: asset.type, .cacheControl: isNamed ? WebHeaders.immutable : WebHeaders.revalidate,
+            .contentType: asset.type, .cacheControl: isNamed ? Caching.immutable : Caching.revalidate,
         ]
         if !tag.isEmpty { headers[.eTag] = "\"\(tag)\"" }
         guard tag.isEmpty || request.headers[.ifNoneMatch] != "\"\(tag)\"" else {
@@ -143,7 +146,7 @@ struct WebRoutes: Sendable {
     private func document(_ page: PageContent) -> Response { Self.response(page) }
 
     static func response(_ page: PageContent) -> Response {
-        let headers: HTTPFields = [.contentType: page.type, .cacheControl: WebHeaders.noStore]
+        let headers: HTTPFields = [.contentType: page.type, .cacheControl: Caching.noStore]
         return Response(status: .init(code: page.status), headers: headers, body: body(page.bytes))
     }
 
@@ -165,7 +168,11 @@ extension Request {
     var pathText: String { String((head.path ?? "/").prefix { $0 != "?" && $0 != "#" }) }
 
     /// The text of the target after the question mark.
-    var queryText: String { uri.query ?? "" }
+    var queryText: String {
+        let target = head.path ?? ""
+        guard let mark = target.firstIndex(of: "?") else { return "" }
+        return String(target[target.index(after: mark)...].prefix { $0 != "#" })
+    }
 }
 
 extension HTTPField.Name {

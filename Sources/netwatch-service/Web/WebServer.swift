@@ -129,7 +129,7 @@ struct WebConnection: HTTPChannelHandler {
             } catch {
                 response = Response(status: .internalServerError)
             }
-            for (name, value) in WebHeaders.standard {
+            for (name, value) in PageHeaders.all {
                 if let name = HTTPField.Name(name), response.headers[name] == nil { response.headers[name] = value }
             }
             response.headers[.date] = HTTPDate.now
