@@ -277,6 +277,10 @@ let package = Package(
             name: "FuzzTests",
             dependencies: ["Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL"],
             path: "Fuzz", exclude: ["Corpora", "Program", "new-seeds"]),
+        // The service as a program: starts, kills and abuse.
+        .testTarget(
+            name: "ServiceTests",
+            dependencies: ["NetworkLab", .product(name: "GRDB", package: "GRDB.swift")]),
         .testTarget(name: "FaultLaboratoryTests", dependencies: ["FaultLaboratory", "NetworkLab"]),
         .testTarget(
             name: "KernelTests",
