@@ -35,9 +35,12 @@ struct HistoryRecorder: Sendable {
     /// The number of results that were not recorded for this reason.
     private(set) var omittedResults = 0
 
-    /// Starts the recorder. - Parameter last: the time until which something was recorded.
+    /// Starts the recorder.
+    ///
+    /// - Parameter last: the time until which something was recorded. The time since then is a gap, in which the service did not run.
     init(wall: Int64, monotonic: Int64, bootTime: Int64, last: Int64? = nil) {
         clock = HistoryClock(wall: wall, monotonic: monotonic, bootTime: bootTime, last: last)
+        if let last, last < clock.last { events = [.gap(HistoryGap(period: last..<clock.last, reason: .stopped))] }
         reading = ClockReading(wall: clock.last, monotonic: monotonic, bootTime: bootTime)
     }
 

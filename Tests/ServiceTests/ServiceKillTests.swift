@@ -5,7 +5,7 @@ import NetworkLab
 import Testing
 
 /// SIGKILL at random times while a thousand targets flap. `NETWATCH_KILLS` is the number of kills (`make abuse`: 50).
-@Suite(.timeLimit(.minutes(20)), .requiresNamespaces) struct KillTests {
+@Suite(.timeLimit(.minutes(20)), .requiresNamespaces) struct ServiceKillTests {
     private let scratch: ScratchDirectory
     private let host: LabHost
 
