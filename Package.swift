@@ -239,7 +239,10 @@ let package = Package(
         ),
         .testTarget(
             name: "netwatch-serviceTests",
-            dependencies: ["netwatch-service", "netwatch", "Console", "Reachability", "Pacing", "NetworkLab"]),
+            dependencies: [
+                "netwatch-service", "netwatch", "Console", "EventLoop", "Reachability", "Pacing", "NetworkLab", "CLinux",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ]),
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Reachability", "HTTPSession", "HTTPSessionJournal", "NetlinkBytes", "Pacing"]),

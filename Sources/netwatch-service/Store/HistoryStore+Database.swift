@@ -53,7 +53,7 @@ extension HistoryStore {
         databaseThread.run {
             do throws(StoreError) {
                 let numbers = try self.database.register(targets)
-                self.condition.set(.database, nil)
+                self.didWrite()
                 completion(.success(numbers))
             } catch {
                 self.condition.set(.database, error)
@@ -138,10 +138,21 @@ extension HistoryStore {
     func retry() {
         writeIncidents()
         writePathEvents()
-        if incidents.withLock({ $0.owesCheckpoint }) { checkpoint() }
+        guard !incidents.withLock({ $0.owesCheckpoint }) else { return checkpoint() }
+        // Nothing waits, for example after a failed registration: a small write shows whether the database works again.
+        do throws(StoreError) {
+            let wall = condition.wall
+            try database.write { try HistoryDatabase.set("last_attempt", wall, $0) }
+            didWrite()
+        } catch { condition.set(.database, error) }
     }
 
-    private func writeIncidents() {
+    /// Reports that the database works. After a failed checkpoint it works only when the checkpoint has succeeded.
+    private func didWrite() {
+        if !incidents.withLock({ $0.owesCheckpoint }) { condition.set(.database, nil) }
+    }
+
+    func writeIncidents() {
         let waiting = incidents.withLock { queue in
             defer { queue.incidents = [:] }
             return queue.incidents
@@ -151,7 +162,7 @@ extension HistoryStore {
             try database.write(.full) { database in
                 for entry in waiting.values.sorted(by: { $0.incident.id < $1.incident.id }) { try entry.incident.write(to: database) }
             }
-            condition.set(.database, nil)
+            didWrite()
             for entry in waiting.values { for completion in entry.completions { completion() } }
         } catch {
             // A newer state has come in the meantime, or it is still the last one.
@@ -164,7 +175,7 @@ extension HistoryStore {
         }
     }
 
-    private func writePathEvents() {
+    func writePathEvents() {
         let events = incidents.withLock { queue in
             defer { queue.pathEvents = [] }
             return queue.pathEvents
@@ -172,7 +183,7 @@ extension HistoryStore {
         guard !events.isEmpty else { return }
         do throws(StoreError) {
             try database.write(pathEvents: events)
-            condition.set(.database, nil)
+            didWrite()
         } catch {
             incidents.withLock { queue in
                 queue.pathEvents = (events + queue.pathEvents).suffix(IncidentQueue.pathEventLimit)

@@ -176,7 +176,8 @@ final class HistoryStore: Sendable {
             self.writeTurns()
             let next = self.recorder.complete(synchronizing: true)
             self.databaseThread.run {
-                self.retry()
+                self.writeIncidents()
+                self.writePathEvents()
                 self.moveLogs(before: next, isClean: true)
                 self.queryThread.run {
                     self.reader.withLock { $0 }?.close()
