@@ -112,7 +112,9 @@ struct TurnCoder: Sendable {
     /// Decodes the next turn; `nil` if the bytes are those of none. The coder is not usable after that.
     mutating func decode(_ bytes: ArraySlice<UInt8>) -> HistoryTurn? {
         var reader = BitReader(bytes)
-        guard let wall = reader.nextSigned(), let monotonic = reader.nextSigned(), let boot = reader.nextSigned() else { return nil }
+        guard let wall = reader.nextSigned(), let monotonic = reader.nextSigned(), let boot = reader.nextSigned() else {
+            return nil
+        }
         let new = ClockReading(
             wall: time.wall &+ wall, monotonic: time.monotonic &+ monotonic &+ wall,
             bootTime: time.bootTime &+ boot &+ monotonic &+ wall)

@@ -38,7 +38,8 @@ enum TurnLog {
 
         /// Decodes a header; `nil` if the bytes are those of none.
         init?(_ bytes: [UInt8]) {
-            guard bytes.count >= headerSize, bytes.starts(with: magic), Array(bytes[88..<92]) == CRC32.bytes(of: bytes[..<88]) else {
+            guard bytes.count >= headerSize, bytes.starts(with: magic), Array(bytes[88..<92]) == CRC32.bytes(of: bytes[..<88])
+            else {
                 return nil
             }
             let numbers = [56, 64, 72, 80].map { place in

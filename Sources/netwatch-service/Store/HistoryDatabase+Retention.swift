@@ -12,7 +12,10 @@ extension HistoryDatabase {
     /// Removes what is older than the retention allows. If the file is still too large, the finest and oldest data are removed first:
     /// blocks of samples, then hours, then days, then incidents with gaps.
     ///
-    /// - Parameter now: milliseconds since 1970.
+    /// - Parameters:
+    ///   - retention: the limits.
+    ///   - now: milliseconds since 1970.
+    /// - Throws: ``StoreError`` if the database cannot be written.
     func apply(_ retention: Retention, at now: Int64) throws(StoreError) {
         try removeOld(retention, at: now)
         for _ in 0..<Self.sizeSteps {
@@ -64,6 +67,7 @@ extension HistoryDatabase {
     ///
     /// - Parameter bytes: the size of the data to remove. A block has about 600 bytes, another row at least 50.
     /// - Returns: whether a row was removed.
+    /// - Throws: ``StoreError`` if the database cannot be written.
     private func removeOldest(about bytes: Int64) throws(StoreError) -> Bool {
         let (blocks, rows) = (min(bytes / 600 + 50, Self.sizeRows), min(bytes / 50 + 50, Self.sizeRows))
         return try write { database in

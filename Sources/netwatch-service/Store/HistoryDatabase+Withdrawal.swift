@@ -69,7 +69,9 @@ extension HistoryDatabase {
         guard let data = try Data.fetchOne(database, sql: "SELECT data FROM block WHERE number = ?", arguments: [number]) else {
             return []
         }
-        let samples = ((try? SampleBlock(bytes: [UInt8](data)).samples()) ?? []).filter { $0.time <= time }.sorted { $0.time < $1.time }
+        let samples = ((try? SampleBlock(bytes: [UInt8](data)).samples()) ?? []).filter { $0.time <= time }.sorted {
+            $0.time < $1.time
+        }
         if samples.isEmpty {
             try database.execute(sql: "DELETE FROM block WHERE number = ?", arguments: [number])
         } else {
@@ -80,7 +82,8 @@ extension HistoryDatabase {
     }
 
     private static func ledger(
-        at time: Int64, _ hour: Range<Int64>, _ day: Range<Int64>, samples: [Sample], earlier: PeriodSummary?, state: RecordedState
+        at time: Int64, _ hour: Range<Int64>, _ day: Range<Int64>, samples: [Sample], earlier: PeriodSummary?,
+        state: RecordedState
     ) -> TargetLedger {
         var current = PeriodSummary(hour)
         var (end, last) = (hour.lowerBound, RecordedState.notRecorded)

@@ -51,7 +51,9 @@ enum HistoryFile {
                 }
                 try migrator.migrate(queue)
                 try queue.read { database in
-                    for table in ["meta", "target", "ledger", "block", "hour", "day", "incident", "incident_target", "gap", "path_event"]
+                    for table in [
+                        "meta", "target", "ledger", "block", "hour", "day", "incident", "incident_target", "gap", "path_event",
+                    ]
                     where try !database.tableExists(table) { throw OpeningError.damaged("no table \(table)") }
                 }
                 return queue
@@ -107,12 +109,16 @@ enum HistoryFile {
         configuration.busyMode = .timeout(2)
         do {
             return try checked(path, configuration)
-        } catch let error as DatabaseError where access("\(path)-wal", F_OK) != 0 && [
-            .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_IOERR,
-        ].contains(error.resultCode) {
+        } catch let error as DatabaseError
+            where access("\(path)-wal", F_OK) != 0
+            && [
+                .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_IOERR,
+            ].contains(error.resultCode)
+        {
             // Without its write-ahead log the file is complete, but SQLite would create the log in a directory that it may not write to.
             let name = path.utf8.map { byte -> String in
-                let isPlain = byte == 47 || byte == 45 || byte == 46 || byte == 95
+                let isPlain =
+                    byte == 47 || byte == 45 || byte == 46 || byte == 95
                     || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
                     || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte
                 return isPlain ? String(UnicodeScalar(byte)) : "%" + String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)

@@ -10,6 +10,8 @@ extension HistoryReader {
     ///   - span: the time in milliseconds since 1970.
     ///   - limit: the maximum number of samples.
     ///   - cursor: ``Page/next`` of the page before. A cursor of another form is ignored.
+    /// - Returns: a page of samples.
+    /// - Throws: ``StoreError`` if the database cannot be read in time.
     func samples(
         of target: Int, _ span: Range<Int64>, limit: Int = 10_000, after cursor: String? = nil
     ) throws(StoreError) -> Page<Sample> {
@@ -17,7 +19,8 @@ extension HistoryReader {
         let limit = min(max(limit, 1), SampleBlock.limit)
         // A cursor is a time, and the number of samples of that time that were already returned.
         let parts = (cursor ?? "").split(separator: "-").compactMap { Int64($0) }
-        let (start, skipped) = parts.count == 2 && parts[1] >= 0 ? (max(span.lowerBound, parts[0]), parts[1]) : (span.lowerBound, 0)
+        let (start, skipped) =
+            parts.count == 2 && parts[1] >= 0 ? (max(span.lowerBound, parts[0]), parts[1]) : (span.lowerBound, 0)
         guard start < span.upperBound else { return Page(elements: []) }
         var found = try committed(target, start..<span.upperBound, limit: limit + Int(min(skipped, Int64(SampleBlock.limit))))
         found += try recent(target).filter { start..<span.upperBound ~= $0.time }

@@ -38,6 +38,8 @@ extension HistoryReader {
     ///   - span: the time in milliseconds since 1970.
     ///   - target: the only target; `nil` for all.
     ///   - ledgers: the keeper's ledgers, whose current hours are not in the database yet. Readers of a stopped service need none.
+    /// - Returns: the summaries by the number of the target.
+    /// - Throws: ``StoreError`` if the database cannot be read in time.
     func summaries(
         _ span: Range<Int64>, of target: Int? = nil, adding ledgers: [Int: TargetLedger] = [:]
     ) throws(StoreError) -> [Int: PeriodSummary] {
@@ -133,6 +135,8 @@ extension HistoryReader {
     /// - Parameters:
     ///   - cells: the limits of the cells, the oldest first, without overlaps.
     ///   - resolution: the summaries: days for the cells of 90 days, otherwise hours.
+    /// - Returns: the cells of all targets.
+    /// - Throws: ``StoreError`` if the database cannot be read in time.
     func bars(_ cells: [Range<Int64>], _ resolution: Resolution) throws(StoreError) -> BarTable {
         let targets = (try self.targets().last?.number ?? -1) + 1
         return try read { database in

@@ -163,6 +163,8 @@ final class HistoryReader: Sendable {
     ///   - target: the text of a target that the incident lists or is about; `nil` for all.
     ///   - limit: the maximum number of incidents.
     ///   - cursor: ``Page/next`` of the page before. A cursor of another form is ignored.
+    /// - Returns: a page of incidents.
+    /// - Throws: ``StoreError`` if the database cannot be read in time.
     func incidents(
         _ span: Range<Int64>, of target: String? = nil, limit: Int = 1_000, after cursor: String? = nil
     ) throws(StoreError) -> Page<Incident> {

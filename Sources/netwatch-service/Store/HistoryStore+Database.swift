@@ -27,7 +27,9 @@ extension HistoryStore {
 
     /// Records an incident, or its new state. It is never dropped: after an error of the disk it is written when the disk works again.
     ///
-    /// - Parameter completion: called when the incident is on the disk (`synchronous=FULL`).
+    /// - Parameters:
+    ///   - incident: the incident. A later state replaces an earlier one with the same identifier.
+    ///   - completion: called when the incident is on the disk (`synchronous=FULL`).
     func record(_ incident: Incident, completion: @escaping @Sendable () -> Void) {
         incidents.withLock { queue in
             var waiting = queue.incidents[incident.id] ?? IncidentQueue.Waiting(incident: incident, completions: [])
@@ -73,7 +75,9 @@ extension HistoryStore {
 
     /// Removes the history after a time. The turns so far are moved into the database first.
     ///
-    /// - Parameter completion: called with the ledgers at that time. The keeper records no turn before.
+    /// - Parameters:
+    ///   - time: milliseconds since 1970.
+    ///   - completion: called with the ledgers at that time. The keeper records no turn before.
     func withdraw(after time: Int64, completion: @escaping Handler<[Int: TargetLedger]>) {
         logThread.run {
             self.writeTurns()
@@ -160,7 +164,9 @@ extension HistoryStore {
         guard !waiting.isEmpty else { return }
         do throws(StoreError) {
             try database.write(.full) { database in
-                for entry in waiting.values.sorted(by: { $0.incident.id < $1.incident.id }) { try entry.incident.write(to: database) }
+                for entry in waiting.values.sorted(by: { $0.incident.id < $1.incident.id }) {
+                    try entry.incident.write(to: database)
+                }
             }
             didWrite()
             for entry in waiting.values { for completion in entry.completions { completion() } }

@@ -69,7 +69,8 @@ final class HistoryStore: Sendable {
     let queryThread: Worker
 
     private init(
-        _ settings: Settings, _ directory: StateDirectory, _ lock: StateLock, _ database: HistoryDatabase, _ recorder: TurnRecorder,
+        _ settings: Settings, _ directory: StateDirectory, _ lock: StateLock, _ database: HistoryDatabase,
+        _ recorder: TurnRecorder,
         _ calendar: DayCalendar, at now: ClockReading, onStatus: @escaping @Sendable (RecordingStatus) -> Void
     ) throws(StoreError) {
         (self.settings, self.directory, self.lock, self.database) = (Locked(settings), directory, lock, database)
@@ -91,6 +92,9 @@ final class HistoryStore: Sendable {
     ///   - calendar: the days of the configured time zone.
     ///   - now: the present time; the wall clock as it is.
     ///   - onStatus: called when recording fails, and when it works again.
+    /// - Returns: the store, and the state of the history.
+    /// - Throws: ``StoreError`` with ``StoreError/Code/inUse`` if another process has the directory open, and with
+    ///   ``StoreError/Code/newer`` if a later version has written the history.
     static func open(
         _ settings: Settings, calendar: DayCalendar, now: ClockReading, onStatus: @escaping @Sendable (RecordingStatus) -> Void
     ) throws(StoreError) -> (store: HistoryStore, recovered: Recovered) {
@@ -117,7 +121,9 @@ final class HistoryStore: Sendable {
             }
             let interrupted = try database.closeIncidents(at: lastAlive?.wall ?? now.wall)
             let identifier = UInt32(truncatingIfNeeded: try database.number("id") ?? 0)
-            let start = lastAlive.map { ClockReading(wall: max($0.wall, now.wall), monotonic: now.monotonic, bootTime: now.bootTime) }
+            let start = lastAlive.map {
+                ClockReading(wall: max($0.wall, now.wall), monotonic: now.monotonic, bootTime: now.bootTime)
+            }
             let recorder = TurnRecorder(directory, database: identifier, generation: next, after: start ?? now, settings)
             let store = try HistoryStore(settings, directory, lock, database, recorder, calendar, at: now, onStatus: onStatus)
             var ledgers: [Int: TargetLedger] = [:]
@@ -167,10 +173,12 @@ final class HistoryStore: Sendable {
 
     /// Writes everything to the disk and closes the files. The method blocks. No method has an effect after it.
     func close() {
-        guard !isClosed.withLock({ isClosed in
-            defer { isClosed = true }
-            return isClosed
-        }) else { return }
+        guard
+            !isClosed.withLock({ isClosed in
+                defer { isClosed = true }
+                return isClosed
+            })
+        else { return }
         let done = Completion()
         logThread.run {
             self.writeTurns()

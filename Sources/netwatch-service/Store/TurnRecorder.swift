@@ -67,7 +67,8 @@ final class TurnRecorder: @unchecked Sendable {
         if let current = self.file { file = current } else { file = try create() }
         let total = complete.withLock { $0.values.reduce(0, +) } + file.size
         guard total < limit else {
-            throw StoreError(.inputOutput, "\(directory.path): the turns since the last checkpoint have \(total) bytes, which is the limit")
+            throw StoreError(
+                .inputOutput, "\(directory.path): the turns since the last checkpoint have \(total) bytes, which is the limit")
         }
         try file.append(turn)
         time = turn.time

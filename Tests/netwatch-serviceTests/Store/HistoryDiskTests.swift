@@ -70,7 +70,8 @@ import Testing
             while store.status.isRecording {
                 time += 1_000
                 events = (0..<500).map {
-                    let sample = Sample(time: time - Int64($0 % 3), state: $0 % 2 == 0 ? .up : .down, roundTrip: UInt32($0 * 7_919))
+                    let sample = Sample(
+                        time: time - Int64($0 % 3), state: $0 % 2 == 0 ? .up : .down, roundTrip: UInt32($0 * 7_919))
                     return .sample(target: 0, sample)
                 }
                 store.record(HistoryTurn(TestHistory.reading(time), events))
@@ -128,7 +129,9 @@ import Testing
             guard mount("tmpfs", folder.path, "tmpfs", 0, "size=2m") == 0 else { throw POSIXError(.EPERM) }
             let filler = try Self.fill(folder.path, leaving: free)
             let open = {
-                try HistoryStore.open(settings, calendar: DayCalendar { _ in 0 }, now: TestHistory.reading(TestHistory.noon)) { _ in }.store
+                try HistoryStore.open(settings, calendar: DayCalendar { _ in 0 }, now: TestHistory.reading(TestHistory.noon)) {
+                    _ in
+                }.store
             }
             do {
                 let store = try open()
@@ -222,7 +225,9 @@ import Testing
             var daily: [LedgerBook.Summary] = []
             for day in 0..<days {
                 let start = noon - 12 * hour - Int64(day) * 24 * hour
-                for target in 0..<targets { daily.append(.init(target: target, summary: PeriodSummary(start..<start + 24 * hour))) }
+                for target in 0..<targets {
+                    daily.append(.init(target: target, summary: PeriodSummary(start..<start + 24 * hour)))
+                }
             }
             try HistoryDatabase.write(daily, to: "day", database)
         }
@@ -302,7 +307,8 @@ import Testing
             try reader.run(until: MonotonicClock.now()) { reader in
                 try reader.read {
                     try Int.fetchOne(
-                        $0, sql: "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n WHERE x < 0")
+                        $0,
+                        sql: "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n WHERE x < 0")
                 }
             }
         }

@@ -147,7 +147,8 @@ import Testing
             let time = noon + Int64(minute) * 60_000
             store.record(time, .sample(target: 0, Sample(time: time, state: minute < 100 ? .up : .down, roundTrip: 5)))
         }
-        store.record(noon + 5 * hour + 1_000, .gap(HistoryGap(period: noon + 5 * hour..<noon + 5 * hour + 1_000, reason: .suspend)))
+        store.record(
+            noon + 5 * hour + 1_000, .gap(HistoryGap(period: noon + 5 * hour..<noon + 5 * hour + 1_000, reason: .suspend)))
         store.record(pathEvent: "{}", at: noon + 5 * hour)
         let (done, result) = (Completion(), Locked<[Int: TargetLedger]>([:]))
         let past = noon + 2 * hour + 90_000

@@ -133,7 +133,9 @@ import Testing
             let error = #expect(throws: StoreError.self) { _ = try history.open() }
             #expect(error?.code == .newer)
             let calendar = history.calendar
-            #expect(throws: StoreError.self) { _ = try HistoryReader.open(directory: history.settings.directory, calendar: calendar) }
+            #expect(throws: StoreError.self) {
+                _ = try HistoryReader.open(directory: history.settings.directory, calendar: calendar)
+            }
         }
         #expect(!history.names.contains { $0.contains("damaged") })
     }
@@ -207,7 +209,8 @@ import Testing
         let (store, _) = try history.open()
         let endpoint = try Endpoint("192.0.2.1:443")
         let cause = Cause(
-            .tcp, .refused, detail: "refused", evidence: ["errno": .text("ECONNREFUSED"), "n": .number(-3), "b": .flag(true), "l": .list(["x"])])
+            .tcp, .refused, detail: "refused",
+            evidence: ["errno": .text("ECONNREFUSED"), "n": .number(-3), "b": .flag(true), "l": .list(["x"])])
         func incident(_ id: String, from: Int64, to: Int64?) -> Incident {
             func moment(_ time: Int64) -> Moment { Moment(monotonicNanoseconds: 0, wallClockNanoseconds: time * 1_000_000) }
             return Incident(
@@ -225,7 +228,10 @@ import Testing
         }
         store.settle()
         let page = try store.query { try $0.incidents(0..<Int64.max) }
-        #expect(page.elements == [incident("two", from: noon + 20_000, to: noon + 30_000), incident("one", from: noon, to: noon + 9_000)])
+        #expect(
+            page.elements == [
+                incident("two", from: noon + 20_000, to: noon + 30_000), incident("one", from: noon, to: noon + 9_000),
+            ])
         // A page at a time, and those of a target.
         let newest = try store.query { try $0.incidents(0..<Int64.max, of: "192.0.2.1:443", limit: 1) }
         #expect(newest.elements.map(\.id) == ["two"])
@@ -238,7 +244,10 @@ import Testing
 
         let (second, recovered) = try killed.open(at: noon + 60_000)
         #expect(recovered.interrupted == [first])
-        #expect(try second.query { try $0.incidents(0..<Int64.max) }.elements.map(\.ended?.wallClockNanoseconds) == [(noon + 5_000) * 1_000_000])
+        #expect(
+            try second.query { try $0.incidents(0..<Int64.max) }.elements.map(\.ended?.wallClockNanoseconds) == [
+                (noon + 5_000) * 1_000_000
+            ])
         second.close()
     }
 

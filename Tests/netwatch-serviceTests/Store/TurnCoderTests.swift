@@ -30,9 +30,13 @@ import Testing
                     events.append(.gap(HistoryGap(period: start..<start + Int64(below(1_000_000)), reason: reason)))
                 }
                 let samples = (0..<below(6)).map { _ in
-                    (target: below(targets), sample: Sample(
-                        time: time.wall - Int64(below(2_000)), state: state(),
-                        roundTrip: below(5) == 0 ? nil : UInt32(truncatingIfNeeded: random.next() >> (32 + random.next() % 32))))
+                    (
+                        target: below(targets),
+                        sample: Sample(
+                            time: time.wall - Int64(below(2_000)), state: state(),
+                            roundTrip: below(5) == 0
+                                ? nil : UInt32(truncatingIfNeeded: random.next() >> (32 + random.next() % 32)))
+                    )
                 }
                 events += samples.sorted { $0.target < $1.target }.map { .sample(target: $0.target, $0.sample) }
             }
@@ -118,7 +122,8 @@ import Testing
     }
 
     @Test func `a header is the same after encoding, and a damaged one is refused`() {
-        let header = TurnLog.Header(generation: .max, database: 77, boot: "0123456789-0123456789-0123456789-012", time: Self.start)
+        let header = TurnLog.Header(
+            generation: .max, database: 77, boot: "0123456789-0123456789-0123456789-012", time: Self.start)
         #expect(header.bytes.count == TurnLog.headerSize)
         #expect(TurnLog.Header(header.bytes) == header)
         for index in 0..<92 {
