@@ -31,6 +31,7 @@ extension HistoryStore {
     ///   - incident: the incident. A later state replaces an earlier one with the same identifier.
     ///   - completion: called when the incident is on the disk (`synchronous=FULL`).
     func record(_ incident: Incident, completion: @escaping @Sendable () -> Void) {
+        guard !isClosed else { return }
         incidents.withLock { queue in
             var waiting = queue.incidents[incident.id] ?? IncidentQueue.Waiting(incident: incident, completions: [])
             waiting.incident = incident
@@ -42,6 +43,7 @@ extension HistoryStore {
 
     /// Records a path event. - Parameter record: the keys of the record `path` as JSON.
     func record(pathEvent record: String, at time: Int64) {
+        guard !isClosed else { return }
         incidents.withLock { queue in
             queue.pathEvents.append((time, record))
             if queue.pathEvents.count > IncidentQueue.pathEventLimit { queue.pathEvents.removeFirst() }
@@ -52,6 +54,7 @@ extension HistoryStore {
     /// Returns the numbers of targets, in their order. A key that the history does not know gets a new number. A target keeps its history
     /// by its key; a changed title is kept.
     func register(_ targets: [(key: String, title: String)], completion: @escaping Handler<[Int]>) {
+        guard !isClosed else { return completion(.failure(Self.closedError)) }
         databaseThread.run {
             do throws(StoreError) {
                 let numbers = try self.database.register(targets)
@@ -66,6 +69,7 @@ extension HistoryStore {
 
     /// Moves the turns so far into the database, and applies the retention.
     func checkpoint(completion: @escaping Handler<Void> = { _ in }) {
+        guard !isClosed else { return completion(.failure(Self.closedError)) }
         logThread.run {
             self.writeTurns()
             let next = self.recorder.complete()
@@ -79,6 +83,7 @@ extension HistoryStore {
     ///   - time: milliseconds since 1970.
     ///   - completion: called with the ledgers at that time. The keeper records no turn before.
     func withdraw(after time: Int64, completion: @escaping Handler<[Int: TargetLedger]>) {
+        guard !isClosed else { return completion(.failure(Self.closedError)) }
         logThread.run {
             self.writeTurns()
             let next = self.recorder.complete()
@@ -105,6 +110,7 @@ extension HistoryStore {
     func read<Value: Sendable>(
         _ query: @escaping @Sendable (HistoryReader) throws -> Value, completion: @escaping Handler<Value>
     ) {
+        guard !isClosed else { return completion(.failure(Self.closedError)) }
         queryThread.run {
             do throws(StoreError) {
                 let end = MonotonicClock.now() + Self.queryTime
