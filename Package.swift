@@ -265,7 +265,9 @@ let package = Package(
         .testTarget(
             name: "netwatch-serviceTests",
             dependencies: [
-                "netwatch-service", "netwatch", "Console", "Reachability", "Records", "RecordSamples", "Pacing", "NetworkLab",
+                "netwatch-service", "netwatch", "Console", "EventLoop", "Reachability", "Records", "RecordSamples", "Pacing",
+                "NetworkLab", "CLinux",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ]),
         .testTarget(
             name: "SimulationTests",

@@ -46,6 +46,7 @@ struct LedgerBook: Sendable {
 
     /// - Parameters:
     ///   - entries: the ledgers by the number of the target. Events of targets beyond them are ignored.
+    ///   - calendar: the days.
     ///   - selection: the targets whose samples make blocks; `nil` for all.
     init(_ entries: [Entry?], _ calendar: DayCalendar, blocksOf selection: Set<Int>? = nil) {
         (self.entries, self.calendar, self.selection) = (entries, calendar, selection)

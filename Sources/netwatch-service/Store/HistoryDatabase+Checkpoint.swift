@@ -23,8 +23,11 @@ extension HistoryDatabase {
     /// - Parameters:
     ///   - logs: the paths of the logs in the order of their generations.
     ///   - next: the generation of the first log that is not included.
+    ///   - calendar: the days.
     ///   - stops: whether no target is monitored after the last turn.
     ///   - isClean: whether this is the last checkpoint of a regular stop.
+    /// - Returns: the ledgers at the last turn.
+    /// - Throws: ``StoreError``; the database and the logs are then unchanged.
     func checkpoint(
         _ logs: [String], next: UInt64, calendar: DayCalendar, stops: Bool = false, isClean: Bool = false
     ) throws(StoreError) -> Checkpoint {

@@ -4,26 +4,28 @@ extension HistoryDatabase {
     /// The maximum number of rows that a call removes for their age, and in each step for the size. The next checkpoint continues.
     private static let rowLimit = 50_000
     private static let sizeSteps = 50
-    private static let sizeRows = 5_000
+    private static let sizeRows: Int64 = 5_000
+    /// The maximum number of pages that a call gives back: 64 MiB.
+    private static let vacuumPages: Int64 = 16_384
     private static let day: Int64 = 86_400_000
 
     /// Removes what is older than the retention allows. If the file is still too large, the finest and oldest data are removed first:
     /// blocks of samples, then hours, then days, then incidents with gaps.
     ///
-    /// - Parameter now: milliseconds since 1970.
+    /// - Parameters:
+    ///   - retention: the limits.
+    ///   - now: milliseconds since 1970.
+    /// - Throws: ``StoreError`` if the database cannot be written.
     func apply(_ retention: Retention, at now: Int64) throws(StoreError) {
         try removeOld(retention, at: now)
-        var remaining = Self.sizeSteps
-        while remaining > 0, try excess(over: retention.size) > 0 {
-            remaining -= 1
-            // What is deleted is free inside of the file, until the vacuum gives it back.
-            if try freePages() >= 256 {
-                try vacuum(pages: 2_048)
-            } else if try !removeOldest() {
-                try vacuum(pages: 2_048)
-                return
-            }
+        for _ in 0..<Self.sizeSteps {
+            let excess = try usage().used - retention.size
+            guard excess > 0, try removeOldest(about: excess) else { break }
         }
+        // Deleted rows leave free pages in the file. New rows use them, but a file above the limit gives them back.
+        let (used, free, page) = try usage()
+        let excess = used + free - retention.size
+        if excess > 0, free > 0 { try vacuum(pages: min((excess + page - 1) / page, Self.vacuumPages)) }
     }
 
     private func removeOld(_ retention: Retention, at now: Int64) throws(StoreError) {
@@ -60,16 +62,20 @@ extension HistoryDatabase {
                 """)
     }
 
-    /// Removes the oldest rows of the finest data. The last hour and the last day of a table are kept.
+    /// Removes the oldest rows of the finest data. The last hour and the last day of a table
+    /// are kept.
     ///
+    /// - Parameter bytes: the size of the data to remove. A block has about 600 bytes, another row at least 50.
     /// - Returns: whether a row was removed.
-    private func removeOldest() throws(StoreError) -> Bool {
-        try write { database in
+    /// - Throws: ``StoreError`` if the database cannot be written.
+    private func removeOldest(about bytes: Int64) throws(StoreError) -> Bool {
+        let (blocks, rows) = (min(bytes / 600 + 50, Self.sizeRows), min(bytes / 50 + 50, Self.sizeRows))
+        return try write { database in
             try database.execute(
                 sql: """
                     DELETE FROM block WHERE number IN (
                         SELECT number FROM block WHERE number < (SELECT max(number) >> 20 << 20 FROM block)
-                        ORDER BY number LIMIT \(Self.sizeRows)
+                        ORDER BY number LIMIT \(blocks)
                     )
                     """)
             if database.changesCount > 0 { return true }
@@ -78,7 +84,7 @@ extension HistoryDatabase {
                     sql: """
                         DELETE FROM \(table) WHERE (t, target) IN (
                             SELECT t, target FROM \(table) WHERE t < (SELECT max(t) FROM \(table))
-                            ORDER BY t LIMIT \(Self.sizeRows)
+                            ORDER BY t LIMIT \(rows)
                         )
                         """)
                 if database.changesCount > 0 { return true }
@@ -91,21 +97,18 @@ extension HistoryDatabase {
         }
     }
 
-    /// The bytes by which the file is too large.
-    private func excess(over size: Int64) throws(StoreError) -> Int64 {
+    /// The bytes of the file that have data, and those that are free; and the bytes of a page.
+    private func usage() throws(StoreError) -> (used: Int64, free: Int64, page: Int64) {
         try read { database in
+            let page = try Int64.fetchOne(database, sql: "PRAGMA page_size") ?? 4_096
             let pages = try Int64.fetchOne(database, sql: "PRAGMA page_count") ?? 0
-            let bytes = try Int64.fetchOne(database, sql: "PRAGMA page_size") ?? 0
-            return pages * bytes - size
+            let free = try Int64.fetchOne(database, sql: "PRAGMA freelist_count") ?? 0
+            return ((pages - free) * page, free * page, page)
         }
     }
 
-    private func freePages() throws(StoreError) -> Int64 {
-        try read { try Int64.fetchOne($0, sql: "PRAGMA freelist_count") ?? 0 }
-    }
-
     /// Gives free pages at the end of the file back to the file system.
-    private func vacuum(pages: Int) throws(StoreError) {
+    private func vacuum(pages: Int64) throws(StoreError) {
         do {
             try queue.writeWithoutTransaction { database in
                 // Each row of the result is a page.

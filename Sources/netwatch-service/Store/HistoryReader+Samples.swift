@@ -10,6 +10,8 @@ extension HistoryReader {
     ///   - span: the time in milliseconds since 1970.
     ///   - limit: the maximum number of samples.
     ///   - cursor: ``Page/next`` of the page before. A cursor of another form is ignored.
+    /// - Returns: a page of samples.
+    /// - Throws: ``StoreError`` if the database cannot be read in time.
     func samples(
         of target: Int, _ span: Range<Int64>, limit: Int = 10_000, after cursor: String? = nil
     ) throws(StoreError) -> Page<Sample> {
@@ -20,8 +22,14 @@ extension HistoryReader {
         let (start, skipped) =
             parts.count == 2 && parts[1] >= 0 ? (max(span.lowerBound, parts[0]), parts[1]) : (span.lowerBound, 0)
         guard start < span.upperBound else { return Page(elements: []) }
-        var found = try committed(target, start..<span.upperBound, limit: limit + Int(min(skipped, Int64(SampleBlock.limit))))
-        found += try recent(target).filter { start..<span.upperBound ~= $0.time }
+        let wanted = start..<span.upperBound
+        var found: [Sample] = []
+        for _ in 0..<Self.consistentAttempts {
+            let generation = try read(Self.generation)
+            found = try committed(target, wanted, limit: limit + Int(min(skipped, Int64(SampleBlock.limit))))
+            found += try recent(target, since: generation).filter { wanted.contains($0.time) }
+            guard overlay == nil, try read(Self.generation) != generation else { break }
+        }
         found.sort { $0.time < $1.time }
         found = Array(found.dropFirst(Int(clamping: parts.count == 2 && start == parts[0] ? skipped : 0)))
         guard found.count > limit else { return Page(elements: found) }
@@ -54,10 +62,10 @@ extension HistoryReader {
     }
 
     /// Reads the samples of a target since the last checkpoint.
-    private func recent(_ target: Int) throws(StoreError) -> [Sample] {
+    private func recent(_ target: Int, since generation: UInt64) throws(StoreError) -> [Sample] {
         if let overlay {
             return overlay.output.blocks.filter { $0.target == target }.flatMap { (try? $0.samples.block.samples()) ?? [] }
         }
-        return try recentOfLogs(target)
+        return try recentOfLogs(target, since: generation)
     }
 }

@@ -38,6 +38,8 @@ extension HistoryReader {
     ///   - span: the time in milliseconds since 1970.
     ///   - target: the only target; `nil` for all.
     ///   - ledgers: the keeper's ledgers, whose current hours are not in the database yet. Readers of a stopped service need none.
+    /// - Returns: the summaries by the number of the target.
+    /// - Throws: ``StoreError`` if the database cannot be read in time.
     func summaries(
         _ span: Range<Int64>, of target: Int? = nil, adding ledgers: [Int: TargetLedger] = [:]
     ) throws(StoreError) -> [Int: PeriodSummary] {
@@ -65,7 +67,12 @@ extension HistoryReader {
         }
         for entry in overlay?.output.hours ?? [] { sums[entry.target]?.add(entry.summary, entry.summary.period) }
         var current = ledgers
-        for (number, entry) in (overlay?.entries ?? []).enumerated() { if let entry { current[number] = entry.ledger } }
+        // Targets without a ledger of the keeper are no longer monitored. Theirs is that of the last checkpoint.
+        let entries: [LedgerBook.Entry?]
+        if let overlay { entries = overlay.entries } else { entries = try read { try HistoryDatabase.entries($0).entries } }
+        for (number, entry) in entries.enumerated() where current[number] == nil {
+            if let entry { current[number] = entry.ledger }
+        }
         for (number, ledger) in current {
             let hour = ledger.currentHour
             sums[number]?.add(hour, hour.period.lowerBound..<max(ledger.end, hour.period.lowerBound))
@@ -86,16 +93,13 @@ extension HistoryReader {
             let part = period.clamped(to: sum.period)
             guard !part.isEmpty, period.lowerBound >= end else { return }
             end = period.upperBound
-            guard part != period else { return sum.add(summary) }
-            let (length, whole) = (part.upperBound - part.lowerBound, period.upperBound - period.lowerBound)
-            var remaining = length
-            for state in RecordedState.allCases {
-                let time = min(remaining, Int64(Double(summary.times[state]) * Double(length) / Double(whole)))
-                sum.times[state] += time
-                remaining -= time
-            }
-            sum.probes += Int(Double(summary.probes) * Double(length) / Double(whole))
-            sum.lost += Int(Double(summary.lost) * Double(length) / Double(whole))
+            let (length, accounted) = (part.upperBound - part.lowerBound, summary.times.total)
+            // The first and the last hour of a target can be accounted in part, and that part can be in the time.
+            guard accounted > length else { return sum.add(summary) }
+            let scale = Double(length) / Double(accounted)
+            for state in RecordedState.allCases { sum.times[state] += Int64(Double(summary.times[state]) * scale) }
+            sum.probes += Int(Double(summary.probes) * scale)
+            sum.lost += Int(Double(summary.lost) * scale)
             sum.roundTrips.add(summary.roundTrips)
         }
 
@@ -131,6 +135,8 @@ extension HistoryReader {
     /// - Parameters:
     ///   - cells: the limits of the cells, the oldest first, without overlaps.
     ///   - resolution: the summaries: days for the cells of 90 days, otherwise hours.
+    /// - Returns: the cells of all targets.
+    /// - Throws: ``StoreError`` if the database cannot be read in time.
     func bars(_ cells: [Range<Int64>], _ resolution: Resolution) throws(StoreError) -> BarTable {
         let targets = (try self.targets().last?.number ?? -1) + 1
         return try read { database in

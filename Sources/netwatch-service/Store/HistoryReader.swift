@@ -1,6 +1,7 @@
 import EventLoop
 import FoundationEssentials
 import GRDB
+import Glibc
 import Pacing
 import Reachability
 
@@ -32,25 +33,43 @@ final class HistoryReader: Sendable {
         let directory = StateDirectory(path: path)
         let queue = try HistoryFile.openForReading(directory)
         do {
-            let overlay = try queue.read { database in
-                let generation = try Int64.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'generation'") ?? 0
-                let identifier = try Int64.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'id'") ?? 0
-                var book = LedgerBook(try HistoryDatabase.entries(database).entries, calendar)
-                for log in directory.generations where log >= UInt64(clamping: generation) {
-                    _ = try? TurnLogFile.read(directory.log(log)) { header, turn in
-                        guard Int64(header.database) == identifier else { return false }
-                        book.apply(turn)
-                        return true
-                    }
-                }
-                book.finish(stops: true)
-                return book
+            var overlay = LedgerBook([], calendar)
+            // A checkpoint of the running service moves turns from the logs to the database. What was read meanwhile is read again.
+            for _ in 0..<consistentAttempts {
+                let generation = try queue.read(Self.generation)
+                overlay = try queue.read { try replay(directory, $0, calendar) }
+                if try queue.read(Self.generation) == generation { break }
             }
             return HistoryReader(queue, directory, overlay)
         } catch {
             try? queue.close()
             throw HistoryFile.failure(error, directory.database)
         }
+    }
+
+    /// The attempts to read the database and the logs while no checkpoint moves turns from one to the other.
+    static let consistentAttempts = 5
+
+    /// Reads the first generation of a log whose turns are not in the database.
+    static func generation(_ database: Database) throws -> UInt64 {
+        UInt64(clamping: try Int64.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'generation'") ?? 0)
+    }
+
+    /// Applies the turns of the logs to the ledgers of the database.
+    private static func replay(_ directory: StateDirectory, _ database: Database, _ calendar: DayCalendar) throws -> LedgerBook {
+        let first = try generation(database)
+        let identifier = try Int64.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'id'") ?? 0
+        var book = LedgerBook(try HistoryDatabase.entries(database).entries, calendar)
+        for log in directory.generations where log >= first {
+            // A log that cannot be read is left out.
+            _ = try? TurnLogFile.read(directory.log(log)) { header, turn in
+                guard Int64(header.database) == identifier else { return false }
+                book.apply(turn)
+                return true
+            }
+        }
+        book.finish(stops: true)
+        return book
     }
 
     func close() { try? queue.close() }
@@ -84,11 +103,12 @@ final class HistoryReader: Sendable {
     }
 
     /// Reads the samples of a target in the logs. The logs are read while they are written; a turn that is not complete ends them.
-    func recentOfLogs(_ target: Int) throws(StoreError) -> [Sample] {
-        try read { database in
-            let generation = try Int64.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'generation'") ?? 0
-            var found: [Sample] = []
-            for log in directory.generations where log >= UInt64(clamping: generation) {
+    ///
+    /// A log that a checkpoint has removed is left out. The caller compares the generation before and after.
+    func recentOfLogs(_ target: Int, since generation: UInt64) throws(StoreError) -> [Sample] {
+        var found: [Sample] = []
+        do {
+            for log in directory.generations where log >= generation && access(directory.log(log), F_OK) == 0 {
                 try TurnLogFile.read(directory.log(log)) { _, turn in
                     try checkTime()
                     for case .sample(target, let sample) in turn.events { found.append(sample) }
@@ -96,6 +116,8 @@ final class HistoryReader: Sendable {
                 }
             }
             return found
+        } catch {
+            throw HistoryFile.failure(error, directory.database)
         }
     }
 
@@ -163,6 +185,8 @@ final class HistoryReader: Sendable {
     ///   - target: the text of a target that the incident lists or is about; `nil` for all.
     ///   - limit: the maximum number of incidents.
     ///   - cursor: ``Page/next`` of the page before. A cursor of another form is ignored.
+    /// - Returns: a page of incidents.
+    /// - Throws: ``StoreError`` if the database cannot be read in time.
     func incidents(
         _ span: Range<Int64>, of target: String? = nil, limit: Int = 1_000, after cursor: String? = nil
     ) throws(StoreError) -> Page<Incident> {

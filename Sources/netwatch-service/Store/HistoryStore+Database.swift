@@ -27,8 +27,11 @@ extension HistoryStore {
 
     /// Records an incident, or its new state. It is never dropped: after an error of the disk it is written when the disk works again.
     ///
-    /// - Parameter completion: called when the incident is on the disk (`synchronous=FULL`).
+    /// - Parameters:
+    ///   - incident: the incident. A later state replaces an earlier one with the same identifier.
+    ///   - completion: called when the incident is on the disk (`synchronous=FULL`).
     func record(_ incident: Incident, completion: @escaping @Sendable () -> Void) {
+        guard !isClosed else { return }
         incidents.withLock { queue in
             var waiting = queue.incidents[incident.id] ?? IncidentQueue.Waiting(incident: incident, completions: [])
             waiting.incident = incident
@@ -40,6 +43,7 @@ extension HistoryStore {
 
     /// Records a path event. - Parameter record: the keys of the record `path` as JSON.
     func record(pathEvent record: String, at time: Int64) {
+        guard !isClosed else { return }
         incidents.withLock { queue in
             queue.pathEvents.append((time, record))
             if queue.pathEvents.count > IncidentQueue.pathEventLimit { queue.pathEvents.removeFirst() }
@@ -50,10 +54,11 @@ extension HistoryStore {
     /// Returns the numbers of targets, in their order. A key that the history does not know gets a new number. A target keeps its history
     /// by its key; a changed title is kept.
     func register(_ targets: [(key: String, title: String)], completion: @escaping Handler<[Int]>) {
+        guard !isClosed else { return completion(.failure(Self.closedError)) }
         databaseThread.run {
             do throws(StoreError) {
                 let numbers = try self.database.register(targets)
-                self.condition.set(.database, nil)
+                self.didWrite()
                 completion(.success(numbers))
             } catch {
                 self.condition.set(.database, error)
@@ -64,6 +69,7 @@ extension HistoryStore {
 
     /// Moves the turns so far into the database, and applies the retention.
     func checkpoint(completion: @escaping Handler<Void> = { _ in }) {
+        guard !isClosed else { return completion(.failure(Self.closedError)) }
         logThread.run {
             self.writeTurns()
             let next = self.recorder.complete()
@@ -73,8 +79,11 @@ extension HistoryStore {
 
     /// Removes the history after a time. The turns so far are moved into the database first.
     ///
-    /// - Parameter completion: called with the ledgers at that time. The keeper records no turn before.
+    /// - Parameters:
+    ///   - time: milliseconds since 1970.
+    ///   - completion: called with the ledgers at that time. The keeper records no turn before.
     func withdraw(after time: Int64, completion: @escaping Handler<[Int: TargetLedger]>) {
+        guard !isClosed else { return completion(.failure(Self.closedError)) }
         logThread.run {
             self.writeTurns()
             let next = self.recorder.complete()
@@ -101,6 +110,7 @@ extension HistoryStore {
     func read<Value: Sendable>(
         _ query: @escaping @Sendable (HistoryReader) throws -> Value, completion: @escaping Handler<Value>
     ) {
+        guard !isClosed else { return completion(.failure(Self.closedError)) }
         queryThread.run {
             do throws(StoreError) {
                 let end = MonotonicClock.now() + Self.queryTime
@@ -138,10 +148,21 @@ extension HistoryStore {
     func retry() {
         writeIncidents()
         writePathEvents()
-        if incidents.withLock({ $0.owesCheckpoint }) { checkpoint() }
+        guard !incidents.withLock({ $0.owesCheckpoint }) else { return checkpoint() }
+        // Nothing waits, for example after a failed registration: a small write shows whether the database works again.
+        do throws(StoreError) {
+            let wall = condition.wall
+            try database.write { try HistoryDatabase.set("last_attempt", wall, $0) }
+            didWrite()
+        } catch { condition.set(.database, error) }
     }
 
-    private func writeIncidents() {
+    /// Reports that the database works. After a failed checkpoint it works only when the checkpoint has succeeded.
+    private func didWrite() {
+        if !incidents.withLock({ $0.owesCheckpoint }) { condition.set(.database, nil) }
+    }
+
+    func writeIncidents() {
         let waiting = incidents.withLock { queue in
             defer { queue.incidents = [:] }
             return queue.incidents
@@ -153,7 +174,7 @@ extension HistoryStore {
                     try entry.incident.write(to: database)
                 }
             }
-            condition.set(.database, nil)
+            didWrite()
             for entry in waiting.values { for completion in entry.completions { completion() } }
         } catch {
             // A newer state has come in the meantime, or it is still the last one.
@@ -166,7 +187,7 @@ extension HistoryStore {
         }
     }
 
-    private func writePathEvents() {
+    func writePathEvents() {
         let events = incidents.withLock { queue in
             defer { queue.pathEvents = [] }
             return queue.pathEvents
@@ -174,7 +195,7 @@ extension HistoryStore {
         guard !events.isEmpty else { return }
         do throws(StoreError) {
             try database.write(pathEvents: events)
-            condition.set(.database, nil)
+            didWrite()
         } catch {
             incidents.withLock { queue in
                 queue.pathEvents = (events + queue.pathEvents).suffix(IncidentQueue.pathEventLimit)

@@ -63,7 +63,7 @@ final class HistoryStore: Sendable {
     let reader: Locked<HistoryReader?>
     private let lock: StateLock
     private let queue: Locked<TurnQueue>
-    private let isClosed = Locked(false)
+    private let closing = Locked(false)
     let logThread: Worker
     let databaseThread: Worker
     let queryThread: Worker
@@ -92,6 +92,9 @@ final class HistoryStore: Sendable {
     ///   - calendar: the days of the configured time zone.
     ///   - now: the present time; the wall clock as it is.
     ///   - onStatus: called when recording fails, and when it works again.
+    /// - Returns: the store, and the state of the history.
+    /// - Throws: ``StoreError`` with ``StoreError/Code/inUse`` if another process has the directory open, and with
+    ///   ``StoreError/Code/newer`` if a later version has written the history.
     static func open(
         _ settings: Settings, calendar: DayCalendar, now: ClockReading, onStatus: @escaping @Sendable (RecordingStatus) -> Void
     ) throws(StoreError) -> (store: HistoryStore, recovered: Recovered) {
@@ -125,6 +128,7 @@ final class HistoryStore: Sendable {
             let store = try HistoryStore(settings, directory, lock, database, recorder, calendar, at: now, onStatus: onStatus)
             var ledgers: [Int: TargetLedger] = [:]
             for (target, entry) in result.entries.enumerated() { if let entry { ledgers[target] = entry.ledger } }
+            directory.sync()
             let recovered = Recovered(
                 targets: try database.targets(), ledgers: ledgers, lastAlive: lastAlive,
                 hasBooted: (result.boot ?? lastBoot ?? boot) != boot, interrupted: interrupted, notes: notes)
@@ -148,6 +152,7 @@ final class HistoryStore: Sendable {
     /// If the log is slower than 60 seconds (``Settings/queueLimit``), the samples of the oldest turns are dropped and counted, and a gap
     /// replaces them.
     func record(_ turn: HistoryTurn) {
+        guard !isClosed else { return }
         let mustWake = queue.withLock { queue in
             defer { queue.append(turn) }
             return queue.isEmpty
@@ -168,10 +173,15 @@ final class HistoryStore: Sendable {
 
     // MARK: Stopping
 
+    /// Whether ``close()`` was called.
+    var isClosed: Bool { closing.withLock { $0 } }
+    /// The error of a method that is called after ``close()``.
+    static let closedError = StoreError(.closed, "the history is closed")
+
     /// Writes everything to the disk and closes the files. The method blocks. No method has an effect after it.
     func close() {
         guard
-            !isClosed.withLock({ isClosed in
+            !closing.withLock({ isClosed in
                 defer { isClosed = true }
                 return isClosed
             })
@@ -181,7 +191,8 @@ final class HistoryStore: Sendable {
             self.writeTurns()
             let next = self.recorder.complete(synchronizing: true)
             self.databaseThread.run {
-                self.retry()
+                self.writeIncidents()
+                self.writePathEvents()
                 self.moveLogs(before: next, isClean: true)
                 self.queryThread.run {
                     self.reader.withLock { $0 }?.close()

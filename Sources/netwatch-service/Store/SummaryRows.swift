@@ -6,10 +6,12 @@ struct SummaryRows {
     private let rows: RowCursor
 
     /// - Parameters:
+    ///   - database: the connection.
     ///   - table: `hour` or `day`.
     ///   - start: the first start of a period.
     ///   - end: the end of the starts.
     ///   - target: the number of the only target; `nil` for all.
+    /// - Throws: the error of SQLite.
     init(_ database: Database, _ table: String, from start: Int64, until end: Int64, target: Int?) throws {
         let states = RecordedState.allCases.map(\.column).joined(separator: ", ")
         let condition = target.map { "AND target = \($0)" } ?? ""

@@ -91,8 +91,11 @@ final class TurnLogFile: @unchecked Sendable {
 extension TurnLogFile {
     /// Reads the turns of a log until its end, or until its first damaged byte.
     ///
-    /// - Parameter body: called with each turn; reading ends if it returns `false`.
+    /// - Parameters:
+    ///   - path: the path of the log.
+    ///   - body: called with each turn; reading ends if it returns `false`.
     /// - Returns: the header; `nil` if the file is no log.
+    /// - Throws: ``StoreError`` if the file cannot be read, and the errors of `body`.
     @discardableResult
     static func read(
         _ path: String, _ body: (TurnLog.Header, HistoryTurn) throws -> Bool
