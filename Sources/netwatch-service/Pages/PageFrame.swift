@@ -17,7 +17,7 @@ struct PageFrame {
         clock = LocalClock(board)
     }
 
-    private var age: Int64 { max(0, now.milliseconds - clock.now) }
+    private var age: Int64 { now.milliseconds.elapsed(since: clock.now) }
 
     /// The name of the machine, as pages show it.
     var host: String { MarkupText.shortened(board.instance, to: 80) }

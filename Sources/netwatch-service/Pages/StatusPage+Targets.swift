@@ -148,7 +148,7 @@ extension StatusPage {
                 .markup(&budget)
         }
         return """
-            <table><thead><tr><th scope=col>State</th><th scope=col>Target</th><th scope=col class=l>Round trip</th>\
+            <table class=list><colgroup><col><col><col><col><col></colgroup><thead><tr><th scope=col>State</th><th scope=col>Target</th><th scope=col class=l>Round trip</th>\
             <th scope=col>\(query.span.phrase)</th><th scope=col class=a>Available</th></tr></thead><tbody>\(rows)</tbody></table>
             """
     }
@@ -207,12 +207,21 @@ extension BarSpan {
         }
     }
 
-    /// The span in words.
+    /// The span in words, at the beginning of a line.
     var phrase: StaticString {
         switch self {
         case .day: "Last 24 hours"
         case .week: "Last 7 days"
         case .quarter: "Last 90 days"
+        }
+    }
+
+    /// The span in words, within a sentence.
+    var noun: StaticString {
+        switch self {
+        case .day: "last 24 hours"
+        case .week: "last 7 days"
+        case .quarter: "last 90 days"
         }
     }
 }

@@ -58,14 +58,21 @@ struct StatusPage {
                 machine.failure.map { "The \($0.layer.title) of this machine fails".lowercasedLayer }
                 ?? "This machine is connected"
         } else if counts.present.contains(where: \.state.isProblem) || counts[.up] < counts.total {
-            sentence = PageText.sentence(PageText.counts(counts.present.filter { $0.state != .up }))
+            let problems = counts.present.filter(\.state.isProblem)
+            sentence = problems.isEmpty ? "No target has a problem" : PageText.counts(problems)
         } else {
             sentence = counts.total == 1 ? "The target is up" : "All \(PageText.grouped(counts.total)) targets are up"
         }
         let others: Markup =
             counts.total > 0 && counts[.up] < counts.total
-            ? "<span class=sub>\(PageText.grouped(counts[.up])) of \(PageText.count(counts.total, "target")) up</span>" : ""
+            ? "<span class=sub>\(PageText.grouped(counts[.up])) of \(PageText.count(counts.total, "target")) up\(quiet)</span>" : ""
         return "<h1 class=\"\((worst ?? .up).style)\">\(PageSymbol.state(worst ?? .up))<span>\(sentence)\(others)</span></h1>"
+    }
+
+    /// The targets that are neither up nor a problem.
+    private var quiet: String {
+        let states = counts.present.filter { !$0.state.isProblem && $0.state != .up }
+        return states.isEmpty ? "" : ", \(PageText.counts(states))"
     }
 
     // MARK: Notices
