@@ -260,7 +260,8 @@ let package = Package(
         .testTarget(
             name: "netwatch-serviceTests",
             dependencies: [
-                "netwatch-service", "netwatch", "Console", "Reachability", "Records", "RecordSamples", "Pacing", "NetworkLab",
+                "netwatch-service", "netwatch", "Console", "EventLoop", "Reachability", "Records", "RecordSamples", "Pacing",
+                "NetworkLab",
             ]),
         .testTarget(
             name: "SimulationTests",

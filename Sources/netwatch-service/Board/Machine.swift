@@ -60,7 +60,9 @@ private struct MachineReader {
     /// The interface of the path, or the one that the cause names, or the best one with a medium.
     private var interface: NetworkInterface? {
         if let interface = path.interface { return interface }
-        if case .text(let name)? = path.cause?.evidence["interface"], let found = path.interfaces.first(where: { $0.hasName(name) }) {
+        if case .text(let name)? = path.cause?.evidence["interface"],
+            let found = path.interfaces.first(where: { $0.hasName(name) })
+        {
             return found
         }
         return path.interfaces.filter { $0.type != .loopback }.max { $0.level < $1.level }
@@ -109,7 +111,8 @@ private struct MachineReader {
         let networks = path.interfaces.flatMap(\.addresses)
         let isBeyond = { (update: ServerUpdate) in
             guard update.state == .up || update.state == .degraded, let address = update.address, !address.isLoopback,
-                let interface = update.interface, interface.index == path.interfaceV4?.index || interface.index == path.interfaceV6?.index
+                let interface = update.interface,
+                interface.index == path.interfaceV4?.index || interface.index == path.interfaceV6?.index
             else { return false }
             return !networks.contains { !$0.isDefault && $0.contains(address) }
         }
