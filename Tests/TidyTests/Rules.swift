@@ -18,12 +18,14 @@ enum Rules {
         "Sources/netwatch-service/Ledger",
     ]
 
-    /// The only folder that imports each C library, SQLite through GRDB, or YAML.
+    /// The only folder that imports each C library, SQLite through GRDB, YAML, or the web server.
     static let walls = [
         "CLibnl": "Sources/Reachability/Netlink", "CAres": "Sources/Reachability/Probe", "CCurl": "Sources/HTTPSession/Curl",
         "CIdn2": "Sources/InternationalNames", "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates",
         "CRE2": "Sources/Expressions", "GRDB": "Sources/HTTPSessionJournal/Store",
-        "Yams": "Sources/netwatch-service/ConfigurationFiles",
+        "Yams": "Sources/netwatch-service/ConfigurationFiles", "Hummingbird": "Sources/netwatch-service/Web",
+        "HummingbirdCore": "Sources/netwatch-service/Web", "NIOCore": "Sources/netwatch-service/Web",
+        "NIOHTTP1": "Sources/netwatch-service/Web", "NIOPosix": "Sources/netwatch-service/Web",
     ]
 
     /// The exceptions: files with side effects in a pure folder.

@@ -54,12 +54,10 @@ final class EventFeed: Sendable {
     /// The number of the last record; -1 before the first one.
     var last: Int { state.withLock { $0.log.next - 1 } }
 
-    /// Numbers, encodes and adds a record. Only the keeper calls it.
+    /// Numbers, encodes and adds a record, and returns its number. Only the keeper calls it.
     ///
-    /// - Parameters:
-    ///   - key: the unique key of the target, if the record is about one.
-    ///   - keys: the texts by which a reader selects the target; `nil` for a record that every reader receives.
-    /// - Returns: The number of the record.
+    /// `key` is the unique key of the target, if the record is about one. `keys` are the texts by which a reader selects the target; they
+    /// are `nil` for a record that every reader receives.
     @discardableResult
     func append(_ record: Record, with encoder: RecordEncoder, key: String? = nil, keys: [String]? = nil) -> Int {
         var record = record

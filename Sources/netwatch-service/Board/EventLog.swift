@@ -91,9 +91,8 @@ struct EventLog {
         head += 1
     }
 
-    /// Returns the records after a cursor: a batch ends with the record that reaches ``batchSize``.
-    ///
-    /// - Parameter key: the target whose records the reader wants; `nil` for all.
+    /// Reads the records after a cursor: a batch ends with the record that reaches ``batchSize``. The reader wants the records of the
+    /// target with this key; `nil` for all.
     func read(after cursor: Cursor, key: String? = nil) -> Batch {
         guard cursor.seq < next, cursor.seq >= first - 1 else { return .lost }
         var cursor = cursor
@@ -122,8 +121,7 @@ struct EventLog {
     }
 
     /// Appends a record in the format of a stream (WHATWG HTML, section 9.2.6). JSON has no newline, so one line of data is enough.
-    ///
-    /// - Parameter seq: the number of the record; `nil` if the reader cannot continue after it.
+    /// The number of the record is `nil` if the reader cannot continue after it.
     static func append(_ event: Event, seq: Int?, superseded: Int = 0, to frames: inout [UInt8]) {
         if let seq { frames += "id: \(seq)\n".utf8 }
         frames += "event: \(event.type)\ndata: ".utf8

@@ -65,7 +65,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             // Without a length, the encoder would end the response to HEAD with an empty chunk, which HTTP/1.0 does not have.
             let hasNoEnd = machine.current?.isHead == true && !head.headers.contains(name: "content-length")
             if machine.current?.isOldVersion == true || hasNoEnd { head.version = .http1_0 }
-            if machine.isLastResponse || hasNoEnd { head.headers.replaceOrAdd(name: "connection", value: "close") }
+            if hasNoEnd { machine.endAfterResponse() }
+            if machine.isLastResponse { head.headers.replaceOrAdd(name: "connection", value: "close") }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body where machine.current?.isHead == true: promise?.succeed()
         case .body: context.write(data, promise: promise)

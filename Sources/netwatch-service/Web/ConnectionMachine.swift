@@ -114,6 +114,11 @@ struct ConnectionMachine: Sendable {
         return isInputClosed ? .close : .discard
     }
 
+    /// Makes the response that is written the last one.
+    mutating func endAfterResponse() {
+        if !exchanges.isEmpty { exchanges[0].keepsAlive = false }
+    }
+
     /// The end of a response.
     mutating func wroteEnd(at now: Int64) -> Step {
         guard !exchanges.isEmpty else { return .pass }

@@ -17,10 +17,8 @@ struct EventStream: Sendable {
     /// The board whose targets are being written, and the first of those that are not.
     private var present: (board: Board, next: Int)?
 
-    /// Creates a stream.
-    ///
-    /// - Parameter lastEventID: the number of the last record that the reader has received, as it wrote it. A text that is no number of
-    ///   a record begins a new stream, as does one that the log no longer has.
+    /// Creates a stream after the last record that the reader has received, whose number is a text of the reader. A text that is no
+    /// number of a record begins a new stream, as does one that the log no longer has.
     init(_ content: WebContent, key: String?, lastEventID: String?, waiter: EventFeed.Waiter) {
         (self.content, self.key, self.waiter) = (content, key, waiter)
         // The first record is the hello of another stream.

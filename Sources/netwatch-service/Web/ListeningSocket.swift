@@ -36,11 +36,9 @@ struct ListeningSocket: Sendable {
         return ListeningSocket(descriptor: descriptor, endpoint: localEndpoint(descriptor), path: nil)
     }
 
-    /// Opens a Unix socket. A file that a former run left is replaced.
+    /// Opens a Unix socket whose file has these permissions and this group; `nil` for that of the process. A file that a former run left
+    /// is replaced.
     ///
-    /// - Parameters:
-    ///   - mode: the permissions of the file.
-    ///   - group: the group of the file; `nil` for that of the process.
     /// - Throws: ``Failure`` with code 71 if another process listens there, or if the file cannot be made.
     static func unix(path: String, mode: UInt32, group: UInt32? = nil) throws(Failure) -> ListeningSocket {
         var address = sockaddr_un()

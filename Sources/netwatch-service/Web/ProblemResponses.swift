@@ -38,6 +38,7 @@ struct ProblemResponses: RouterMiddleware {
             if let name = HTTPField.Name(name) { headers[name] = value }
         }
         return Response(
-            status: .init(code: problem.status), headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: problem.json)))
+            status: .init(code: problem.status), headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: problem.json))
+        )
     }
 }

@@ -21,9 +21,8 @@ struct RequestCheck: Hashable, Sendable {
         self.names = Set(["localhost", "127.0.0.1", "[::1]"] + names.compactMap { Self.name(of: $0) })
     }
 
-    /// Returns the reason why the request is refused; `nil` if it is accepted.
-    ///
-    /// - Parameter isLocal: whether the connection is one of the Unix socket, to which no browser connects.
+    /// Returns the reason why the request is refused; `nil` if it is accepted. No browser connects to a Unix socket, whose connections are
+    /// local.
     func problem(_ head: Head, isLocal: Bool) -> WebProblem? {
         guard head.target.utf8.first == UInt8(ascii: "/") else {
             return WebProblem(.badRequest, "the request target must be a path")

@@ -28,9 +28,7 @@ final class WebServer: Sendable {
     private let handler: WebConnection
     private let state = Locked(State())
 
-    /// Creates a server.
-    ///
-    /// - Parameter names: the names of this machine that `Host` may have, beside those of loopback.
+    /// Creates a server. `Host` may have these names of this machine, beside those of loopback.
     init(_ content: WebContent, limits: WebLimits = WebLimits(), names: [String] = []) {
         (self.content, self.limits) = (content, limits)
         connections = Connections(limits: limits, check: RequestCheck(names: names))

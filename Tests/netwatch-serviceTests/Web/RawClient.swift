@@ -24,13 +24,15 @@ final class RawClient: @unchecked Sendable {
     private static let seconds = 30
     private let descriptor: Int32
     private var buffer: [UInt8] = []
+    /// The first byte of the buffer that was not returned yet.
+    private var start = 0
 
     /// Connects to a TCP port of loopback.
     init(port: UInt16) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = [UInt8](repeating: 0, count: 16)
         address.replaceSubrange(0..<8, with: [UInt8(AF_INET), 0, UInt8(port >> 8), UInt8(port & 255), 127, 0, 0, 1])
-        try start(address)
+        try connect(to: address)
     }
 
     /// Connects to a Unix socket.
@@ -39,16 +41,16 @@ final class RawClient: @unchecked Sendable {
         var address = [UInt8](repeating: 0, count: 110)
         address[0] = UInt8(AF_UNIX)
         address.replaceSubrange(2..<2 + path.utf8.count, with: Array(path.utf8))
-        try start(address)
+        try connect(to: address)
     }
 
-    private func start(_ address: [UInt8]) throws {
+    private func connect(to address: [UInt8]) throws {
         var limit = timeval(tv_sec: Self.seconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let result = address.withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress else { return Int32(-1) }
-            return connect(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
+            return Glibc.connect(descriptor, start.assumingMemoryBound(to: sockaddr.self), socklen_t(bytes.count))
         }
         guard result == 0 else { throw ClientError(what: "connect: \(errno)") }
     }
@@ -60,7 +62,7 @@ final class RawClient: @unchecked Sendable {
     func send(_ bytes: [UInt8]) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue)) }
+            let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
             guard count > 0 else { return false }
             rest = rest.dropFirst(count)
         }
@@ -73,27 +75,32 @@ final class RawClient: @unchecked Sendable {
     /// Sends the end of the input. The client still reads.
     func endInput() { shutdown(descriptor, Int32(SHUT_WR)) }
 
-    /// Limits the bytes that the kernel receives for this client before it reads them.
-    func limitReceiving() {
-        var size: Int32 = 4_096
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-    }
-
     /// Reads until the text is there. - Returns: All bytes up to its end.
     func read(until end: String) throws -> String {
         let end = Array(end.utf8)
+        var searched = start
         while true {
-            if let range = buffer.firstRange(of: end) {
-                let bytes = buffer[..<range.upperBound]
-                buffer.removeSubrange(..<range.upperBound)
-                return String(decoding: bytes, as: UTF8.self)
+            while searched + end.count <= buffer.count {
+                if buffer[searched] == end[0], buffer[searched..<searched + end.count].elementsEqual(end) {
+                    return take(searched + end.count - start)
+                }
+                searched += 1
             }
-            guard try fill() else { throw ClientError(what: "closed; received \(String(decoding: buffer, as: UTF8.self))") }
+            searched -= start
+            guard try fill() else { throw ClientError(what: "closed; received \(take(buffer.count - start))") }
+            searched += start
         }
+    }
+
+    private func take(_ count: Int) -> String {
+        defer { start += count }
+        return String(decoding: buffer[start..<start + count], as: UTF8.self)
     }
 
     /// Reads bytes. - Returns: `false` if the server has closed the connection.
     private func fill() throws -> Bool {
+        buffer.removeFirst(start)
+        start = 0
         var piece = [UInt8](repeating: 0, count: 65_536)
         let count = recv(descriptor, &piece, piece.count, 0)
         if count > 0 { buffer += piece[..<count] }
@@ -102,18 +109,16 @@ final class RawClient: @unchecked Sendable {
     }
 
     private func read(count: Int) throws -> String {
-        while buffer.count < count {
+        while buffer.count - start < count {
             guard try fill() else { throw ClientError(what: "closed in a body") }
         }
-        defer { buffer.removeFirst(count) }
-        return String(decoding: buffer[..<count], as: UTF8.self)
+        return take(count)
     }
 
     /// Reads until the server closes the connection. - Returns: All bytes.
     func readToEnd() throws -> String {
         while try fill() {}
-        defer { buffer = [] }
-        return String(decoding: buffer, as: UTF8.self)
+        return take(buffer.count - start)
     }
 
     /// Reads a response with a length, or up to the end of the connection.
@@ -158,7 +163,8 @@ final class RawClient: @unchecked Sendable {
         while true {
             let line = try read(until: "\n").trimmingCharacters(in: .whitespacesAndNewlines)
             if line.isEmpty, event.type != nil, event.data != nil { return event }
-            for (name, path) in [("id", \Event.id), ("event", \Event.type), ("data", \Event.data)] where line.hasPrefix("\(name): ") {
+            for (name, path) in [("id", \Event.id), ("event", \Event.type), ("data", \Event.data)]
+            where line.hasPrefix("\(name): ") {
                 event[keyPath: path] = String(line.dropFirst(name.count + 2))
             }
         }

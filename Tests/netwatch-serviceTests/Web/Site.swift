@@ -41,7 +41,10 @@ final class Site: Sendable {
                 return PageContent(type: "image/svg+xml", bytes: Array("<svg/>".utf8))
             },
             favicon: { _ in PageContent(type: "image/svg+xml", bytes: Array("<svg/>".utf8)) },
-            assets: ["/style.css": PageContent(type: "text/css", bytes: Array("a{}".utf8), tag: "t1")],
+            assets: [
+                "/style.css": PageContent(type: "text/css", bytes: Array("a{}".utf8), tag: "t1"),
+                "/large.css": PageContent(type: "text/css", bytes: [UInt8](repeating: 32, count: 4 << 20)),
+            ],
             problem: { status, detail in
                 PageContent(type: "text/html; charset=utf-8", bytes: Array("<h1>\(status)</h1>".utf8))
             })

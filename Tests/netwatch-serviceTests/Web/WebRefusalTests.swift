@@ -74,13 +74,15 @@ import Testing
                 == [413])
         let content = String(repeating: "b", count: 65_536)
         #expect(
-            try await statuses(site, "POST /-/reload HTTP/1.1\r\n\(host)Content-Length: 65536\r\n\r\n\(content)GET / HTTP/1.1\r\n\(host)\r\n")
+            try await statuses(
+                site, "POST /-/reload HTTP/1.1\r\n\(host)Content-Length: 65536\r\n\r\n\(content)GET / HTTP/1.1\r\n\(host)\r\n")
                 == [200, 200])
         try await site.stop()
     }
 
     @Test(arguments: [
-        "\r\n\r\n\0\0\0", "GET\r\n\r\n", "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\0", "GET / HTTP/1.1\r\nA\r\n\r\n",
+        "\r\n\r\n\0\0\0", "GET\r\n\r\n", "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\0",
+        "GET / HTTP/1.1\r\nA\r\n\r\n",
         "GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", "FOO / HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -96,7 +98,8 @@ import Testing
         let site = try Site()
         let request = "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
         let many = String(repeating: request, count: 300)
-        #expect(try await statuses(site, many + "\u{1}\u{2}garbage\r\n\r\n\(request)") == Array(repeating: 200, count: 300) + [400])
+        #expect(
+            try await statuses(site, many + "\u{1}\u{2}garbage\r\n\r\n\(request)") == Array(repeating: 200, count: 300) + [400])
         #expect(try await statuses(site, request + "GET / HTTP/1.1\r\n\r\n" + request) == [200, 421])
         #expect(
             try await statuses(site, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" + many) == [200])

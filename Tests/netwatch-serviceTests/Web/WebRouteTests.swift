@@ -1,3 +1,4 @@
+import EventLoop
 import Foundation
 import Testing
 
@@ -11,7 +12,8 @@ import Testing
     @Test func `each resource answers with its media type and the fields that protect it`() async throws {
         let site = try Site()
         let expected = [
-            ("/", "text/html; charset=utf-8"), ("/?q=a", "text/html; charset=utf-8"), ("/target/office", "text/html; charset=utf-8"),
+            ("/", "text/html; charset=utf-8"), ("/?q=a", "text/html; charset=utf-8"),
+            ("/target/office", "text/html; charset=utf-8"),
             ("/badge/office.svg", "image/svg+xml"), ("/favicon.svg", "image/svg+xml"), ("/style.css", "text/css"),
             ("/api/v1/status", "application/json"), ("/api/v1/history?since=1", "application/json"),
             ("/-/healthy", "text/plain; charset=utf-8"), ("/-/ready", "text/plain; charset=utf-8"),
@@ -90,7 +92,7 @@ import Testing
             #expect(head.status == 200 && head.body.isEmpty)
             #expect(head.fields["content-length"] == "\(get.body.utf8.count)")
             // The connection is in order after it.
-            #expect(try client.get(target) == get)
+            #expect(try client.get(target).body == get.body)
         }
         let stream = try await site.with { site in
             let client = try site.client()
