@@ -1,7 +1,7 @@
 # Every target runs a script; this file only names them.
 .PHONY: run test setup check check-page bench chaos verdicts fuzz docs interface install
 
-# Builds netwatch and shows the live stream of this machine.
+# Builds netwatch and runs the service with its page; with ARGS, the command of ARGS.
 run:
 	@scripts/setup run
 	@scripts/run $(ARGS)

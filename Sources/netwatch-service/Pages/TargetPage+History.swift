@@ -139,7 +139,7 @@ struct TimelineEntry: Hashable {
     enum Content: Hashable {
         case state(TargetDetail.StateChange)
         case path(TargetDetail.PathEvent)
-        case gap(TargetDetail.HistoryGap)
+        case gap(HistoryGap)
     }
 
     /// The time in milliseconds since 1970.
@@ -162,7 +162,7 @@ struct TimelineEntry: Hashable {
     }
 }
 
-extension TargetDetail.HistoryGap.Reason {
+extension HistoryGap.Reason {
     /// The reason in a few words.
     var phrase: StaticString {
         switch self {

@@ -4,6 +4,7 @@ import FoundationEssentials
 import Glibc
 import Reachability
 import EventLoop
+import Records
 
 /// The options and the stream of records that `watch` and `record` share.
 struct StreamOptions: ParsableArguments {
@@ -50,7 +51,7 @@ struct StreamOptions: ParsableArguments {
                     recordingFailed: lostRecording.report,
                     sink: { event in
                         if case .probe = event, !includesProbes { return }
-                        sink(event)
+                        sink(Record(event: event))
                     })
                 if session.isPolling { StandardError.reportPolling() }
                 return RecordStream.Source(identity: session.identity) { session.stop() }
