@@ -9,7 +9,7 @@ final class Intake: Sendable {
     /// The maximum number of results that wait: a minute of 10,000 targets that are probed each second.
     static let limit = 600_000
 
-    /// What the monitor has reported since the last turn of the keeper.
+    /// The reports of the monitor since the last turn of the keeper.
     struct Batch: Sendable {
         /// The results, with the number of the target at the monitor.
         var results: [HistoryRecorder.Result] = []

@@ -16,7 +16,7 @@ final class Keeper: Sendable {
         var notify: @Sendable (ServiceManager.Notification) -> Void
     }
 
-    /// What the keeper works with. The monitor reports to the intake.
+    /// The parts that a keeper connects. The monitor reports to the intake.
     struct Parts: Sendable {
         var state: KeeperState
         var session: MonitorSession

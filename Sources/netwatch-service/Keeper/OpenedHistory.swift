@@ -18,7 +18,12 @@ final class OpenedHistory: Sendable {
     private let recorder: HistoryRecorder
     private let incidents: [Incident]
     private let gap: Range<Int64>?
-    private let follower: Locked<(@Sendable (RecordingStatus) -> Void)?>
+    private let follower: Locked<Follower>
+
+    /// The receiver of changes of the recording; the keeper starts after the history.
+    private struct Follower: Sendable {
+        var receive: (@Sendable (RecordingStatus) -> Void)?
+    }
 
     /// The time limit for the numbers of the targets and the bars.
     private static let startLimit = Duration.seconds(30)
@@ -36,11 +41,11 @@ final class OpenedHistory: Sendable {
         settings.retention = configuration.retention
         let now = KeeperState.Clocks(moment: Clock.now)
         let reading = ClockReading(wall: now.wall, monotonic: now.monotonic, bootTime: now.bootTime)
-        let follower = Locked<(@Sendable (RecordingStatus) -> Void)?>(nil)
+        let follower = Locked(Follower())
         self.follower = follower
         do throws(StoreError) {
             (store, recovered) = try HistoryStore.open(settings, calendar: DayCalendar(offset: offset), now: reading) { status in
-                follower.withLock { $0 }?(status)
+                follower.withLock { $0.receive }?(status)
             }
         } catch { throw Failure(error) }
         for note in recovered.notes { StandardError.note(note) }
@@ -57,7 +62,7 @@ final class OpenedHistory: Sendable {
     }
 
     /// Passes changes of the recording to `body`.
-    func follow(_ body: @escaping @Sendable (RecordingStatus) -> Void) { follower.withLock { $0 = body } }
+    func follow(_ body: @escaping @Sendable (RecordingStatus) -> Void) { follower.withLock { $0.receive = body } }
 
     /// Returns the parts of a keeper.
     func parts(

@@ -36,7 +36,9 @@ struct ServicePages: Sendable {
     private static let html = "text/html; charset=utf-8"
 
     private func target(_ board: Board, _ path: String, _ query: String) async -> PageContent? {
-        guard let key = TargetPath.key(ofPath: path), let target = board.targets.first(where: { $0.key == key }) else { return nil }
+        guard let key = TargetPath.key(ofPath: path), let target = board.targets.first(where: { $0.key == key }) else {
+            return nil
+        }
         let query = TargetQuery(QueryParameters(query))
         let history = TargetHistory(target: target, board: board, query: query)
         var detail = TargetDetail()

@@ -37,7 +37,11 @@ struct HistoryRecorder: Sendable {
 
     /// Starts the recorder.
     ///
-    /// - Parameter last: the time until which something was recorded. The time since then is a gap, in which the service did not run.
+    /// - Parameters:
+    ///   - wall: the wall clock in milliseconds since 1970.
+    ///   - monotonic: CLOCK_MONOTONIC in milliseconds.
+    ///   - bootTime: CLOCK_BOOTTIME in milliseconds.
+    ///   - last: the time until which something was recorded. The time since then is a gap, in which the service did not run.
     init(wall: Int64, monotonic: Int64, bootTime: Int64, last: Int64? = nil) {
         clock = HistoryClock(wall: wall, monotonic: monotonic, bootTime: bootTime, last: last)
         if let last, last < clock.last { events = [.gap(HistoryGap(period: last..<clock.last, reason: .stopped))] }

@@ -5,10 +5,10 @@ import Testing
 
 @Suite struct StateDirectoryChoiceTests {
     @Test(arguments: [
-        (["STATE_DIRECTORY": "/var/lib/netwatch:/var/lib/other", "HOME": "/root"], "/var/lib/netwatch"),
-        (["XDG_STATE_HOME": "/data", "HOME": "/root"], "/data/netwatch"),
-        (["XDG_STATE_HOME": "relative", "HOME": "/root"], "/root/.local/state/netwatch"),
-        (["STATE_DIRECTORY": "", "HOME": "/root"], "/root/.local/state/netwatch"),
+        (["STATE_DIRECTORY": "/var/lib/netwatch:/var/lib/other", "HOME": "/home/ada"], "/var/lib/netwatch"),
+        (["XDG_STATE_HOME": "/data", "HOME": "/home/ada"], "/data/netwatch"),
+        (["XDG_STATE_HOME": "relative", "HOME": "/home/ada"], "/home/ada/.local/state/netwatch"),
+        (["STATE_DIRECTORY": "", "HOME": "/home/ada"], "/home/ada/.local/state/netwatch"),
     ])
     func `the environment names the directory`(environment: [String: String], path: String) throws {
         #expect(try StateDirectory.path(configured: nil, environment) == path)
