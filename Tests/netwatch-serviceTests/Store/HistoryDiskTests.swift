@@ -170,13 +170,17 @@ import Testing
         #expect(history.names == before || getuid() == 0)
     }
 
-    @Test(.requiresMounts) func `the history on a read-only file system is read`() throws {
-        let history = try TestHistory()
+    @Test(.requiresMounts, arguments: [true, false])
+    func `the history on a read-only file system is read, also after a kill`(isStopped: Bool) throws {
+        var history = try TestHistory()
         let (store, _) = try history.open()
         _ = try store.numbers("a")
         store.record(noon, .begin(target: 0, .up, at: noon))
         store.record(noon + 5_000)
+        store.settle()
+        let killed = try history.killed()
         store.close()
+        if !isStopped { history = killed }
         let (folder, settings, noon) = (history.folder, history.settings, noon)
         try withOwnMounts {
             guard mount(folder.path, folder.path, "none", UInt(MS_BIND), nil) == 0,
