@@ -34,8 +34,8 @@ final class KeeperLoop {
 
     /// The time between two turns without a change, in nanoseconds.
     private static let turnInterval: Int64 = 250_000_000
-    /// The minimum time between two boards, in nanoseconds.
-    private static let boardInterval: Int64 = 100_000_000
+    /// The minimum time between two boards, as a multiple of the time that the last one took.
+    private static let boardPause: Int64 = 10
     /// The time after which a board, and a sign of life in the history, follow the last one without a change, in nanoseconds.
     private static let quietInterval: Int64 = 1_000_000_000
 
@@ -50,6 +50,7 @@ final class KeeperLoop {
     private var isChanged = true
     private var isStopped = false
     private var lastBoard: Int64 = 0
+    private var boardTime: Int64 = 0
     private var lastTurnRecorded: Int64 = 0
     private var lastStatus = ""
     private var asksMonitor = false
@@ -80,10 +81,11 @@ final class KeeperLoop {
             for message in mailbox.takeAll() { effects += receive(message, at: now) }
             parts.intake.take(&batch)
             effects += parts.state.turn(batch, at: KeeperState.Clocks(moment: now))
-            if !batch.events.isEmpty || !batch.results.isEmpty { isChanged = true }
+            if !batch.events.isEmpty { isChanged = true }
+            // Readers who receive a record and then ask for the board find the change there.
+            publish(at: now)
             perform(effects, at: now)
             checkpoint(at: now)
-            publish(at: now)
             feedWatchdog(at: now)
             if isStopped { return }
             let next = now.monotonicNanoseconds + Self.turnInterval
@@ -173,8 +175,9 @@ final class KeeperLoop {
 
     private func publish(at now: Moment) {
         let age = now.monotonicNanoseconds - lastBoard
-        guard age >= (isChanged ? Self.boardInterval : Self.quietInterval) || isStopped else { return }
+        guard age >= (isChanged ? boardTime * Self.boardPause : Self.quietInterval) || isStopped else { return }
         (lastBoard, isChanged) = (now.monotonicNanoseconds, false)
+        defer { boardTime = max(0, Clock.nanoseconds - now.monotonicNanoseconds) }
         var board = Board(
             moment: now, instance: parts.instance, timeZone: parts.timeZone, started: parts.started, sequence: 0,
             path: parts.state.path, groups: parts.loaded.configuration.groups, targets: parts.state.targets.map(\.onBoard),

@@ -56,7 +56,7 @@ import Testing
         ),
         (
             "http://bob:secret@a/",
-            "http://bob:***@a/: unknown command; the commands are watch, status, probe, why, wait, get, put, record, replay, config, schema, help"
+            "http://bob:***@a/: unknown command; the commands are watch, status, probe, why, wait, get, put, serve, history, report, config, record, replay, schema, help"
         ),
         ("status http://bob:secret@a/", "target 'http://bob:***@a/': host: a user name or password in a URL is not accepted"),
         (
