@@ -79,7 +79,6 @@ enum PageSamples {
     ) -> BoardTarget {
         var target = BoardTarget(key: key, id: key, title: title ?? key, group: group, update: update)
         for span in BarSpan.allCases {
-            var sum = StateTimes()
             target.bars[span] = cells[span].map { cell in
                 var times = StateTimes()
                 let length = cell.upperBound - cell.lowerBound
@@ -88,10 +87,8 @@ enum PageSamples {
                     times[state] = Int64(Double(length) * part)
                     times[.up] = length - times[state]
                 }
-                sum = sum + times
                 return BarCell(times)
             }
-            target.times[span] = sum
         }
         return target
     }

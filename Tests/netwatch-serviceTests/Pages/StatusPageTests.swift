@@ -156,7 +156,7 @@ extension PageSamples {
             board.targets[index] = BoardTarget(
                 key: "k\(index)", id: nil, title: "k\(index)",
                 group: target.group == nil ? nil : index == 0 ? hostileNames[0] : "g\(index)",
-                update: update(target.update.endpoint.text, target.update.state, cause), bars: target.bars, times: target.times)
+                update: update(target.update.endpoint.text, target.update.state, cause), bars: target.bars)
         }
         board.instance = "host"
         board.timeZone = "UTC"
