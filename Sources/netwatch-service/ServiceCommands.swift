@@ -14,7 +14,9 @@ struct ServiceCommands: ParsableCommand {
     static func main() { CommandProgram.main(run) }
 
     /// Parses the arguments and runs the command. Argument errors become failures with one line.
-    static func run(_ arguments: [String]) throws { try CommandProgram.run(ServiceCommands.self, arguments) }
+    static func run(_ arguments: [String]) throws {
+        try CommandProgram.run(ServiceCommands.self, OptionalValue.complete(arguments, option: "--connect"))
+    }
 
     func run() throws { try CommandProgram.show(Self.helpMessage()) }
 }

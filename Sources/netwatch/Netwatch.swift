@@ -39,7 +39,8 @@ struct Netwatch: ParsableCommand {
     private static func runCommand(_ arguments: [String]) throws {
         if let name = arguments.first, !name.hasPrefix("-") { try checkCommand(name) }
         if let separate = SeparateProgram.find(arguments) { throw separate.program.replaceThisProgram(separate.arguments) }
-        let (arguments, program) = try splitProgram(arguments)
+        let (split, program) = try splitProgram(arguments)
+        let arguments = split.first == "watch" ? OptionalValue.complete(split, option: "--connect") : split
         try CommandProgram.run(Netwatch.self, TargetArguments.join(arguments)) { command in
             guard var wait = command as? WaitCommand else { return command }
             wait.command = program

@@ -18,8 +18,7 @@ struct HistoryCommand: ParsableCommand {
 
     func run() throws {
         try options.run("history") { answers, question, reader, now in
-            let document = try answers.history(question, reader, at: now)
-            return .init(json: document.json, csv: document.csv, lines: document.lines)
+            try answers.history(question, reader, at: now)
         }
     }
 }
@@ -43,8 +42,7 @@ struct ReportCommand: ParsableCommand {
 
     func run() throws {
         try options.run("report") { answers, question, reader, now in
-            let document = try answers.report(question, reader, at: now)
-            return .init(json: document.json, csv: document.csv, lines: document.lines)
+            try answers.report(question, reader, at: now)
         }
     }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Console
 import FoundationEssentials
 import Reachability
+import Records
 
 /// The options of `history` and `report`: the period, the target, the format and the source.
 struct HistoryOptions: ParsableArguments {
@@ -33,19 +34,16 @@ struct HistoryOptions: ParsableArguments {
             "Ask the service at this Unix socket (default: that of the system or of the user).", valueName: "socket"))
     var connect: String?
 
-    /// The parts of the answer in each format.
-    struct Answer {
-        var json: () -> [UInt8]
-        var csv: () -> [UInt8]
-        var lines: () -> [String]
-    }
+    private var format: HistoryFormat { json ? .json : csv ? .csv : .text }
 
     /// Reads the history, and writes the answer.
     func run(
-        _ command: String, _ answer: (HistoryAnswers, HistoryAnswers.Question, HistoryReader, Moment) throws -> Answer
+        _ command: String, _ answer: (HistoryAnswers, HistoryAnswers.Question, HistoryReader, Moment) throws -> some HistoryText
     ) throws {
         guard !(json && csv) else { throw Failure.usage("--json --csv", "choose one of them") }
         let environment = ProcessInfo.processInfo.environment
+        if state == nil, let bytes = try answerOfService(command, environment) { return try show(bytes) }
+        guard connect == nil else { throw Failure.usage("--connect --state", "choose one of them") }
         let zone = TimeZone.current
         let offset: TimeZoneOffset = {
             Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double($0) / 1_000))) * 1_000
@@ -63,22 +61,33 @@ struct HistoryOptions: ParsableArguments {
         defer { reader.close() }
         do {
             let question = HistoryAnswers.Question(period: period, target: target)
-            let result = try answer(HistoryAnswers(timeZone: zone.identifier), question, reader, now)
-            try write(result)
+            try show(format.bytes(try answer(HistoryAnswers(timeZone: zone.identifier), question, reader, now)))
         } catch let error as StoreError {
             throw Failure(error)
         }
     }
 
-    private func write(_ answer: Answer) throws {
-        if csv {
-            let output = try StandardOutput()
-            output.append(piece: answer.csv())
-            try output.flush()
-        } else if json {
-            try CommandProgram.show(String(decoding: answer.json(), as: UTF8.self))
-        } else {
-            try CommandProgram.show(answer.lines().joined(separator: "\n"))
+    private func show(_ bytes: [UInt8]) throws {
+        let output = try StandardOutput()
+        output.append(piece: bytes)
+        if bytes.last != UInt8(ascii: "\n") { output.append("\n") }
+        try output.flush()
+    }
+
+    /// Returns the answer of the running service; `nil` if none runs and none was named.
+    private func answerOfService(_ command: String, _ environment: [String: String]) throws(Failure) -> [UInt8]? {
+        let connection: ServiceConnection
+        do throws(Failure) {
+            connection = try ServiceConnection(connect.flatMap { $0.isEmpty ? nil : $0 }, environment)
+        } catch {
+            if connect == nil, error.code == ExitCode.unavailable { return nil }
+            throw error
         }
+        var query = ["format=\(format.rawValue)"]
+        if command == "report" { query.append("report=1") }
+        for (name, value) in [("since", since), ("until", until), ("target", target)] {
+            if let value { query.append("\(name)=\(queryValue(value))") }
+        }
+        return try connection.document("/api/v1/history?\(query.joined(separator: "&"))")
     }
 }

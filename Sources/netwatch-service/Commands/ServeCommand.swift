@@ -39,12 +39,7 @@ struct ServeCommand: ParsableCommand {
         settings.reload = { service.reload { StandardError.report($0) } }
         let stream = try RecordStream(
             settings, output: output.quiet ? nil : try StandardOutput(), signals: signals, report: StandardError.report)
-        switch try stream.run(service.start) {
-        case .finished: break
-        case .monitorEnded: throw Failure(ExitCode.doesNotHold, "network namespace: it no longer exists")
-        case .signal(let number): Signals.end(by: number)
-        case .readerGone: Signals.end(by: SIGPIPE)
-        case .outputFailed(let number): throw StandardOutput.failure(number)
-        }
+        try stream.run(service.start).end(
+            monitorEnded: Failure(ExitCode.doesNotHold, "network namespace: it no longer exists"))
     }
 }

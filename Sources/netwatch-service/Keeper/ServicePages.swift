@@ -56,8 +56,8 @@ struct ServicePages: Sendable {
         }
     }
 
-    /// Returns the document of `/api/v1/history`, or the report with `report=1`.
-    func history(_ text: String) async throws -> [UInt8] {
+    /// Returns the document of `/api/v1/history`, or the report with `report=1`, as JSON, CSV or text (`format`).
+    func history(_ text: String) async throws -> PageContent {
         let parameters = QueryParameters(text)
         let now = Clock.now
         let question: HistoryAnswers.Question
@@ -69,12 +69,16 @@ struct ServicePages: Sendable {
         } catch { throw WebProblem(.badRequest, "\(error.parameter): \(error.reason)") }
         let answers = HistoryAnswers(timeZone: timeZone)
         let isReport = parameters["report"] == "1"
+        guard let format = HistoryFormat(rawValue: parameters["format"] ?? "json") else {
+            throw WebProblem(.badRequest, "format: write json, csv or text")
+        }
         do {
-            return try await store.read { reader in
+            let bytes = try await store.read { reader in
                 isReport
-                    ? try answers.report(question, reader, at: now).json()
-                    : try answers.history(question, reader, at: now).json()
+                    ? format.bytes(try answers.report(question, reader, at: now))
+                    : format.bytes(try answers.history(question, reader, at: now))
             }
+            return PageContent(type: format.contentType, bytes: bytes)
         } catch {
             switch error.code {
             case .unknownTarget: throw WebProblem(.notFound, error.reason)
