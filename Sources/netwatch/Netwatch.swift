@@ -34,6 +34,10 @@ struct Netwatch: ParsableCommand {
 
     /// Parses the arguments and runs the command. Argument errors become failures with one line.
     static func run(_ arguments: [String]) throws {
+        try CommandProgram.hidingPasswords(of: arguments) { try runCommand(arguments) }
+    }
+
+    private static func runCommand(_ arguments: [String]) throws {
         if let name = arguments.first, !name.hasPrefix("-") { try checkCommand(name) }
         if let separate = SeparateProgram.find(arguments) { throw separate.program.replaceThisProgram(separate.arguments) }
         let (arguments, program) = try splitProgram(arguments)
