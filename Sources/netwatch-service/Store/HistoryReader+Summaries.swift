@@ -38,61 +38,90 @@ extension HistoryReader {
     ///   - span: the time in milliseconds since 1970.
     ///   - target: the only target; `nil` for all.
     ///   - ledgers: the keeper's ledgers, whose current hours are not in the database yet. Readers of a stopped service need none.
+    ///   - hasRoundTrips: whether the distributions of round trips are wanted. Without them the query needs half of the time.
     /// - Returns: the summaries by the number of the target.
     /// - Throws: ``StoreError`` if the database cannot be read in time.
     func summaries(
-        _ span: Range<Int64>, of target: Int? = nil, adding ledgers: [Int: TargetLedger] = [:]
+        _ span: Range<Int64>, of target: Int? = nil, adding ledgers: [Int: TargetLedger] = [:], hasRoundTrips: Bool = true
     ) throws(StoreError) -> [Int: PeriodSummary] {
         var sums: [Int: Sum] = [:]
         if let target { sums[target] = Sum(span) } else { for known in try targets() { sums[known.number] = Sum(span) } }
-        let first = try read { try Int64.fetchOne($0, sql: "SELECT min(t) FROM hour") }
+        let days = try daysInside(span)
         try read { database in
-            // Days, if the time begins before the first hour that is kept.
-            var start = span.lowerBound
-            if let first, first > span.lowerBound {
-                let rows = try SummaryRows(database, "day", from: span.lowerBound, until: first, target: target)
+            func add(_ table: String, _ start: Int64, _ end: Int64) throws {
+                let rows = try SummaryRows(
+                    database, table, from: start, until: end, target: target, hasRoundTrips: hasRoundTrips)
                 while let (number, summary) = try rows.next() {
                     try checkTime()
-                    guard summary.period.upperBound <= min(first, span.upperBound) else { continue }
-                    sums[number]?.add(summary, summary.period)
+                    sums[number]?.add(summary, isHour: table == "hour")
                 }
-                start = first
             }
-            let rows = try SummaryRows(
-                database, "hour", from: start - HistorySchema.hour + 1, until: span.upperBound, target: target)
-            while let (number, summary) = try rows.next() {
-                try checkTime()
-                sums[number]?.add(summary, summary.period)
-            }
+            let first = span.lowerBound - HistorySchema.hour + 1
+            guard let days else { return try add("hour", first, span.upperBound) }
+            try add("hour", first, days.lowerBound)
+            try add("day", days.lowerBound, days.upperBound)
+            try add("hour", days.upperBound, span.upperBound)
         }
-        for entry in overlay?.output.hours ?? [] { sums[entry.target]?.add(entry.summary, entry.summary.period) }
+        for entry in overlay?.output.days ?? [] where days?.contains(entry.summary.period.lowerBound) == true {
+            sums[entry.target]?.add(entry.summary, isHour: false)
+        }
+        for entry in overlay?.output.hours ?? [] where days?.contains(entry.summary.period.lowerBound) != true {
+            sums[entry.target]?.addOnce(entry.summary)
+        }
+        for (number, ledger) in try current(ledgers) {
+            // A target that is no longer monitored can have a day that never ends.
+            let isInDays = days?.contains(ledger.currentDay.period.lowerBound) == true
+            if isInDays { sums[number]?.add(ledger.currentDay, isHour: false) }
+            if days?.contains(ledger.currentHour.period.lowerBound) != true { sums[number]?.addOnce(ledger.currentHour) }
+        }
+        return sums.mapValues { $0.completed }
+    }
+
+    /// Returns the time of the complete days inside of a time, whose summaries replace those of their hours; `nil` for none.
+    ///
+    /// In zones with an offset of half an hour, an hour belongs to two days. There, and for days without hours, days are used only
+    /// before the first hour that is kept.
+    private func daysInside(_ span: Range<Int64>) throws(StoreError) -> Range<Int64>? {
+        try read { database in
+            let row = try Row.fetchOne(
+                database,
+                sql: """
+                    SELECT min(t), max(until), max(t % \(HistorySchema.hour)), max(until % \(HistorySchema.hour)) FROM day
+                    WHERE t >= ? AND t < ? AND until <= ?
+                    """, arguments: [span.lowerBound, span.upperBound, span.upperBound])
+            guard let start = row?[0] as Int64?, let end = row?[1] as Int64?, start < end else { return nil }
+            if row?[2] as Int64? == 0, row?[3] as Int64? == 0 { return start..<end }
+            guard let hour = try Int64.fetchOne(database, sql: "SELECT min(t) FROM hour"), hour > start else { return nil }
+            let last = try Int64.fetchOne(
+                database, sql: "SELECT max(until) FROM day WHERE t >= ? AND until <= ?", arguments: [start, min(hour, end)])
+            return last.map { start..<$0 }
+        }
+    }
+
+    /// Returns the ledgers of all targets. Those of targets that are no longer monitored are of the last checkpoint.
+    private func current(_ ledgers: [Int: TargetLedger]) throws(StoreError) -> [Int: TargetLedger] {
         var current = ledgers
-        // Targets without a ledger of the keeper are no longer monitored. Theirs is that of the last checkpoint.
         let entries: [LedgerBook.Entry?]
         if let overlay { entries = overlay.entries } else { entries = try read { try HistoryDatabase.entries($0).entries } }
         for (number, entry) in entries.enumerated() where current[number] == nil {
             if let entry { current[number] = entry.ledger }
         }
-        for (number, ledger) in current {
-            let hour = ledger.currentHour
-            sums[number]?.add(hour, hour.period.lowerBound..<max(ledger.end, hour.period.lowerBound))
-        }
-        return sums.mapValues { $0.completed }
+        return current
     }
 
     /// The sum of the summaries of a target.
     private struct Sum {
         private var sum: PeriodSummary
-        /// The end of the last period that was added. Summaries of the same time are not added twice.
+        /// The end of the last hour of the database.
         private var end = Int64.min
 
         init(_ span: Range<Int64>) { sum = PeriodSummary(span) }
 
-        /// Adds the part of a summary that is in the time. - Parameter period: the accounted time.
-        mutating func add(_ summary: PeriodSummary, _ period: Range<Int64>) {
-            let part = period.clamped(to: sum.period)
-            guard !part.isEmpty, period.lowerBound >= end else { return }
-            end = period.upperBound
+        /// Adds the part of a summary that is in the time.
+        mutating func add(_ summary: PeriodSummary, isHour: Bool) {
+            if isHour { end = summary.period.upperBound }
+            let part = summary.period.clamped(to: sum.period)
+            guard !part.isEmpty else { return }
             let (length, accounted) = (part.upperBound - part.lowerBound, summary.times.total)
             // The first and the last hour of a target can be accounted in part, and that part can be in the time.
             guard accounted > length else { return sum.add(summary) }
@@ -101,6 +130,14 @@ extension HistoryReader {
             sum.probes += Int(Double(summary.probes) * scale)
             sum.lost += Int(Double(summary.lost) * scale)
             sum.roundTrips.add(summary.roundTrips)
+        }
+
+        /// Adds an hour, unless a checkpoint has moved it into the database meanwhile.
+        mutating func addOnce(_ hour: PeriodSummary) {
+            guard hour.period.lowerBound >= end else { return }
+            let before = end
+            add(hour, isHour: false)
+            end = max(before, hour.period.upperBound)
         }
 
         /// The sum, in which the time without summaries was not recorded.

@@ -11,14 +11,18 @@ struct SummaryRows {
     ///   - start: the first start of a period.
     ///   - end: the end of the starts.
     ///   - target: the number of the only target; `nil` for all.
+    ///   - hasRoundTrips: whether the distributions of round trips are read, which takes most of the time.
     /// - Throws: the error of SQLite.
-    init(_ database: Database, _ table: String, from start: Int64, until end: Int64, target: Int?) throws {
+    init(_ database: Database, _ table: String, from start: Int64, until end: Int64, target: Int?, hasRoundTrips: Bool = true)
+        throws
+    {
         let states = RecordedState.allCases.map(\.column).joined(separator: ", ")
         let condition = target.map { "AND target = \($0)" } ?? ""
         rows = try Row.fetchCursor(
             database,
             sql: """
-                SELECT t, target, until, \(states), probes, lost, rtt FROM \(table)
+                SELECT t, target, until, \(states), probes, lost, \(hasRoundTrips ? "rtt" : "x'00'")
+                FROM \(table)
                 WHERE t >= ? AND t < ? \(condition) ORDER BY t, target
                 """, arguments: [start, end])
     }

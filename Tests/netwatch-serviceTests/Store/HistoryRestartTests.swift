@@ -1,4 +1,5 @@
 import EventLoop
+import Foundation
 import Pacing
 import Testing
 
@@ -182,5 +183,55 @@ import Testing
         #expect(recovered.ledgers[0]?.end == later)
         #expect(try second.query { try $0.summaries(.hour, of: 0, 0..<Int64.max) }.count < 50)
         second.close()
+    }
+
+    @Test func `a log of another database is not applied`() throws {
+        let noon = TestHistory.noon
+        let (first, second) = (try TestHistory(), try TestHistory())
+        let (other, _) = try first.open()
+        _ = try other.numbers("x")
+        other.record(noon, .begin(target: 0, .down, at: noon))
+        other.record(noon + 10_000)
+        other.settle()
+        let (store, _) = try second.open()
+        _ = try store.numbers("a")
+        store.record(noon, .begin(target: 0, .up, at: noon))
+        store.close()
+        let log = try #require(first.names.first { $0.hasPrefix("recent") })
+        try FileManager.default.copyItem(atPath: first.path(log), toPath: second.path("recent-900.dat"))
+        other.close()
+        let (last, recovered) = try second.open(at: noon + 20_000)
+        #expect(recovered.ledgers[0]?.state == .up && recovered.ledgers[0]?.end == noon)
+        #expect(!second.names.contains("recent-900.dat"))
+        last.close()
+    }
+
+    @Test func `a log at its limit records again after a checkpoint`() throws {
+        let noon = TestHistory.noon
+        let history = try TestHistory()
+        history.settings.logLimit = 2_000
+        let (store, _) = try history.open()
+        _ = try store.numbers("a")
+        store.record(noon, .begin(target: 0, .up, at: noon))
+        var time = noon
+        while store.status.isRecording {
+            time += 1_000
+            store.record(time, .sample(target: 0, Sample(time: time, state: .up, roundTrip: UInt32(time % 7_919))))
+            store.settle()
+            try #require(time < noon + 1_000_000)
+        }
+        #expect(store.status.reason?.contains("limit") == true)
+        try store.checkpointAndWait()
+        time += 10_000
+        store.record(time)
+        store.settle()
+        #expect(store.status.isRecording && store.droppedSamples == 1)
+        store.close()
+        let (last, recovered) = try history.open(at: time)
+        #expect(recovered.lastAlive?.wall == time && recovered.ledgers[0]?.currentHour.times.total == time - noon)
+        #expect(try last.query { try $0.gaps(0..<Int64.max) }.map(\.reason) == [.notRecorded])
+        last.close()
+        last.record(time + 1)
+        #expect(throws: HistoryStore.closedError) { _ = try last.numbers("b") }
     }
 }
