@@ -131,6 +131,31 @@ import Testing
         #expect(local.hasPrefix("HTTP/1.1 200"), "\(program.standardError)")
     }
 
+    @Test func `local programs read the stream, the history and the report from the socket`() throws {
+        let service = try start("interval: 200ms\ntargets: ['127.0.0.1:1', '127.0.0.1:2']\n")
+        _ = try service.program.nextLine { $0.contains(#""recorded":true"#) }
+        let socket = scratch.file("state/api.sock")
+        let watch = try Program(
+            [try Programs.netwatch, "watch", "--connect", socket, "--json", "--count", "2"], on: host)
+        #expect(try watch.wait() == 0, "\(watch.ending)")
+        let lines = try watch.remainingLines()
+        #expect(lines.count == 3 && lines[0].contains(#""type":"hello""#), "\(lines)")
+        let text = try Program([try Programs.netwatch, "watch", "--connect", socket, "--count", "1", "127.0.0.1:2"], on: host)
+        #expect(try text.wait() == 0, "\(text.ending)")
+        #expect(try text.remainingLines().last?.contains("target 127.0.0.1:2 down tcp/refused: ") == true)
+        for command in ["history", "report"] {
+            let program = try Program([try Programs.netwatch, command, "--connect", socket, "--since", "1h"], on: host)
+            #expect(try program.wait() == 0, "\(program.ending)")
+            #expect(try program.remainingLines().contains { $0.contains("127.0.0.1:1") })
+        }
+        // The service has ended.
+        try service.program.signal(SIGTERM)
+        _ = try service.program.wait()
+        let late = try Program([try Programs.netwatch, "watch", "--connect", socket], on: host)
+        #expect(try late.wait() == 69, "\(late.ending)")
+        #expect(late.standardError.contains("no service is running"))
+    }
+
     // MARK: Steps
 
     private func start(_ configuration: String, _ arguments: String...) throws -> ServiceProgram {

@@ -52,7 +52,7 @@ final class Site: Sendable {
             boards: boards, events: events, header: { Site.header($0) },
             history: { query in
                 guard query != "since=x" else { throw WebProblem(.badRequest, "since: not a time") }
-                return Array("{\"query\":\"\(query)\"}".utf8)
+                return PageContent(type: "application/json", bytes: Array("{\"query\":\"\(query)\"}".utf8))
             },
             reload: { problem.withLock { $0 } }, isHealthy: { healthy.withLock { $0 } }, isReady: { true }, pages: pages)
         server = WebServer(content, limits: limits, names: ["box.example"])
