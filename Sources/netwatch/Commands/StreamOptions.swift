@@ -31,7 +31,8 @@ struct StreamOptions: ParsableArguments {
     @OptionGroup var pacing: PacingOptions
     @OptionGroup var output: OutputOptions
 
-    /// Writes the stream of a running service until it ends, and then ends the program. An empty text is the service's usual socket.
+    /// Writes the stream of a running service until it ends, and then ends the program. An empty text is the service's usual
+    /// socket.
     func run(connectedTo socket: String) throws {
         let unsuitable = [
             ("--netns", network.netns != nil), ("--interface", network.interface != nil), ("--exec", hook != nil),
