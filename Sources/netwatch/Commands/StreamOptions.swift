@@ -31,7 +31,7 @@ struct StreamOptions: ParsableArguments {
     @OptionGroup var pacing: PacingOptions
     @OptionGroup var output: OutputOptions
 
-    /// Writes the stream of a running service until it ends, and then ends the program. An empty text is the service's usual
+    /// Writes the stream of a running service until it ends, and then ends the program. An empty text stands for the usual
     /// socket.
     func run(connectedTo socket: String) throws {
         let unsuitable = [
@@ -43,7 +43,7 @@ struct StreamOptions: ParsableArguments {
         }
         let settings = try streamSettings(try targets.endpoints(network), isQuiet: output.quiet)
         let stream = ServiceStream(
-            socket: socket.isEmpty ? nil : socket, targets: settings.targets.map(\.text), isJSON: output.json, style: output.style,
+            socket: socket.isEmpty ? nil : socket, targets: settings.targets.map(\.text), isJSON: output.json,
             count: settings.count, duration: settings.duration)
         let ending = try stream.run(try StandardOutput(), try Signals())
         try ending.end(monitorEnded: Failure(ExitCode.unavailable, "the service has ended"))

@@ -12,7 +12,6 @@ struct ServiceStream {
     var targets: [String]
     /// Whether records are written as JSON.
     var isJSON: Bool
-    var style: TextStyle
     /// The number of records after which the stream stops, not counting the first.
     var count: Int?
     /// The time after which the stream stops.
