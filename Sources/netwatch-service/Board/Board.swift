@@ -39,7 +39,10 @@ struct Board: Hashable, Sendable {
         var times = target.times[span]
         guard let start = cells[span].first?.lowerBound, let end = cells[span].last?.upperBound else { return times }
         let now = moment.wallClockNanoseconds.floorDivided(by: 1_000_000).quotient
-        times[.notRecorded] += max(0, min(end, now).elapsed(since: start) - times.total)
+        let length = min(end, now).elapsed(since: start)
+        let missing = max(0, length - times.total)
+        // Cells are rounded.
+        if missing > length / 1_000 { times[.notRecorded] += missing }
         return times
     }
 
