@@ -1,3 +1,4 @@
+import Pacing
 import Reachability
 
 /// An immutable snapshot of everything that pages, documents and badges show. The keeper publishes one in each of its turns.
@@ -32,6 +33,18 @@ struct Board: Hashable, Sendable {
 
     /// Whether the keeper still publishes boards. - Parameter now: the present time.
     func isFresh(at now: Moment) -> Bool { now.elapsed(since: moment) < .seconds(10) }
+
+    /// Returns the times of a target in each state of a span. Time before the history counts as not recorded.
+    func times(of target: BoardTarget, in span: BarSpan) -> StateTimes {
+        var times = target.times[span]
+        guard let start = cells[span].first?.lowerBound, let end = cells[span].last?.upperBound else { return times }
+        let now = moment.wallClockNanoseconds.floorDivided(by: 1_000_000).quotient
+        let length = min(end, now).elapsed(since: start)
+        let missing = max(0, length - times.total)
+        // Cells are rounded.
+        if missing > length / 1_000 { times[.notRecorded] += missing }
+        return times
+    }
 
     /// The maximum number of incidents that are over on a board.
     static let recentIncidents = 100

@@ -55,7 +55,7 @@ struct TargetDocument {
             writer.object { writer in
                 for span in BarSpan.allCases {
                     writer.key(span.rawValue)
-                    writer.object { Self.write(target.times[span], to: &$0) }
+                    writer.object { Self.write(board.times(of: target, in: span), to: &$0) }
                 }
             }
             writer.key("outages")

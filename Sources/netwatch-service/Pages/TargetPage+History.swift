@@ -43,7 +43,7 @@ extension TargetPage {
     var availabilities: Markup {
         var items = Markup()
         for span in BarSpan.allCases {
-            let times = target.times[span]
+            let times = board.times(of: target, in: span)
             items += """
                 <div><dt>\(span.phrase)</dt><dd>\(AvailabilityText(times).markup)\
                 <small>\(PageText.times(times))</small></dd></div>
@@ -54,6 +54,9 @@ extension TargetPage {
 
     var chart: Markup {
         guard let span, !detail.roundTrips.isEmpty else { return "" }
+        guard detail.roundTrips.contains(where: { $0.median != nil }) else {
+            return "<h3>Round trip</h3><p class=none>No probe was answered in this time.</p>"
+        }
         let chart = RoundTripChart(points: detail.roundTrips, span: span, clock: clock)
         return "<h3>Round trip</h3>\(chart.markup(axis: axis))"
     }

@@ -18,7 +18,7 @@ struct TargetRow {
             <p class=c>\(cause)</p></th>\
             <td class=l>\(update.roundTrip.map(PageText.roundTrip) ?? "")</td>\
             <td class=b>\(TargetBar(target: target, span: span, board: board, clock: clock).markup(&budget))</td>\
-            <td class=a>\(AvailabilityText(target.times[span]).markup)</td></tr>
+            <td class=a>\(AvailabilityText(board.times(of: target, in: span)).markup)</td></tr>
             """
     }
 
@@ -107,7 +107,7 @@ struct TargetBar {
     func markup(_ budget: inout BarBudget) -> Markup {
         let segments = BarSegment.segments(of: target.bars[span], in: board.cells[span])
         guard !segments.isEmpty else { return "<span class=none>no history yet</span>" }
-        let label = "\(span.phrase): \(PageText.times(target.times[span]))"
+        let label = "\(span.phrase): \(PageText.times(board.times(of: target, in: span)))"
         if let bar = linked(segments, limit: budget.linked) {
             budget.linked -= bar.bytes.count
             return "<div class=\"bar \(span.style)\" role=group aria-label=\"\(label)\">\(bar)</div>"

@@ -71,6 +71,16 @@ import Testing
         #expect(page.contains("did you mean &#39;targets&#39;?"))
     }
 
+    @Test func `time before the history counts as not observed`() {
+        var target = PageSamples.target("a", PageSamples.update("192.0.2.9:80"))
+        for index in target.bars.day.indices.dropLast() { target.bars.day[index] = BarCell() }
+        let board = PageSamples.board([target])
+        #expect(board.times(of: target, in: .day)[.notRecorded] == 23 * PageSamples.hour)
+        let page = render(board)
+        #expect(page.contains("100\u{a0}%<small>100\u{a0}% not observed</small>"))
+        #expect(page.contains("aria-label=\"Last 24 hours: not recorded 23 h\""))
+    }
+
     @Test func `a parameter that is ignored is named, and the form keeps the query`() {
         let page = render(PageSamples.site, "q=%22%3E%3Cb%3E&group=Plant&span=7d&limit=zero")
         #expect(page.contains("value=\"&quot;&gt;&lt;b&gt;\""))

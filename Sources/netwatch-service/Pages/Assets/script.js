@@ -42,9 +42,10 @@
   };
 
   // The rows in sight.
+  let rows = null;
   const row = (key) => {
-    for (const element of document.querySelectorAll("tr[data-k]")) if (element.dataset.k === key) return element;
-    return null;
+    rows ??= new Map([...document.querySelectorAll("tr[data-k]")].map((element) => [element.dataset.k, element]));
+    return rows.get(key);
   };
   const roundTrip = (ms) =>
     ms < 1 ? ms.toFixed(2) + " ms" : ms < 10 ? ms.toFixed(1) + " ms" : ms < 1000 ? Math.floor(ms) + " ms" : (ms / 1000).toFixed(1) + " s";
@@ -95,6 +96,7 @@
       old.replaceWith(document.importNode(part, true));
       if (isFocused) document.querySelector("#" + CSS.escape(part.id) + " " + focus)?.focus({ preventScroll: true });
     }
+    rows = null;
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     document.title = next.title || document.title;
     const state = document.querySelector("[data-state]")?.dataset.state;
@@ -108,7 +110,7 @@
     running = true;
     lastFetch = performance.now();
     try {
-      const response = await fetch(address(), { signal: AbortSignal.timeout(8000), credentials: "same-origin" });
+      const response = await fetch(address(), { signal: AbortSignal.timeout(8000), credentials: "same-origin", cache: "no-store" });
       if (response.ok) {
         const next = new DOMParser().parseFromString(await response.text(), "text/html");
         const stamp = +(next.getElementById("fresh")?.dataset.ts ?? 0);
@@ -122,8 +124,8 @@
     showFreshness();
     if (again) { again = false; schedule(0); }
   };
-  const schedule = (wait) => {
-    const gap = Math.max(wait, minimumGap - (performance.now() - lastFetch));
+  const schedule = (wait, minimum = minimumGap) => {
+    const gap = Math.max(wait, minimum - (performance.now() - lastFetch));
     clearTimeout(timer);
     timer = setTimeout(load, Math.max(120, gap));
   };
@@ -134,8 +136,12 @@
   };
   const connect = () => {
     if (source || document.hidden) return;
-    source = new EventSource("/api/v1/events");
-    source.onopen = () => { showFreshness(); };
+    // The page has the state up to a record. Without that, the stream would begin with all targets.
+    const query = new URLSearchParams({ last_event_id: fresh()?.dataset.seq ?? "" });
+    const target = document.getElementById("target")?.dataset.k;
+    if (target) query.set("target", target);
+    source = new EventSource("/api/v1/events?" + query);
+    source.onopen = () => hear(0);
     source.onerror = () => { showFreshness(); };
     const on = (type, action) => source.addEventListener(type, (event) => {
       const record = read(event);
@@ -143,7 +149,12 @@
       action(record);
     });
     on("hello", () => schedule(0));
-    on("target", (record) => { show(record); schedule(250); });
+    on("target", (record) => {
+      if (record.initial) return;
+      show(record);
+      const isInSight = row(record.id ?? record.target) || target;
+      schedule(250, isInSight ? minimumGap : 5000);
+    });
     on("probe", (record) => showRoundTrip(row(record.id ?? record.target), record));
     for (const type of ["incident", "path", "gap", "resync"]) on(type, () => schedule(150));
     on("clock", () => {});
