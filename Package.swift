@@ -100,7 +100,12 @@ let package = Package(
             ]
         ),
         // The records of the contract, for `watch` and for the service: values to text and JSON, and the stream.
-        .target(name: "Records", dependencies: ["Console", "Reachability", "EventLoop", "Pacing", "CLinux"]),
+        .target(
+            name: "Records",
+            dependencies: [
+                "Console", "Reachability", "EventLoop", "Pacing", "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
         .executableTarget(
             name: "netwatch",
             dependencies: [
@@ -261,7 +266,8 @@ let package = Package(
             name: "netwatch-serviceTests",
             dependencies: [
                 "netwatch-service", "netwatch", "Console", "EventLoop", "Reachability", "Records", "RecordSamples", "Pacing",
-                "NetworkLab",
+                "NetworkLab", "CLinux",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ]),
         .testTarget(
             name: "SimulationTests",
@@ -273,6 +279,10 @@ let package = Package(
             name: "FuzzTests",
             dependencies: ["Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL"],
             path: "Fuzz", exclude: ["Corpora", "Program", "new-seeds"]),
+        // The service as a program: starts, kills and abuse.
+        .testTarget(
+            name: "ServiceTests",
+            dependencies: ["NetworkLab", .product(name: "GRDB", package: "GRDB.swift")]),
         .testTarget(name: "FaultLaboratoryTests", dependencies: ["FaultLaboratory", "NetworkLab"]),
         .testTarget(
             name: "KernelTests",

@@ -22,6 +22,17 @@ extension PeerChain {
         }
     }
 
+    /// The result of a verification that does not end at its first error.
+    private struct Verification {
+        var errors: [ChainError]
+        /// The position of the last certificate of the chain, which is trusted itself unless an error says otherwise.
+        var anchorDepth: Int32 = -1
+        /// Whether that certificate has issued itself, so that no other one could revoke it.
+        var endsWithRoot = true
+        /// The number of certificates that the peer has sent. Those behind them are from the store.
+        var untrustedCount: Int32 = 0
+    }
+
     /// Verifies the chain with dates and revocation, and does not end at the first error.
     ///
     /// - Parameters:
@@ -29,13 +40,28 @@ extension PeerChain {
     ///   - time: the time for which dates are judged, in seconds since 1970; `nil` for the present.
     /// - Returns: All errors, in the order in which OpenSSL finds them.
     func verificationErrors(against authorities: TrustStore, at time: Int64? = nil) -> [ChainError] {
+        let verification = verification(against: authorities, flags: authorities.flags, at: time)
+        let anchorDepth = verification.anchorDepth
+        guard authorities.checksIssuers, !verification.endsWithRoot, anchorDepth >= 0 else { return verification.errors }
+        // The chain ends with a certificate that is trusted itself. Its issuer, if that is trusted too, may have revoked it.
+        let flags = authorities.flags & ~UInt(X509_V_FLAG_PARTIAL_CHAIN)
+        let longer = self.verification(against: authorities, flags: flags, at: time)
+        let isTrusted = longer.untrustedCount <= anchorDepth + 1 || !longer.errors.contains(where: \.isUnknownAuthority)
+        guard longer.anchorDepth > anchorDepth, isTrusted else { return verification.errors }
+        let isRevocation = { (error: ChainError) in
+            (error.isOfRevocationList || error.code == ChainError.revoked) && error.depth >= anchorDepth
+        }
+        return verification.errors.filter { !isRevocation($0) } + longer.errors.filter(isRevocation)
+    }
+
+    private func verification(against authorities: TrustStore, flags: UInt, at time: Int64?) -> Verification {
         var collection = ErrorCollection()
         guard let context = X509_STORE_CTX_new(), X509_STORE_CTX_init(context, authorities.store, own, sent) == 1 else {
             collection.insert(X509_V_ERR_OUT_OF_MEM, depth: 0)
-            return collection.errors
+            return Verification(errors: collection.errors)
         }
         defer { X509_STORE_CTX_free(context) }
-        configure(context, flags: authorities.flags)
+        configure(context, flags: flags)
         if let time { X509_VERIFY_PARAM_set_time(X509_STORE_CTX_get0_param(context), Int(time)) }
         X509_STORE_CTX_set_verify_cb(context, TLSCallbacks.chainError)
         let isValid = withUnsafeMutablePointer(to: &collection) { pointer in
@@ -45,9 +71,15 @@ extension PeerChain {
         }
         // A failure without an error is an internal error of OpenSSL. It must never count as success.
         if !isValid, collection.errors.isEmpty { collection.insert(X509_V_ERR_UNSPECIFIED, depth: 0) }
-        let anchorDepth = OPENSSL_sk_num(X509_STORE_CTX_get0_chain(context)) - 1
-        return ChainError.proven(
-            collection.errors, requiresAllLists: authorities.requiresAllLists, anchorDepth: anchorDepth)
+        let chain = X509_STORE_CTX_get0_chain(context)
+        let anchorDepth = OPENSSL_sk_num(chain) - 1
+        let anchor = OPENSSL_sk_value(chain, anchorDepth).map { OpaquePointer($0) }
+        return Verification(
+            errors: ChainError.proven(
+                collection.errors, requiresAllLists: authorities.requiresAllLists, anchorDepth: anchorDepth),
+            anchorDepth: anchorDepth,
+            endsWithRoot: anchor.map { X509_NAME_cmp(X509_get_subject_name($0), X509_get_issuer_name($0)) == 0 } ?? true,
+            untrustedCount: X509_STORE_CTX_get_num_untrusted(context))
     }
 
     /// Adds the facts of the certificates to those of a handshake.

@@ -75,6 +75,18 @@ enum TLSCallbacks {
         return 1
     }
 
+    /// Returns the revocation lists of an issuer (X509_STORE_set_lookup_crls(3)), which OpenSSL releases.
+    ///
+    /// Of several lists, OpenSSL chooses one by its dates, and verifies only the signature of that one. A forged list would therefore
+    /// make a good list of the same issuer unusable.
+    static let revocationLists: @convention(c) (OpaquePointer?, OpaquePointer?) -> OpaquePointer? = { context, issuer in
+        guard let context, let lists = X509_STORE_CTX_get1_crls(context, issuer) else { return nil }
+        OpenSSLErrors.contained {
+            RevocationListChoice.removeForged(from: lists, by: issuer, in: X509_STORE_CTX_get0_chain(context))
+        }
+        return lists
+    }
+
     /// Called for each message that is read or written (SSL_CTX_set_msg_callback(3)).
     static let message:
         @convention(c) (

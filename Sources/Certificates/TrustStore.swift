@@ -47,6 +47,9 @@ package final class TrustStore: @unchecked Sendable {
     /// Whether each certificate that is checked for revocation needs a list.
     let requiresAllLists: Bool
 
+    /// Whether a certificate is checked for revocation by the lists of its issuer, as far as there are any, also if it is trusted itself.
+    var checksIssuers: Bool { authorities.revocation?.coversCompleteChain == true && !requiresAllLists }
+
     /// The times at which a certificate or a revocation list of the store begins or ends to be valid, in seconds since 1970,
     /// sorted. `nil` if the content of the store may change, or if a time cannot be decoded.
     let dates: [Int64]?
@@ -99,6 +102,7 @@ package final class TrustStore: @unchecked Sendable {
             X509_STORE_add_cert(store, x509)
             X509_free(x509)
         }
+        X509_STORE_set_lookup_crls(store, TLSCallbacks.revocationLists)
         for list in authorities.revocation?.lists ?? [] {
             let crl = list.withUnsafeBytes { bytes in
                 var next = bytes.bindMemory(to: UInt8.self).baseAddress

@@ -19,24 +19,28 @@ package struct Expression: Hashable, Sendable {
 
     /// The text of the expression.
     package let text: String
+    /// The text that the expression matches, if it was created from one; otherwise the text of the expression.
+    package let shownText: String
     private let compiled: CompiledExpression
 
     /// Compiles an expression.
     ///
     /// - Throws: ``ParseError``, if the text is invalid, is longer than ``longestText``, or needs more memory than ``memoryLimit``.
-    package init(_ text: String) throws(ParseError) {
+    package init(_ text: String) throws(ParseError) { try self.init(text, shownText: text) }
+
+    private init(_ text: String, shownText: String) throws(ParseError) {
         guard text.utf8.count <= Self.longestText else {
             throw ParseError(description: "the expression is longer than \(Self.longestText) bytes")
         }
         compiled = try CompiledExpression(text)
-        self.text = text
+        (self.text, self.shownText) = (text, shownText)
     }
 
     /// Compiles an expression that matches exactly the text `literal`.
     ///
     /// - Throws: ``ParseError``, if the text is too long.
     package init(literal: String) throws(ParseError) {
-        try self.init(Self.quoted(literal))
+        try self.init(Self.quoted(literal), shownText: literal)
     }
 
     /// Returns whether the expression matches anywhere in the bytes.

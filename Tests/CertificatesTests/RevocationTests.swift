@@ -12,12 +12,23 @@ import Testing
     init() throws { certificates = try TestCertificates.shared.get() }
 
     /// Returns the cause, its sentence and the codes of the errors of a handshake whose client has these lists.
-    private func result(_ lists: [Data], trusting authority: MemoryCertificate? = nil) throws -> (String, String, [Int32]) {
+    ///
+    /// - Parameters:
+    ///   - lists: the revocation lists, in the order in which the client reads them.
+    ///   - authorities: the trusted certificates; the root without a value.
+    ///   - chain: the server's certificate and the others that it sends; those of the tests without a value.
+    /// - Returns: The cause, the sentence, and the codes of the errors.
+    /// - Throws: an error of OpenSSL.
+    private func result(
+        _ lists: [Data], trusting authorities: [MemoryCertificate]? = nil, of chain: [MemoryCertificate]? = nil
+    ) throws -> (String, String, [Int32]) {
         let text = lists.map { "-----BEGIN X509 CRL-----\n\($0.base64EncodedString())\n-----END X509 CRL-----\n" }.joined()
+        let trusted = try (authorities ?? [certificates.root]).map { try $0.pem }.joined()
         let settings = try TLSClientSettings.reading(
-            authorities: ((authority ?? certificates.root).derBytes, "root"), revocationLists: (Data(text.utf8), "lists"))
+            authorities: (Data(trusted.utf8), "authorities"), revocationLists: (Data(text.utf8), "lists"))
         let client = try TLSClient(context: TLSClientContext.of(settings), serverName: "a.test")
-        converse(client, try MemoryServer(certificates.leaf, chain: [certificates.intermediate]))
+        let chain = chain ?? [certificates.leaf, certificates.intermediate]
+        converse(client, try MemoryServer(chain[0], chain: Array(chain.dropFirst())))
         let cause = causeOf(client)
         return (name(cause), cause?.detail ?? "", client.facts.verificationErrors.map(\.code))
     }
@@ -34,8 +45,69 @@ import Testing
                 "203.0.113.5 sends a chain with the certificate CN=Intermediate, which its issuer has revoked", [23]
             ))
         // An authority that is trusted itself needs no list of the root, which is not known.
-        #expect(try result([own, root.revocationList(of: [intermediate])], trusting: intermediate) == ("none", "", []))
-        #expect(try result([intermediate.revocationList(of: [certificates.leaf])], trusting: intermediate).2 == [23])
+        #expect(try result([own, root.revocationList(of: [intermediate])], trusting: [intermediate]) == ("none", "", []))
+        #expect(try result([intermediate.revocationList(of: [certificates.leaf])], trusting: [intermediate]).2 == [23])
+    }
+
+    @Test func `a revoked intermediate certificate is refused also if it is trusted itself beside its root`() throws {
+        let (root, intermediate, leaf) = (certificates.root, certificates.intermediate, certificates.leaf)
+        let (both, own) = ([root, intermediate], try intermediate.revocationList(of: []))
+        let revoked = try result([own, root.revocationList(of: [intermediate])], trusting: both)
+        #expect(
+            revoked == (
+                "tls/certificate-revoked",
+                "203.0.113.5 sends a chain with the certificate CN=Intermediate, which its issuer has revoked", [23]
+            ))
+        // The server need not send the certificate that the client has.
+        #expect(try result([own, root.revocationList(of: [intermediate])], trusting: both, of: [leaf]).2 == [23])
+        // The list of an issuer that is trusted itself counts also if its root is not known.
+        let upper = try MemoryCertificate("Upper", issuer: root, isAuthority: true)
+        let between = try MemoryCertificate("Between", issuer: upper, isAuthority: true)
+        let below = try MemoryCertificate("leaf", issuer: between, names: ["DNS:a.test"])
+        let lists = try [between.revocationList(of: []), upper.revocationList(of: [between])]
+        #expect(try result(lists, trusting: [upper, between], of: [below]).2 == [23])
+        // An issuer that only the server sends is not trusted.
+        #expect(try result(lists, trusting: [between], of: [below, upper, root]).2 == [])
+        // Without a list of the root, or with one that does not revoke the certificate, it stays trusted.
+        #expect(try result([own], trusting: both) == ("none", "", []))
+        #expect(try result([own, root.revocationList(of: [])], trusting: both) == ("none", "", []))
+        #expect(try result([own, certificates.strangeRoot.revocationList(of: [intermediate])], trusting: both).2 == [])
+        // A list of the root that cannot be used is at fault, as it is for an intermediate certificate that is not trusted itself.
+        #expect(try result([own, root.revocationList(of: [], hours: -48 ... -24)], trusting: both).2 == [12])
+        let forger = try MemoryCertificate("Root", isAuthority: true)
+        #expect(try result([own, forger.revocationList(of: [intermediate])], trusting: both).2 == [8])
+    }
+
+    @Test func `an intermediate certificate that is trusted itself needs no valid root`() throws {
+        let old = try MemoryCertificate("Old Root", isAuthority: true, days: -40 ... -24)
+        let intermediate = try MemoryCertificate("Young", issuer: old, isAuthority: true)
+        let leaf = try MemoryCertificate("leaf", issuer: intermediate, names: ["DNS:a.test"])
+        let (chain, own) = ([leaf, intermediate], try intermediate.revocationList(of: []))
+        #expect(try result([own], trusting: [old, intermediate], of: chain) == ("none", "", []))
+        #expect(try result([own, old.revocationList(of: [])], trusting: [old, intermediate], of: chain) == ("none", "", []))
+        #expect(try result([own, old.revocationList(of: [intermediate])], trusting: [old, intermediate], of: chain).2 == [23])
+    }
+
+    @Test(arguments: [false, true]) func `a forged list does not replace a good one of the same issuer, whatever their order`(
+        forgedFirst: Bool
+    ) throws {
+        let (root, intermediate, leaf) = (certificates.root, certificates.intermediate, certificates.leaf)
+        let forger = try MemoryCertificate("Intermediate", issuer: root, isAuthority: true)
+        func codes(_ good: Data, _ forged: Data, _ others: Data...) throws -> [Int32] {
+            try result((forgedFirst ? [forged, good] : [good, forged]) + others).2
+        }
+        let good = try intermediate.revocationList(of: [])
+        #expect(try codes(good, forger.revocationList(of: [leaf])) == [])
+        // Also if the forged list is the newer one, which OpenSSL prefers.
+        #expect(try codes(good, forger.revocationList(of: [leaf], hours: 0...48)) == [])
+        #expect(try codes(intermediate.revocationList(of: [leaf]), forger.revocationList(of: [], hours: 0...48)) == [23])
+        // A good list that has expired is the one that counts.
+        #expect(try codes(intermediate.revocationList(of: [], hours: -48 ... -24), forger.revocationList(of: [])) == [12])
+        // Of several lists that are all forged, none revokes.
+        #expect(try codes(forger.revocationList(of: [leaf]), forger.revocationList(of: [leaf], hours: 0...48)) == [8])
+        let forgedRoot = try MemoryCertificate("Root", isAuthority: true)
+        let lists = try [forgedRoot.revocationList(of: [intermediate], hours: 0...48), root.revocationList(of: [])]
+        #expect(try result([good] + (forgedFirst ? lists : lists.reversed())).2 == [])
     }
 
     @Test func `a list that cannot be used is at fault, and not the certificate`() throws {

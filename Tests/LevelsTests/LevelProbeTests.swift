@@ -268,4 +268,33 @@ import Testing
         try portal.http.expectBody("hello")
         #expect(try cause("\(server.origin)/other", portal).line == "up")
     }
+
+    @Test func `a TLS failure behind a redirect within the host names the redirect`() throws {
+        var options = TestServer.Options()
+        options.arrival = { _ in .respond(.raw("SSH-2.0-OpenSSH_9.2\r\n")) }
+        let (secure, plain) = (try secure(), try TestServer(options: options) { _ in .never })
+        defer {
+            secure.stop()
+            plain.stop()
+        }
+        let (securePort, plainPort) = (secure.port, plain.port)
+        let server = try TestServer { request in
+            let port = request.target == "/untrusted" ? securePort : plainPort
+            return StubResponse(302, fields: ["Location": "https://127.0.0.1:\(port)/x"])
+        }
+        defer { server.stop() }
+        for (path, code, port) in [
+            ("untrusted", "certificate-untrusted", securePort), ("plain", "protocol-mismatch", plainPort),
+        ] {
+            let location = "https://127.0.0.1:\(port)/x"
+            let (line, cause) = try cause("\(server.origin)/\(path)")
+            #expect(line == "tls/\(code)")
+            #expect(cause?.evidence["redirects"] == .list([location]), "\(path): \(cause?.evidence ?? [:])")
+            let beginning = "127.0.0.1 redirects to \(location): this machine (127.0.0.1) "
+            #expect(cause?.detail.hasPrefix(beginning) == true, "\(cause?.detail ?? "none")")
+        }
+        // Without a redirect, the sentence is that of the server alone.
+        let direct = try cause("https://127.0.0.1:\(securePort)/").cause
+        #expect(direct?.evidence["redirects"] == nil && direct?.detail.contains("redirects") == false)
+    }
 }

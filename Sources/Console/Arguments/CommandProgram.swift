@@ -24,10 +24,21 @@ package enum CommandProgram {
     }
 
     /// Parses and runs a command of `root`. Argument errors become failures with one line. `prepare` may change the parsed
-    /// command.
+    /// command. No failure shows the password of a URL among the arguments.
     package static func run<Root: ParsableCommand>(
         _ root: Root.Type, _ arguments: [String],
         prepare: (any ParsableCommand) -> any ParsableCommand = { $0 }
+    ) throws {
+        try hidingPasswords(of: arguments) { try parseAndRun(root, arguments, prepare: prepare) }
+    }
+
+    /// Runs `body`. Its failures show no password of a URL among the arguments.
+    package static func hidingPasswords(of arguments: [String], _ body: () throws -> Void) throws {
+        do { try body() } catch let failure as Failure { throw failure.withoutPasswords(of: arguments) }
+    }
+
+    private static func parseAndRun<Root: ParsableCommand>(
+        _ root: Root.Type, _ arguments: [String], prepare: (any ParsableCommand) -> any ParsableCommand
     ) throws {
         let command: any ParsableCommand
         do {

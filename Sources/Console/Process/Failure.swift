@@ -64,6 +64,20 @@ package struct Failure: Error, Hashable {
         }
     }
 
+    /// Returns the failure without the passwords of URLs among the arguments that the message quotes.
+    func withoutPasswords(of arguments: [String]) -> Failure {
+        // The value of an option may follow its name and '='.
+        let texts = arguments.flatMap { argument in
+            [argument[...]] + (argument.firstIndex(of: "=").map { [argument[argument.index(after: $0)...]] } ?? [])
+        }
+        var message = message
+        for text in texts.map(String.init) {
+            let shown = UserInformation.withoutPassword(text)
+            if shown != text { message = message.replacing(text, with: shown) }
+        }
+        return Failure(code, message)
+    }
+
     /// The line for standard error, without newlines and control characters.
     package var line: String { TextStyle.printable("netwatch: \(message.split(separator: "\n").joined(separator: " "))") }
 }

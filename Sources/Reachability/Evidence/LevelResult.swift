@@ -13,6 +13,9 @@ package struct LevelResult: Hashable, Sendable, Codable {
     package var httpEnding: HTTPEnding?
     /// The redirect to another host with which the levels ended; otherwise `nil`.
     var redirection: Boxed<HTTPRedirection>?
+    /// The URLs of the redirects before a handshake on another connection to the same host, in order; `nil` if there are none, or if a
+    /// request followed the handshake.
+    package var handshakeRedirects: [String]?
     /// Whether the levels ended at the probe's deadline.
     package var isAtDeadline = false
     /// The duration of the TLS handshake in nanoseconds; `nil` if it is not complete.

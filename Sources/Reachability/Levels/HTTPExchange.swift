@@ -121,7 +121,7 @@ package struct HTTPExchange: Sendable {
         facts.status = head.status
         facts.version = head.version
         facts.reason = head.reason.isEmpty ? nil : ExternalText.shortened(head.reason)
-        facts.location = head.value(of: "location").map { ExternalText.shortened(HTTPURL.withoutUserInformation($0)) }
+        facts.location = head.value(of: "location").map { ExternalText.shortened(UserInformation.hidden(in: $0)) }
         facts.contentType = head.value(of: "content-type").map { ExternalText.shortened($0) }
         facts.server = head.value(of: "server").map { ExternalText.shortened($0) }
         return facts

@@ -67,7 +67,7 @@ package struct HTTPExpectation: Hashable, Sendable {
         }
         guard exchange.progress == .complete else { return nil }
         if let body, !body.matches(exchange.body) {
-            return HTTPMismatch(.body, expectation: ExternalText.shortened(body.text))
+            return HTTPMismatch(.body, expectation: ExternalText.shortened(body.shownText))
         }
         if let excludedBody, excludedBody.matches(exchange.body) {
             return HTTPMismatch(.excludedBody, expectation: ExternalText.shortened(excludedBody.text))

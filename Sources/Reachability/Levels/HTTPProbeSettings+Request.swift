@@ -44,6 +44,17 @@ extension HTTPProbeSettings {
         if mustMatch { bodyExpression = expression } else { excludedBody = expression }
     }
 
+    /// Expects that the first 64 KiB of the body contain a text. It replaces the expression of ``expectBody(_:mustMatch:)``.
+    ///
+    /// - Throws: ``InvalidValue`` if the text is empty or too long.
+    package mutating func expectBody(containing text: String) throws(InvalidValue) {
+        guard !text.isEmpty else { throw InvalidValue("the text is empty") }
+        // Quotes may double the text.
+        let limit = Expressions.Expression.longestText / 2
+        guard text.utf8.count <= limit else { throw InvalidValue("the text is longer than \(limit) bytes") }
+        do { bodyExpression = try Expressions.Expression(literal: text) } catch { throw InvalidValue(error.description) }
+    }
+
     /// Expects that a field of the response matches a regular expression in RE2's syntax, or that none of its values matches it.
     ///
     /// - Throws: ``InvalidValue`` if the name or the expression is not valid.

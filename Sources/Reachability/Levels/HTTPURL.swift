@@ -97,25 +97,6 @@ package struct HTTPURL: Hashable, Sendable {
         guard !address.isUnspecified else { throw ParseError("host: \(address) is not the address of a server") }
     }
 
-    /// Returns a reference whose user information (RFC 3986 section 3.2.1), which may contain a password, is replaced by `***`.
-    ///
-    /// Browsers read an authority after any number of slashes and backslashes, also of none after a scheme
-    /// (https://url.spec.whatwg.org), so a server may send such references.
-    static func withoutUserInformation(_ reference: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        let slashes = Array("/\\".utf8)
-        let text = String(decoding: reference.prefix(8), as: UTF8.self).lowercased()
-        let scheme = ["http:", "https:"].first { text.hasPrefix($0) }
-        let remainder = reference.dropFirst(scheme?.utf8.count ?? 0)
-        var start = remainder.drop(while: slashes.contains).startIndex
-        if scheme == nil, remainder.prefix(2).contains(where: { !slashes.contains($0) }) {
-            guard let range = reference.firstRange(of: Array("//".utf8)) else { return reference }
-            start = range.upperBound
-        }
-        let authority = reference[start...].prefix { !Array("/\\?#".utf8).contains($0) }
-        guard let end = authority.lastIndex(of: UInt8(ascii: "@")) else { return reference }
-        return reference[..<authority.startIndex] + Array("***".utf8) + reference[end...]
-    }
-
     private init(_ scheme: Scheme, _ endpoint: Endpoint, _ reference: URLReference) {
         self.scheme = scheme
         self.endpoint = endpoint

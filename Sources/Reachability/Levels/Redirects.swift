@@ -57,7 +57,7 @@ package struct Redirects: Hashable, Sendable, Codable {
         guard [301, 302, 303, 307, 308].contains(head.status), let location = head.value(of: "location"),
             expectation.statuses?.contains(head.status) != true
         else { return .final }
-        let shown = ExternalText.shortened(HTTPURL.withoutUserInformation(location))
+        let shown = ExternalText.shortened(UserInformation.hidden(in: location))
         guard location.count <= HTTPLimit.location.value else {
             return isFollowing ? .failed(RedirectFailure(.limit, location: shown, limit: .location)) : .final
         }

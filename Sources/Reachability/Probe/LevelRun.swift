@@ -203,6 +203,8 @@ final class LevelRun {
         }
         if let probe, requested != nil || redirection != nil {
             result.http = probe.facts
+        } else if client != nil, earlier != nil {
+            result.handshakeRedirects = probe?.redirects.locations
         }
         if result.http != nil { result.httpEnding = result.httpEnding ?? .exchange }
         if let earlier { result = earlier.redirected(result) }

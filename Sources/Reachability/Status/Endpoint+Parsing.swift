@@ -6,6 +6,8 @@ extension Endpoint {
     private static let pathLimit = 8_000
 
     static func parse(_ text: String) throws(ParseError) -> Values {
+        // A text with user information is refused in any case, and no error shows a password.
+        let text = UserInformation.withoutPassword(text)
         // A search for a text is slow, and nearly no endpoint has a scheme.
         guard text.utf8.contains(UInt8(ascii: "/")), let separator = text.firstRange(of: "://") else {
             let (host, port) = try split(text[...])

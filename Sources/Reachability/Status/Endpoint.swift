@@ -127,6 +127,7 @@ public struct Endpoint: Hashable, Sendable {
     ///   - port: the TCP port, 1 to 65535.
     /// - Throws: ``ParseError``, which names the invalid component.
     public init(host: String, port: UInt16) throws(ParseError) {
+        let host = UserInformation.withoutPassword(host)
         if IPAddress(host.prefix { $0 != "%" })?.family == .v6 {
             try self.init("[\(host)]:\(port)")
             return

@@ -87,7 +87,8 @@ extension TargetMachine {
                 facts: facts, end: end, host: host, now: turn.now.wallClockNanoseconds / 1_000_000_000,
                 certificateDays: settings.tls.certificateDays, isInsecure: settings.tls.isInsecure)
             switch handshake.judgment {
-            case .failed(let cause): findings.failure = Finding(cause, accusesServer: true)
+            case .failed(let cause):
+                findings.failure = Finding(cause.behind(levels.handshakeRedirects ?? [], of: firstHost), accusesServer: true)
             case .failedBelow: if case .systemError(let number) = end { findings.systemError = number }
             case .passed(let degradation): findings.degradation = degradation
             }
@@ -99,10 +100,13 @@ extension TargetMachine {
         return findings
     }
 
+    /// The host of the target, in sentences about what its server answers.
+    private var firstHost: String { redirection?.value.redirects.firstHost ?? endpoint.hostText }
+
     private func causeOfHTTP(_ facts: HTTPProbeFacts, _ levels: LevelResult, _ run: ProbeRun, _ turn: Turn) -> CauseOfHTTP {
         CauseOfHTTP(
             facts: facts, ending: levels.httpEnding ?? .exchange,
-            host: redirection?.value.redirects.firstHost ?? endpoint.hostText,
+            host: firstHost,
             elapsedNanoseconds: turn.now.elapsed(since: run.started).saturatingNanoseconds)
     }
 

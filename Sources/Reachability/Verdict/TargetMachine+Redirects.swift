@@ -89,10 +89,16 @@ extension TargetMachine {
 
     /// Returns the cause of the other host as one of the target, which names the redirect.
     private func cause(_ cause: Cause, of redirected: RedirectedProbe) -> Cause {
-        guard cause.evidence["redirects"] == nil else { return cause }
-        let locations = redirected.machine.redirection?.value.redirects.locations ?? []
+        cause.behind(redirected.machine.redirection?.value.redirects.locations ?? [], of: endpoint.hostText)
+    }
+}
+
+extension Cause {
+    /// Returns a cause that names the redirects of a host, if there are any. A cause that names them stays as it is.
+    func behind(_ locations: [String], of host: String) -> Cause {
+        guard let last = locations.last, evidence["redirects"] == nil else { return self }
         return Cause(
-            cause.layer, cause.code, detail: "\(endpoint.hostText) redirects to \(locations.last ?? ""): \(cause.detail)",
-            evidence: cause.evidence.merging(["redirects": .list(locations)]) { own, _ in own })
+            layer, code, detail: "\(host) redirects to \(last): \(detail)",
+            evidence: evidence.merging(["redirects": .list(locations)]) { own, _ in own })
     }
 }

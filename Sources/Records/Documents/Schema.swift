@@ -25,7 +25,7 @@ package enum Schema {
     /// All types of records: those of the monitor's streams, and `transfer`.
     package static let records = Record.Kind.allCases.map(\.rawValue) + ["transfer"]
     /// The documents of commands without a stream.
-    package static let documents = ["status", "probe_summary", "why", "why_targets"]
+    package static let documents = ["status", "probe_summary", "why", "why_targets", "service_status", "history", "report"]
     package static let identifier = "urn:netwatch:schema:v\(RecordFormat.version)"
 
     package static func encode() -> [UInt8] {
@@ -36,7 +36,7 @@ package enum Schema {
             writer.member("title", "netwatch records and documents")
             writer.member(
                 "description",
-                "One line of a stream (netwatch watch, record, replay, get with --json), or the document of netwatch status, probe or why --json. "
+                "One line of a stream (netwatch watch, record, replay, get with --json), or the document of netwatch status, probe, why, history or report --json, or of the service's API. "
                     + "Additions do not raise v: readers ignore types, keys and values that they do not know.")
             writer.key("anyOf")
             writer.array { writer in

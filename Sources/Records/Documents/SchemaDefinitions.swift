@@ -29,7 +29,7 @@ extension Schema {
             ("target_state", .object(target)),
             ("interface", interface),
             ("cause", cause),
-        ]
+        ] + service
     }
 
     private static func record(_ kind: Record.Kind, _ members: Members) -> Node { record(named: kind.rawValue, members) }
@@ -115,7 +115,7 @@ extension Schema {
         ]
     }
 
-    private static var incident: Members {
+    static var incident: Members {
         let subject: Members = [
             ("kind", .enumeration(Incident.Subject.Kind.allCases.map(\.rawValue), "")),
             ("name", .nullable(.text("An interface, an address, or a target; null for this machine and for all resolvers"))),
@@ -165,7 +165,7 @@ extension Schema {
     }
 
     /// The URL whose answer is known.
-    private static var canary: Node { .nullable(.reference("target_state")) }
+    static var canary: Node { .nullable(.reference("target_state")) }
 
     private static var probeSummary: Node {
         let times: Members = [

@@ -65,7 +65,7 @@ package struct StatusDocument: Hashable {
             writer.member("v", RecordFormat.version)
             writer.member("ts", Timestamp.text(moment))
             writer.key("path")
-            writer.object { encoder.write(keysOf: path, to: &$0) }
+            writer.object { RecordEncoder.write(keysOf: path, to: &$0) }
             writer.key("targets")
             writer.array { writer in
                 for (number, update) in updates.enumerated() {

@@ -11,14 +11,17 @@ package struct Record: Hashable {
     package var superseded: Int = 0
     /// Whether the history has the incident; `nil` outside of a service, and for other records.
     package var isRecorded: Bool?
+    /// The stable identifier of the target; `nil` outside of a service, and for targets without one.
+    package var identifier: String?
     /// The reason of a gap. Only a service knows the gap since its last run.
     package var gapReason = GapReason.suspend
 
     package init(
-        event: MonitorEvent, seq: Int = 0, superseded: Int = 0, isRecorded: Bool? = nil, gapReason: GapReason = .suspend
+        event: MonitorEvent, seq: Int = 0, superseded: Int = 0, isRecorded: Bool? = nil, identifier: String? = nil,
+        gapReason: GapReason = .suspend
     ) {
         (self.event, self.seq, self.superseded) = (event, seq, superseded)
-        (self.isRecorded, self.gapReason) = (isRecorded, gapReason)
+        (self.isRecorded, self.identifier, self.gapReason) = (isRecorded, identifier, gapReason)
     }
 
     /// The record types of the contract.

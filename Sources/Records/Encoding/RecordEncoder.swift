@@ -18,12 +18,8 @@ package struct StreamHeader: Hashable {
 /// The format of records as JSON, one line each, without the newline. The keys and their order are those of the contract.
 package struct RecordEncoder {
     package var header: StreamHeader
-    /// The stable identifiers of the targets that have one.
-    package var identifiers: [TargetID: String]
 
-    package init(header: StreamHeader, identifiers: [TargetID: String] = [:]) {
-        (self.header, self.identifiers) = (header, identifiers)
-    }
+    package init(header: StreamHeader) { self.header = header }
 
     package func encode(_ record: Record) -> [UInt8] {
         var writer = JSONWriter()
@@ -37,8 +33,8 @@ package struct RecordEncoder {
             writer.recordHead(seq: record.seq, at: moment, type: record.kind.rawValue)
             switch record.event {
             case .path(let update) where update.isInitial: write(hello: update, to: &writer)
-            case .path(let update): write(keysOf: update, to: &writer)
-            case .server(let target, let update): Self.write(keysOf: update, id: identifiers[target], to: &writer)
+            case .path(let update): Self.write(keysOf: update, to: &writer)
+            case .server(_, let update): Self.write(keysOf: update, id: record.identifier, to: &writer)
             case .probe(_, let report): write(keysOf: report, to: &writer)
             case .incident(let incident): Self.write(keysOf: incident, isRecorded: record.isRecorded, to: &writer)
             case .resync(let reason, _): writer.member("reason", reason.rawValue)
@@ -58,7 +54,7 @@ package struct RecordEncoder {
             writer.member("inode", header.identity.namespaceInode)
         }
         writer.key("path")
-        writer.object { write(keysOf: update, to: &$0) }
+        writer.object { Self.write(keysOf: update, to: &$0) }
         writer.key("targets")
         writer.array { writer in
             for target in header.targets { writer.value(target.text) }
@@ -66,7 +62,7 @@ package struct RecordEncoder {
     }
 
     /// Writes the keys of a `path` record, without the keys that every record has.
-    package func write(keysOf update: PathUpdate, to writer: inout JSONWriter) {
+    package static func write(keysOf update: PathUpdate, to writer: inout JSONWriter) {
         let path = update.path
         writer.member("status", path.status.rawValue)
         writer.member("interface", path.interface?.name)
@@ -90,7 +86,7 @@ package struct RecordEncoder {
         writer.member("consistent", path.isConsistent)
     }
 
-    private func write(_ interface: NetworkInterface, to writer: inout JSONWriter) {
+    private static func write(_ interface: NetworkInterface, to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("name", interface.name)
             writer.member("index", interface.index)

@@ -14,6 +14,8 @@ final class Hooks {
     static let grace = Duration.seconds(1)
 
     private let command: String
+    /// The command in messages.
+    private var shownCommand: String { UserInformation.withoutPasswords(inWordsOf: command) }
     private let timeLimit: Duration
     private let encoder: RecordEncoder
     private let report: (Failure) -> Void
@@ -57,11 +59,11 @@ final class Hooks {
                 switch process.advance(now: now) {
                 case .runs: return
                 case .ended(let code):
-                    if code != 0, !isEnding { report(Failure(code, "--exec: '\(command)' \(Self.describe(code))")) }
+                    if code != 0, !isEnding { report(Failure(code, "--exec: '\(shownCommand)' \(Self.describe(code))")) }
                 case .killed:
-                    report(Failure(1, "--exec: '\(command)' took longer than \(TimeSpan.rough(timeLimit)) and was killed"))
+                    report(Failure(1, "--exec: '\(shownCommand)' took longer than \(TimeSpan.rough(timeLimit)) and was killed"))
                 case .killedAtEnd:
-                    report(Failure(1, "--exec: '\(command)' still ran at the end, ignored SIGTERM and was killed"))
+                    report(Failure(1, "--exec: '\(shownCommand)' still ran at the end, ignored SIGTERM and was killed"))
                 }
                 running = nil
             }
@@ -79,7 +81,7 @@ final class Hooks {
                 command: command, environment: environment, input: input, deadline: now + timeLimit.saturatingNanoseconds
             )
         } catch {
-            report(Failure(ExitCode.system, "--exec: cannot start '\(command)': \(errorText(error.number))"))
+            report(Failure(ExitCode.system, "--exec: cannot start '\(shownCommand)': \(errorText(error.number))"))
         }
     }
 

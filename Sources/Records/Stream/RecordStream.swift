@@ -29,14 +29,17 @@ package final class RecordStream {
         package var hookCommand: String?
         /// The time after which a hook is killed.
         package var hookTimeLimit: Duration
+        /// Called on SIGHUP, which then does not end the stream; `nil` if SIGHUP ends it.
+        package var reload: (() -> Void)?
 
         package init(
             targets: [Endpoint] = [], format: OutputFormat = .json, isQuiet: Bool = false, isVerbose: Bool = false,
-            count: Int? = nil, duration: Duration? = nil, hookCommand: String? = nil, hookTimeLimit: Duration = Hooks.timeLimit
+            count: Int? = nil, duration: Duration? = nil, hookCommand: String? = nil, hookTimeLimit: Duration = Hooks.timeLimit,
+            reload: (() -> Void)? = nil
         ) {
             (self.targets, self.format, self.isQuiet, self.isVerbose) = (targets, format, isQuiet, isVerbose)
             (self.count, self.duration) = (count, duration)
-            (self.hookCommand, self.hookTimeLimit) = (hookCommand, hookTimeLimit)
+            (self.hookCommand, self.hookTimeLimit, self.reload) = (hookCommand, hookTimeLimit, reload)
         }
     }
 
@@ -111,7 +114,9 @@ package final class RecordStream {
                 writing = output?.watch(&polling)
                 hooks?.watch(&polling)
             }
-            if let number = turn.signal { interrupt(number, source) }
+            if let number = turn.signal {
+                if number == SIGHUP, let reload = settings.reload { reload() } else { interrupt(number, source) }
+            }
             switch turn.write(output, at: writing) {
             case nil, .wrote: break
             case .readerGone:

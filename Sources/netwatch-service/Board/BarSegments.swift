@@ -5,7 +5,7 @@ struct BarSegment: Hashable, Sendable {
     var cells: Int
     /// The times in milliseconds since 1970.
     var period: Range<Int64>
-    /// The times in each state, by the shares of the cells.
+    /// The times in each state.
     var times: StateTimes
 
     /// Returns the segments of a bar, the oldest first.
@@ -19,9 +19,7 @@ struct BarSegment: Hashable, Sendable {
         }
         var segments: [BarSegment] = []
         for (cell, period) in zip(bar, cells) {
-            var times = StateTimes()
-            let length = Double(period.upperBound - period.lowerBound)
-            for state in RecordedState.allCases { times[state] = Int64(cell.share(of: state) * length) }
+            let times = cell.times
             if let last = segments.last, last.state == cell.state, last.period.upperBound == period.lowerBound {
                 segments[segments.count - 1].cells += 1
                 segments[segments.count - 1].period = last.period.lowerBound..<period.upperBound

@@ -25,7 +25,7 @@ struct BoardDocument {
             writer.member("v", RecordFormat.version)
             writer.member("ts", Timestamp.text(board.moment))
             writer.key("path")
-            if let path = board.path { writer.object { encoder.write(keysOf: path, to: &$0) } } else { writer.null() }
+            if let path = board.path { writer.object { RecordEncoder.write(keysOf: path, to: &$0) } } else { writer.null() }
             writer.key("targets")
             writer.array { writer in
                 for (number, row) in view.rows.enumerated() { board.targets[row.index].write(seq: number, to: &writer) }

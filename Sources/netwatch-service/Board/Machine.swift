@@ -28,6 +28,17 @@ struct Machine: Hashable, Sendable {
         var detail: String
         /// The cause, if the layer fails or is degraded; `nil` otherwise.
         var cause: Cause?
+
+        /// Whether the result says nothing that an earlier layer's failure does not say. Only the resolver can fail by itself then: none is
+        /// configured.
+        fileprivate func isConsequence(of failing: Facet) -> Bool {
+            switch finding {
+            case .unproven: true
+            case .fails where failing.layer == .link || failing.layer == .address: cause?.code != .noResolver
+            case .fails: failing.cause.map { $0.isSameFailure(as: cause) } ?? false
+            case .works, .degraded, .notReached, .notUsed: false
+            }
+        }
     }
 
     /// The layers in the order of ``Layer``.
@@ -44,8 +55,9 @@ struct Machine: Hashable, Sendable {
         let reader = MachineReader(board: board, path: path)
         var facets = [reader.link, reader.address, reader.gateway, reader.resolver, reader.internet]
         if let failing = facets.firstIndex(where: { $0.finding == .fails }) {
-            for index in facets.indices where index > failing && facets[index].finding == .unproven {
+            for index in facets.indices where index > failing && facets[index].isConsequence(of: facets[failing]) {
                 facets[index].finding = .notReached
+                facets[index].cause = nil
             }
         }
         self.facets = facets
@@ -141,7 +153,11 @@ private struct MachineReader {
         guard let canary = board.canary else {
             return Machine.Facet(layer: .internet, finding: .unproven, detail: "no canary is configured")
         }
-        let host = canary.endpoint.text
+        let host =
+            switch canary.endpoint.host {
+            case .name(let name): name
+            case .address(let address, _): "\(address)"
+            }
         return switch canary.state {
         case .up: Machine.Facet(layer: .internet, finding: .works, detail: host)
         case .degraded: Machine.Facet(layer: .internet, finding: .degraded, detail: host, cause: canary.cause)

@@ -54,17 +54,6 @@ struct TargetDetail: Sendable {
         var reasons: [String]
         var cause: Cause?
     }
-
-    /// A time for which there is no history.
-    struct HistoryGap: Hashable, Sendable {
-        enum Reason: String, Hashable, Sendable {
-            case suspend, stopped
-            case notRecorded = "not_recorded"
-        }
-
-        var period: Range<Int64>
-        var reason: Reason
-    }
 }
 
 /// The round trips of a part of a span.

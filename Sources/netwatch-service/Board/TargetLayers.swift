@@ -6,6 +6,8 @@ import Reachability
 /// proves some layers: packets passed all layers before the one that answered.
 struct TargetLayers: Sendable {
     let steps: [Diagnosis.Step]
+    /// The cause if its layer is none of ``Diagnosis/layers``: the quality of a target that answers, or a limit of this process.
+    let other: Cause?
     /// The facts of the server's certificate; empty if none is known.
     let certificate: [(name: String, value: String)]
 
@@ -13,6 +15,7 @@ struct TargetLayers: Sendable {
         let evidence = DiagnosisEvidence(endpoint: update.endpoint, path: path, update: update, report: report)
         let steps = Diagnosis(evidence).steps.map { step in Self.proven(step, by: update, report: report) ?? step }
         self.steps = steps
+        other = update.cause.flatMap { Diagnosis.layers.contains($0.layer) || update.state == .up ? nil : $0 }
         certificate = Self.certificateFacts(steps.first { $0.layer == .tls }?.evidence ?? [:], update.cause)
     }
 

@@ -89,7 +89,7 @@ extension ConfigurationReader {
             note(members["status"], "canary.status") { try settings.setStatuses(statuses) }
         }
         if let body = text(members["body"], "canary.body") {
-            note(members["body"], "canary.body") { try settings.expectBody(body) }
+            note(members["body"], "canary.body") { try settings.expectBody(containing: body) }
         }
         guard let url = members["url"], url.content != .empty else {
             note(node.origin, "'canary' needs 'url'")

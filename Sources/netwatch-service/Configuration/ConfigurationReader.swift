@@ -1,4 +1,5 @@
 import Console
+import Reachability
 
 /// The reader of values from a tree: it collects all errors, so that a user sees them at once.
 ///
@@ -114,6 +115,9 @@ struct ConfigurationReader {
         init(_ description: String) { self.description = description }
     }
 
-    /// A foreign text in a message: shortened.
-    static func shown(_ text: String) -> String { text.count > 100 ? "\(text.prefix(100))…" : text }
+    /// A foreign text in a message: shortened, and without the password of a URL.
+    static func shown(_ text: String) -> String {
+        let text = UserInformation.withoutPassword(text)
+        return text.count > 100 ? "\(text.prefix(100))…" : text
+    }
 }

@@ -14,4 +14,12 @@ struct PeriodSummary: Hashable, Sendable {
         probes += 1
         if let roundTrip = sample.roundTrip { roundTrips.add(roundTrip) } else { lost += 1 }
     }
+
+    /// Adds another summary, as an hour to a day. The period stays the same.
+    mutating func add(_ other: PeriodSummary) {
+        times = times + other.times
+        probes += other.probes
+        lost += other.lost
+        roundTrips.add(other.roundTrips)
+    }
 }

@@ -17,6 +17,9 @@ struct RoundTripHistogram: Hashable, Sendable {
     /// The number of values.
     var count: Int { buckets.reduce(0) { $0 + Int($1.count) } }
 
+    /// Creates a distribution without values.
+    init() {}
+
     mutating func add(_ value: UInt32) {
         minimum = min(minimum ?? value, value)
         maximum = max(maximum ?? value, value)
@@ -75,5 +78,39 @@ struct RoundTripHistogram: Hashable, Sendable {
         let lower = edges[step] * Double(UInt64(1) << UInt64(octave))
         let upper = (step == 7 ? 2.0 : edges[step + 1]) * Double(UInt64(1) << UInt64(octave))
         return UInt32(min((lower * upper).squareRoot().rounded(), Double(UInt32.max)))
+    }
+
+    // MARK: Encoding
+
+    /// The encoded distribution: the number of its buckets; the minimum and maximum, if it has values; each bucket's distance from the
+    /// one before, and its count. All are LEB128 numbers.
+    func append(to writer: inout VarintWriter) {
+        writer.append(UInt64(buckets.count))
+        guard let minimum, let maximum else { return }
+        writer.append(UInt64(minimum))
+        writer.append(UInt64(maximum))
+        var previous: UInt8 = 0
+        for bucket in buckets {
+            writer.append(UInt64(bucket.index - previous))
+            writer.append(UInt64(bucket.count))
+            previous = bucket.index
+        }
+    }
+
+    /// Reads an encoded distribution; `nil` if the bytes are those of none.
+    init?(_ reader: inout VarintReader) {
+        guard let count = reader.next(), count <= 256 else { return nil }
+        guard count > 0 else { return }
+        guard let least = reader.next(), let greatest = reader.next(), least <= greatest else { return nil }
+        guard let least = UInt32(exactly: least), let greatest = UInt32(exactly: greatest) else { return nil }
+        var previous = 0
+        for place in 0..<count {
+            guard let distance = reader.next(), distance <= 255, distance > 0 || place == 0, let number = reader.next(),
+                let number = UInt32(exactly: number), number > 0, let index = UInt8(exactly: previous + Int(distance))
+            else { return nil }
+            buckets.append(Bucket(index: index, count: number))
+            previous = Int(index)
+        }
+        (minimum, maximum) = (least, greatest)
     }
 }

@@ -29,6 +29,11 @@ struct TargetLedger: Sendable {
         currentDay = PeriodSummary(calendar.day(containing: time))
     }
 
+    /// Continues the accounting of an earlier ledger.
+    init(_ state: RecordedState, end: Int64, hour: PeriodSummary, day: PeriodSummary) {
+        (self.state, self.end, currentHour, currentDay) = (state, end, hour, day)
+    }
+
     /// Accounts the time until now, and begins another state. An earlier time than before changes only the state.
     mutating func change(to state: RecordedState, at time: Int64, in calendar: inout DayCalendar) -> Ended {
         let ended = advance(to: time, in: &calendar)
@@ -94,7 +99,8 @@ struct TargetLedger: Sendable {
         }
     }
 
-    private static func hour(containing time: Int64) -> Range<Int64> {
+    /// Returns the hour of UTC that contains a time.
+    static func hour(containing time: Int64) -> Range<Int64> {
         let start = time - time.floorDivided(by: hour).remainder
         return start..<start + hour
     }

@@ -25,6 +25,9 @@ struct VarintReader {
 
     var isAtEnd: Bool { bytes.isEmpty }
 
+    /// The bytes that follow.
+    var remaining: ArraySlice<UInt8> { bytes }
+
     /// Reads a number; `nil` if the bytes end before it, or it has more than 64 bits.
     mutating func next() -> UInt64? {
         var number: UInt64 = 0
@@ -55,8 +58,9 @@ enum CRC32 {
         (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? value >> 1 ^ 0xEDB8_8320 : value >> 1 }
     }
 
-    static func checksum(of bytes: some Sequence<UInt8>) -> UInt32 {
-        ~bytes.reduce(~0) { $0 >> 8 ^ table[Int(($0 ^ UInt32($1)) & 0xFF)] }
+    /// Returns the checksum of bytes. - Parameter previous: the checksum of the bytes before them.
+    static func checksum(of bytes: some Sequence<UInt8>, after previous: UInt32 = 0) -> UInt32 {
+        ~bytes.reduce(~previous) { $0 >> 8 ^ table[Int(($0 ^ UInt32($1)) & 0xFF)] }
     }
 
     /// The checksum in four bytes, the lowest first.

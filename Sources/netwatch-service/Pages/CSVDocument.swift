@@ -2,6 +2,9 @@
 struct CSVDocument {
     static let contentType = "text/csv; charset=utf-8"
 
+    /// The characters with which a formula begins, also in their wide forms, which spreadsheets for Japanese accept.
+    private static let starts = "=+-@\t\r\n＝＋－＠".unicodeScalars
+
     private(set) var bytes: [UInt8] = []
 
     /// Adds a line. A missing value is an empty cell.
@@ -19,12 +22,15 @@ struct CSVDocument {
     /// it text (OWASP, "CSV Injection"). Control characters become U+FFFD.
     static func cell(_ text: String) -> String {
         var scalars = String.UnicodeScalarView()
-        if let first = text.unicodeScalars.first(where: { $0 != " " && $0 != "\u{feff}" }), "=+-@\t\r\n".unicodeScalars.contains(first) {
+        if let first = text.unicodeScalars.first(where: { $0 != " " && $0 != "\u{feff}" }), Self.starts.contains(first) {
             scalars.append("'")
         }
-        for scalar in text.unicodeScalars { scalars.append(MarkupText.isHarmless(scalar) ? scalar : "\u{fffd}") }
-        let cleaned = String(scalars)
-        guard cleaned.unicodeScalars.contains(where: { $0 == "," || $0 == "\"" || $0 == "'" || $0 == ";" }) else { return cleaned }
-        return "\"" + cleaned.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+        // By scalars: a combining mark makes one character with a quotation mark.
+        for scalar in text.unicodeScalars {
+            scalars.append(MarkupText.isHarmless(scalar) ? scalar : "\u{fffd}")
+            if scalar == "\"" { scalars.append(scalar) }
+        }
+        let isQuoted = scalars.contains { ",;\"'".unicodeScalars.contains($0) }
+        return isQuoted ? "\"\(String(scalars))\"" : String(scalars)
     }
 }

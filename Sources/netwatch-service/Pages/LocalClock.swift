@@ -92,14 +92,16 @@ struct LocalClock: Hashable, Sendable {
 
     /// Returns an interval for people: `Tue 24 Nov 14:00–15:00`, or `24 Nov` with its weekday for days.
     func interval(_ period: Range<Int64>) -> String {
-        let length = period.upperBound - period.lowerBound
+        let length = period.upperBound.elapsed(since: period.lowerBound)
         guard length < 23 * 3_600_000 else {
             // The middle is on the right day, whatever the offset at its start.
-            let (first, last) = (day(period.lowerBound + 43_200_000), day(period.upperBound - 43_200_000))
+            let first = day(period.lowerBound.addingSaturated(43_200_000))
+            let last = day(period.upperBound.addingSaturated(-43_200_000))
             return first == last ? first : "\(first) to \(last)"
         }
         let end = minute(period.upperBound)
-        let start = isToday(period.lowerBound) ? minute(period.lowerBound) : "\(day(period.lowerBound)) \(minute(period.lowerBound))"
+        let start =
+            isToday(period.lowerBound) ? minute(period.lowerBound) : "\(day(period.lowerBound)) \(minute(period.lowerBound))"
         return "\(start)–\(end)"
     }
 
@@ -117,6 +119,14 @@ struct LocalClock: Hashable, Sendable {
     }
 
     private static func two(_ number: some BinaryInteger) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}
+
+extension Int64 {
+    /// Returns the time from `earlier` to this one; 0 if `earlier` is later. It is limited to `Int64.max`.
+    func elapsed(since earlier: Int64) -> Int64 {
+        let (difference, isBeyond) = subtractingReportingOverflow(earlier)
+        return isBeyond ? (self > earlier ? .max : 0) : Swift.max(0, difference)
+    }
 }
 
 /// A day of the proleptic Gregorian calendar.

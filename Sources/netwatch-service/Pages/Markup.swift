@@ -57,7 +57,8 @@ struct Markup: ExpressibleByStringInterpolation {
             }
             let isUnquoted = bytes.last == UInt8(ascii: "=")
             guard isUnquoted || ends(with: "href=\"") || ends(with: "src=\"") || ends(with: "action=\"") else { return }
-            preconditionFailure("text stands where only an address or quoted text may: \(String(decoding: bytes.suffix(40), as: UTF8.self))")
+            preconditionFailure(
+                "text stands where only an address or quoted text may: \(String(decoding: bytes.suffix(40), as: UTF8.self))")
         }
     }
 }

@@ -17,17 +17,12 @@ struct PageFrame {
         clock = LocalClock(board)
     }
 
-    private var age: Int64 { max(0, now.milliseconds - clock.now) }
+    private var age: Int64 { now.milliseconds.elapsed(since: clock.now) }
 
     /// The name of the machine, as pages show it.
     var host: String { MarkupText.shortened(board.instance, to: 80) }
 
-    /// Returns a complete document.
-    ///
-    /// - Parameters:
-    ///   - title: the beginning of the title, before the name of this machine.
-    ///   - state: the state that the icon shows; `nil` for none.
-    ///   - content: the content of the page.
+    /// Returns a complete document. Its title begins with `title`, before the name of this machine, and its icon shows `state`.
     func document(title: String, state: RecordedState?, content: Markup) -> [UInt8] {
         let page: Markup = """
             <!doctype html><html lang=en><head><meta charset=utf-8>\(titleElement(title))\

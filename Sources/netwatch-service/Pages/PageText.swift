@@ -49,8 +49,16 @@ enum PageText {
         return text
     }
 
-    /// Returns text with a capital letter at its beginning.
-    static func sentence(_ text: String) -> String { text.prefix(1).uppercased() + text.dropFirst() }
+    /// The words that begin sentences. Other first words may be names, which keep their letters.
+    private static let beginnings: Set<Substring> = [
+        "a", "all", "an", "answers", "interface", "names", "no", "not", "nothing", "only", "packets", "the", "this",
+    ]
+
+    /// Returns a sentence with a capital letter at its beginning, unless it begins with a name.
+    static func sentence(_ text: String) -> String {
+        guard let word = text.split(separator: " ", maxSplits: 1).first, beginnings.contains(word) else { return text }
+        return text.prefix(1).uppercased() + text.dropFirst()
+    }
 
     /// Returns the states with their numbers: `2 down, 1 unreachable`.
     static func counts(_ counts: [(state: RecordedState, count: Int)]) -> String {
@@ -86,8 +94,15 @@ extension LocalClock {
         "<time datetime=\"\(machine(time))\" title=\"\(full(time))\">\(short(time))</time>"
     }
 
-    /// Returns the duration until now and its start: `for 12 min, since 11:51:07`.
-    func since(_ time: Int64) -> Markup {
-        "for \(LocalClock.duration(milliseconds: max(0, now - time))), since \(element(time))"
+    /// Returns the end of a period as an element. Its day is omitted if it is that of the start.
+    func element(_ time: Int64, after start: Int64) -> Markup {
+        guard date(time) == date(start) else { return element(time) }
+        return "<time datetime=\"\(machine(time))\" title=\"\(full(time))\">\(self.time(time))</time>"
+    }
+
+    /// Returns the duration until now and its start: `for 12 min, since 11:51:07`. A compact one has the zone only for programs.
+    func since(_ time: Int64, isCompact: Bool = false) -> Markup {
+        let start: Markup = isCompact ? "<time datetime=\"\(machine(time))\">\(short(time))</time>" : element(time)
+        return "for \(LocalClock.duration(milliseconds: now.elapsed(since: time))), since \(start)"
     }
 }

@@ -14,13 +14,15 @@ struct RoundTripChart {
     private var top: UInt64 {
         let highest = UInt64(points.compactMap(\.high).max() ?? 1)
         var power: UInt64 = 1
+        // A value has 32 bits, so the power has at most 34.
         while true {
             for factor: UInt64 in [1, 2, 5] where factor * power >= highest { return factor * power }
             power *= 10
         }
     }
 
-    var markup: Markup {
+    /// Returns the figure with the times below it.
+    func markup(axis: Markup) -> Markup {
         let top = top
         var bands = Markup()
         var line = ""
@@ -42,6 +44,13 @@ struct RoundTripChart {
                 <rect class="\(style(point))" x="\(left)" y="\(upper)" width="\(right - left)" height="\(max(2, lower - upper))">\
                 <title>\(text(point))</title></rect>
                 """
+            if point.lost > 0 {
+                // The height shows the loss too, for readers who do not distinguish the colors.
+                let height = max(3, Int((point.loss * 48).rounded()))
+                bands += """
+                    <rect class=lost x="\(left)" y="\(Self.height - height)" width="\(right - left)" height="\(height)"/>
+                    """
+            }
             line += "\(isDrawing ? "L" : "M")\(left) \(y(median, top))L\(right) \(y(median, top))"
             isDrawing = true
         }
@@ -49,10 +58,10 @@ struct RoundTripChart {
             <figure class=chart><div class=plot><p class=scale aria-hidden=true><span>\(text(top))</span><span>\(half(top))</span><span>0</span></p>\
             <svg viewBox="0 0 \(Self.width) \(Self.height)" preserveAspectRatio="none" role="img" aria-label="\(summary)">\
             <path class=grid d="M0 .5H\(Self.width)M0 \(Self.height / 2)H\(Self.width)M0 \(Self.height)H\(Self.width)"/>\
-            \(bands)<path class=median d="\(line)"/></svg></div>\
-            <figcaption>The line is the median, the band goes from the least round trip to the one that 95 % do not exceed. \
-            <span class="key l0">no loss</span> <span class="key l1">up to 5 % lost</span> <span class="key l2">up to 20 %</span> \
-            <span class="key l3">more</span> <span class="key fail">all lost</span></figcaption></figure>
+            \(bands)<path class=median d="\(line)"/></svg></div>\(axis)\
+            <figcaption>The line is the median; the band goes from the least round trip to the one that 95 % do not exceed. Columns at the \
+            bottom show lost probes. <span class=keys><span class="key l0">no loss</span> <span class="key l1">up to 5 % lost</span> <span class="key l2">up to 20 %</span> \
+            <span class="key l3">more</span> <span class="key fail">all lost</span></span></figcaption></figure>
             """
     }
 
@@ -76,7 +85,9 @@ struct RoundTripChart {
         }
     }
 
-    private func text(_ units: UInt64) -> String { PageText.roundTrip(.microseconds(Int64(clamping: units) * Int64(Sample.roundTripUnit))) }
+    private func text(_ units: UInt64) -> String {
+        PageText.roundTrip(.microseconds(Int64(clamping: units) * Int64(Sample.roundTripUnit)))
+    }
 
     private func half(_ top: UInt64) -> String {
         PageText.roundTrip(.microseconds(Int64(clamping: top) * Int64(Sample.roundTripUnit) / 2))
@@ -84,14 +95,18 @@ struct RoundTripChart {
 
     private func text(_ point: RoundTripPoint) -> String {
         let time = clock.interval(point.period)
-        let probes = point.lost > 0 ? ", \(point.lost) of \(point.probes) probes lost" : ", \(PageText.count(point.probes, "probe"))"
-        guard let low = point.minimum, let median = point.median, let high = point.high else { return "\(time): no answer\(probes)" }
+        let probes =
+            point.lost > 0 ? ", \(point.lost) of \(point.probes) probes lost" : ", \(PageText.count(point.probes, "probe"))"
+        guard let low = point.minimum, let median = point.median, let high = point.high else {
+            return "\(time): no answer\(probes)"
+        }
         return "\(time): median \(text(UInt64(median))), \(text(UInt64(low))) to \(text(UInt64(high)))\(probes)"
     }
 
     private var summary: String {
         let medians = points.compactMap(\.median).sorted()
-        let (probes, lost) = points.reduce((0, 0)) { ($0.0 + $1.probes, $0.1 + $1.lost) }
+        let probes = points.reduce(0) { $0.addingReportingOverflow($1.probes).partialValue }
+        let lost = points.reduce(0) { $0.addingReportingOverflow($1.lost).partialValue }
         guard let least = points.compactMap(\.minimum).min(), let most = points.compactMap(\.high).max(), !medians.isEmpty else {
             return "Round trips: no answer"
         }

@@ -45,7 +45,9 @@ extension RecordedState {
 /// The symbols of the page. Each is a shape of its own, so that it is clear without color.
 enum PageSymbol {
     /// Returns the symbol of a state. Its meaning stands beside it as a word.
-    static func state(_ state: RecordedState) -> Markup { "<svg class=\"s \(state.style)\" aria-hidden=true><use href=\"#\(state.style)\"/></svg>" }
+    static func state(_ state: RecordedState) -> Markup {
+        "<svg class=\"s \(state.style)\" aria-hidden=true><use href=\"#\(state.style)\"/></svg>"
+    }
 
     /// Returns the symbol of a layer's result.
     static func finding(_ finding: Machine.Finding) -> Markup { state(finding.state) }

@@ -3,7 +3,8 @@ import Reachability
 /// The incidents: those that are open now, apart from those that are over.
 extension StatusPage {
     /// The maximum numbers of shown incidents.
-    private static let openLimit = 12
+    private static let openLimit = 8
+    private static let singleLimit = 3
     private static let overLimit = 20
 
     var incidents: Markup {
@@ -25,13 +26,32 @@ extension StatusPage {
 
     private func now(_ incidents: [BoardIncident]) -> Markup {
         guard !incidents.isEmpty else { return "<p class=none>No incident is open now.</p>" }
+        // An incident of one target repeats its line in the list.
+        var shared = incidents.filter { $0.incident.isSharedFault }
+        var single = incidents.filter { !$0.incident.isSharedFault }
+        if single.count <= Self.singleLimit { (shared, single) = (shared + single, []) }
+        var items = Markup()
+        for incident in shared.prefix(Self.openLimit) { items += item(incident) }
+        let others = shared.count - Self.openLimit
+        if others > 0 {
+            items += "<li class=more>and \(PageText.count(others, "more incident")); their targets are in the list below</li>"
+        }
+        let list: Markup = shared.isEmpty ? "" : "<ul class=incidents>\(items)</ul>"
+        return "<h3 class=v>Now</h3>\(list)\(singles(single))"
+    }
+
+    private func singles(_ incidents: [BoardIncident]) -> Markup {
+        guard !incidents.isEmpty else { return "" }
         var items = Markup()
         for incident in incidents.prefix(Self.openLimit) { items += item(incident) }
+        let unrecorded = incidents.count { !$0.isRecorded }
+        let mark: Markup = unrecorded == 0 ? "" : ", \(PageText.grouped(unrecorded)) not recorded"
         let others = incidents.count - Self.openLimit
-        if others > 0 {
-            items += "<li class=more>and \(PageText.count(others, "more incident")); each of their targets is in the list below</li>"
-        }
-        return "<h3 class=v>Now</h3><ul class=incidents>\(items)</ul>"
+        if others > 0 { items += "<li class=more>and \(PageText.grouped(others)) more</li>" }
+        return """
+            <details id=single><summary>\(PageSymbol.state(.down))\(PageText.count(incidents.count, "incident")) of one target each \
+            <span class=sub>the targets are in the list below\(mark)</span></summary><ul class=incidents>\(items)</ul></details>
+            """
     }
 
     private func past(_ incidents: [BoardIncident]) -> Markup {
@@ -46,7 +66,7 @@ extension StatusPage {
     }
 
     private func ago(_ time: Int64) -> Markup {
-        "\(LocalClock.duration(milliseconds: max(0, clock.now - time))) ago, at \(clock.element(time))"
+        "\(LocalClock.duration(milliseconds: clock.now.elapsed(since: time))) ago, at \(clock.element(time))"
     }
 
     private func item(_ entry: BoardIncident) -> Markup {
@@ -56,7 +76,7 @@ extension StatusPage {
         let start = incident.began.milliseconds
         let time: Markup =
             if let end = incident.ended?.milliseconds {
-                "for \(LocalClock.duration(milliseconds: max(0, end - start))), from \(clock.element(start)) to \(clock.element(end))"
+                "for \(LocalClock.duration(milliseconds: end.elapsed(since: start))), from \(clock.element(start)) to \(clock.element(end, after: start))"
             } else {
                 clock.since(start)
             }
@@ -89,6 +109,11 @@ extension StatusPage {
             \(others > 0 ? " and \(PageText.grouped(others)) more" : "")</span>
             """
     }
+}
+
+extension Incident {
+    /// Whether the fault concerns more than a single target.
+    fileprivate var isSharedFault: Bool { targetCount > 1 || scope != .server }
 }
 
 extension Incident.Scope {

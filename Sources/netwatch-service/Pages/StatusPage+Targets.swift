@@ -40,7 +40,9 @@ extension StatusPage {
             """
     }
 
-    private var clear: Markup { "<a class=clear href=\"\(PageAddress("/", query: [("span", query.span == .day ? nil : query.span.rawValue)]))\">Show all</a>" }
+    private var clear: Markup {
+        "<a class=clear href=\"\(PageAddress("/", query: [("span", query.span == .day ? nil : query.span.rawValue)]))\">Show all</a>"
+    }
 
     private var groupChoice: Markup {
         let names = groupNames
@@ -113,7 +115,8 @@ extension StatusPage {
         let heading: Markup
         if let number = section.group {
             let group = view.groups[number]
-            let hasOthers = view.groups.contains { $0.name != nil && $0.counts.total > 0 } || view.sections.contains { $0.group == nil }
+            let hasOthers =
+                view.groups.contains { $0.name != nil && $0.counts.total > 0 } || view.sections.contains { $0.group == nil }
             guard let name = group.name else {
                 heading = hasOthers ? "<h3>Other targets</h3>" : "<h3 class=v>All targets</h3>"
                 return heading.adding(rows(section, &budget))
@@ -145,7 +148,7 @@ extension StatusPage {
                 .markup(&budget)
         }
         return """
-            <table><thead><tr><th scope=col>State</th><th scope=col>Target</th><th scope=col class=l>Round trip</th>\
+            <table class=list><colgroup><col><col><col><col><col></colgroup><thead><tr><th scope=col>State</th><th scope=col>Target</th><th scope=col class=l>Round trip</th>\
             <th scope=col>\(query.span.phrase)</th><th scope=col class=a>Available</th></tr></thead><tbody>\(rows)</tbody></table>
             """
     }
@@ -204,12 +207,21 @@ extension BarSpan {
         }
     }
 
-    /// The span in words.
+    /// The span in words, at the beginning of a line.
     var phrase: StaticString {
         switch self {
         case .day: "Last 24 hours"
         case .week: "Last 7 days"
         case .quarter: "Last 90 days"
+        }
+    }
+
+    /// The span in words, within a sentence.
+    var noun: StaticString {
+        switch self {
+        case .day: "last 24 hours"
+        case .week: "last 7 days"
+        case .quarter: "last 90 days"
         }
     }
 }

@@ -10,7 +10,7 @@ struct StatusPage {
     /// The states of all targets, whatever the query.
     let counts: StateCounts
 
-    /// - Parameter now: the present time; the page says so if the board is old.
+    /// Creates the page. It says so if the board is older than `now`.
     init(board: Board, query: BoardQuery, now: Moment) {
         (self.board, self.query) = (board, query)
         frame = PageFrame(board, now: now)
@@ -23,7 +23,8 @@ struct StatusPage {
 
     /// Returns the page, or the parts of it that its script exchanges.
     func render() -> [UInt8] {
-        let overview: Markup = "<div id=overview data-part data-state=\"\(worst?.name ?? "")\">\(headline)\(notices)\(strip)\(incidents)</div>"
+        let overview: Markup =
+            "<div id=overview data-part data-state=\"\(worst?.name ?? "")\">\(headline)\(notices)\(strip)\(incidents)</div>"
         let list: Markup = "<div id=list data-part>\(countLinks)\(targets)\(pages)</div>"
         if query.isPart { return frame.fragment(title: title, content: "\(overview)\(list)") }
         let content: Markup = """
@@ -53,16 +54,26 @@ struct StatusPage {
     private var headline: Markup {
         let sentence: String
         if counts.total == 0 {
-            sentence = machine.failure.map { "The \($0.layer.title) of this machine fails".lowercasedLayer } ?? "This machine is connected"
+            sentence =
+                machine.failure.map { "The \($0.layer.title) of this machine fails".lowercasedLayer }
+                ?? "This machine is connected"
         } else if counts.present.contains(where: \.state.isProblem) || counts[.up] < counts.total {
-            sentence = PageText.sentence(PageText.counts(counts.present.filter { $0.state != .up }))
+            let problems = counts.present.filter(\.state.isProblem)
+            sentence = problems.isEmpty ? "No target has a problem" : PageText.counts(problems)
         } else {
             sentence = counts.total == 1 ? "The target is up" : "All \(PageText.grouped(counts.total)) targets are up"
         }
         let others: Markup =
             counts.total > 0 && counts[.up] < counts.total
-            ? "<span class=sub>\(PageText.grouped(counts[.up])) of \(PageText.count(counts.total, "target")) up</span>" : ""
+            ? "<span class=sub>\(PageText.grouped(counts[.up])) of \(PageText.count(counts.total, "target")) up\(quiet)</span>"
+            : ""
         return "<h1 class=\"\((worst ?? .up).style)\">\(PageSymbol.state(worst ?? .up))<span>\(sentence)\(others)</span></h1>"
+    }
+
+    /// The targets that are neither up nor a problem.
+    private var quiet: String {
+        let states = counts.present.filter { !$0.state.isProblem && $0.state != .up }
+        return states.isEmpty ? "" : ", \(PageText.counts(states))"
     }
 
     // MARK: Notices

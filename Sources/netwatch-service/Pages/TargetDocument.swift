@@ -31,14 +31,23 @@ struct TargetDocument {
             writer.member("interface", update.interface?.name)
             writer.key("layers")
             writer.array { writer in
-                let steps = board.path.map { TargetLayers(update, path: $0.path, report: detail.report).steps } ?? []
-                for step in steps {
+                let layers = board.path.map { TargetLayers(update, path: $0.path, report: detail.report) }
+                for step in layers?.steps ?? [] {
                     writer.object { writer in
                         writer.member("layer", step.layer.rawValue)
                         writer.member("ok", step.finding.isWorking)
                         writer.member("ms", milliseconds: step.duration)
                         writer.member("detail", step.detail)
                         writer.member(evidence: step.evidence)
+                    }
+                }
+                if let other = layers?.other {
+                    writer.object { writer in
+                        writer.member("layer", other.layer.rawValue)
+                        writer.member("ok", update.state == .degraded)
+                        writer.member("ms", milliseconds: nil)
+                        writer.member("detail", other.detail)
+                        writer.member(evidence: other.evidence)
                     }
                 }
             }
@@ -66,12 +75,15 @@ struct TargetDocument {
     /// Returns the outages as CSV with a line of names.
     func csv() -> [UInt8] {
         var document = CSVDocument()
-        document.add(["target", "id", "name", "status", "from", "to", "seconds", "layer", "code", "detail", "incident", "recorded"])
+        document.add([
+            "target", "id", "name", "status", "from", "to", "seconds", "layer", "code", "detail", "incident", "recorded",
+        ])
         for outage in detail.outages {
-            let seconds = outage.end.map { "\(max(0, $0 - outage.start) / 1_000)" }
+            let seconds = outage.end.map { "\($0.elapsed(since: outage.start) / 1_000)" }
             document.add([
                 target.update.endpoint.text, target.id, target.title, outage.state.name, Self.text(outage.start),
-                outage.end.map(Self.text), seconds, outage.cause?.layer.rawValue, outage.cause?.code.rawValue, outage.cause?.detail,
+                outage.end.map(Self.text), seconds, outage.cause?.layer.rawValue, outage.cause?.code.rawValue,
+                outage.cause?.detail,
                 outage.incident, outage.isRecorded ? "true" : "false",
             ])
         }

@@ -36,7 +36,8 @@ extension TargetPage {
     }
 
     private func label(_ time: Int64) -> String {
-        query.span == .day ? (clock.isToday(time) ? clock.minute(time) : "\(clock.day(time)) \(clock.minute(time))") : clock.day(time)
+        query.span == .day
+            ? (clock.isToday(time) ? clock.minute(time) : "\(clock.day(time)) \(clock.minute(time))") : clock.day(time)
     }
 
     var availabilities: Markup {
@@ -54,29 +55,30 @@ extension TargetPage {
     var chart: Markup {
         guard let span, !detail.roundTrips.isEmpty else { return "" }
         let chart = RoundTripChart(points: detail.roundTrips, span: span, clock: clock)
-        return "<h3>Round trip</h3>\(chart.markup)\(axis)"
+        return "<h3>Round trip</h3>\(chart.markup(axis: axis))"
     }
 
     // MARK: Outages
 
     var outages: Markup {
         guard !detail.outages.isEmpty else {
-            return "<section aria-labelledby=outages><h2 id=outages>Outages</h2><p class=none>No outage is recorded.</p></section>"
+            return
+                "<section aria-labelledby=outages><h2 id=outages>Outages</h2><p class=none>No outage is recorded.</p></section>"
         }
         var rows = Markup()
         for outage in detail.outages.prefix(TargetDetail.outageLimit) {
             let end = outage.end ?? clock.now
-            let until: Markup = outage.end.map { clock.element($0) } ?? "<b>now</b>"
+            let until: Markup = outage.end.map { clock.element($0, after: outage.start) } ?? "<b>now</b>"
             let cause: Markup = outage.cause.map { $0.markup() } ?? "The cause is not known."
             let mark: Markup = outage.isRecorded ? "" : " <em class=tag>not recorded</em>"
             rows += """
                 <tr class="\(outage.state.style)"><td class=t>\(PageSymbol.state(outage.state))<span class=word>\(outage.state.word)</span></td>\
-                <td class=c>\(cause)\(mark)</td><td class=l>\(LocalClock.duration(milliseconds: max(0, end - outage.start)))</td>\
+                <td class=c>\(cause)\(mark)</td><td class=l>\(LocalClock.duration(milliseconds: end.elapsed(since: outage.start)))</td>\
                 <td class=f>\(clock.element(outage.start)) to \(until)</td></tr>
                 """
         }
         return """
-            <section aria-labelledby=outages><h2 id=outages>Outages</h2><table class=outages><thead><tr><th scope=col>State</th>\
+            <section aria-labelledby=outages><h2 id=outages>Outages</h2><table class=outages><colgroup><col><col><col><col></colgroup><thead><tr><th scope=col>State</th>\
             <th scope=col>Cause</th><th scope=col class=l>Duration</th><th scope=col>Time</th></tr></thead><tbody>\(rows)</tbody></table>\
             </section>
             """
@@ -87,9 +89,10 @@ extension TargetPage {
     var timeline: Markup {
         let entries = TimelineEntry.merged(detail)
         let title: Markup =
-            query.interval.map { "Timeline of \(clock.interval($0))" } ?? "Timeline, \(query.span.phrase)"
+            query.interval.map { "Timeline of \(clock.interval($0))" } ?? "Timeline of the \(query.span.noun)"
         let all: Markup =
-            query.interval == nil ? "" : " <a class=clear href=\"\(TargetPage.address(target, span: query.span))#timeline\">Show the span</a>"
+            query.interval == nil
+            ? "" : " <a class=clear href=\"\(TargetPage.address(target, span: query.span))#timeline\">Show the span</a>"
         guard !entries.isEmpty else {
             return """
                 <section aria-labelledby=timeline><h2 id=timeline>\(title)</h2><p class=none>Nothing changed in this time.\(all)</p></section>
@@ -117,11 +120,11 @@ extension TargetPage {
                 ? "The path is satisfied\(event.interface.map { " over \(MarkupText.shortened($0, to: 40))" } ?? "")."
                 : "<b>The path is not satisfied.</b> \(event.cause.map { $0.markup() } ?? "")"
             let reasons = event.reasons.prefix(8).joined(separator: ", ")
-            text = "\(path) \(reasons.isEmpty ? "" : "<span class=w>\(MarkupText.shortened(reasons, to: 200))</span>")"
+            text = "\(path) <span class=w>\(MarkupText.shortened(reasons, to: 200))</span>"
         case .gap(let gap):
             state = .notRecorded
             kind = "history"
-            let length = LocalClock.duration(milliseconds: gap.period.upperBound - gap.period.lowerBound)
+            let length = LocalClock.duration(milliseconds: gap.period.upperBound.elapsed(since: gap.period.lowerBound))
             text = "Nothing was recorded for \(length): \(gap.reason.phrase)."
         }
         return """
@@ -136,7 +139,7 @@ struct TimelineEntry: Hashable {
     enum Content: Hashable {
         case state(TargetDetail.StateChange)
         case path(TargetDetail.PathEvent)
-        case gap(TargetDetail.HistoryGap)
+        case gap(HistoryGap)
     }
 
     /// The time in milliseconds since 1970.
@@ -159,7 +162,7 @@ struct TimelineEntry: Hashable {
     }
 }
 
-extension TargetDetail.HistoryGap.Reason {
+extension HistoryGap.Reason {
     /// The reason in a few words.
     var phrase: StaticString {
         switch self {

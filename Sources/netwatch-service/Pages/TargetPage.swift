@@ -10,7 +10,7 @@ struct TargetPage {
     /// The layers; `nil` before the path is known.
     let layers: TargetLayers?
 
-    /// - Parameter now: the present time; the page says so if the board is old.
+    /// Creates the page. It says so if the board is older than `now`.
     init(board: Board, target: BoardTarget, detail: TargetDetail, query: TargetQuery, now: Moment) {
         (self.board, self.target, self.detail, self.query) = (board, target, detail, query)
         frame = PageFrame(board, now: now)
@@ -51,7 +51,7 @@ struct TargetPage {
         let state = target.state
         var reason = Markup()
         if let cause = update.cause, update.state != .up {
-            reason = "<p class=cause>\(cause.markup(limit: 1_000))</p>"
+            reason = "<p class=cause><span>\(cause.markup(limit: 1_000))</span></p>"
         } else if update.state == .unknown {
             reason = "<p class=cause>No probe has ended yet.</p>"
         }
@@ -93,6 +93,14 @@ struct TargetPage {
                 <div><bdi>\(PageText.sentence(MarkupText.shortened(step.detail, to: 600)))</bdi>\(facts(of: step))</div></li>
                 """
         }
+        if let other = layers.other {
+            let finding: Machine.Finding = target.update.state == .degraded ? .degraded : .fails
+            items += """
+                <li class="\(finding.state.style)">\(PageSymbol.finding(finding))<b>\(MarkupText.shortened(other.layer.rawValue, to: 40))</b>\
+                <span class=word>\(finding.word)</span><span class=l></span>\
+                <div><bdi>\(PageText.sentence(MarkupText.shortened(other.detail, to: 600)))</bdi>\(facts(other.evidence))</div></li>
+                """
+        }
         return "<section aria-labelledby=why><h2 id=why>Why: layer by layer</h2><ol class=layers>\(items)</ol></section>"
     }
 
@@ -101,11 +109,16 @@ struct TargetPage {
     ]
 
     private func facts(of step: Diagnosis.Step) -> Markup {
-        let facts = step.evidence.filter { step.layer != .tls || !Self.certificateKeys.contains($0.key) }
-        guard !facts.isEmpty, step.finding != .notReached else { return "" }
+        guard step.finding != .notReached else { return "" }
+        return facts(step.evidence.filter { step.layer != .tls || !Self.certificateKeys.contains($0.key) })
+    }
+
+    private func facts(_ facts: [String: Cause.Evidence]) -> Markup {
+        guard !facts.isEmpty else { return "" }
         var items = Markup()
         for (name, fact) in facts.sorted(by: { $0.key < $1.key }).prefix(24) {
-            items += "<span><i>\(name)</i> <bdi>\(MarkupText.shortened(fact.plainText, to: 300))</bdi></span> "
+            items +=
+                "<span><i>\(MarkupText.shortened(name, to: 60))</i> <bdi>\(MarkupText.shortened(fact.plainText, to: 300))</bdi></span> "
         }
         return "<p class=evidence>\(items)</p>"
     }

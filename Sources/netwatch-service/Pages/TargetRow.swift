@@ -48,7 +48,7 @@ struct TargetRow {
         case .down, .unreachable, .degraded:
             let reason: Markup = update.cause.map { $0.markup() } ?? "The cause is not known."
             return """
-                \(reason) <span class=w>\(clock.since(update.stateMoment.milliseconds))\(update.isFlapping ? "; it changes often" : "")</span>\
+                \(reason) <span class=w>\(clock.since(update.stateMoment.milliseconds, isCompact: true))\(update.isFlapping ? "; it changes often" : "")</span>\
                 \(paused)
                 """
         }
@@ -91,9 +91,9 @@ struct AvailabilityText {
 /// exceed its size.
 struct BarBudget: Hashable {
     /// The bytes of parts with a link and a title.
-    var linked = 64_000
+    var linked = 54_000
     /// The bytes of parts without either.
-    var plain = 16_000
+    var plain = 14_000
 }
 
 /// The bar of a target.
@@ -108,19 +108,24 @@ struct TargetBar {
         let segments = BarSegment.segments(of: target.bars[span], in: board.cells[span])
         guard !segments.isEmpty else { return "<span class=none>no history yet</span>" }
         let label = "\(span.phrase): \(PageText.times(target.times[span]))"
-        if budget.linked > 0 {
-            let bar = linked(segments)
+        if let bar = linked(segments, limit: budget.linked) {
             budget.linked -= bar.bytes.count
             return "<div class=\"bar \(span.style)\" role=group aria-label=\"\(label)\">\(bar)</div>"
         }
-        guard budget.plain > 0 else { return "<span class=none>\(label)</span>" }
+        guard segments.count * Self.plainPart <= budget.plain else { return "<span class=none>\(label)</span>" }
         var bar = Markup()
         for segment in segments { bar += "<i class=\"\(segment.state.style) w\(segment.cells)\"></i>" }
         budget.plain -= bar.bytes.count
         return "<div class=\"bar \(span.style)\" role=img aria-label=\"\(label)\">\(bar)</div>"
     }
 
-    private func linked(_ segments: [BarSegment]) -> Markup {
+    /// The maximum number of bytes of a part without a link.
+    private static let plainPart = 22
+
+    /// Returns the parts with their links; `nil` if they need more bytes than the limit.
+    private func linked(_ segments: [BarSegment], limit: Int) -> Markup? {
+        // The least size of a part: most bars of a page without bytes left end here.
+        guard segments.count * (target.key.utf8.count + 60) <= limit else { return nil }
         var bar = Markup()
         for segment in segments {
             let address = TargetPage.address(target, span: span, interval: segment.period)
@@ -131,7 +136,7 @@ struct TargetBar {
                 title="\(clock.interval(segment.period)): \(text(segment))"\(skipped)></a>
                 """
         }
-        return bar
+        return bar.bytes.count <= limit ? bar : nil
     }
 
     private func text(_ segment: BarSegment) -> String { PageText.times(segment.times) }

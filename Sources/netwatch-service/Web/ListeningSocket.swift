@@ -1,4 +1,5 @@
 import Console
+import CLinux
 import Glibc
 import NIOCore
 import Reachability

@@ -7,8 +7,8 @@ struct WebContent: Sendable {
     var events: EventFeed
     /// Returns the header of a new stream.
     var header: @Sendable (Board) -> StreamHeader
-    /// Returns the JSON of a history query. The text is the query of the URL. It throws a ``WebProblem`` for the client.
-    var history: @Sendable (_ query: String) async throws -> [UInt8]
+    /// Returns the document of a history query. The text is the query of the URL. It throws a ``WebProblem`` for the client.
+    var history: @Sendable (_ query: String) async throws -> PageContent
     /// Loads the configuration again. Returns the reason if the former one stays.
     var reload: @Sendable () async -> String?
     /// Returns whether the service works.

@@ -50,7 +50,7 @@ struct WebRoutes: Sendable {
             if let problem = query.problem { throw WebProblem(.badRequest, "\(problem.parameter): \(problem.detail)") }
             return json(BoardDocument(board, query, content.header(board)).encode())
         }
-        get(router, "/api/v1/history") { request, _ in json(try await content.history(request.queryText)) }
+        get(router, "/api/v1/history") { request, _ in document(try await content.history(request.queryText)) }
         get(router, "/api/v1/events") { request, context in try events(request, context) }
         get(router, "/-/healthy") { _, _ in try state(content.isHealthy(), "the service does not work") }
         get(router, "/-/ready") { _, _ in try state(content.isReady(), "the service has no results yet") }

@@ -80,7 +80,8 @@ struct StatusLines {
         case .diagnosed:
             guard isOther, status.phase != .connecting, let state = stateText.text(status, at: now) else { return nil }
             return state
-        case .redirected(let address): return isVerbose ? "redirected to \(ShortURL.text(address))" : nil
+        case .redirected(let address):
+            return isVerbose ? "redirected to \(ShortURL.text(UserInformation.withoutPassword(address)))" : nil
         case .continued(let offset, let total):
             let totalText = total.map { " of \(ByteCount.text($0))" } ?? ""
             // The share at that moment: more bytes may have arrived since.

@@ -46,12 +46,26 @@ extension TransferProblem {
         if error.systemErrorNumber == .fileExists { message += "; remove it, or name the file with -o" }
         cause = error.cause ?? TransferProblem.cause(of: error, message)
         hasFoundCause = error.cause != nil
+        // The cause says what the server has sent, in the words of `netwatch status`. The error has OpenSSL's words for it.
+        if let found = error.cause, found.layer == .tls, found.code != .certificateExpiring, Self.isOfHandshake(error.code) {
+            message = found.detail
+        }
         let status = error.context.statusCode
         isAnswerOfProxy = status == 407 || (error.code == .proxyFailed && status != nil)
         switch error.code {
         case .proxyFailed where isAnswerOfProxy: break
         case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .proxyFailed: connectionFailure = error.code
         default: break
+        }
+    }
+
+    /// Whether the error is that of a TLS handshake, or of the server's certificate. Pins are this side's own rules.
+    private static func isOfHandshake(_ code: HTTPSessionError.Code) -> Bool {
+        switch code {
+        case .secureConnectionFailed, .clientCertificateRequired, .certificateExpired, .certificateNotYetValid,
+            .certificateHasUnknownRoot, .certificateRevoked, .certificateUntrusted:
+            true
+        default: false
         }
     }
 

@@ -1,18 +1,20 @@
 import Console
 import FoundationEssentials
 import HTTPSession
+import Reachability
 
 /// The parsing of URLs as people type them after `get` and `put`.
 enum TransferAddress {
     /// Parses an http or https URL.
     static func url(_ text: String) throws(Failure) -> URL {
-        let shown = ShortURL.text(withoutUser(text))
+        let shown = ShortURL.text(UserInformation.withoutPassword(withoutUser(text)))
         guard let colon = text.firstRange(of: "://") else {
             throw .usage("URL '\(shown)'", "the scheme is missing; write http:// or https:// before it")
         }
         let scheme = text[..<colon.lowerBound].lowercased()
         guard scheme == "http" || scheme == "https" else {
-            throw .usage("URL '\(shown)'", "scheme: '\(scheme)' is not supported; use http or https")
+            let name = UserInformation.withoutPassword(scheme)
+            throw .usage("URL '\(shown)'", "scheme: '\(name)' is not supported; use http or https")
         }
         do {
             return try TransferRequest(urlString: text).url

@@ -13,7 +13,7 @@ struct CanaryOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The canary answers 200-299 with a body that this regular expression (RE2) matches.", valueName: "expression"))
+            "The canary answers 200-299 with a body that contains this text.", valueName: "text"))
     var canaryBody: String?
 
     /// Validates the options.
@@ -22,7 +22,7 @@ struct CanaryOptions: ParsableArguments {
     ///   - settings: the settings of targets. Their expectations do not apply to the canary.
     ///   - network: the options for address families.
     /// - Returns: the canary with the settings of its probes; `nil` without one.
-    /// - Throws: ``Failure`` with code 64 for a malformed URL or expression, and an address of a family that the options exclude.
+    /// - Throws: ``Failure`` with code 64 for a malformed URL, an empty text, and an address of a family that the options exclude.
     func target(_ settings: ProbeSettings, _ network: NetworkOptions) throws(Failure) -> (Endpoint, ProbeSettings)? {
         guard let canary else {
             if canaryBody != nil { throw .usage("--canary-body", "needs --canary") }
@@ -37,7 +37,7 @@ struct CanaryOptions: ParsableArguments {
         settings.http = HTTPProbeSettings()
         settings.http.isCanary = true
         if let canaryBody {
-            do { try settings.http.expectBody(canaryBody) } catch { throw .usage("--canary-body", error.description) }
+            do { try settings.http.expectBody(containing: canaryBody) } catch { throw .usage("--canary-body", error.description) }
         }
         return (endpoint, settings)
     }

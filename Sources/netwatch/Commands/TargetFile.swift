@@ -26,7 +26,10 @@ enum TargetFile {
                 guard endpoints.count < limit else {
                     throw Failure(ExitCode.badData, "\(name): line \(number): more than \(limit) targets")
                 }
-                let failure = { Failure(ExitCode.badData, "\(name): line \(number): '\(text.prefix(100))': \($0 as String)") }
+                let failure = { (reason: String) in
+                    let shown = UserInformation.withoutPassword(text).prefix(100)
+                    return Failure(ExitCode.badData, "\(name): line \(number): '\(shown)': \(reason)")
+                }
                 let endpoint: Endpoint
                 do { endpoint = try Endpoint(text) } catch { throw failure(error.description) }
                 if let problem = endpoint.exclusion(by: families) { throw failure(problem) }

@@ -52,6 +52,19 @@ final class LaboratoryAuthority {
             chain: try leaf.pem + (sendsIntermediate ? try intermediate.pem : ""), key: try leaf.keyPEM)
     }
 
+    /// Creates a certificate of the intermediate authority, which the root revokes, although the client also trusts it itself.
+    ///
+    /// - Returns: The identity of the server.
+    /// - Throws: an error if OpenSSL or the file fails.
+    func identityOfRevokedAuthority() throws -> ServerIdentity {
+        try write(Data((root.pem + intermediate.pem).utf8), Self.rootFile)
+        let lists = try [intermediate.revocationList(of: []), root.revocationList(of: [intermediate])].map { list in
+            "-----BEGIN X509 CRL-----\n\(list.base64EncodedString(options: .lineLength64Characters))\n-----END X509 CRL-----\n"
+        }
+        try write(Data(lists.joined().utf8), Self.revocationFile)
+        return try identity()
+    }
+
     /// Creates a certificate that no authority of the client has signed.
     static func unknownIdentity(
         names: [String] = Fault.serverNames, days: ClosedRange<Int> = -1...100

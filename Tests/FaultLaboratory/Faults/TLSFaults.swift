@@ -103,6 +103,10 @@ extension Fault {
             try LaboratoryAuthority($0).identity(isRevoked: true)
         }
         .options(LaboratoryAuthority.optionsWithRevocations),
+        certificate(
+            "of a revoked authority, which is trusted itself", "tls/certificate-revoked", ["23 certificate revoked (depth 1)"]
+        ) { try LaboratoryAuthority($0).identityOfRevokedAuthority() }
+        .options(LaboratoryAuthority.optionsWithRevocations).naming("CN=Laboratory Intermediate, which its issuer has revoked"),
     ]
 
     private static let pathsOfTLS: [Fault] = [

@@ -184,7 +184,7 @@ import Testing
         ("http://b.example/u:pw@c", "http://b.example/u:pw@c"), ("ftp://u:p@w@b/", "ftp://***@b/"), ("/a//u:p@b", "/a//***@b"),
     ])
     func `user information of a Location is not shown`(location: String, shown: String) throws {
-        #expect(String(decoding: HTTPURL.withoutUserInformation(Array(location.utf8)[...]), as: UTF8.self) == shown)
+        #expect(String(decoding: UserInformation.hidden(in: Array(location.utf8)[...]), as: UTF8.self) == shown)
         var exchange = HTTPExchange(method: "GET")
         exchange.receive(Array("HTTP/1.1 302 Found\r\nLocation: \(location)\r\n\r\n".utf8))
         #expect(exchange.facts.location == shown)

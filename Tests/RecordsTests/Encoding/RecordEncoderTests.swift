@@ -144,10 +144,11 @@ import Testing
     }
 
     @Test func `a target of a service has its identifier`() {
-        let encoder = RecordEncoder(header: Samples.header, identifiers: [TargetID(1): "office"])
-        func text(_ event: MonitorEvent) -> String { String(decoding: encoder.encode(Record(event: event)), as: UTF8.self) }
-        #expect(text(Samples.server(1)).contains(#""interface_type":"wired","id":"office","flapping""#))
-        #expect(text(Samples.server(0)).contains(#""id":null"#))
+        func text(_ identifier: String?) -> String {
+            String(decoding: Samples.encoder.encode(Record(event: Samples.server(1), identifier: identifier)), as: UTF8.self)
+        }
+        #expect(text("office").contains(#""interface_type":"wired","id":"office","flapping""#))
+        #expect(text(nil).contains(#""id":null"#))
     }
 
     @Test(arguments: [true, false]) func `an incident of a service says whether the history has it`(isRecorded: Bool) {

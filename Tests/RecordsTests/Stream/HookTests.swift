@@ -64,6 +64,9 @@ import Testing
 
     @Test func `a failed hook is reported`() throws {
         #expect(try run([Samples.path()], "exit 3") == ["--exec: 'exit 3' failed with exit code 3"])
+        #expect(
+            try run([Samples.path()], "exit 3 # http://bob:secret@host/")
+                == ["--exec: 'exit 3 # http://bob:***@host/' failed with exit code 3"])
         #expect(try run([Samples.path()], "kill -9 $$") == ["--exec: 'kill -9 $$' ended by signal 9"])
     }
 

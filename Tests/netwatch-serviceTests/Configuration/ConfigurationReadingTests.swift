@@ -131,6 +131,10 @@ import Testing
         ),
         ("retention: {samples: 7}", "f.yaml:1:22: retention.samples '7': write a number of days from 1d to 36500d, as in 7d"),
         ("canary: {url: \"tcp://a:1\"}", "f.yaml:1:15: canary.url 'tcp://a:1': write a URL with http or https"),
+        (
+            "canary: {url: \"http://bob:secret@h/\"}",
+            "f.yaml:1:15: canary.url 'http://bob:***@h/': host: a user name or password in a URL is not accepted"
+        ),
         ("canary: {status: 204}", "f.yaml:1:9: 'canary' needs 'url'"),
         ("- a", "f.yaml:1:1: 'configuration' must be a map of keys, and is a list"),
         ("groups: [web, web]", "f.yaml:1:15: the group 'web' is already in the list"),
@@ -141,6 +145,8 @@ import Testing
 
     @Test(arguments: [
         ("db", "target 'db': port: is missing; write db:PORT"),
+        ("\"http://bob:secret@h/\"", "target 'http://bob:***@h/': host: a user name or password in a URL is not accepted"),
+        ("{\"http://bob:secret@h/\": 1, target: \"a:1\"}", "unknown key 'http://bob:***@h/' of 'targets'"),
         ("{name: db}", "a target needs 'target', as in 'target: db.example:5432'"),
         ("{target: \"a:1\", class: slwo}", "the class 'slwo' is not in 'classes'; the nearest is 'slow'"),
         ("{target: \"a:1\", group: wep}", "the group 'wep' is not in 'groups'; the nearest is 'web'"),

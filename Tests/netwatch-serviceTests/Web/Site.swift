@@ -55,7 +55,7 @@ final class Site: Sendable {
             history: { query in
                 if query == "hold" { await withCheckedContinuation { request in held.withLock { $0.append(request) } } }
                 guard query != "since=x" else { throw WebProblem(.badRequest, "since: not a time") }
-                return Array("{\"query\":\"\(query)\"}".utf8)
+                return PageContent(type: "application/json", bytes: Array("{\"query\":\"\(query)\"}".utf8))
             },
             reload: { problem.withLock { $0 } }, isHealthy: { healthy.withLock { $0 } }, isReady: { true }, pages: pages)
         server = WebServer(content, limits: limits, names: ["box.example"])

@@ -188,6 +188,11 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
             ])
     }
 
+    @Test func `a verbose line shows no password of a redirect`() {
+        let story = [(Int64(0), TransferEvent.started), (0, .requested), (10, .redirected(to: "http://bob:secret@other.test/"))]
+        #expect(lines(story, isVerbose: true).last == "big.bin: redirected to http://bob:***@other.test/")
+    }
+
     @Test func `verbose lines include attempts and responses`() {
         let reported = lines(story, isVerbose: true)
         #expect(reported.contains("big.bin: attempt 3"))

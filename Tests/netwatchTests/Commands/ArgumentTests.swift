@@ -11,16 +11,8 @@ import Testing
 
     @Test(arguments: [
         (
-            "history",
-            "history: a later version will have this command; 0.1.0 has watch, status, probe, why, wait, get, put, record, replay, config, schema, help"
-        ),
-        (
-            "serve",
-            "serve: a later version will have this command; 0.1.0 has watch, status, probe, why, wait, get, put, record, replay, config, schema, help"
-        ),
-        (
             "frob",
-            "frob: unknown command; the commands are watch, status, probe, why, wait, get, put, record, replay, config, schema, help"
+            "frob: unknown command; the commands are watch, status, probe, why, wait, get, put, serve, history, report, config, record, replay, schema, help"
         ),
         ("--json", "usage: unknown option '--json'; see 'netwatch --help'"),
         ("watch --frobnicate", "watch: unknown option '--frobnicate'; see 'netwatch watch --help'"),
@@ -62,7 +54,25 @@ import Testing
             "watch ftp://a",
             "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT, or tcp://, tls://, http:// or https:// before it"
         ),
-        ("status http://u:p@a/", "target 'http://u:p@a/': host: a user name or password in a URL is not accepted"),
+        (
+            "http://bob:secret@a/",
+            "http://bob:***@a/: unknown command; the commands are watch, status, probe, why, wait, get, put, serve, history, report, config, record, replay, schema, help"
+        ),
+        ("status http://bob:secret@a/", "target 'http://bob:***@a/': host: a user name or password in a URL is not accepted"),
+        (
+            "watch --json tls://bob:secret@a:1",
+            "target 'tls://bob:***@a:1': port: 'bob:***@a:1' does not belong to a TCP target; write tls://HOST:PORT"
+        ),
+        ("probe bob:secret@a:1", "target 'bob:***@a:1': host: an IPv6 address needs brackets; write [ADDRESS]:PORT"),
+        ("why a:1 http://bob:secret@a/", "why: unexpected argument 'http://bob:***@a/'; see 'netwatch why --help'"),
+        (
+            "watch --count http://bob:secret@a/",
+            "watch: the value 'http://bob:***@a/' is invalid for '--count <n>'; see 'netwatch watch --help'"
+        ),
+        (
+            "watch --interface http://bob:secret@a/",
+            "--interface 'http://bob:***@a/': not the name of an interface: 1 to 127 characters"
+        ),
         (
             "status --expect-status 99 https://a",
             "--expect-status: '99' is neither a status code from 100 to 599 nor a range like 200-299"
@@ -70,11 +80,13 @@ import Testing
         ("why --expect-body ( https://a", "--expect-body: expression '(': missing ): ("),
         ("status --canary a:1", "--canary 'a:1': write a URL with http or https"),
         ("watch --canary tls://a", "--canary 'tls://a': write a URL with http or https"),
-        ("why --canary http://u:p@a/", "--canary 'http://u:p@a/': host: a user name or password in a URL is not accepted"),
+        (
+            "why --canary http://bob:secret@a/",
+            "--canary 'http://bob:***@a/': host: a user name or password in a URL is not accepted"
+        ),
         ("why -6 --canary http://192.0.2.1", "--canary 'http://192.0.2.1': is an IPv4 address, which -6 excludes"),
         ("record -4 --canary http://[::1]/ x", "--canary 'http://[::1]/': is an IPv6 address, which -4 excludes"),
         ("status --canary-body x", "--canary-body: needs --canary"),
-        ("status --canary http://a --canary-body (", "--canary-body: expression '(': missing ): ("),
         ("wait --canary http://a", "wait: unknown option '--canary'. Did you mean '--any'? See 'netwatch wait --help'"),
         ("watch --certificate-days -1 https://a", "--certificate-days -1: must be from 0 to 36500"),
     ])
@@ -86,6 +98,16 @@ import Testing
 
     @Test func `an empty --exec command is refused`() {
         #expect(throws: Failure(64, "--exec: the command is empty")) { try Netwatch.run(["watch", "--exec", " "]) }
+    }
+
+    @Test func `a canary body that is empty or too long is refused`() {
+        for (text, reason) in [
+            ("", "the text is empty"), (String(repeating: "x", count: 2049), "the text is longer than 2048 bytes"),
+        ] {
+            #expect(throws: Failure(64, "--canary-body: \(reason)")) {
+                try Netwatch.run(["status", "--canary", "http://a", "--canary-body", text])
+            }
+        }
     }
 
     @Test func `a missing file exits with 66`() {

@@ -30,6 +30,14 @@ import Testing
         #expect(failure.message.contains("line 3: 'c:0': port:"), "\(failure.message)")
     }
 
+    @Test func `the password of a malformed line is not shown`() throws {
+        // A quote of a line ends after 100 characters, also within a password.
+        for password in ["secret", String(repeating: "secret", count: 40)] {
+            let failure = try failure("http://bob:\(password)@host/\n")
+            #expect(failure.message.contains("line 1: 'http://bob:***@host/': host: "), "\(failure.message)")
+        }
+    }
+
     @Test func `an address of a family that the options exclude is an error that names the line, and a name is not`() throws {
         let directory = try Directory()
         let path = "\(directory.path)/targets"

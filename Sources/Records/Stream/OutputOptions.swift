@@ -1,30 +1,31 @@
 import ArgumentParser
-import Console
+package import Console
 import FoundationEssentials
 import Glibc
-import Records
 
 /// The options for the format of the output.
-struct OutputOptions: ParsableArguments {
+package struct OutputOptions: ParsableArguments {
     @Flag(help: "Write JSON: one record per line for a stream, otherwise one document.")
-    var json = false
+    package var json = false
 
     @Option(help: ArgumentHelp("When to use colors; auto respects NO_COLOR and TERM=dumb", valueName: "when"))
-    var color = TextStyle.ColorChoice.auto
+    package var color = TextStyle.ColorChoice.auto
 
     @Flag(name: .shortAndLong, help: "Write only errors.")
-    var quiet = false
+    package var quiet = false
 
     @Flag(
         name: .shortAndLong,
         help: "Write more: each probe, the reasons for changes, all addresses, the evidence for interface types.")
-    var verbose = false
+    package var verbose = false
 
-    var style: TextStyle {
+    package init() {}
+
+    package var style: TextStyle {
         TextStyle(choice: color, isTerminal: isTerminal, environment: ProcessInfo.processInfo.environment)
     }
 
-    var streamFormat: OutputFormat {
+    package var streamFormat: OutputFormat {
         if json { return .json }
         return isTerminal ? .live(style) : .plain(style)
     }

@@ -1,0 +1,50 @@
+/// A reading of the clocks, in milliseconds.
+struct ClockReading: Hashable, Sendable {
+    /// The time of the ``HistoryClock``: the wall clock since 1970, which never goes back.
+    var wall: Int64
+    /// CLOCK_MONOTONIC.
+    var monotonic: Int64
+    /// CLOCK_BOOTTIME.
+    var bootTime: Int64
+}
+
+/// A time in which nothing was recorded.
+struct HistoryGap: Hashable, Sendable {
+    /// The reason. Raw values are those of the record `gap`.
+    enum Reason: String, Hashable, Sendable, CaseIterable {
+        /// The machine was suspended.
+        case suspend
+        /// The service was stopped.
+        case stopped
+        /// The results could not be recorded, or the wall clock was set forward.
+        case notRecorded = "not_recorded"
+    }
+
+    /// The time in milliseconds since 1970.
+    var period: Range<Int64>
+    var reason: Reason
+}
+
+/// An input of the ledgers of all targets. ``TargetLedger`` and ``LedgerBook`` make the same summaries from the same inputs.
+enum HistoryEvent: Hashable, Sendable {
+    /// A target is monitored from now on. The time since its last accounted time was not recorded.
+    case begin(target: Int, RecordedState, at: Int64)
+    /// A probe has a result.
+    case sample(target: Int, Sample)
+    /// The state changes without a result, as by a maintenance window.
+    case change(target: Int, RecordedState, at: Int64)
+    /// A target is no longer monitored.
+    case end(target: Int, at: Int64)
+    /// Nothing was recorded of any target.
+    case gap(HistoryGap)
+}
+
+/// The inputs of one turn of the keeper. A turn without events is a sign of life: the service was running at its time.
+struct HistoryTurn: Hashable, Sendable {
+    /// The end of the turn.
+    var time: ClockReading
+    /// The events, in the order in which they are accounted.
+    var events: [HistoryEvent]
+
+    init(_ time: ClockReading, _ events: [HistoryEvent] = []) { (self.time, self.events) = (time, events) }
+}

@@ -1,0 +1,166 @@
+import FoundationEssentials
+import GRDB
+import Glibc
+
+/// The opening of the database file: creation, migration, and the setting aside of a damaged file.
+enum HistoryFile {
+    /// A larger file is checked completely only after the machine ended without a regular stop of the service: reading it would delay
+    /// each start by seconds.
+    static let checkedSize = 256 << 20
+
+    private enum OpeningError: Error {
+        case newer
+        case damaged(String)
+    }
+
+    /// Opens the database for writing, or creates it. The caller holds the directory's lock.
+    ///
+    /// A damaged database is renamed with its logs, and a new one begins.
+    static func open(_ directory: StateDirectory, boot: String, time: Int64) throws(StoreError) -> (
+        queue: DatabaseQueue, notes: [String]
+    ) {
+        let path = directory.database
+        do {
+            return (try opened(path, boot: boot), [])
+        } catch OpeningError.damaged(let reason) {
+            let damaged = try directory.setAside(path, time: time)
+            // The logs number the targets of the damaged database.
+            for generation in directory.generations { _ = try directory.setAside(directory.log(generation), time: time) }
+            do {
+                let note = "\(path): damaged (\(reason)); it is now \(damaged), and a new history begins"
+                return (try opened(path, boot: boot), [note])
+            } catch {
+                throw failure(error, path)
+            }
+        } catch {
+            throw failure(error, path)
+        }
+    }
+
+    private static func opened(_ path: String, boot: String) throws -> DatabaseQueue {
+        do {
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            do {
+                let migrator = HistorySchema.migrator
+                try queue.read { database in
+                    if try migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
+                    if try isSuspect(database, path, boot: boot) {
+                        let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)")
+                        if damage != "ok" { throw OpeningError.damaged(damage ?? "no database") }
+                    }
+                }
+                try migrator.migrate(queue)
+                try queue.read { database in
+                    for table in [
+                        "meta", "target", "ledger", "block", "hour", "day", "incident", "incident_target", "gap", "path_event",
+                    ]
+                    where try !database.tableExists(table) { throw OpeningError.damaged("no table \(table)") }
+                }
+                return queue
+            } catch {
+                try? queue.close()
+                throw error
+            }
+        } catch let error as DatabaseError where isDamage(error) {
+            throw OpeningError.damaged(error.message ?? "\(error.resultCode)")
+        }
+    }
+
+    /// Whether the complete file is to be checked.
+    private static func isSuspect(_ database: Database, _ path: String, boot: String) throws -> Bool {
+        guard try database.tableExists("meta") else { return true }
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_size > checkedSize else { return true }
+        let isClean = try String.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'clean'") == "1"
+        let lastBoot = try String.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'boot_id'")
+        return !isClean && lastBoot != boot
+    }
+
+    /// Whether an error shows that the file is damaged. SQLITE_ERROR means that the tables are not those of the migrations.
+    static func isDamage(_ error: DatabaseError) -> Bool {
+        [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode)
+    }
+
+    private static var configuration: GRDB.Configuration {
+        var configuration = GRDB.Configuration()
+        configuration.label = "history"
+        configuration.busyMode = .timeout(2)
+        configuration.prepareDatabase { database in
+            // It has an effect on a new file only, before the first table.
+            try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
+            try database.execute(sql: "PRAGMA journal_mode = WAL")
+            try database.execute(sql: "PRAGMA synchronous = NORMAL")
+            // A checkpoint of 10,000 targets leaves a large log behind.
+            try database.execute(sql: "PRAGMA journal_size_limit = \(4 << 20)")
+        }
+        return configuration
+    }
+
+    /// Opens the database for reading only. It may be open in another process, or belong to a directory without write permission.
+    static func openForReading(_ directory: StateDirectory) throws(StoreError) -> DatabaseQueue {
+        let path = directory.database
+        guard access(path, F_OK) == 0 else {
+            if errno == ENOENT || errno == ENOTDIR { throw StoreError(.missing, "\(path): no history") }
+            throw StoreError(.refused, "\(path): \(SystemText.of(errno))")
+        }
+        var configuration = GRDB.Configuration()
+        configuration.label = "history queries"
+        configuration.readonly = true
+        configuration.busyMode = .timeout(2)
+        do {
+            return try checked(path, configuration)
+        } catch let error as DatabaseError
+            where access("\(path)-wal", F_OK) != 0
+            && [
+                .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_IOERR,
+            ].contains(error.resultCode)
+        {
+            // Without its write-ahead log the file is complete, but SQLite would create the log in a directory that it may not write to.
+            let name = path.utf8.map { byte -> String in
+                let isPlain =
+                    byte == 47 || byte == 45 || byte == 46 || byte == 95
+                    || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+                    || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte
+                return isPlain ? String(UnicodeScalar(byte)) : "%" + String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+            }.joined()
+            do { return try checked("file:\(name)?immutable=1", configuration) } catch { throw failure(error, path) }
+        } catch {
+            throw failure(error, path)
+        }
+    }
+
+    private static func checked(_ path: String, _ configuration: GRDB.Configuration) throws -> DatabaseQueue {
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        try queue.read { database in
+            if try HistorySchema.migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
+            guard try database.tableExists("meta") else { throw OpeningError.damaged("no table meta") }
+        }
+        return queue
+    }
+
+    /// Returns the error of the store for one of SQLite.
+    static func failure(_ error: any Error, _ path: String) -> StoreError {
+        switch error {
+        case let error as StoreError: error
+        case OpeningError.newer:
+            StoreError(.newer, "\(path): written by a later version of netwatch; install that version, or choose another --state")
+        case OpeningError.damaged(let reason): StoreError(.inputOutput, "\(path): damaged (\(reason))")
+        case let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT:
+            StoreError(.timedOut, "\(path): the query needs too much time")
+        case let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_PERM].contains(error.resultCode):
+            StoreError(.refused, "\(path): \(text(of: error))")
+        case let error as DatabaseError: StoreError(.inputOutput, "\(path): \(text(of: error))")
+        default: StoreError(.inputOutput, "\(path): \(error)")
+        }
+    }
+
+    private static func text(of error: DatabaseError) -> String {
+        switch error.resultCode {
+        case .SQLITE_FULL: "the disk is full"
+        case .SQLITE_IOERR: "input/output error (\(error.extendedResultCode.rawValue))"
+        case .SQLITE_READONLY: "cannot be written"
+        case .SQLITE_BUSY, .SQLITE_LOCKED: "another program has it locked"
+        default: error.message ?? "\(error.resultCode)"
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import FoundationEssentials
+import GRDB
+import Pacing
+
+extension HistoryReader {
+    /// The samples of a target, the oldest first.
+    ///
+    /// - Parameters:
+    ///   - target: the number of the target.
+    ///   - span: the time in milliseconds since 1970.
+    ///   - limit: the maximum number of samples.
+    ///   - cursor: ``Page/next`` of the page before. A cursor of another form is ignored.
+    /// - Returns: a page of samples.
+    /// - Throws: ``StoreError`` if the database cannot be read in time.
+    func samples(
+        of target: Int, _ span: Range<Int64>, limit: Int = 10_000, after cursor: String? = nil
+    ) throws(StoreError) -> Page<Sample> {
+        guard !span.isEmpty, 0..<TurnCoder.targetLimit ~= target else { return Page(elements: []) }
+        let limit = min(max(limit, 1), SampleBlock.limit)
+        // A cursor is a time, and the number of samples of that time that were already returned.
+        let parts = (cursor ?? "").split(separator: "-").compactMap { Int64($0) }
+        let (start, skipped) =
+            parts.count == 2 && parts[1] >= 0 ? (max(span.lowerBound, parts[0]), parts[1]) : (span.lowerBound, 0)
+        guard start < span.upperBound else { return Page(elements: []) }
+        let wanted = start..<span.upperBound
+        var found: [Sample] = []
+        for _ in 0..<Self.consistentAttempts {
+            let generation = try read(Self.generation)
+            found = try committed(target, wanted, limit: limit + Int(min(skipped, Int64(SampleBlock.limit))))
+            found += try recent(target, since: generation).filter { wanted.contains($0.time) }
+            guard overlay == nil, try read(Self.generation) != generation else { break }
+        }
+        found.sort { $0.time < $1.time }
+        found = Array(found.dropFirst(Int(clamping: parts.count == 2 && start == parts[0] ? skipped : 0)))
+        guard found.count > limit else { return Page(elements: found) }
+        let page = Array(found.prefix(limit))
+        let time = page[limit - 1].time
+        let same = page.reversed().prefix { $0.time == time }.count + (start == time ? Int(clamping: skipped) : 0)
+        return Page(elements: page, next: "\(time)-\(same)")
+    }
+
+    /// Reads blocks, an hour at a time, until more samples than the limit are found.
+    private func committed(_ target: Int, _ span: Range<Int64>, limit: Int) throws(StoreError) -> [Sample] {
+        try read { database in
+            var found: [Sample] = []
+            let bounds = try Row.fetchOne(database, sql: "SELECT min(hour), max(hour) FROM block")
+            guard let first = bounds?[0] as Int64?, let last = bounds?[1] as Int64? else { return [] }
+            let statement = try database.makeStatement(sql: "SELECT data FROM block WHERE number = ?")
+            var hour = TargetLedger.hour(containing: max(span.lowerBound, first)).lowerBound
+            let end = min(span.upperBound, last + 1)
+            while hour < end, found.count <= limit {
+                try checkTime()
+                if let data = try Data.fetchOne(statement, arguments: [HistorySchema.block(target, hour: hour)]),
+                    let samples = try? SampleBlock(bytes: [UInt8](data)).samples()
+                {
+                    found += samples.filter { span.contains($0.time) }
+                }
+                hour += HistorySchema.hour
+            }
+            return found
+        }
+    }
+
+    /// Reads the samples of a target since the last checkpoint.
+    private func recent(_ target: Int, since generation: UInt64) throws(StoreError) -> [Sample] {
+        if let overlay {
+            return overlay.output.blocks.filter { $0.target == target }.flatMap { (try? $0.samples.block.samples()) ?? [] }
+        }
+        return try recentOfLogs(target, since: generation)
+    }
+}

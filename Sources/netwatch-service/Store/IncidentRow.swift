@@ -1,0 +1,123 @@
+import Console
+import FoundationEssentials
+import GRDB
+import Reachability
+
+/// An incident as a row of the database. Moments are kept as milliseconds of the wall clock.
+extension Incident {
+    private static func milliseconds(_ moment: Moment) -> Int64 { moment.wallClockNanoseconds / 1_000_000 }
+
+    /// Inserts or replaces the incident. The identifier stays the same from its start to its end.
+    func write(to database: Database) throws {
+        let began = Self.milliseconds(began)
+        var writer = JSONWriter()
+        writer.array { array in for target in targets { array.value(target.text) } }
+        let texts = String(decoding: writer.bytes, as: UTF8.self)
+        try database.execute(
+            sql: """
+                INSERT OR REPLACE INTO incident (id, began, ended, scope, kind, name, cause, target_count, targets)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                id, began, ended.map(Self.milliseconds), scope.rawValue, subject.kind.rawValue, subject.name,
+                CauseJSON.text(cause), targetCount, texts,
+            ])
+        var names = Set(targets.map(\.text))
+        if subject.kind == .target, let name = subject.name { names.insert(name) }
+        for name in names {
+            try database.execute(
+                sql: "INSERT OR REPLACE INTO incident_target (target, began, id) VALUES (?, ?, ?)", arguments: [name, began, id])
+        }
+    }
+
+    static let columns = "id, began, ended, scope, kind, name, cause, target_count, targets"
+
+    /// Reads a row of ``columns``; `nil` if its values are those of no incident.
+    init?(_ row: Row) {
+        guard let id = row[0] as String?, let began = row[1] as Int64?, let scope = (row[3] as String?).flatMap(Scope.init),
+            let kind = (row[4] as String?).flatMap(Subject.Kind.init), let text = row[6] as String?,
+            let cause = CauseJSON.cause(text), let count = row[7] as Int64?, let list = row[8] as String?,
+            let names = try? JSONDecoder().decode([String].self, from: Data(list.utf8))
+        else { return nil }
+        func moment(_ time: Int64) -> Moment {
+            Moment(monotonicNanoseconds: 0, wallClockNanoseconds: SampleBlock.limited(time).multipliedClamped(by: 1_000_000))
+        }
+        let ended = (row[2] as Int64?).map(moment)
+        self.init(
+            id: id, state: ended == nil ? .open : .over, scope: scope, subject: Subject(kind, row[5] as String?), cause: cause,
+            targetCount: Int(clamping: count), targets: names.prefix(Self.listedTargets).compactMap { try? Endpoint($0) },
+            began: moment(began), ended: ended, moment: ended ?? moment(began))
+    }
+}
+
+extension Int64 {
+    fileprivate func multipliedClamped(by factor: Int64) -> Int64 {
+        let (product, overflows) = multipliedReportingOverflow(by: factor)
+        return overflows ? (self < 0 ? .min : .max) : product
+    }
+}
+
+/// The JSON of a cause, with the keys of the record.
+enum CauseJSON {
+    static func text(_ cause: Cause) -> String {
+        var writer = JSONWriter()
+        writer.object { object in
+            object.key("layer")
+            object.value(cause.layer.rawValue)
+            object.key("code")
+            object.value(cause.code.rawValue)
+            object.key("detail")
+            object.value(cause.detail)
+            object.key("evidence")
+            object.object { evidence in
+                for (name, value) in cause.sortedEvidence {
+                    evidence.key(name)
+                    switch value {
+                    case .text(let text): evidence.value(text)
+                    case .number(let number): evidence.value(number)
+                    case .flag(let flag): evidence.value(flag)
+                    case .list(let texts): evidence.array { array in for text in texts { array.value(text) } }
+                    @unknown default: evidence.null()
+                    }
+                }
+            }
+        }
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    private struct Content: Decodable {
+        var layer: String
+        var code: String
+        var detail: String
+        var evidence: [String: Value]
+    }
+
+    private enum Value: Decodable {
+        case evidence(Cause.Evidence)
+        case none
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let flag = try? container.decode(Bool.self) {
+                self = .evidence(.flag(flag))
+            } else if let number = try? container.decode(Int.self) {
+                self = .evidence(.number(number))
+            } else if let text = try? container.decode(String.self) {
+                self = .evidence(.text(text))
+            } else if let list = try? container.decode([String].self) {
+                self = .evidence(.list(list))
+            } else {
+                self = .none
+            }
+        }
+    }
+
+    static func cause(_ text: String) -> Cause? {
+        guard let content = try? JSONDecoder().decode(Content.self, from: Data(text.utf8)) else { return nil }
+        let evidence = content.evidence.compactMapValues { value in
+            if case .evidence(let evidence) = value { evidence } else { nil }
+        }
+        return Cause(
+            Cause.Layer(rawValue: content.layer), Cause.Code(rawValue: content.code), detail: content.detail, evidence: evidence)
+    }
+}

@@ -1,0 +1,124 @@
+import EventLoop
+import Glibc
+
+/// The state directory: its lock, and the names of its files.
+///
+/// | file | content |
+/// |---|---|
+/// | `history.sqlite`, with `-wal` and `-shm` | the database |
+/// | `recent-N.dat` | the logs of the turns since the last checkpoint, with increasing numbers |
+/// | `lock` | the number of the process that has the directory open |
+struct StateDirectory: Sendable {
+    let path: String
+
+    var database: String { "\(path)/history.sqlite" }
+    func log(_ generation: UInt64) -> String { "\(path)/recent-\(generation).dat" }
+
+    /// The numbers of the logs in the directory, the lowest first.
+    var generations: [UInt64] {
+        guard let directory = opendir(path) else { return [] }
+        defer { closedir(directory) }
+        var found: [UInt64] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard name.hasPrefix("recent-"), name.hasSuffix(".dat") else { continue }
+            let digits = name.dropFirst(7).dropLast(4)
+            if digits.allSatisfy(\.isNumber), let number = UInt64(digits), number < 1 << 62 { found.append(number) }
+        }
+        return found.sorted()
+    }
+
+    /// Creates the directory if it is missing, with the directories above it.
+    func create() throws(StoreError) {
+        var prefix = ""
+        for part in path.split(separator: "/", omittingEmptySubsequences: true) {
+            prefix += prefix.isEmpty && !path.hasPrefix("/") ? String(part) : "/\(part)"
+            guard mkdir(prefix, 0o755) != 0, errno != EEXIST else { continue }
+            let number = errno
+            var status = stat()
+            // A directory that exists on a read-only file system, or below one that cannot be written.
+            if stat(prefix, &status) == 0 { continue }
+            throw StoreError(.refused, "\(prefix): cannot be created: \(SystemText.of(number))")
+        }
+    }
+
+    /// Renames a file that is damaged, with the files that belong to it. - Returns: the new path.
+    func setAside(_ file: String, time: Int64) throws(StoreError) -> String {
+        let stem = "\(file).damaged-\(SystemText.stamp(time))"
+        var other = stem
+        var number = 1
+        while access(other, F_OK) == 0 {
+            number += 1
+            other = "\(stem)-\(number)"
+        }
+        // The write-ahead log is renamed first: SQLite would replay it into the new database.
+        for suffix in ["-wal", "-shm", "-journal", ""] where rename(file + suffix, other + suffix) != 0 && errno != ENOENT {
+            throw StoreError(.inputOutput, "\(file): cannot be renamed: \(SystemText.of(errno))")
+        }
+        return other
+    }
+
+    /// Writes names that were created or removed to the disk.
+    func sync() {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        fsync(descriptor)
+        close(descriptor)
+    }
+}
+
+/// Texts of errors and times.
+enum SystemText {
+    /// The text of an errno.
+    static func of(_ number: Int32) -> String { String(cString: strerror(number)) }
+
+    /// The time in UTC, as in `20261125T120000Z`. - Parameter time: milliseconds since 1970.
+    static func stamp(_ time: Int64) -> String {
+        var seconds = time_t(time / 1_000)
+        var parts = tm()
+        guard gmtime_r(&seconds, &parts) != nil else { return "\(time)" }
+        var text = [CChar](repeating: 0, count: 32)
+        let count = strftime(&text, text.count, "%Y%m%dT%H%M%SZ", &parts)
+        return String(decoding: text.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+/// The exclusive lock on a state directory (flock(2)). The kernel releases it when the process ends.
+final class StateLock: Sendable {
+    private let descriptor: Locked<Int32>
+
+    /// - Throws: ``StoreError`` with ``StoreError/Code/inUse`` if another process has the lock.
+    init(_ directory: StateDirectory) throws(StoreError) {
+        let path = "\(directory.path)/lock"
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        guard descriptor >= 0 else { throw StoreError(.refused, "\(path): cannot be opened: \(SystemText.of(errno))") }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let number = errno
+            var text = [UInt8](repeating: 0, count: 20)
+            let count = max(0, pread(descriptor, &text, text.count, 0))
+            close(descriptor)
+            guard number == EWOULDBLOCK else { throw StoreError(.refused, "\(path): \(SystemText.of(number))") }
+            let owner = Int32(String(decoding: text[..<count], as: UTF8.self)).map { "process \($0)" } ?? "another process"
+            throw StoreError(.inUse, "\(directory.path): \(owner) keeps its history here; stop it, or choose another --state")
+        }
+        // The error of the next process names this one.
+        let text = Array("\(getpid())".utf8)
+        if ftruncate(descriptor, 0) == 0 { _ = pwrite(descriptor, text, text.count, 0) }
+        self.descriptor = Locked(descriptor)
+    }
+
+    func unlock() {
+        let descriptor = descriptor.withLock { descriptor in
+            defer { descriptor = -1 }
+            return descriptor
+        }
+        guard descriptor >= 0 else { return }
+        // Closing is not enough: a child process that has not yet called execve(2) has the file open too.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
+
+    deinit { unlock() }
+}

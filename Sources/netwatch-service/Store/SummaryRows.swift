@@ -1,0 +1,49 @@
+import FoundationEssentials
+import GRDB
+
+/// A cursor over the summaries of a time, in the order of their starts.
+struct SummaryRows {
+    private let rows: RowCursor
+
+    /// - Parameters:
+    ///   - database: the connection.
+    ///   - table: `hour` or `day`.
+    ///   - start: the first start of a period.
+    ///   - end: the end of the starts.
+    ///   - target: the number of the only target; `nil` for all.
+    ///   - hasRoundTrips: whether the distributions of round trips are read, which takes most of the time.
+    /// - Throws: the error of SQLite.
+    init(_ database: Database, _ table: String, from start: Int64, until end: Int64, target: Int?, hasRoundTrips: Bool = true)
+        throws
+    {
+        let states = RecordedState.allCases.map(\.column).joined(separator: ", ")
+        let condition = target.map { "AND target = \($0)" } ?? ""
+        rows = try Row.fetchCursor(
+            database,
+            sql: """
+                SELECT t, target, until, \(states), probes, lost, \(hasRoundTrips ? "rtt" : "x'00'")
+                FROM \(table)
+                WHERE t >= ? AND t < ? \(condition) ORDER BY t, target
+                """, arguments: [start, end])
+    }
+
+    /// Returns the next summary. Damaged rows are left out.
+    func next() throws -> (target: Int, summary: PeriodSummary)? {
+        while let row = try rows.next() {
+            guard let start = row[0] as Int64?, let target = row[1] as Int64?, let end = row[2] as Int64?, start <= end,
+                start == SampleBlock.limited(start), end == SampleBlock.limited(end), let probes = row[10] as Int64?,
+                let lost = row[11] as Int64?, let data = row[12] as Data?
+            else { continue }
+            var summary = PeriodSummary(start..<end)
+            for state in RecordedState.allCases {
+                summary.times[state] = min(max((row[3 + Int(state.rawValue)] as Int64?) ?? 0, 0), end - start)
+            }
+            var reader = VarintReader([UInt8](data)[...])
+            summary.probes = Int(clamping: min(max(probes, 0), 1 << 40))
+            summary.lost = Int(clamping: min(max(lost, 0), 1 << 40))
+            summary.roundTrips = RoundTripHistogram(&reader) ?? RoundTripHistogram()
+            return (Int(clamping: target), summary)
+        }
+        return nil
+    }
+}

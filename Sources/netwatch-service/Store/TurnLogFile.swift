@@ -1,0 +1,160 @@
+import CLinux
+import Glibc
+
+/// A log of turns in a memory-mapped file. The thread that appends owns it.
+///
+/// A written turn survives the end of the process (SIGKILL) at once, and a loss of power after the kernel has written the page, within
+/// about 30 seconds. Nothing here waits for the disk.
+///
+/// Writing to a mapped page for which the disk has no room raises SIGBUS. All pages are therefore allocated by posix_fallocate(3) before
+/// they are mapped. Only the end of the file is mapped, so the memory does not grow with the log.
+// @unchecked: one thread appends and closes.
+final class TurnLogFile: @unchecked Sendable {
+    let header: TurnLog.Header
+    private let path: String
+    private let descriptor: Int32
+    private var coder: TurnCoder
+    /// The end of the last turn.
+    private(set) var size: Int
+    private var allocated = 0
+    private var mapping: UnsafeMutableRawBufferPointer?
+    /// The place of the mapping's first byte.
+    private var mappingStart = 0
+
+    /// Creates a log. If an error occurs, the file is removed.
+    init(creating path: String, _ header: TurnLog.Header) throws(StoreError) {
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        guard descriptor >= 0 else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
+        (self.path, self.descriptor, self.header) = (path, descriptor, header)
+        coder = TurnCoder(after: header.time)
+        size = TurnLog.headerSize
+        do throws(StoreError) { try makeRoom(for: TurnLog.headerSize) } catch {
+            unlink(path)
+            throw error
+        }
+        write(header.bytes, at: 0)
+    }
+
+    deinit {
+        unmap()
+        close(descriptor)
+    }
+
+    /// Appends a turn. If an error occurs, nothing was appended.
+    func append(_ turn: HistoryTurn) throws(StoreError) {
+        // The coder must not pass over a turn that is not in the file, so the room is made before the turn is encoded.
+        let bound = turn.events.count * TurnCoder.bytesPerEvent + TurnCoder.bytesPerTurn
+        guard bound <= TurnLog.turnLimit else {
+            throw StoreError(.inputOutput, "\(path): a turn has \(turn.events.count) events, which are too many")
+        }
+        try makeRoom(for: size + bound)
+        let frame = TurnLog.frame(coder.encode(turn), generation: header.generation, at: size)
+        guard size + frame.count <= allocated else { preconditionFailure("a turn of \(bound) bytes has \(frame.count)") }
+        write(frame, at: size)
+        size += frame.count
+    }
+
+    /// Writes the log to the disk. Only a regular stop needs it.
+    func sync() { fsync(descriptor) }
+
+    private func write(_ bytes: [UInt8], at place: Int) {
+        guard let mapping, place >= mappingStart else { return }
+        bytes.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: mapping[(place - mappingStart)...]).copyMemory(from: $0) }
+    }
+
+    /// Allocates and maps the file until `end`.
+    private func makeRoom(for end: Int) throws(StoreError) {
+        guard end > allocated else { return }
+        let page = Int(sysconf(Int32(_SC_PAGESIZE)))
+        // A log of few targets stays small, a large one grows in few steps.
+        let step = min(max(allocated / 2, 64 << 10), 1 << 20)
+        let target = (max(end, allocated + step) + page - 1) / page * page
+        // It returns its error, and does not set errno.
+        let number = posix_fallocate(descriptor, off_t(allocated), off_t(target - allocated))
+        guard number == 0 else { throw StoreError(.inputOutput, "\(path): cannot grow: \(SystemText.of(number))") }
+        let start = size / page * page
+        let mapped = mmap(nil, target - start, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, off_t(start))
+        guard let mapped, mapped != MAP_FAILED else {
+            throw StoreError(.inputOutput, "\(path): cannot be mapped: \(SystemText.of(errno))")
+        }
+        unmap()
+        mapping = UnsafeMutableRawBufferPointer(start: mapped, count: target - start)
+        (mappingStart, allocated) = (start, target)
+    }
+
+    private func unmap() {
+        if let mapping { munmap(mapping.baseAddress, mapping.count) }
+        mapping = nil
+    }
+}
+
+extension TurnLogFile {
+    /// Reads the turns of a log until its end, or until its first damaged byte.
+    ///
+    /// - Parameters:
+    ///   - path: the path of the log.
+    ///   - body: called with each turn; reading ends if it returns `false`.
+    /// - Returns: the header; `nil` if the file is no log.
+    /// - Throws: ``StoreError`` if the file cannot be read, and the errors of `body`.
+    @discardableResult
+    static func read(
+        _ path: String, _ body: (TurnLog.Header, HistoryTurn) throws -> Bool
+    ) throws -> TurnLog.Header? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
+        defer { close(descriptor) }
+        var window = try Window(descriptor, path)
+        guard let header = TurnLog.Header(Array(try window.bytes(TurnLog.headerSize))) else { return nil }
+        window.skip(TurnLog.headerSize)
+        var coder = TurnCoder(after: header.time)
+        var needed = 10
+        while true {
+            switch TurnLog.frame(in: try window.bytes(needed), generation: header.generation, at: window.place) {
+            case .incomplete(let size) where size > needed && window.canGrow: needed = size
+            case .incomplete, .end: return header
+            case .turn(let bytes, let size):
+                guard let turn = coder.decode(bytes), try body(header, turn) else { return header }
+                window.skip(size)
+                needed = 10
+            }
+        }
+    }
+
+    /// A part of a file. A large log is never in memory at once.
+    private struct Window {
+        private let descriptor: Int32
+        private let path: String
+        private var content: [UInt8] = []
+        private var offset = 0
+        /// The place of the next byte in the file.
+        private(set) var place = 0
+        /// Whether the file may have more bytes.
+        private(set) var canGrow = true
+
+        init(_ descriptor: Int32, _ path: String) throws {
+            (self.descriptor, self.path) = (descriptor, path)
+        }
+
+        mutating func skip(_ count: Int) {
+            offset += count
+            place += count
+        }
+
+        /// Returns the next bytes: at least `count`, unless the file ends before.
+        mutating func bytes(_ count: Int) throws -> ArraySlice<UInt8> {
+            while content.count - offset < count, canGrow {
+                if offset > 0 {
+                    content.removeSubrange(..<min(offset, content.count))
+                    offset = 0
+                }
+                var chunk = [UInt8](repeating: 0, count: max(count - content.count, 256 << 10))
+                let received = pread(descriptor, &chunk, chunk.count, off_t(place + content.count))
+                if received < 0, errno == EINTR { continue }
+                guard received >= 0 else { throw StoreError(.inputOutput, "\(path): cannot be read: \(SystemText.of(errno))") }
+                if received == 0 { canGrow = false }
+                content += chunk.prefix(received)
+            }
+            return content[min(offset, content.count)...]
+        }
+    }
+}

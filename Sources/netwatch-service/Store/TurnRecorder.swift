@@ -1,0 +1,99 @@
+import EventLoop
+import Pacing
+
+/// The writer of the logs. Its thread alone uses it.
+///
+/// After an error it drops turns, and tries again at most every few seconds. When the log can be written again, the time between is a gap.
+// @unchecked: only the thread of the logs calls it.
+final class TurnRecorder: @unchecked Sendable {
+    private let directory: StateDirectory
+    private let database: UInt32
+    private let limit: Int
+    private let retryInterval: Int64
+    /// The sizes of the complete logs that no checkpoint has removed.
+    private let complete = Locked<[UInt64: Int]>([:])
+
+    private var file: TurnLogFile?
+    /// The generation of the current log, or of the next one.
+    private var generation: UInt64
+    /// The time of the last turn that was written.
+    private var time: ClockReading
+    private var dropped: DroppedTurns?
+    private var retryTime: Int64 = .min
+
+    private let lost = Locked(0)
+    /// The number of samples that were lost by errors. It may be read on any thread.
+    var lostSamples: Int { lost.withLock { $0 } }
+    /// The last error; `nil` if the last turn was written.
+    private(set) var failure: StoreError?
+
+    init(
+        _ directory: StateDirectory, database: UInt32, generation: UInt64, after time: ClockReading,
+        _ settings: HistoryStore.Settings
+    ) {
+        (self.directory, self.database, self.generation, self.time) = (directory, database, generation, time)
+        (limit, retryInterval) = (settings.logLimit, settings.retryInterval)
+    }
+
+    /// Writes a turn, or drops it.
+    func record(_ turn: HistoryTurn) {
+        guard failure == nil || turn.time.monotonic >= retryTime else { return drop(turn) }
+        do throws(StoreError) {
+            if let dropped { try append(dropped.replacement) }
+            dropped = nil
+            try append(turn)
+            failure = nil
+        } catch {
+            (failure, retryTime) = (error, turn.time.monotonic.addingSaturated(retryInterval))
+            drop(turn)
+        }
+    }
+
+    /// Accounts turns that the queue has dropped.
+    func record(_ lost: DroppedTurns) {
+        if dropped == nil { dropped = lost } else { dropped?.add(lost) }
+        // They are written with the next turn.
+    }
+
+    private func drop(_ turn: HistoryTurn) {
+        let before = dropped?.samples ?? 0
+        if dropped == nil { dropped = DroppedTurns(after: time.wall, turn) } else { dropped?.add(turn) }
+        let count = (dropped?.samples ?? 0) - before
+        if count > 0 { lost.withLock { $0 += count } }
+    }
+
+    private func append(_ turn: HistoryTurn) throws(StoreError) {
+        let file: TurnLogFile
+        if let current = self.file { file = current } else { file = try create() }
+        let total = complete.withLock { $0.values.reduce(0, +) } + file.size
+        guard total < limit else {
+            throw StoreError(
+                .inputOutput, "\(directory.path): the turns since the last checkpoint have \(total) bytes, which is the limit")
+        }
+        try file.append(turn)
+        time = turn.time
+    }
+
+    private func create() throws(StoreError) -> TurnLogFile {
+        let header = TurnLog.Header(generation: generation, database: database, boot: BootIdentifier.current, time: time)
+        let new = try TurnLogFile(creating: directory.log(generation), header)
+        file = new
+        return new
+    }
+
+    /// Completes the current log, so that a checkpoint can read it. - Returns: the generation of the next log.
+    func complete(synchronizing: Bool = false) -> UInt64 {
+        guard let file, file.size > TurnLog.headerSize else { return generation }
+        if synchronizing { file.sync() }
+        complete.withLock { $0[generation] = file.size }
+        self.file = nil
+        generation += 1
+        return generation
+    }
+
+    /// Continues at an earlier time, after which the history was removed.
+    func `continue`(at wall: Int64) { time.wall = wall }
+
+    /// Frees the room of logs that a checkpoint has removed. It may be called on any thread.
+    func didRemove(before next: UInt64) { complete.withLock { $0 = $0.filter { $0.key >= next } } }
+}

@@ -1,0 +1,36 @@
+import Pacing
+import Testing
+
+@testable import netwatch_service
+
+@Suite struct TargetLedgerEncodingTests {
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `a ledger is the same after encoding, and a damaged one is refused`(seed: UInt64) throws {
+        var random = SplitMix64(seed: seed)
+        var calendar = try DayCalendarTests.calendar("Europe/Berlin")
+        var ledger = TargetLedger(.up, at: Int64(random.next() % 2_000_000_000_000), in: &calendar)
+        for _ in 0..<random.next() % 500 {
+            let roundTrip = random.next() % 3 == 0 ? nil : UInt32(truncatingIfNeeded: random.next() >> (32 + random.next() % 32))
+            let state = RecordedState.allCases[Int(random.next() % 7)]
+            let time = ledger.end + Int64(random.next() % 100_000)
+            _ = ledger.add(Sample(time: time, state: state, roundTrip: roundTrip), in: &calendar)
+        }
+        let bytes = ledger.bytes(isActive: seed % 2 == 0)
+        let decoded = try #require(TargetLedger.decode(bytes))
+        #expect(decoded.isActive == (seed % 2 == 0))
+        #expect(decoded.ledger.state == ledger.state && decoded.ledger.end == ledger.end)
+        #expect(decoded.ledger.currentHour == ledger.currentHour && decoded.ledger.currentDay == ledger.currentDay)
+        for index in bytes.indices {
+            var damaged = bytes
+            damaged[index] ^= UInt8(1 << (random.next() % 8))
+            #expect(TargetLedger.decode(damaged) == nil, "seed \(seed)")
+            #expect(TargetLedger.decode(Array(bytes[..<index])) == nil)
+        }
+        // With a right checksum, any content is read without a trap.
+        for _ in 0..<500 {
+            var content = Array(bytes.dropLast(4))
+            content[Int(random.next() % UInt64(content.count))] = UInt8(truncatingIfNeeded: random.next())
+            _ = TargetLedger.decode(content + CRC32.bytes(of: content))
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import EventLoop
+import Foundation
+import Glibc
+import NetworkLab
+import Testing
+
+@testable import netwatch_service
+
+/// A history in a directory of its own, whose time the test sets.
+final class TestHistory {
+    /// 2026-11-25T12:00:00Z.
+    static let noon: Int64 = 1_795_608_000_000
+    static let hour: Int64 = 3_600_000
+
+    let folder: ScratchDirectory
+    let statuses = Locked<[RecordingStatus]>([])
+    var settings: HistoryStore.Settings
+    var calendar = DayCalendar { _ in 0 }
+
+    init(_ settings: HistoryStore.Settings = .init(directory: "")) throws {
+        folder = try ScratchDirectory()
+        self.settings = settings
+        self.settings.directory = folder.file("state")
+        // The time of tests passes faster than the log can be written.
+        self.settings.queueLimit = .max
+    }
+
+    static func reading(_ time: Int64) -> ClockReading {
+        ClockReading(wall: time, monotonic: time - noon + 1_000_000, bootTime: time - noon + 1_000_000)
+    }
+
+    func open(at time: Int64 = noon) throws -> (store: HistoryStore, recovered: HistoryStore.Recovered) {
+        let statuses = statuses
+        return try HistoryStore.open(settings, calendar: calendar, now: Self.reading(time)) { status in
+            statuses.withLock { $0.append(status) }
+        }
+    }
+
+    /// Copies the directory as SIGKILL leaves it at this moment, and returns the history of the copy.
+    func killed() throws -> TestHistory {
+        let copy = try TestHistory(settings)
+        copy.settings = settings
+        copy.settings.directory = copy.folder.file("state")
+        copy.calendar = calendar
+        try FileManager.default.copyItem(atPath: settings.directory, toPath: copy.settings.directory)
+        return copy
+    }
+
+    var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: settings.directory).sorted()) ?? [] }
+
+    func path(_ name: String) -> String { "\(settings.directory)/\(name)" }
+}
+
+extension HistoryStore {
+    /// Waits until the threads have done all that was asked for before.
+    func settle() {
+        for _ in 0..<2 {
+            let done = Completion()
+            logThread.run { self.databaseThread.run { done.signal() } }
+            done.wait()
+        }
+    }
+
+    func numbers(_ keys: String...) throws -> [Int] {
+        let (done, result) = (Completion(), Locked<Result<[Int], StoreError>>(.success([])))
+        register(keys.map { ($0, "title of \($0)") }) { outcome in
+            result.withLock { $0 = outcome }
+            done.signal()
+        }
+        done.wait()
+        return try result.withLock { $0 }.get()
+    }
+
+    func checkpointAndWait() throws {
+        let (done, result) = (Completion(), Locked<Result<Void, StoreError>>(.success(())))
+        checkpoint { outcome in
+            result.withLock { $0 = outcome }
+            done.signal()
+        }
+        done.wait()
+        try result.withLock { $0 }.get()
+    }
+
+    func query<Value: Sendable>(_ body: @escaping @Sendable (HistoryReader) throws -> Value) throws -> Value {
+        let (done, result) = (Completion(), Locked<Result<Value, StoreError>?>(nil))
+        read(body) { outcome in
+            result.withLock { $0 = outcome }
+            done.signal()
+        }
+        done.wait()
+        return try #require(result.withLock { $0 }).get()
+    }
+
+    /// Records a turn.
+    func record(_ time: Int64, _ events: HistoryEvent...) { record(HistoryTurn(TestHistory.reading(time), events)) }
+}
