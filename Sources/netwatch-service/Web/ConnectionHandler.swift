@@ -120,6 +120,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         machine.changedWritability(context.channel.isWritable, at: now)
+        connections.update(id, machine)
         context.fireChannelWritabilityChanged()
     }
 
@@ -139,10 +140,5 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case is ByteToMessageDecoderError: break
         default: context.close(promise: nil)
         }
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        connections.remove(id)
-        context.fireChannelInactive()
     }
 }

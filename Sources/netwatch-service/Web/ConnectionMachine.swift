@@ -55,9 +55,10 @@ struct ConnectionMachine: Sendable {
         (self.limits, self.isReserved, waitingSince) = (limits, isReserved, now)
     }
 
-    /// The time since which no complete request is there; `nil` while one is answered. Such a connection may be closed for another.
+    /// The time since which the client neither completes a request nor reads a response; `nil` if a request is answered. Such a
+    /// connection may be closed for another.
     var idleSince: Int64? {
-        guard exchanges.isEmpty else { return nil }
+        guard exchanges.isEmpty else { return stalledSince }
         guard finishingSince == nil else { return lingeringSince }
         return reading == nil ? waitingSince : readingSince
     }

@@ -1,13 +1,12 @@
 /// The open connections by kind and address, and the choice of those that are closed for others. A limit of connections never keeps
 /// clients out that send requests: the oldest waiting connection is closed for them.
 struct ConnectionTable: Sendable {
-    /// The decision about a new connection.
+    /// The decision about a new connection or stream.
     enum Admission: Hashable, Sendable {
-        case accepted
-        /// Another connection, which waits for a request, is closed for the new one.
-        case replaces(Int)
+        /// The connection is accepted. Another one, which makes no progress, is closed for it.
+        case accepted(replacing: Int?)
         /// Only requests for the state of the service are answered.
-        case reserved
+        case reserved(replacing: Int?)
         case refused
     }
 
@@ -20,78 +19,104 @@ struct ConnectionTable: Sendable {
         case address(String)
     }
 
-    fileprivate struct Entry: Sendable {
+    private enum Kind: Hashable, Sendable {
+        case requests, stream, reserved
+    }
+
+    private struct Entry: Sendable {
         var client: Client
-        var isStream = false
-        var isReserved = false
+        var kind: Kind
         var idleSince: Int64?
     }
 
     private let limits: WebLimits
     private var entries: [Int: Entry] = [:]
     private var numberOf: [Client: Int] = [:]
-    private(set) var streams = 0
-    private(set) var reserved = 0
+    private var numberOfKind: [Kind: Int] = [:]
 
     init(limits: WebLimits) { self.limits = limits }
 
     /// The number of connections for pages and documents.
-    var requests: Int { entries.count - streams - reserved }
+    var requests: Int { numberOfKind[.requests] ?? 0 }
 
-    /// Decides about a connection, and enters it if it is not refused. The caller removes the one that it replaces.
+    /// The number of streams.
+    var streams: Int { numberOfKind[.stream] ?? 0 }
+
+    private var reserved: Int { numberOfKind[.reserved] ?? 0 }
+
+    /// Decides about a connection, and enters it if it is not refused. The one that it replaces is removed; the caller closes it.
     mutating func admit(_ id: Int, _ client: Client, at now: Int64) -> Admission {
-        var admission = Admission.accepted
-        if case .address = client, (numberOf[client] ?? 0) >= limits.connectionsOfAddress {
-            guard let victim = victim(of: client) else { return .refused }
-            admission = .replaces(victim)
-        } else if requests >= limits.connections {
-            if let heaviest, let victim = victim(of: heaviest) {
-                admission = .replaces(victim)
-            } else if reserved < limits.reserve {
-                admission = .reserved
-            } else {
-                return .refused
-            }
+        let admission = admission(client)
+        switch admission {
+        case .accepted(let victim):
+            if let victim { remove(victim) }
+            enter(id, Entry(client: client, kind: .requests, idleSince: now))
+        case .reserved(let victim):
+            if let victim { remove(victim) }
+            enter(id, Entry(client: client, kind: .reserved, idleSince: now))
+        case .refused: break
         }
-        entries[id] = Entry(client: client, isReserved: admission == .reserved, idleSince: now)
-        numberOf[client, default: 0] += 1
-        if admission == .reserved { reserved += 1 }
         return admission
     }
 
-    /// The client with the most connections that wait for a request.
+    private mutating func enter(_ id: Int, _ entry: Entry) {
+        entries[id] = entry
+        numberOf[entry.client, default: 0] += 1
+        numberOfKind[entry.kind, default: 0] += 1
+    }
+
+    private func admission(_ client: Client) -> Admission {
+        if case .address = client, (numberOf[client] ?? 0) >= limits.connectionsOfAddress {
+            return oldest(.requests, of: client).map { .accepted(replacing: $0) } ?? .refused
+        }
+        guard requests >= limits.connections else { return .accepted(replacing: nil) }
+        if let victim = oldest(.requests, of: heaviest) { return .accepted(replacing: victim) }
+        guard reserved >= limits.reserve else { return .reserved(replacing: nil) }
+        return oldest(.reserved).map { .reserved(replacing: $0) } ?? .refused
+    }
+
+    /// The client with the most connections that make no progress.
     private var heaviest: Client? {
         var waiting: [Client: Int] = [:]
-        for entry in entries.values where entry.isReplaceable { waiting[entry.client, default: 0] += 1 }
+        for entry in entries.values where entry.kind == .requests && entry.idleSince != nil {
+            waiting[entry.client, default: 0] += 1
+        }
         return waiting.max { $0.value < $1.value }?.key
     }
 
-    /// The connection of a client that has waited for the longest time.
-    private func victim(of client: Client) -> Int? {
-        let waiting = entries.lazy.filter { $0.value.isReplaceable && $0.value.client == client }
-        return waiting.min { ($0.value.idleSince ?? .max, $0.key) < ($1.value.idleSince ?? .max, $1.key) }?.key
+    /// The connection of a kind, and of a client if one is given, that has made no progress for the longest time.
+    private func oldest(_ kind: Kind, of client: Client? = nil) -> Int? {
+        var found: (id: Int, since: Int64)?
+        for (id, entry) in entries where entry.kind == kind && (client == nil || entry.client == client) {
+            guard let since = entry.idleSince else { continue }
+            if let former = found, (former.since, former.id) < (since, id) { continue }
+            found = (id, since)
+        }
+        return found?.id
     }
 
-    /// Notes since when a connection waits for a request; `nil` if it answers one.
+    /// Notes since when a connection makes no progress; `nil` if a request is answered.
     mutating func setIdle(_ id: Int, since: Int64?) { entries[id]?.idleSince = since }
 
-    /// Makes a connection a stream. - Returns: `false` if there are too many streams.
-    mutating func beginStream(_ id: Int) -> Bool {
-        guard let entry = entries[id], !entry.isStream, !entry.isReserved, streams < limits.streams else { return false }
-        entries[id]?.isStream = true
-        streams += 1
-        return true
+    /// Makes a connection a stream. If there are too many streams, one whose reader reads nothing is removed; the caller closes it.
+    mutating func beginStream(_ id: Int) -> Admission {
+        guard var entry = entries[id], entry.kind == .requests else { return .refused }
+        var victim: Int?
+        if streams >= limits.streams {
+            victim = oldest(.stream)
+            guard let victim else { return .refused }
+            remove(victim)
+        }
+        remove(id)
+        (entry.kind, entry.idleSince) = (.stream, nil)
+        enter(id, entry)
+        return .accepted(replacing: victim)
     }
 
     mutating func remove(_ id: Int) {
         guard let entry = entries.removeValue(forKey: id) else { return }
-        if entry.isStream { streams -= 1 }
-        if entry.isReserved { reserved -= 1 }
+        numberOfKind[entry.kind, default: 1] -= 1
         let number = (numberOf[entry.client] ?? 1) - 1
         numberOf[entry.client] = number > 0 ? number : nil
     }
-}
-
-extension ConnectionTable.Entry {
-    fileprivate var isReplaceable: Bool { idleSince != nil && !isStream && !isReserved }
 }

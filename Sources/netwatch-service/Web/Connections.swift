@@ -26,16 +26,24 @@ final class Connections: @unchecked Sendable {
     func add(_ channel: any Channel) -> ConnectionHandler? {
         let (id, now, client) = (nextID, Self.now, Self.client(channel.remoteAddress))
         nextID += 1
-        let admission = table.admit(id, client, at: now)
-        switch admission {
-        case .accepted, .reserved: break
-        case .replaces(let victim): open[victim]?.channel.close(promise: nil)
+        var isReserved = false
+        switch table.admit(id, client, at: now) {
+        case .accepted(let victim): close(victim)
+        case .reserved(let victim):
+            close(victim)
+            isReserved = true
         case .refused: return nil
         }
-        let machine = ConnectionMachine(limits: limits, isReserved: admission == .reserved, now: now)
+        let machine = ConnectionMachine(limits: limits, isReserved: isReserved, now: now)
         let handler = ConnectionHandler(self, id, isLocal: client == .socket, machine)
         open[id] = (channel, handler)
+        // A connection that is replaced before it is active has no event at its end.
+        channel.closeFuture.whenComplete { _ in self.remove(id) }
         return handler
+    }
+
+    private func close(_ id: Int?) {
+        if let id { open[id]?.channel.close(promise: nil) }
     }
 
     private static func client(_ address: SocketAddress?) -> ConnectionTable.Client {
@@ -52,12 +60,21 @@ final class Connections: @unchecked Sendable {
     func update(_ id: Int, _ machine: ConnectionMachine) { table.setIdle(id, since: machine.idleSince) }
 
     /// Makes a connection a stream. - Returns: `false` if there are too many streams.
-    func beginStream(_ id: Int) -> Bool { table.beginStream(id) }
+    func beginStream(_ id: Int) -> Bool {
+        guard case .accepted(let victim) = table.beginStream(id) else { return false }
+        close(victim)
+        return true
+    }
 
-    func remove(_ id: Int) {
+    private func remove(_ id: Int) {
         table.remove(id)
         open[id] = nil
-        if open.isEmpty { whenEmpty?.succeed() }
+        if open.isEmpty { finishDraining() }
+    }
+
+    private func finishDraining() {
+        whenEmpty?.succeed()
+        whenEmpty = nil
     }
 
     /// Closes the connections that have exceeded a time limit.
@@ -66,7 +83,7 @@ final class Connections: @unchecked Sendable {
         for (channel, handler) in open.values { handler.check(channel, at: now) }
     }
 
-    /// Closes the connections that wait for a request, and returns when the others are closed too.
+    /// Closes the connections that wait for a request, and returns when the others are closed too, or after ``closeAll()``.
     func drain(on loop: any EventLoop) -> EventLoopFuture<Void> {
         for (channel, handler) in open.values where handler.machine.idleSince != nil { channel.close(promise: nil) }
         guard !open.isEmpty else { return loop.makeSucceededVoidFuture() }
@@ -78,6 +95,6 @@ final class Connections: @unchecked Sendable {
     /// Closes all connections.
     func closeAll() {
         for (channel, _) in open.values { channel.close(promise: nil) }
-        if open.isEmpty { whenEmpty?.succeed() }
+        finishDraining()
     }
 }

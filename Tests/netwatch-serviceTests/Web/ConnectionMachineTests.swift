@@ -113,51 +113,61 @@ import Testing
 
     @Test func `the oldest waiting connection of the client with the most is replaced`() {
         var table = ConnectionTable(limits: limits { _ in })
-        #expect(table.admit(0, .socket, at: 0) == .accepted)
-        #expect(table.admit(1, .loopback, at: 1) == .accepted)
-        #expect(table.admit(2, .loopback, at: 2) == .accepted)
-        #expect(table.admit(3, .socket, at: 3) == .replaces(1))
-        table.remove(1)
+        let decisions = [
+            table.admit(0, .socket, at: 0), table.admit(1, .loopback, at: 1), table.admit(2, .loopback, at: 2),
+            table.admit(3, .socket, at: 3), table.admit(4, .loopback, at: 4),
+        ]
+        #expect(decisions[..<3].allSatisfy { $0 == .accepted(replacing: nil) })
+        #expect(decisions[3] == .accepted(replacing: 1))
+        // Connections that wait are replaced in turn, so their number stays.
+        #expect(decisions[4] == .accepted(replacing: 0))
         #expect(table.requests == 3)
     }
 
-    @Test func `connections that answer are not replaced, and the reserve is limited`() {
+    @Test func `connections that make progress are not replaced, and the reserve is limited`() {
         var table = ConnectionTable(limits: limits { _ in })
         for id in 0..<3 {
-            #expect(table.admit(id, .loopback, at: 0) == .accepted)
+            _ = table.admit(id, .loopback, at: 0)
             table.setIdle(id, since: nil)
         }
-        #expect(table.admit(3, .loopback, at: 1) == .reserved)
-        #expect(table.admit(4, .loopback, at: 1) == .refused)
-        table.remove(3)
-        #expect(table.admit(5, .socket, at: 2) == .reserved)
+        var decisions = [table.admit(3, .loopback, at: 1), table.admit(4, .loopback, at: 1)]
+        #expect(decisions == [.reserved(replacing: nil), .reserved(replacing: 3)])
+        table.setIdle(4, since: nil)
+        table.setIdle(9, since: nil)
+        decisions = [table.admit(5, .socket, at: 2)]
+        #expect(decisions == [.refused])
+        // The client of one reads nothing any more.
         table.setIdle(1, since: 3)
-        #expect(table.admit(6, .loopback, at: 4) == .replaces(1))
+        decisions = [table.admit(6, .loopback, at: 4)]
+        #expect(decisions == [.accepted(replacing: 1)])
     }
 
-    @Test func `streams have places of their own`() {
+    @Test func `streams have places of their own, and one that is not read is replaced`() {
         var table = ConnectionTable(limits: limits { _ in })
         for id in 0..<3 { _ = table.admit(id, .loopback, at: 0) }
-        let accepted = [0, 1, 2, 0, 9].map { table.beginStream($0) }
-        #expect(accepted == [true, true, false, false, false])
+        var decisions = [0, 1, 2, 0, 9].map { table.beginStream($0) }
+        #expect(decisions == [.accepted(replacing: nil), .accepted(replacing: nil), .refused, .refused, .refused])
         #expect(table.requests == 1 && table.streams == 2)
-        table.remove(0)
-        let isAccepted = table.beginStream(2)
-        #expect(isAccepted)
+        table.setIdle(0, since: 5)
+        decisions = [table.beginStream(2)]
+        #expect(decisions == [.accepted(replacing: 0)])
+        #expect(table.requests == 0 && table.streams == 2)
+        table.remove(1)
+        table.remove(1)
+        #expect(table.streams == 1)
     }
 
     @Test func `another machine has a limit of its own`() {
         var table = ConnectionTable(limits: limits { $0.connections = 100 })
         let (client, other) = (ConnectionTable.Client.address("192.0.2.1"), ConnectionTable.Client.address("192.0.2.2"))
-        #expect(table.admit(0, client, at: 0) == .accepted)
-        #expect(table.admit(1, client, at: 0) == .accepted)
-        #expect(table.admit(2, client, at: 1) == .replaces(0))
-        table.remove(0)
+        var decisions = (0..<3).map { table.admit($0, client, at: Int64($0)) }
+        #expect(decisions == [.accepted(replacing: nil), .accepted(replacing: nil), .accepted(replacing: 0)])
         table.setIdle(1, since: nil)
         table.setIdle(2, since: nil)
-        #expect(table.admit(3, client, at: 2) == .refused)
-        #expect(table.admit(4, other, at: 2) == .accepted)
+        decisions = [table.admit(3, client, at: 2), table.admit(4, other, at: 2)]
+        #expect(decisions == [.refused, .accepted(replacing: nil)])
         table.remove(1)
-        #expect(table.admit(5, client, at: 3) == .accepted)
+        decisions = [table.admit(5, client, at: 3)]
+        #expect(decisions == [.accepted(replacing: nil)])
     }
 }

@@ -18,6 +18,8 @@ final class Site: Sendable {
     let isHealthy = Locked(true)
     let reloadProblem = Locked<String?>(nil)
     let server: WebServer
+    /// The requests that wait for ``release()``.
+    let held = Locked<[CheckedContinuation<Void, Never>]>([])
     private let directory: ScratchDirectory
 
     init(
@@ -27,7 +29,7 @@ final class Site: Sendable {
         path = directory.file("api.sock")
         events = EventFeed(limits: log)
         if let board { boards.publish(board) }
-        let (healthy, problem) = (isHealthy, reloadProblem)
+        let (healthy, problem, held) = (isHealthy, reloadProblem, held)
         let pages = PageRenderer(
             status: { board, query in
                 PageContent(type: "text/html; charset=utf-8", bytes: Array("<p>\(board.targets.count) \(query)".utf8))
@@ -51,6 +53,7 @@ final class Site: Sendable {
         let content = WebContent(
             boards: boards, events: events, header: { Site.header($0) },
             history: { query in
+                if query == "hold" { await withCheckedContinuation { request in held.withLock { $0.append(request) } } }
                 guard query != "since=x" else { throw WebProblem(.badRequest, "since: not a time") }
                 return PageContent(type: "application/json", bytes: Array("{\"query\":\"\(query)\"}".utf8))
             },
@@ -67,6 +70,24 @@ final class Site: Sendable {
     /// Runs a conversation on a thread of its own.
     func with<Value: Sendable>(_ body: @escaping @Sendable (Site) throws -> Value) async throws -> Value {
         try await onThread { try body(self) }
+    }
+
+    /// Repeats an attempt until it succeeds, for as long as a loaded machine may need. A server without places closes connections.
+    func retried(_ attempt: () throws -> Bool) throws -> Bool {
+        let deadline = Date(timeIntervalSinceNow: 30)
+        while Date() < deadline {
+            if (try? attempt()) == true { return true }
+        }
+        return try attempt()
+    }
+
+    /// Answers the requests for `/api/v1/history?hold`.
+    func release() {
+        let requests = held.withLock { held in
+            defer { held = [] }
+            return held
+        }
+        for request in requests { request.resume() }
     }
 
     func client() throws -> RawClient { try RawClient(port: port) }

@@ -1,4 +1,5 @@
 import Console
+import EventLoop
 import Foundation
 import NetworkLab
 import Testing
@@ -33,18 +34,41 @@ import Testing
         var limits = WebLimits()
         limits.connections = 2
         limits.reserve = 2
-        // Nobody reads the documents, so their requests do not end.
         let site = try Site(limits: limits)
         try await site.with { site in
-            let busy = try (0..<2).map { _ in try RawClient(path: site.path) }
-            for client in busy {
-                client.send(String(repeating: "GET /large.css HTTP/1.1\r\nHost: localhost\r\n\r\n", count: 9))
-                _ = try client.read(until: "\r\n\r\n")
-            }
+            let busy = try (0..<2).map { _ in try site.client() }
+            for client in busy { client.send("GET /api/v1/history?hold HTTP/1.1\r\nHost: localhost\r\n\r\n") }
+            let deadline = Date(timeIntervalSinceNow: 30)
+            while site.held.withLock({ $0.count }) < 2, Date() < deadline { sched_yield() }
+            // Idle connections take the reserve, and are replaced.
+            let idle = try (0..<8).map { _ in try site.client() }
             #expect(try site.client().get("/-/healthy").status == 200)
             let refused = try site.client().get("/")
             #expect(refused.status == 503 && refused.body.contains("too many connections"))
-            withExtendedLifetime(busy) {}
+            site.release()
+            for client in busy { #expect(try client.response().status == 200) }
+            #expect(try site.client().get("/").status == 200)
+            withExtendedLifetime(idle) {}
+        }
+        try await site.stop()
+    }
+
+    @Test func `a client that reads nothing gives its place to another`() async throws {
+        var limits = WebLimits()
+        (limits.connections, limits.streams, limits.reserve) = (2, 1, 0)
+        let site = try Site(limits: limits, log: EventLog.Limits(bytes: 4 << 20, records: 10_000, unread: 4 << 20))
+        try await site.with { site in
+            let silent = try (0..<2).map { _ in try RawClient(path: site.path) }
+            for client in silent {
+                client.send("GET /large.css HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                _ = try client.read(until: "\r\n\r\n")
+            }
+            #expect(try site.retried { try site.client().get("/").status == 200 })
+            let reader = try RawClient(path: site.path)
+            _ = try reader.stream()
+            for _ in 0..<3_000 { site.change(2) }
+            #expect(try site.retried { try site.client().stream().status == 200 })
+            withExtendedLifetime(silent) {}
         }
         try await site.stop()
     }
