@@ -352,7 +352,7 @@ let safeTargets: Set<String> = [
     "netwatch-transferTests", "netwatch-service", "netwatch-serviceTests",
 ]
 if let sanitizer = Context.environment["SUITE_SANITIZER"], sanitizer != "fuzzer" {
-    var omitted: Set<String> = ["TidyTests", "SimulationTests", "PacingTests", "FuzzTests"]
+    var omitted: Set<String> = ["TidyTests", "SimulationTests", "PacingTests", "FuzzTests", "ServiceTests"]
     if sanitizer == "address" { omitted.formUnion(safeTargets) }
     package.targets.removeAll { omitted.contains($0.name) }
     package.products.removeAll { omitted.contains($0.name) }
