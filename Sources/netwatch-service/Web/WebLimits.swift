@@ -1,3 +1,5 @@
+import EventLoop
+
 /// The limits of connections and requests. Times are in nanoseconds.
 struct WebLimits: Hashable, Sendable {
     /// The maximum number of connections for pages and documents.
@@ -36,6 +38,9 @@ struct WebLimits: Hashable, Sendable {
     static let second: Int64 = 1_000_000_000
 
     init() {}
+
+    /// The limits for the open files of this process.
+    static var ofProcess: WebLimits { WebLimits(openFiles: DescriptorUse.currentLimit) }
 
     /// Creates limits that leave most of the open files to probes and to the history.
     ///

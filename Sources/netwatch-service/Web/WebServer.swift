@@ -29,7 +29,7 @@ final class WebServer: Sendable {
     private let state = Locked(State())
 
     /// Creates a server. `Host` may have these names of this machine, beside those of loopback.
-    init(_ content: WebContent, limits: WebLimits = WebLimits(), names: [String] = []) {
+    init(_ content: WebContent, limits: WebLimits = .ofProcess, names: [String] = []) {
         (self.content, self.limits) = (content, limits)
         connections = Connections(limits: limits, check: RequestCheck(names: names))
         handler = WebConnection(content, limits: limits)
