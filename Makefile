@@ -1,5 +1,5 @@
 # Every target runs a script; this file only names them.
-.PHONY: run test setup check check-page bench chaos verdicts fuzz docs interface install
+.PHONY: run test setup check check-page abuse bench chaos verdicts fuzz docs interface install
 
 # Builds netwatch and runs the service with its page; with ARGS, the command of ARGS.
 run:
@@ -33,6 +33,11 @@ bench:
 chaos:
 	@scripts/setup test
 	@scripts/chaos $(ARGS)
+
+# Kills the service 50 times, and lets hostile clients work for a minute each. The test suite has short forms of both.
+abuse:
+	@scripts/setup test
+	@scripts/abuse $(ARGS)
 
 # Prints the verdict of each fault of the laboratory, and its time. The test suite checks the same rows.
 verdicts:

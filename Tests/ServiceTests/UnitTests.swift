@@ -1,0 +1,37 @@
+import Foundation
+import NetworkLab
+import Testing
+
+/// The units of systemd, checked by systemd itself.
+@Suite struct UnitTests {
+    private let scratch: ScratchDirectory
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        for unit in ["netwatch.service", "netwatch.socket"] {
+            let text = try String(contentsOfFile: "\(Self.packaging)/\(unit)", encoding: .utf8)
+            // The program is not installed here.
+            try text.replacing("/usr/local/bin/netwatch", with: "/bin/true").write(
+                toFile: scratch.file(unit), atomically: true, encoding: .utf8)
+        }
+    }
+
+    private static let packaging = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appendingPathComponent("packaging").path
+
+    @Test func `systemd finds no fault in the units`() throws {
+        let program = try Program(
+            ["systemd-analyze", "verify", scratch.file("netwatch.service"), scratch.file("netwatch.socket")], output: .file)
+        #expect(try program.wait() == 0, "\(program.ending)")
+        #expect(program.output + program.standardError == "")
+    }
+
+    @Test func `the service is exposed little`() throws {
+        let program = try Program(
+            ["systemd-analyze", "security", "--offline=true", "--no-pager", scratch.file("netwatch.service")], output: .file)
+        #expect(try program.wait() == 0, "\(program.ending)")
+        let line = try #require(program.output.split(separator: "\n").last { $0.contains("Overall exposure level") })
+        let level = try #require(line.split(separator: " ").compactMap { Double($0) }.first)
+        #expect(level <= 1.6, "\(line)")
+    }
+}

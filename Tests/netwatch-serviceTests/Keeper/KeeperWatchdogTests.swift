@@ -1,0 +1,89 @@
+import Console
+import EventLoop
+import Foundation
+import NetworkLab
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+/// A keeper with a real monitor and a real history.
+@Suite(.timeLimit(.minutes(5))) struct KeeperWatchdogTests {
+    /// The calls that the keeper has made, and a way to wait for more.
+    private final class Calls: Sendable {
+        struct Counts: Sendable {
+            var boards = 0
+            var watchdogs = 0
+            var ready = 0
+        }
+
+        private let counts = Locked(Counts())
+
+        func count(_ body: (inout Counts) -> Void) { counts.withLock { body(&$0) } }
+
+        /// Waits until a condition holds. - Throws: if it does not hold in a minute.
+        func await(_ condition: (Counts) -> Bool) throws -> Counts {
+            let deadline = ContinuousClock.now + .seconds(60)
+            while true {
+                let present = counts.withLock { $0 }
+                if condition(present) { return present }
+                guard ContinuousClock.now < deadline else { throw LabError("the keeper does not call: \(present)") }
+                usleep(10_000)
+            }
+        }
+    }
+
+    @Test func `the manager is notified while both loops turn, and not after the monitor's loop has stopped`() throws {
+        let scratch = try ScratchDirectory()
+        let calls = Calls()
+        let started = Clock.now
+        let clocks = KeeperState.Clocks(moment: started)
+        let offset: TimeZoneOffset = { _ in 0 }
+        let (store, _) = try HistoryStore.open(
+            .init(directory: scratch.path), calendar: DayCalendar(offset: offset),
+            now: ClockReading(wall: clocks.wall, monotonic: clocks.monotonic, bootTime: clocks.bootTime), onStatus: { _ in })
+        defer { store.close() }
+        let intake = Intake(targets: 0)
+        let session = try MonitorSession(MonitorConfiguration(), sink: intake.put)
+        var calendar = DayCalendar(offset: offset)
+        let state = KeeperState(
+            Configuration(), targets: [], canary: nil, ledgers: [:],
+            recorder: HistoryRecorder(wall: clocks.wall, monotonic: clocks.monotonic, bootTime: clocks.bootTime),
+            frame: BarFrame(at: clocks.wall, in: &calendar), offset: offset, clocks: clocks)
+        let parts = Keeper.Parts(
+            state: state, session: session, intake: intake, store: store, watchdogInterval: .milliseconds(100), instance: "here",
+            timeZone: "UTC", offset: offset, started: started, gap: nil,
+            loaded: .init(configuration: Configuration(), settings: []))
+        let keeper = try Keeper(
+            parts,
+            .init(
+                records: { _ in }, board: { _ in calls.count { $0.boards += 1 } },
+                notify: { notification in
+                    calls.count { counts in
+                        switch notification {
+                        case .watchdog: counts.watchdogs += 1
+                        case .ready: counts.ready += 1
+                        default: break
+                        }
+                    }
+                }))
+        _ = try calls.await { $0.watchdogs >= 3 && $0.ready == 1 }
+
+        let gate = DispatchSemaphore(value: 0)
+        let hasStopped = DispatchSemaphore(value: 0)
+        session.withState { _ in
+            hasStopped.signal()
+            gate.wait()
+        }
+        hasStopped.wait()
+        // A notification that was due may still come. The keeper's own turns continue.
+        let stopped = try calls.await { [before = try calls.await { _ in true }] in $0.boards > before.boards }
+        let later = try calls.await { $0.boards >= stopped.boards + 2 }
+        #expect(later.watchdogs == stopped.watchdogs)
+
+        gate.signal()
+        _ = try calls.await { $0.watchdogs > later.watchdogs }
+        session.stop()
+        keeper.stop()
+    }
+}
