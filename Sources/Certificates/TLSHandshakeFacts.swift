@@ -41,8 +41,7 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     package var chainLength = 0
     /// The earliest end of the validity of all certificates that the server sent, in seconds since 1970.
     package var chainNotAfter: Int64?
-    /// The errors of the chain and of the name, in the order in which they were found. Empty if the context is insecure, except
-    /// for the name.
+    /// The errors of the chain and of the name, in the order in which they were found, also if the context is insecure.
     package var verificationErrors: [ChainError] = []
     /// Whether the server's own certificate names ``serverName``; `nil` without a certificate.
     package var nameMatches: Bool?
