@@ -100,7 +100,7 @@ import Testing
             _ = client.receive(Array(bytes.utf8))
             let cause = try #require(causeOf(client, end))
             #expect(cause.code == .protocolMismatch && cause.detail == "203.0.113.5 \(detail)")
-            #expect(cause.evidence["first_bytes"] == .text(TLSEvidence.printable(Array(bytes.utf8.prefix(32)))))
+            #expect(cause.evidence["first_bytes"] == .text(ExternalText.escaped(bytes.utf8.prefix(32))))
         }
     }
 

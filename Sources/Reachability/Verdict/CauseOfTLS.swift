@@ -136,7 +136,7 @@ package struct FinishedHandshake: Hashable, Sendable {
     private var mismatch: Cause? {
         guard let firstBytes = facts.firstBytes else { return nil }
         if facts.isEcho { return cause(.protocolMismatch, "\(host) sends the client's own bytes back instead of TLS") }
-        let text = TLSEvidence.printable(firstBytes)
+        let text = ExternalText.escaped(firstBytes)
         let spoken = [("HTTP/", "HTTP"), ("SSH-", "SSH"), ("220 ", "SMTP or FTP"), ("220-", "SMTP or FTP")]
         if let name = spoken.first(where: { text.hasPrefix($0.0) })?.1 {
             return cause(.protocolMismatch, "\(host) speaks \(name) instead of TLS: its first bytes are \"\(text)\"")
