@@ -59,7 +59,8 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     package var isHelloAnswered: Bool { bytesReceived > 0 }
 
     /// Whether the server sent only its own certificate, whose issuer is not known: X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY
-    /// for a certificate that another authority issued. The server's chain then lacks an intermediate certificate.
+    /// for a certificate that another authority issued. The server's chain then lacks an intermediate certificate, or the issuer is a
+    /// root that is not trusted: the certificate alone does not say which.
     package var isMissingIntermediate: Bool {
         chainLength == 1 && certificate?.isSelfIssued == false
             && verificationErrors.contains { $0.code == ChainError.unknownIssuer }

@@ -183,7 +183,9 @@ package struct FinishedHandshake: Hashable, Sendable {
 
     private func untrusted(_ error: ChainError) -> String {
         if facts.isMissingIntermediate {
-            return "\(host) sends its certificate without the intermediate certificate of the issuer \(issuer)"
+            // A certificate that an unknown root has signed directly has the same error.
+            return "\(host) sends its certificate without the intermediate certificate of the issuer \(issuer), "
+                + "or \(issuer) is an authority that is not trusted"
         }
         if error.code == ChainError.selfSigned {
             return "\(host) presents a self-signed certificate (\(facts.certificate?.subject ?? "no subject"))"
