@@ -230,8 +230,27 @@ import Testing
         #expect(result.0 == "tls/certificate-revoked" && result.2 == [23], "\(result)")
         result = try run(certificates.leaf, chain: chain, settings(revoking: [certificates.other]))
         #expect(result.0 == "none" && result.2 == [])
-        result = try run(certificates.strangeExpiredOther, chain: [], TLSClientSettings(isInsecure: true))
-        #expect(result.2 == [62])
+    }
+
+    @Test func `an insecure context keeps all errors of the certificates`() throws {
+        func codes(_ certificate: MemoryCertificate, chain: [MemoryCertificate], revoking: [MemoryCertificate]? = nil) throws
+            -> [Int32]
+        {
+            var settings = try settings(revoking: revoking)
+            settings.isInsecure = true
+            let client = try client(settings)
+            converse(client, try MemoryServer(certificate, chain: chain))
+            #expect(client.state == .established && causeOf(client, isInsecure: true) == nil)
+            return client.facts.verificationErrors.map(\.code)
+        }
+        let chain = [certificates.intermediate]
+        #expect(try codes(certificates.leaf, chain: chain) == [])
+        #expect(try codes(certificates.expired, chain: chain) == [10])
+        #expect(try codes(certificates.future, chain: chain) == [9])
+        #expect(try codes(certificates.selfSigned, chain: []) == [18])
+        #expect(try codes(certificates.leaf, chain: []).contains(20))
+        #expect(try codes(certificates.leaf, chain: chain, revoking: [certificates.leaf]) == [23])
+        #expect(try codes(certificates.strangeExpiredOther, chain: [certificates.strangeRoot]) == [19, 10, 62])
     }
 
     // MARK: Servers that misbehave
