@@ -185,7 +185,7 @@ package struct FinishedHandshake: Hashable, Sendable {
         if facts.isMissingIntermediate {
             // A certificate that an unknown root has signed directly has the same error.
             return "\(host) sends its certificate without the intermediate certificate of the issuer \(issuer), "
-                + "or \(issuer) is an authority that is not trusted"
+                + "or this issuer is not trusted"
         }
         if error.code == ChainError.selfSigned {
             return "\(host) presents a self-signed certificate (\(facts.certificate?.subject ?? "no subject"))"
