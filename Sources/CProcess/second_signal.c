@@ -4,9 +4,12 @@
 #include "CProcess.h"
 #include "end.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
 
 static pid_t group;
 
@@ -22,6 +25,39 @@ void netwatch_end_at_signal(int number) {
     action.sa_handler = end;
     sigfillset(&action.sa_mask);
     sigaction(number, &action, NULL);
+}
+
+static struct timespec grace;
+
+// Waits, and then receives the signals that all other threads block.
+static void *await_end(void *unused) {
+    (void)unused;
+    sigset_t set;
+    struct timespec remaining = grace;
+    while (nanosleep(&remaining, &remaining) != 0) {}
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+    for (;;) pause();
+}
+
+int netwatch_receive_signals_after(int milliseconds) {
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, former;
+    grace.tv_sec = milliseconds / 1000;
+    grace.tv_nsec = milliseconds % 1000 * 1000000L;
+    sigfillset(&all);
+    int failure = pthread_attr_init(&attributes);
+    if (failure != 0) return failure;
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &former);
+    failure = pthread_create(&thread, &attributes, await_end, NULL);
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    pthread_attr_destroy(&attributes);
+    return failure;
 }
 
 void netwatch_kill_at_end(int32_t process_group) { __atomic_store_n(&group, process_group, __ATOMIC_SEQ_CST); }

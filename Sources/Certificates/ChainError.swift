@@ -45,6 +45,9 @@ package struct ChainError: Error, Sendable, Hashable, Codable {
         }
     }
 
+    /// The error of a chain that was not verified, because the trusted authorities cannot be loaded: X509_V_ERR_UNSPECIFIED.
+    package static let missingAuthorities = ChainError(code: 1, text: "the trusted authorities cannot be loaded")
+
     // The numbers of openssl/x509_vfy.h, for code without OpenSSL.
 
     /// X509_V_ERR_UNABLE_TO_GET_CRL.

@@ -25,4 +25,26 @@ enum RevocationListChoice {
         guard forged.count < Int(count) else { return }
         for index in forged.reversed() { X509_CRL_free(OPENSSL_sk_delete(lists, index).map { OpaquePointer($0) }) }
     }
+
+    /// Moves the lists that revoke a certificate before the others.
+    ///
+    /// OpenSSL uses the first of several lists that are equally new, by `thisUpdate` in seconds, and equally suitable. An issuer that
+    /// revokes a certificate in the second of its last list would otherwise not be heard.
+    ///
+    /// - Parameters:
+    ///   - lists: the lists (a stack of X509_CRL).
+    ///   - certificate: the certificate that is checked (X509).
+    static func moveRevocationsFirst(in lists: OpaquePointer, of certificate: OpaquePointer?) {
+        guard let certificate, OPENSSL_sk_num(lists) > 1 else { return }
+        for index in 1..<OPENSSL_sk_num(lists) {
+            var entry: OpaquePointer?
+            // 2 is an entry that takes back a revocation (removeFromCRL).
+            guard X509_CRL_get0_by_cert(OPENSSL_sk_value(lists, index).map { OpaquePointer($0) }, &entry, certificate) == 1 else {
+                continue
+            }
+            let list = OPENSSL_sk_delete(lists, index)
+            // The stack has room for the list that was removed from it.
+            OPENSSL_sk_insert(lists, list, 0)
+        }
+    }
 }

@@ -78,11 +78,12 @@ enum TLSCallbacks {
     /// Returns the revocation lists of an issuer (X509_STORE_set_lookup_crls(3)), which OpenSSL releases.
     ///
     /// Of several lists, OpenSSL chooses one by its dates, and verifies only the signature of that one. A forged list would therefore
-    /// make a good list of the same issuer unusable.
+    /// make a good list of the same issuer unusable. Of lists with the same date it chooses the first.
     static let revocationLists: @convention(c) (OpaquePointer?, OpaquePointer?) -> OpaquePointer? = { context, issuer in
         guard let context, let lists = X509_STORE_CTX_get1_crls(context, issuer) else { return nil }
         OpenSSLErrors.contained {
             RevocationListChoice.removeForged(from: lists, by: issuer, in: X509_STORE_CTX_get0_chain(context))
+            RevocationListChoice.moveRevocationsFirst(in: lists, of: X509_STORE_CTX_get_current_cert(context))
         }
         return lists
     }

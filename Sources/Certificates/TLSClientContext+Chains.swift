@@ -16,7 +16,8 @@ extension TLSClientContext.Loaded {
     ) -> TLSChainFacts {
         let key = digest.map { ChainFactsCache.Key(digest: $0, serverName: serverName) }
         if let key, let facts = chains.withLock({ $0.facts(for: key, at: time) }) { return facts }
-        let facts = chain.facts(for: serverName, authorities: authorities, at: time)
+        var facts = chain.facts(for: serverName, authorities: authorities, at: time)
+        if authorities == nil { facts.errors.insert(.missingAuthorities, at: 0) }
         if let key, !facts.mayBeTransient, let validity = chain.constancy(at: time, with: authorities) {
             chains.withLock { $0.insert(facts, for: key, validity: validity, at: time) }
         }
@@ -29,8 +30,7 @@ extension PeerChain {
     /// verification gives the same errors: OpenSSL compares dates with the time only (X509_cmp_time(3)). `nil` if there may be
     /// another reason for a change.
     func constancy(at time: Int64, with authorities: TrustStore?) -> Range<Int64>? {
-        guard let authorities else { return Int64.min..<Int64.max }
-        guard var dates = authorities.dates else { return nil }
+        guard var dates = authorities?.dates else { return nil }
         let certificates = (0..<max(0, OPENSSL_sk_num(sent))).map { OPENSSL_sk_value(sent, $0).map { OpaquePointer($0) } }
         for certificate in certificates + [own] {
             guard let certificate, let start = CertificateDecoding.seconds(X509_get0_notBefore(certificate)),

@@ -4,9 +4,9 @@ package import FoundationEssentials
 
 /// The trust of TLS clients.
 package struct TLSClientSettings: Hashable, Sendable {
-    /// The trusted authorities and their revocation lists. Not used if ``isInsecure`` is set.
+    /// The trusted authorities and their revocation lists.
     package var authorities: Authorities
-    /// Whether chains are not verified. Authorities are not loaded then.
+    /// Whether the errors of chains are evidence only. Authorities that cannot be loaded are such an error then.
     package var isInsecure: Bool
 
     package init(authorities: Authorities = Authorities(includesSystem: true), isInsecure: Bool = false) {
@@ -54,14 +54,13 @@ package final class TLSClientContext: Sendable {
     /// Initializes OpenSSL and loads the authorities at the first call. That takes up to 80 ms, and later calls take less than
     /// 1 µs. A failed call is repeated by the next one.
     ///
-    /// - Throws: ``CertificateError``.
+    /// - Throws: ``CertificateError``; none for authorities if the context is insecure.
     package func prepare() throws(CertificateError) { _ = try load() }
 
     /// Returns the loaded parts. Files are read outside the lock; of two threads that load at once, one result is kept.
     func load() throws(CertificateError) -> Loaded {
         if let loaded = loaded.withLock({ $0 }) { return loaded }
-        let authorities = settings.isInsecure ? nil : try TrustStore.of(settings.authorities)
-        let created = try Loaded(authorities)
+        let created = try Loaded(authorities())
         return loaded.withLock { loaded in
             if let loaded { return loaded }
             loaded = created
@@ -69,10 +68,18 @@ package final class TLSClientContext: Sendable {
         }
     }
 
+    /// Returns the trust store; `nil` if the context is insecure and the authorities cannot be loaded.
+    private func authorities() throws(CertificateError) -> TrustStore? {
+        do { return try TrustStore.of(settings.authorities) } catch {
+            guard settings.isInsecure else { throw error }
+            return nil
+        }
+    }
+
     // @unchecked: an SSL_CTX counts its references atomically, and after `init` threads only create SSL objects from it. An EVP_MD
     // does not change.
 
-    /// The SSL_CTX and the trust store; no trust store if chains are not verified.
+    /// The SSL_CTX and the trust store; no trust store if the context is insecure and the authorities cannot be loaded.
     final class Loaded: @unchecked Sendable {
         let pointer: OpaquePointer
         let authorities: TrustStore?

@@ -41,8 +41,7 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     package var chainLength = 0
     /// The earliest end of the validity of all certificates that the server sent, in seconds since 1970.
     package var chainNotAfter: Int64?
-    /// The errors of the chain and of the name, in the order in which they were found. Empty if the context is insecure, except
-    /// for the name.
+    /// The errors of the chain and of the name, in the order in which they were found, also if the context is insecure.
     package var verificationErrors: [ChainError] = []
     /// Whether the server's own certificate names ``serverName``; `nil` without a certificate.
     package var nameMatches: Bool?
@@ -60,7 +59,8 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     package var isHelloAnswered: Bool { bytesReceived > 0 }
 
     /// Whether the server sent only its own certificate, whose issuer is not known: X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY
-    /// for a certificate that another authority issued. The server's chain then lacks an intermediate certificate.
+    /// for a certificate that another authority issued. The server's chain then lacks an intermediate certificate, or the issuer is a
+    /// root that is not trusted: the certificate alone does not say which.
     package var isMissingIntermediate: Bool {
         chainLength == 1 && certificate?.isSelfIssued == false
             && verificationErrors.contains { $0.code == ChainError.unknownIssuer }

@@ -1,5 +1,6 @@
 import Certificates
 import FoundationEssentials
+import Glibc
 import MemoryCertificates
 import Testing
 
@@ -108,6 +109,29 @@ import Testing
         let forgedRoot = try MemoryCertificate("Root", isAuthority: true)
         let lists = try [forgedRoot.revocationList(of: [intermediate], hours: 0...48), root.revocationList(of: [])]
         #expect(try result([good] + (forgedFirst ? lists : lists.reversed())).2 == [])
+    }
+
+    @Test func `a revocation in one of several equally new lists counts, whatever their order`() throws {
+        let (root, intermediate, leaf) = (certificates.root, certificates.intermediate, certificates.leaf)
+        var lists: [Data] = []
+        // The lists have the same second.
+        var start = time(nil)
+        repeat {
+            start = time(nil)
+            lists = try [
+                intermediate.revocationList(of: [leaf]), intermediate.revocationList(of: []),
+                intermediate.revocationList(of: [certificates.other]), root.revocationList(of: [intermediate]),
+                root.revocationList(of: []),
+            ]
+        } while time(nil) != start
+        for order in [[0, 1], [1, 0], [1, 2, 0], [2, 0, 1], [0, 2, 1]] {
+            #expect(try result(order.map { lists[$0] }).2 == [23], "\(order)")
+        }
+        #expect(try result([lists[1], lists[2]]).2 == [] && result([lists[2], lists[1]]).2 == [])
+        for order in [[3, 4], [4, 3]] { #expect(try result([lists[1]] + order.map { lists[$0] }).2 == [23], "\(order)") }
+        // A newer list replaces an older one, as the issuer may revoke a certificate for a time (RFC 5280 section 5.3.1).
+        let newer = try intermediate.revocationList(of: [], hours: 0...24)
+        #expect(try result([lists[0], newer]).2 == [] && result([newer, lists[0]]).2 == [])
     }
 
     @Test func `a list that cannot be used is at fault, and not the certificate`() throws {

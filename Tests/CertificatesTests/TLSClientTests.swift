@@ -100,7 +100,7 @@ import Testing
             _ = client.receive(Array(bytes.utf8))
             let cause = try #require(causeOf(client, end))
             #expect(cause.code == .protocolMismatch && cause.detail == "203.0.113.5 \(detail)")
-            #expect(cause.evidence["first_bytes"] == .text(TLSEvidence.printable(Array(bytes.utf8.prefix(32)))))
+            #expect(cause.evidence["first_bytes"] == .text(ExternalText.escaped(bytes.utf8.prefix(32))))
         }
     }
 
@@ -214,7 +214,11 @@ import Testing
         #expect(result.0 == "tls/hostname-mismatch" && result.2 == [10, 62])
         result = try run(certificates.leaf, chain: [])
         #expect(result.0 == "tls/certificate-untrusted" && result.2.contains(20))
-        #expect(result.1.hasSuffix("without the intermediate certificate of the issuer CN=Intermediate"))
+        let sentence = "203.0.113.5 sends its certificate without the intermediate certificate of the issuer"
+        #expect(result.1 == "\(sentence) CN=Intermediate, or this issuer is not trusted")
+        // A certificate that a root signed directly has the same facts.
+        result = try run(certificates.strangeExpiredOther, chain: [])
+        #expect(result.1 == "\(sentence) CN=Strange Root, or this issuer is not trusted")
         result = try run(certificates.selfSigned, chain: [])
         #expect(result.0 == "tls/certificate-untrusted" && result.2 == [18] && result.1.contains("self-signed"), "\(result)")
         result = try run(certificates.strangeExpiredOther, chain: [certificates.strangeRoot])
@@ -223,8 +227,27 @@ import Testing
         #expect(result.0 == "tls/certificate-revoked" && result.2 == [23], "\(result)")
         result = try run(certificates.leaf, chain: chain, settings(revoking: [certificates.other]))
         #expect(result.0 == "none" && result.2 == [])
-        result = try run(certificates.strangeExpiredOther, chain: [], TLSClientSettings(isInsecure: true))
-        #expect(result.2 == [62])
+    }
+
+    @Test func `an insecure context keeps all errors of the certificates`() throws {
+        func codes(_ certificate: MemoryCertificate, chain: [MemoryCertificate], revoking: [MemoryCertificate]? = nil) throws
+            -> [Int32]
+        {
+            var settings = try settings(revoking: revoking)
+            settings.isInsecure = true
+            let client = try client(settings)
+            converse(client, try MemoryServer(certificate, chain: chain))
+            #expect(client.state == .established && causeOf(client, isInsecure: true) == nil)
+            return client.facts.verificationErrors.map(\.code)
+        }
+        let chain = [certificates.intermediate]
+        #expect(try codes(certificates.leaf, chain: chain) == [])
+        #expect(try codes(certificates.expired, chain: chain) == [10])
+        #expect(try codes(certificates.future, chain: chain) == [9])
+        #expect(try codes(certificates.selfSigned, chain: []) == [18])
+        #expect(try codes(certificates.leaf, chain: []).contains(20))
+        #expect(try codes(certificates.leaf, chain: chain, revoking: [certificates.leaf]) == [23])
+        #expect(try codes(certificates.strangeExpiredOther, chain: [certificates.strangeRoot]) == [19, 10, 62])
     }
 
     // MARK: Servers that misbehave

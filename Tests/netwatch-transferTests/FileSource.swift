@@ -72,9 +72,12 @@ final class FileSource: Sendable {
 /// A line of `netwatch get --json` and `netwatch put --json`.
 struct TransferLine: Decodable {
     struct Cause: Decodable {
+        struct Evidence: Decodable { var redirects: [String]? }
+
         var layer: String
         var code: String
         var detail: String
+        var evidence: Evidence
     }
 
     var seq: Int

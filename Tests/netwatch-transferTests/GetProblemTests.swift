@@ -83,6 +83,38 @@ import Testing
         #expect(!lines.standardError.contains("handshake failed"), "\(lines.standardError)")
     }
 
+    @Test func `a TLS or connection failure behind a redirect names the redirect`() throws {
+        let secure = try TestServer(tls: try SelfSignedCertificate().serverTLS) { _ in .never }
+        let closed = try TestServer { _ in .never }
+        let (securePort, closedPort) = (secure.port, closed.port)
+        closed.stop()
+        let server = try TestServer { request in
+            let location =
+                switch request.path {
+                case "/tls": "https://127.0.0.1:\(securePort)/x?token=secret"
+                case "/first": "/closed"
+                default: "http://127.0.0.1:\(closedPort)/x"
+                }
+            return StubResponse(302, fields: ["Location": location])
+        }
+        let (tls, tcp) = ("https://127.0.0.1:\(securePort)/x", "http://127.0.0.1:\(closedPort)/x")
+        for (path, locations, layer) in [
+            ("tls", [tls], "tls"), ("closed", [tcp], "tcp"), ("first", ["\(server.origin)/closed", tcp], "tcp"),
+        ] {
+            let address = "\(server.origin)/\(path)"
+            let program = try folder.run(["get", "--json", "--timeout", "2s", address])
+            let records = try program.remainingLines().map(TransferLine.init)
+            #expect(try program.wait() == 1, "\(program.ending)")
+            let beginning = "127.0.0.1 redirects to \(locations[locations.count - 1]): "
+            #expect(program.standardError.contains(beginning), "\(program.standardError)")
+            #expect(program.standardError.components(separatedBy: "redirects to").count == 2)
+            #expect(!program.standardError.contains("secret"))
+            let cause = try #require(records.last?.cause)
+            #expect(cause.layer == layer && cause.detail.hasPrefix(beginning), "\(cause)")
+            #expect(cause.evidence.redirects == locations)
+        }
+    }
+
     @Test func `a redirect from http to http is followed`() throws {
         let plain = try TestServer { _ in StubResponse(body: "plain") }
         let redirecting = try TestServer { _ in .redirect(to: plain.url("/y").absoluteString) }

@@ -191,6 +191,45 @@ import Testing
         try expectWhole(lines)
     }
 
+    @Test func `a second signal right after the first one leaves a complete recording`() throws {
+        let place = try Place()
+        let directory = try Directory()
+        let file = "\(directory.path)/recording"
+        let program = try place.netwatch("record", file, "--json", "192.0.2.9:80")
+        _ = try #require(try program.nextLine())
+        // Two equal signals would become one while the first is pending.
+        try program.signal(SIGTERM)
+        try program.signal(SIGINT)
+        let code = try program.wait()
+        #expect(code == 128 + SIGTERM || code == 128 + SIGINT, "\(program.ending)")
+        let replay = try Program([try Programs.netwatch, "replay", "--json", file])
+        #expect(try !replay.remainingLines().isEmpty)
+        #expect(try replay.wait() == 0, "\(replay.ending)")
+        #expect(replay.standardError == "")
+    }
+
+    @Test func `a second signal ends a recording that a pipe delays for more than a second`() throws {
+        let place = try Place()
+        let directory = try Directory()
+        let fifo = "\(directory.path)/recording"
+        try #require(mkfifo(fifo, 0o600) == 0)
+        // Nobody reads the recording.
+        let reader = open(fifo, O_RDWR | O_CLOEXEC)
+        defer { close(reader) }
+        // F_SETPIPE_SZ, which Swift does not import.
+        let size = fcntl(reader, 1031, 4096)
+        #expect(size > 0)
+        let program = try place.netwatch("record", fifo, "--json", "--interval", "10ms", "127.0.0.1:5", "127.0.0.1:6")
+        // The inputs before the first record are longer than the pipe.
+        _ = try #require(try program.nextLine())
+        try program.signal(SIGTERM)
+        try program.signal(SIGINT)
+        let start = ContinuousClock.now
+        let code = try program.wait(within: .seconds(20))
+        #expect(code == 128 + SIGTERM || code == 128 + SIGINT, "\(program.ending)")
+        #expect(ContinuousClock.now - start > .milliseconds(900))
+    }
+
     @Test func `status is printed for every exit code`() throws {
         let place = try Place()
         let unsatisfied = try place.netwatch("status", "--json")

@@ -23,6 +23,10 @@ void netwatch_restore_ignored_crashes(void);
 // Installs a handler that kills the process group set by netwatch_kill_at_end (0: no group) and then ends this process by the
 // signal.
 void netwatch_end_at_signal(int number);
+
+// Starts a thread that receives SIGINT, SIGTERM and SIGHUP after this time, with their handlers, while other threads block them.
+// Returns 0 or an errno. Call it once.
+int netwatch_receive_signals_after(int milliseconds);
 void netwatch_kill_at_end(int32_t process_group);
 
 #endif

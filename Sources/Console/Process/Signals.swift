@@ -43,9 +43,22 @@ package struct Signals {
     /// Unblocks the ending signals. From now on they end the program at once, even if its main thread is busy, and kill the
     /// process group of ``killAtEnd(processGroup:)``.
     package func unblock() {
+        install()
+        var set = Self.endings
+        pthread_sigmask(SIG_UNBLOCK, &set, nil)
+    }
+
+    /// Lets the ending signals end the program from this time on, even if its main thread is busy. Until then they wait for
+    /// ``unblock()``. Call it once.
+    package func unblock(after milliseconds: Int32) {
+        install()
+        // Without another thread, a signal must end the program now.
+        if netwatch_receive_signals_after(milliseconds) != 0 { unblock() }
+    }
+
+    private func install() {
         var set = Self.endings
         for number in [SIGINT, SIGTERM, SIGHUP] where sigismember(&set, number) == 1 { netwatch_end_at_signal(number) }
-        pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 
     /// Sets the process group that is killed when a signal ends the program after ``unblock()``; `nil` for none.

@@ -102,11 +102,12 @@ extension DiagnosisEvidence {
             sentence +=
                 facts.verificationErrors.isEmpty
                 ? "; the certificate is for \(facts.serverName), by \(certificate.issuer)\(end)"
-                : "; the errors of the certificate are ignored"
+                : "; the errors of the certificate are ignored: \(TLSEvidence.texts(of: facts.verificationErrors).joined(separator: ", "))"
         }
-        if isDegraded, let cause, cause.layer == .tls { sentence = cause.detail }
-        return Diagnosis.Step(
-            .tls, .works, sentence, duration: report?.levels?.handshake, evidence: TLSEvidence.evidence(of: facts))
+        var evidence = TLSEvidence.evidence(of: facts)
+        // The certificate that expires may be that of another address than the probe's.
+        if isDegraded, let cause, cause.layer == .tls { (sentence, evidence) = (cause.detail, cause.evidence) }
+        return Diagnosis.Step(.tls, .works, sentence, duration: report?.levels?.handshake, evidence: evidence)
     }
 
     var httpStep: Diagnosis.Step {

@@ -104,7 +104,8 @@ extension DiagnosisEvidence {
 
     /// Returns the step of the layer that the cause names; `nil` for other layers.
     fileprivate func failure(in layer: Cause.Layer) -> Diagnosis.Step? {
-        guard let cause, cause.layer == layer, !isDegraded || layer != .tls else { return nil }
+        // A certificate that expires soon still works.
+        guard let cause, cause.layer == layer, cause.code != .certificateExpiring else { return nil }
         return Diagnosis.Step(
             layer, .fails, cause.detail, duration: duration(of: layer), evidence: cause.adding(lastHopEvidence).evidence)
     }

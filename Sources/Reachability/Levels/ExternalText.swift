@@ -1,6 +1,6 @@
 /// The conversion of a server's bytes into text for sentences and evidence.
 enum ExternalText {
-    /// The most characters of an excerpt.
+    /// The most bytes of an excerpt.
     static let excerptLength = 64
     /// The most characters of a field's value or of a URL.
     static let valueLength = 256
@@ -21,6 +21,25 @@ enum ExternalText {
 
     /// Returns text of at most `length` characters, without control characters.
     static func shortened(_ text: String, to length: Int = valueLength) -> String { shortened(text.utf8, to: length) }
+
+    /// Returns the first bytes of what is no protocol, at most ``excerptLength``, as ASCII text; other bytes have the escapes of C.
+    static func excerpt(_ bytes: some Collection<UInt8>) -> String {
+        escaped(bytes.prefix(excerptLength)) + (bytes.count > excerptLength ? "…" : "")
+    }
+
+    /// Returns bytes as ASCII text; other bytes have the escapes of C.
+    static func escaped(_ bytes: some Sequence<UInt8>) -> String {
+        bytes.reduce(into: "") { text, byte in
+            switch byte {
+            case UInt8(ascii: "\n"): text += "\\n"
+            case UInt8(ascii: "\r"): text += "\\r"
+            case UInt8(ascii: "\t"): text += "\\t"
+            case UInt8(ascii: "\\"): text += "\\\\"
+            case 0x20..<0x7F: text.unicodeScalars.append(Unicode.Scalar(byte))
+            default: text += "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+            }
+        }
+    }
 
     private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
         if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }

@@ -115,7 +115,7 @@ package struct HTTPExchange: Sendable {
         if case .failed(let failure) = progress { facts.failure = failure }
         if case .statusLine = state, let failure = foreignProtocol {
             facts.failure = failure
-            facts.excerpt = ExternalText.shortened(line, to: ExternalText.excerptLength)
+            facts.excerpt = ExternalText.excerpt(line)
         }
         guard let head else { return facts }
         facts.status = head.status
@@ -332,7 +332,7 @@ package struct HTTPExchange: Sendable {
     }
 
     private mutating func fail(_ failure: HTTPExchangeFailure) {
-        if !lineWithoutEnd.isEmpty { excerpt = ExternalText.shortened(lineWithoutEnd, to: ExternalText.excerptLength) }
+        if !lineWithoutEnd.isEmpty { excerpt = ExternalText.excerpt(lineWithoutEnd) }
         end(failure)
     }
 

@@ -8,16 +8,17 @@ package enum UserInformation {
     /// replaced too: it may be a token. The text may be malformed:
     ///
     /// - It may have no scheme, any number of slashes, no host, or several `@`.
-    /// - `:` and `@` may be percent-encoded.
+    /// - `:` and `@` may be percent-encoded, once or twice, or fullwidth characters, which the preparation of names replaces.
     /// - The password may contain `/`, `?` or `#`, which end the authority. The remaining authority has no `@`, and no port. The
     ///   password then ends at the last `@` of the text.
     package static func withoutPassword(_ text: String) -> String {
         // Nearly no target has one of these, and a monitor may have 100,000 targets.
-        guard text.utf8.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "%") }) else { return text }
+        guard text.utf8.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "%") || $0 == fullwidth }) else {
+            return text
+        }
         let bytes = Array(text.utf8)
         let start = startOfAuthority(bytes)
-        let authority = bytes[start...].prefix { !"/?#".utf8.contains($0) }
-        guard let end = lastSign(in: authority) ?? (hasPort(authority) ? nil : lastSign(in: bytes[start...])) else { return text }
+        guard let end = endOfUserInformation(in: bytes[start...], delimiters: "/?#") else { return text }
         let secret: ArraySlice<UInt8>
         if let colon = endOfFirstColon(in: bytes[start..<end]) {
             secret = bytes[colon..<end]
@@ -38,7 +39,7 @@ package enum UserInformation {
     /// Returns a reference whose user information is replaced by `***`.
     ///
     /// Browsers read an authority after any number of slashes and backslashes, also of none after a scheme
-    /// (https://url.spec.whatwg.org), so a server may send such references.
+    /// (https://url.spec.whatwg.org), so a server may send such references. The user information ends as in ``withoutPassword(_:)``.
     static func hidden(in reference: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let slashes = Array("/\\".utf8)
         let text = String(decoding: reference.prefix(8), as: UTF8.self).lowercased()
@@ -49,9 +50,19 @@ package enum UserInformation {
             guard let range = reference.firstRange(of: Array("//".utf8)) else { return reference }
             start = range.upperBound
         }
-        let authority = reference[start...].prefix { !Array("/\\?#".utf8).contains($0) }
-        guard let end = authority.lastIndex(of: UInt8(ascii: "@")) else { return reference }
-        return reference[..<authority.startIndex] + mask + reference[end...]
+        guard let end = endOfUserInformation(in: reference[start...], delimiters: "/\\?#") else { return reference }
+        return reference[..<start] + mask + reference[end...]
+    }
+
+    /// Finds the `@` behind the user information.
+    ///
+    /// - Parameters:
+    ///   - bytes: the text from its authority on.
+    ///   - delimiters: the characters that end an authority, and that a password may contain nevertheless.
+    /// - Returns: The position; `nil` if there is no user information.
+    private static func endOfUserInformation(in bytes: ArraySlice<UInt8>, delimiters: String) -> Int? {
+        let authority = bytes.prefix { !delimiters.utf8.contains($0) }
+        return lastSign(in: authority) ?? (hasPort(authority) ? nil : lastSign(in: bytes))
     }
 
     /// Returns the position behind the scheme and the slashes.
@@ -79,19 +90,23 @@ package enum UserInformation {
         return bytes[(close + 1)...]
     }
 
-    /// Returns the last `@`, or the last `%40`.
+    /// The first byte of the fullwidth forms of `@` and `:` in UTF-8.
+    private static let fullwidth: UInt8 = 0xEF
+    private static let signs = ["@", "%40", "%2540", "\u{FF20}"].map { Array($0.utf8) }
+    private static let colons = [":", "%3A", "%3a", "%253A", "%253a", "\u{FF1A}"].map { Array($0.utf8) }
+
+    /// Returns the position of the last `@` in one of its forms.
     private static func lastSign(in bytes: ArraySlice<UInt8>) -> Int? {
         let behind = withoutBrackets(bytes).startIndex
         return bytes.indices.last { index in
-            bytes[index] == UInt8(ascii: "@") || index >= behind && bytes[index...].starts(with: "%40".utf8)
+            bytes[index] == UInt8(ascii: "@") || index >= behind && signs.contains { bytes[index...].starts(with: $0) }
         }
     }
 
-    /// Returns the position behind the first `:`, or behind the first `%3A`.
+    /// Returns the position behind the first `:` in one of its forms.
     private static func endOfFirstColon(in bytes: ArraySlice<UInt8>) -> Int? {
         for index in bytes.indices {
-            if bytes[index] == UInt8(ascii: ":") { return index + 1 }
-            if bytes[index...].starts(with: "%3A".utf8) || bytes[index...].starts(with: "%3a".utf8) { return index + 3 }
+            if let colon = colons.first(where: { bytes[index...].starts(with: $0) }) { return index + colon.count }
         }
         return nil
     }

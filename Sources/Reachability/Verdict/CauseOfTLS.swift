@@ -136,7 +136,7 @@ package struct FinishedHandshake: Hashable, Sendable {
     private var mismatch: Cause? {
         guard let firstBytes = facts.firstBytes else { return nil }
         if facts.isEcho { return cause(.protocolMismatch, "\(host) sends the client's own bytes back instead of TLS") }
-        let text = TLSEvidence.printable(firstBytes)
+        let text = ExternalText.escaped(firstBytes)
         let spoken = [("HTTP/", "HTTP"), ("SSH-", "SSH"), ("220 ", "SMTP or FTP"), ("220-", "SMTP or FTP")]
         if let name = spoken.first(where: { text.hasPrefix($0.0) })?.1 {
             return cause(.protocolMismatch, "\(host) speaks \(name) instead of TLS: its first bytes are \"\(text)\"")
@@ -183,7 +183,9 @@ package struct FinishedHandshake: Hashable, Sendable {
 
     private func untrusted(_ error: ChainError) -> String {
         if facts.isMissingIntermediate {
-            return "\(host) sends its certificate without the intermediate certificate of the issuer \(issuer)"
+            // A certificate that an unknown root has signed directly has the same error.
+            return "\(host) sends its certificate without the intermediate certificate of the issuer \(issuer), "
+                + "or this issuer is not trusted"
         }
         if error.code == ChainError.selfSigned {
             return "\(host) presents a self-signed certificate (\(facts.certificate?.subject ?? "no subject"))"

@@ -20,28 +20,17 @@ enum TLSEvidence {
         if facts.chainLength > 0 { evidence["chain_length"] = .number(facts.chainLength) }
         evidence["chain_not_after"] = facts.chainNotAfter.map { .text(CivilDate.timestamp($0)) }
         if !facts.verificationErrors.isEmpty {
-            evidence["verify_errors"] = .list(facts.verificationErrors.map { "\($0.code) \($0.text)" + depth($0) })
+            evidence["verify_errors"] = .list(texts(of: facts.verificationErrors))
         }
         evidence["alert"] = facts.alert.map { .text("\($0.number) \($0.text)") }
-        evidence["first_bytes"] = facts.firstBytes.map { .text(printable($0)) }
+        evidence["first_bytes"] = facts.firstBytes.map { .text(ExternalText.escaped($0)) }
         return evidence
     }
 
-    private static func depth(_ error: ChainError) -> String { error.depth == 0 ? "" : " (depth \(error.depth))" }
+    /// Returns each error as its number and its text, with its depth if it is not that of the server's own certificate.
+    static func texts(of errors: [ChainError]) -> [String] { errors.map { "\($0.code) \($0.text)" + depth($0) } }
 
-    /// Returns bytes as ASCII text; other bytes have the escapes of C.
-    static func printable(_ bytes: [UInt8]) -> String {
-        bytes.reduce(into: "") { text, byte in
-            switch byte {
-            case UInt8(ascii: "\n"): text += "\\n"
-            case UInt8(ascii: "\r"): text += "\\r"
-            case UInt8(ascii: "\t"): text += "\\t"
-            case UInt8(ascii: "\\"): text += "\\\\"
-            case 0x20..<0x7F: text.unicodeScalars.append(Unicode.Scalar(byte))
-            default: text += "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
-            }
-        }
-    }
+    private static func depth(_ error: ChainError) -> String { error.depth == 0 ? "" : " (depth \(error.depth))" }
 }
 
 /// A date of the Gregorian calendar in UTC, printed as `2026-11-01`.

@@ -95,7 +95,7 @@ extension TargetMachine {
 
 extension Cause {
     /// Returns a cause that names the redirects of a host, if there are any. A cause that names them stays as it is.
-    func behind(_ locations: [String], of host: String) -> Cause {
+    package func behind(_ locations: [String], of host: String) -> Cause {
         guard let last = locations.last, evidence["redirects"] == nil else { return self }
         return Cause(
             layer, code, detail: "\(host) redirects to \(last): \(detail)",

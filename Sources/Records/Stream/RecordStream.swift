@@ -49,6 +49,9 @@ package final class RecordStream {
     package static let leeway = 1 << 16
     /// The time for which a slow reader may delay the end after a signal, in nanoseconds.
     package static let flushLimit: Int64 = 1_000_000_000
+    /// The time after the first signal within which a second one does not end the program while the source stops, in milliseconds. A
+    /// recording gets its last line then. timeout(1) sends two signals at once, to the program and to its process group.
+    package static let stopLimit: Int32 = 1_000
     /// The time for which hooks may run after `--for`, in nanoseconds. After `--count` they have their full time limit.
     package static let hookLimitAfterTime: Int64 = 2_000_000_000
 
@@ -159,11 +162,13 @@ package final class RecordStream {
         takeRecords()
     }
 
-    /// Handles a signal: the first one ends the stream in order, within a time limit. A second one ends the program at once.
+    /// Handles a signal: the first one ends the stream in order, within a time limit. A second one ends the program, as soon as the
+    /// source has stopped or ``stopLimit`` has passed.
     private func interrupt(_ number: Int32, _ source: Source) {
-        signals?.unblock()
         let now = Clock.nanoseconds
+        if !isStopped { signals?.unblock(after: Self.stopLimit) }
         stop(source)
+        signals?.unblock()
         ending = .signal(number)
         flushDeadline = now + Self.flushLimit
         hooks?.end(now: now)

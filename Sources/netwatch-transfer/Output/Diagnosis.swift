@@ -1,3 +1,4 @@
+import Console
 import FoundationEssentials
 import HTTPSession
 import Reachability
@@ -67,6 +68,18 @@ extension Cause {
 }
 
 extension TransferProblem {
+    /// Returns the problem with the redirects before it, if a connection or a TLS handshake has failed behind them.
+    func behind(_ redirects: [String], of host: String) -> TransferProblem {
+        guard let last = redirects.last, connectionFailure != nil || cause.layer == .tls, cause.evidence["redirects"] == nil
+        else {
+            return self
+        }
+        var result = self
+        result.cause = cause.behind(redirects, of: host)
+        result.message = "\(host) redirects to \(ShortURL.text(last)): \(message)"
+        return result
+    }
+
     /// Returns the problem with the cause that the attempt's stage and a probe show. A problem that is not about the connection
     /// stays unchanged.
     func explained(at stage: AttemptStage, by diagnosis: Diagnosis?, through proxy: String?) -> TransferProblem {

@@ -1,4 +1,6 @@
 import Console
+import FoundationEssentials
+import HTTPSession
 import Reachability
 
 /// An event of one transfer that may be reported.
@@ -96,6 +98,8 @@ struct TransferStatus: Hashable {
     private(set) var diagnosis: Diagnosis?
     /// The proxy (HOST:PORT) that the transfer connects to; `nil` if it connects to the server.
     var proxy: String?
+    /// The URLs to which the requests were redirected, in order, without query and user.
+    private(set) var redirects: [String] = []
     /// Whether a TLS handshake follows the connection.
     var usesTLS = false
     /// The time since which the network is missing, including attempts that failed because of it.
@@ -176,6 +180,18 @@ struct TransferStatus: Hashable {
         // connection.
         let isHandshake = usesTLS && stage == .unconnected && diagnosis == .answers
         return problem.explained(at: isHandshake ? .connected : stage, by: diagnosis, through: proxy)
+            .behind(redirects, of: host)
+    }
+
+    /// The host of the user's URL.
+    private var host: String { URL(string: url)?.host(percentEncoded: false) ?? url }
+
+    /// Notes that the next request is sent to this URL, because of a redirect.
+    mutating func redirect(to url: URL) {
+        let shown = url.withoutSecrets
+        // Another attempt may begin with the first URL again.
+        if let place = redirects.firstIndex(of: shown) { redirects.removeSubrange(place...) }
+        redirects.append(shown)
     }
 
     /// Records the result of a probe. - Returns: Whether the cause changed.
@@ -257,7 +273,7 @@ struct TransferStatus: Hashable {
 
     /// The known cause of the problem, also while an attempt has no response.
     var cause: Cause? {
-        if phase == .connecting { return diagnosis?.cause(through: proxy) }
+        if phase == .connecting { return diagnosis?.cause(through: proxy)?.behind(redirects, of: host) }
         return problem?.cause
     }
 

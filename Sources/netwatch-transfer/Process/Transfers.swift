@@ -225,7 +225,10 @@ final class Transfers {
         if let answer = entry.answer { running[index].answer = answer }
         switch entry.event {
         case .redirected(let text):
-            if let url = RequestURL.reference(text, relativeTo: running[index].address) { connect(index, to: url) }
+            if let url = RequestURL.reference(text, relativeTo: running[index].address) {
+                connect(index, to: url)
+                statuses[index].redirect(to: url)
+            }
             publish(entry.event, index, entry.moment)
         case .failed(let problem): failed(index, problem, entry.moment)
         case .finished: finished(index, entry.moment)

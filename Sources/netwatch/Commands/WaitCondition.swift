@@ -15,6 +15,8 @@ struct WaitCondition: Watcher.Condition {
     private var upCount = 0
     /// The causes of targets whose latest probe failed. A status of down needs more than one failure.
     private var failures: [TargetID: Cause] = [:]
+    /// The targets of which a probe has ended.
+    private var probed: Set<TargetID> = []
     private var holdsSince: Moment?
 
     /// - Parameters:
@@ -40,6 +42,7 @@ struct WaitCondition: Watcher.Condition {
         case .gap(_, let to): if holdsSince != nil { holdsSince = to }
         case .probe(let id, let report):
             failures[id] = report.cause
+            probed.insert(id)
             return
         case .incident, .resync, .ended: return
         }
@@ -79,13 +82,26 @@ struct WaitCondition: Watcher.Condition {
             guard state != .up, state != .degraded else { return nil }
             if let cause = update?.cause { return "\(endpoint.sentence) is \(state.rawValue), \(cause.sentence)" }
             if let cause = failures[TargetID(number)] { return "\(endpoint.sentence): \(cause.sentence)" }
-            isUnexplained = true
-            return "\(endpoint.sentence) is \(state.rawValue)"
+            if !isBeforePath(endpoint) { isUnexplained = true }
+            let reason = state == .unknown && !probed.contains(TargetID(number)) ? ": no probe has ended" : ""
+            return "\(endpoint.sentence) is \(state.rawValue)\(reason)"
         }
         var parts = Array(open.prefix(3))
         if open.count > 3 { parts.append("and \(open.count - 3) more") }
         // If no probe found a cause, the path may have one.
         if isUnexplained, let cause = path?.path.cause { parts.append("path unsatisfied, \(cause.sentence)") }
         return parts.joined(separator: "; ")
+    }
+
+    /// Whether an endpoint needs no path: it is this machine, or on the link of an interface that has an address.
+    private func isBeforePath(_ endpoint: Endpoint) -> Bool {
+        switch endpoint.host {
+        // RFC 6761 section 6.3.
+        case .name(let name): return name == "localhost" || name.hasSuffix(".localhost")
+        case .address(let address, _):
+            if address.isLoopback { return true }
+            let interfaces = path?.path.interfaces.filter { $0.level >= .degraded } ?? []
+            return interfaces.contains { $0.addresses.contains { $0.contains(address) } }
+        }
     }
 }

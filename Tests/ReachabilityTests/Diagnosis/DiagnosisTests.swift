@@ -45,6 +45,62 @@ import Testing
         #expect(try step().detail == "the handshake is complete (TLSv1.3, TLS_AES_256_GCM_SHA384)")
     }
 
+    /// A complete handshake with a certificate of this serial number.
+    private static func facts(_ number: Int, errors: [ChainError] = []) -> TLSHandshakeFacts {
+        var facts = TLSHandshakeFacts(serverName: "db.example")
+        (facts.isComplete, facts.version, facts.cipher) = (true, "TLSv1.3", "TLS_AES_256_GCM_SHA384")
+        facts.certificate = TLSCertificateFacts(
+            subject: "CN=\(number)", issuer: "CN=Issuer", isSelfIssued: false, names: ["db.example"], nameCount: 1,
+            notBefore: 0, notAfter: 86_400, sha256: "\(number)", serialNumber: "\(number)")
+        (facts.chainLength, facts.chainNotAfter, facts.verificationErrors) = (1, 86_400, errors)
+        return facts
+    }
+
+    @Test func `errors that --insecure ignores are named in the layer tls, and no date is called valid`() throws {
+        var evidence = Place.target(.up)
+        evidence.endpoint = try Endpoint("tls://192.0.2.9")
+        var levels = LevelResult()
+        let errors = [ChainError(code: 20, text: "no issuer", depth: 1), ChainError(code: 10, text: "expired")]
+        (levels.tls, levels.handshakeEnd) = (Self.facts(1, errors: errors), .completed)
+        evidence.report?.levels = levels
+        let step = try #require(Diagnosis(evidence).steps.first { $0.layer == .tls })
+        #expect(step.finding == .works)
+        #expect(
+            step.detail
+                == "the handshake is complete (TLSv1.3, TLS_AES_256_GCM_SHA384); the errors of the certificate are ignored: "
+                + "20 no issuer (depth 1), 10 expired")
+        #expect(step.evidence["verify_errors"] == .list(["20 no issuer (depth 1)", "10 expired"]))
+    }
+
+    @Test(arguments: [(Cause.Code.certificateExpired, Diagnosis.Finding.fails), (.certificateExpiring, .works)])
+    func `if one address has another certificate, the layer tls has the facts of the one that the sentence names`(
+        code: Cause.Code, finding: Diagnosis.Finding
+    ) throws {
+        var evidence = Place.named(.up, lookup: Place.lookup("192.0.2.9", "192.0.2.10"))
+        evidence.endpoint = try Endpoint("tls://db.example")
+        var levels = LevelResult()
+        (levels.tls, levels.handshakeEnd) = (Self.facts(1), .completed)
+        evidence.report?.levels = levels
+        let bad = Cause(
+            .tls, code, detail: "192.0.2.10 presents a certificate", evidence: TLSEvidence.evidence(of: Self.facts(2)))
+        let failing = Place.target(.down, bad).update
+        evidence.addresses = [
+            AddressResult(Place.address("192.0.2.9"), update: evidence.update),
+            AddressResult(Place.address("192.0.2.10"), update: failing),
+        ]
+        func expectFactsOfBadCertificate(_ diagnosis: Diagnosis) throws {
+            #expect(diagnosis.state == .degraded && diagnosis.cause?.evidence["subject"] == .text("CN=2"))
+            let step = try #require(diagnosis.steps.first { $0.layer == .tls })
+            #expect(step.evidence["subject"] == .text("CN=2") && step.evidence["sha256"] == .text("2"))
+            #expect(step.finding == finding && step.detail.contains("192.0.2.10 presents a certificate"))
+        }
+        // By the addresses that `why` probes, and by the verdict of the target itself.
+        try expectFactsOfBadCertificate(Diagnosis(evidence))
+        let degraded = Place.target(.degraded, Diagnosis(evidence).cause).update
+        (evidence.update, evidence.addresses) = (degraded, [])
+        try expectFactsOfBadCertificate(Diagnosis(evidence))
+    }
+
     private static func mark(_ finding: Diagnosis.Finding) -> String {
         switch finding {
         case .works: "+"

@@ -90,7 +90,7 @@ import Testing
     func `an invalid status line is named`(line: String, failure: HTTPExchangeFailure) {
         let exchange = received("\(line)\r\n\r\n", end: false)
         #expect(exchange.progress == .failed(failure))
-        #expect(exchange.facts.excerpt == (line.isEmpty ? nil : line.replacing("\0", with: "\u{FFFD}")))
+        #expect(exchange.facts.excerpt == (line.isEmpty ? nil : line.replacing("\0", with: "\\x00")))
     }
 
     @Test func `field lines are parsed as common clients do`() throws {
@@ -148,6 +148,10 @@ import Testing
         #expect(received(bytes: Array("SSH".utf8), end: false).progress == .awaitingHead)
         #expect(received(bytes: Array("SSH".utf8), end: false).facts.failure == .notHTTP)
         #expect(received(bytes: Array("SSH".utf8), end: false).facts.excerpt == "SSH")
+        // The bytes have the escapes of C, as those of a server without TLS.
+        #expect(
+            received(bytes: Array("é\\\t\u{1B}[31m\u{202E}".utf8) + [0xFF]).facts.excerpt
+                == "\\xc3\\xa9\\\\\\t\\x1b[31m\\xe2\\x80\\xae\\xff")
         #expect(received(bytes: [UInt8](repeating: 0x80, count: 64), end: false).progress == .failed(.notHTTP))
         #expect(received(bytes: Array("HTT".utf8), end: false).facts.failure == nil)
     }

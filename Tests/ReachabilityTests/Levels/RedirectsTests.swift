@@ -182,6 +182,11 @@ import Testing
         ("http:/\\u:pw@b.example:1/", "http:/\\***@b.example:1/"), ("HTTP:u:pw@b.example:1/", "HTTP:***@b.example:1/"),
         ("/\\u:pw@b.example/", "/\\***@b.example/"), ("users/me@b", "users/me@b"), ("http:", "http:"),
         ("http://b.example/u:pw@c", "http://b.example/u:pw@c"), ("ftp://u:p@w@b/", "ftp://***@b/"), ("/a//u:p@b", "/a//***@b"),
+        // A password with a character that ends the authority, and percent-encoded signs.
+        ("http://bob:sec/ret@h.example/x", "http://***@h.example/x"), ("//bob:sec?ret@h.example", "//***@h.example"),
+        ("http://bob:sec\\ret@h.example/", "http://***@h.example/"), ("http://u:p%40b.example/", "http://***%40b.example/"),
+        ("http://u:p%2540b.example/", "http://***%2540b.example/"), ("/x?t=//bob:sec#ret@h/x", "/x?t=//***@h/x"),
+        ("http://b.example:80/u:pw@c", "http://b.example:80/u:pw@c"), ("//[::1]:80/@x", "//[::1]:80/@x"),
     ])
     func `user information of a Location is not shown`(location: String, shown: String) throws {
         #expect(String(decoding: UserInformation.hidden(in: Array(location.utf8)[...]), as: UTF8.self) == shown)

@@ -25,6 +25,11 @@ import Testing
         ("bob:se://cret@host", "bob:***@host"), ("http://bob:sec\\ret@host/", "http://bob:***@host/"),
         // A combining character makes one character of two, and not one byte.
         ("http://bob:secret@\u{301}host/", "http://bob:***@\u{301}host/"),
+        // Delimiters that a second decoding, or the preparation of a name (RFC 3491), shows.
+        ("http://bob:secret%2540host/", "http://bob:***%2540host/"),
+        ("http://bob%253Asecret%2540host/", "http://bob%253A***%2540host/"),
+        ("http://bob:secret\u{FF20}host/", "http://bob:***\u{FF20}host/"),
+        ("http://bob\u{FF1A}sec/ret\u{FF20}host", "http://bob\u{FF1A}***\u{FF20}host"),
         // A user alone may be a token.
         ("https://ghp_token@host/", "https://***@host/"),
     ])

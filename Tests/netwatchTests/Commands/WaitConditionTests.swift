@@ -38,13 +38,32 @@ import Testing
         condition.receive(Samples.server(0, first.text, .unknown, initial: true, at: 0))
         // No probe has finished yet, so only the path is known.
         #expect(
-            condition.reason == "192.0.2.9:22 is unknown; path unsatisfied, link/no-carrier: eth0 has no carrier")
+            condition.reason
+                == "192.0.2.9:22 is unknown: no probe has ended; path unsatisfied, link/no-carrier: eth0 has no carrier")
         condition.receive(Samples.probe(failed: true))
         #expect(condition.reason == "192.0.2.9:22: tcp/refused: 192.0.2.9 refuses port 22")
         // A cause that no longer holds is not reported.
         condition.receive(Samples.probe(at: 2))
         condition.receive(Samples.path(Samples.satisfied, at: 2))
         #expect(condition.reason == "192.0.2.9:22 is unknown")
+    }
+
+    @Test(arguments: ["127.0.0.1:22", "[::1]:22", "localhost:22", "a.localhost:22", "198.18.0.77:22"])
+    func `the path is not the reason for a target of this machine or on the link whose probe has not ended`(text: String) {
+        var condition = WaitCondition(endpoints: [Samples.endpoint(text)])
+        let eth0 = NetworkInterface(
+            name: "eth0", index: 2, type: .wired, isVirtual: false, isExpensive: false, level: .routable,
+            addresses: [IPPrefix(Samples.address("198.18.0.7"), length: 24)])
+        let path = NetworkPath(
+            status: .unsatisfied, supportsDNS: false, gateways: [], interfaces: [eth0],
+            cause: Cause(.route, .noRoute, detail: "no default route"))
+        condition.receive(Samples.path(path))
+        condition.receive(Samples.server(0, text, .unknown, initial: true, at: 0))
+        #expect(condition.reason == "\(Samples.endpoint(text).sentence) is unknown: no probe has ended")
+        // Another target may need the path.
+        var both = WaitCondition(endpoints: [Samples.endpoint(text), first])
+        both.receive(Samples.path(path))
+        #expect(both.reason.hasSuffix("path unsatisfied, route/no-route: no default route"))
     }
 
     @Test func `with --any one target is enough`() {
@@ -89,7 +108,7 @@ import Testing
     @Test func `the reason counts targets beyond three`() {
         let endpoints = (1...5).map { Samples.endpoint("192.0.2.\($0):1") }
         let condition = WaitCondition(endpoints: endpoints)
-        #expect(condition.reason == "192.0.2.1:1 is unknown; 192.0.2.2:1 is unknown; 192.0.2.3:1 is unknown; and 2 more")
+        #expect(condition.reason == (1...3).map { "192.0.2.\($0):1 is unknown: no probe has ended; " }.joined() + "and 2 more")
     }
 }
 
