@@ -111,6 +111,7 @@ extension HistoryDatabase {
     private func vacuum(pages: Int64) throws(StoreError) {
         do {
             try queue.writeWithoutTransaction { database in
+                try database.endRemainingTransaction()
                 // Each row of the result is a page.
                 let rows = try Row.fetchCursor(database, sql: "PRAGMA incremental_vacuum(\(pages))")
                 while try rows.next() != nil {}

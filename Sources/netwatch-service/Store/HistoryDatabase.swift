@@ -24,6 +24,7 @@ final class HistoryDatabase: Sendable {
     func write<Value>(_ durability: Durability = .normal, _ body: (Database) throws -> Value) throws(StoreError) -> Value {
         do {
             return try queue.writeWithoutTransaction { database in
+                try database.endRemainingTransaction()
                 try database.execute(sql: "PRAGMA synchronous = \(durability.rawValue)")
                 var value: Value?
                 try database.inTransaction(.immediate) {
@@ -39,7 +40,7 @@ final class HistoryDatabase: Sendable {
     }
 
     func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
-        do { return try queue.read(body) } catch { throw HistoryFile.failure(error, path) }
+        do { return try queue.readSnapshot(body) } catch { throw HistoryFile.failure(error, path) }
     }
 
     // MARK: Meta

@@ -42,7 +42,7 @@ enum HistoryFile {
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             do {
                 let migrator = HistorySchema.migrator
-                try queue.read { database in
+                try queue.readSnapshot { database in
                     if try migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
                     if try isSuspect(database, path, boot: boot) {
                         let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)")
@@ -50,7 +50,7 @@ enum HistoryFile {
                     }
                 }
                 try migrator.migrate(queue)
-                try queue.read { database in
+                try queue.readSnapshot { database in
                     for table in [
                         "meta", "target", "ledger", "block", "hour", "day", "incident", "incident_target", "gap", "path_event",
                     ]
@@ -82,9 +82,8 @@ enum HistoryFile {
     }
 
     private static var configuration: GRDB.Configuration {
-        var configuration = GRDB.Configuration()
+        var configuration = GRDB.Configuration.history
         configuration.label = "history"
-        configuration.busyMode = .timeout(2)
         configuration.prepareDatabase { database in
             // It has an effect on a new file only, before the first table.
             try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
@@ -103,10 +102,9 @@ enum HistoryFile {
             if errno == ENOENT || errno == ENOTDIR { throw StoreError(.missing, "\(path): no history") }
             throw StoreError(.refused, "\(path): \(SystemText.of(errno))")
         }
-        var configuration = GRDB.Configuration()
+        var configuration = GRDB.Configuration.history
         configuration.label = "history queries"
         configuration.readonly = true
-        configuration.busyMode = .timeout(2)
         do {
             return try checked(path, configuration)
         } catch let error as DatabaseError
@@ -131,7 +129,7 @@ enum HistoryFile {
 
     private static func checked(_ path: String, _ configuration: GRDB.Configuration) throws -> DatabaseQueue {
         let queue = try DatabaseQueue(path: path, configuration: configuration)
-        try queue.read { database in
+        try queue.readSnapshot { database in
             if try HistorySchema.migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
             guard try database.tableExists("meta") else { throw OpeningError.damaged("no table meta") }
         }

@@ -36,9 +36,9 @@ final class HistoryReader: Sendable {
             var overlay = LedgerBook([], calendar)
             // A checkpoint of the running service moves turns from the logs to the database. What was read meanwhile is read again.
             for _ in 0..<consistentAttempts {
-                let generation = try queue.read(Self.generation)
-                overlay = try queue.read { try replay(directory, $0, calendar) }
-                if try queue.read(Self.generation) == generation { break }
+                let generation = try queue.readSnapshot(Self.generation)
+                overlay = try queue.readSnapshot { try replay(directory, $0, calendar) }
+                if try queue.readSnapshot(Self.generation) == generation { break }
             }
             return HistoryReader(queue, directory, overlay)
         } catch {
@@ -99,7 +99,7 @@ final class HistoryReader: Sendable {
     }
 
     func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
-        do { return try queue.read(body) } catch { throw HistoryFile.failure(error, directory.database) }
+        do { return try queue.readSnapshot(body) } catch { throw HistoryFile.failure(error, directory.database) }
     }
 
     /// Reads the samples of a target in the logs. The logs are read while they are written; a turn that is not complete ends them.

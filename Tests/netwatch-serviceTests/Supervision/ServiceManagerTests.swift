@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Glibc
+import NetworkLab
 import Testing
 
 @testable import netwatch_service
@@ -80,14 +81,13 @@ import Testing
     @Test func `listening sockets are sorted by their family`() throws {
         let sockets = [try Self.listener(AF_INET), try Self.listener(AF_UNIX), open("/dev/null", O_RDONLY)]
         defer { for descriptor in sockets { close(descriptor) } }
-        // As the manager does, the descriptors follow each other.
-        let first: Int32 = 200
-        for (number, descriptor) in sockets.enumerated() { dup2(descriptor, first + Int32(number)) }
-        defer { for number in 0..<3 { close(first + Int32(number)) } }
+        let copies = try Self.consecutiveCopies(of: sockets)
+        defer { for descriptor in copies { close(descriptor) } }
+        let first = copies[0]
         let inherited = InheritedSockets(["LISTEN_PID": "7", "LISTEN_FDS": "3"], processID: 7, first: first)
-        #expect(inherited.internet == [200])
-        #expect(inherited.local == [201])
-        #expect(inherited.unusable == [202])
+        #expect(inherited.internet == [first])
+        #expect(inherited.local == [first + 1])
+        #expect(inherited.unusable == [first + 2])
         #expect(fcntl(first, F_GETFD) == FD_CLOEXEC)
     }
 
@@ -98,6 +98,17 @@ import Testing
     func `sockets of another process are left alone`(environment: [String: String]) {
         let inherited = InheritedSockets(environment, processID: 7, first: 200)
         #expect(inherited.internet.isEmpty && inherited.local.isEmpty && inherited.unusable.isEmpty)
+    }
+
+    /// Returns copies of descriptors that follow each other, as the manager passes them. Other tests use descriptors at the same time, so
+    /// no number is taken by force.
+    private static func consecutiveCopies(of descriptors: [Int32]) throws -> [Int32] {
+        for base in stride(from: Int32(500), to: 900, by: 10) {
+            let copies = descriptors.map { fcntl($0, F_DUPFD_CLOEXEC, base) }
+            if copies.enumerated().allSatisfy({ $1 == copies[0] + Int32($0) }), copies[0] > 0 { return copies }
+            for descriptor in copies where descriptor >= 0 { close(descriptor) }
+        }
+        throw LabError("no consecutive descriptors are free")
     }
 
     private static func listener(_ family: Int32) throws -> Int32 {
