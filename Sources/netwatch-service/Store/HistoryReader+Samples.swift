@@ -15,6 +15,7 @@ extension HistoryReader {
     func samples(
         of target: Int, _ span: Range<Int64>, limit: Int = 10_000, after cursor: String? = nil
     ) throws(StoreError) -> Page<Sample> {
+        let span = Self.limited(span)
         guard !span.isEmpty, 0..<TurnCoder.targetLimit ~= target else { return Page(elements: []) }
         let limit = min(max(limit, 1), SampleBlock.limit)
         // A cursor is a time, and the number of samples of that time that were already returned.
@@ -46,16 +47,20 @@ extension HistoryReader {
             let bounds = try Row.fetchOne(database, sql: "SELECT min(hour), max(hour) FROM block")
             guard let first = bounds?[0] as Int64?, let last = bounds?[1] as Int64? else { return [] }
             let statement = try database.makeStatement(sql: "SELECT data FROM block WHERE number = ?")
-            var hour = TargetLedger.hour(containing: max(span.lowerBound, first)).lowerBound
-            let end = min(span.upperBound, last + 1)
+            let following = try database.makeStatement(sql: "SELECT min(number) >> 20 FROM block WHERE number > ?")
+            var hour = TargetLedger.hour(containing: SampleBlock.limited(max(span.lowerBound, first))).lowerBound
+            let end = min(span.upperBound, SampleBlock.limited(last) + 1)
             while hour < end, found.count <= limit {
                 try checkTime()
-                if let data = try Data.fetchOne(statement, arguments: [HistorySchema.block(target, hour: hour)]),
-                    let samples = try? SampleBlock(bytes: [UInt8](data)).samples()
-                {
-                    found += samples.filter { span.contains($0.time) }
-                }
+                let number = HistorySchema.block(target, hour: hour)
                 hour += HistorySchema.hour
+                if let data = try Data.fetchOne(statement, arguments: [number]) {
+                    let samples = try? SampleBlock(bytes: [UInt8](data)).samples()
+                    found += (samples ?? []).filter { span.contains($0.time) }
+                } else if let next = try Int64.fetchOne(following, arguments: [number]) {
+                    // The hours without any block are passed over.
+                    hour = max(hour, SampleBlock.limited(next &* HistorySchema.hour))
+                }
             }
             return found
         }

@@ -12,6 +12,7 @@ extension HistoryReader {
 
     /// The summaries of a target that overlap a time, the oldest first. The current period, which has not ended, is not included.
     func summaries(_ resolution: Resolution, of target: Int, _ span: Range<Int64>) throws(StoreError) -> [PeriodSummary] {
+        let span = Self.limited(span)
         // A day can begin 25 hours before the time.
         let margin = resolution == .hour ? HistorySchema.hour : 2 * 86_400_000
         var found = try read { database in
@@ -44,6 +45,7 @@ extension HistoryReader {
     func summaries(
         _ span: Range<Int64>, of target: Int? = nil, adding ledgers: [Int: TargetLedger] = [:], hasRoundTrips: Bool = true
     ) throws(StoreError) -> [Int: PeriodSummary] {
+        let span = Self.limited(span)
         var sums: [Int: Sum] = [:]
         if let target { sums[target] = Sum(span) } else { for known in try targets() { sums[known.number] = Sum(span) } }
         let days = try daysInside(span)

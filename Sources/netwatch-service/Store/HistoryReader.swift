@@ -121,6 +121,11 @@ final class HistoryReader: Sendable {
         }
     }
 
+    /// Limits a time that a user wrote to the times that the history can have.
+    static func limited(_ span: Range<Int64>) -> Range<Int64> {
+        SampleBlock.limited(span.lowerBound)..<SampleBlock.limited(span.upperBound)
+    }
+
     // MARK: Targets, gaps, path events
 
     /// All targets of the history, in the order of their numbers.
