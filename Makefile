@@ -1,7 +1,7 @@
 # Every target runs a script; this file only names them.
-.PHONY: run test setup check bench chaos verdicts fuzz docs interface install
+.PHONY: run test setup check check-page bench chaos verdicts fuzz docs interface install
 
-# Builds netwatch and shows the live stream of this machine.
+# Builds netwatch and runs the service with its page; with ARGS, the command of ARGS.
 run:
 	@scripts/setup run
 	@scripts/run $(ARGS)
@@ -17,6 +17,13 @@ setup:
 check:
 	@scripts/setup test
 	@scripts/check
+
+# Checks the pages of the service in Chromium: accessibility, width, the security policy, the script. ARGS are those of scripts/check-page.
+check-page:
+	@scripts/setup test
+	@scripts/setup page
+	@swift build --build-tests
+	@scripts/check-page $(ARGS)
 
 bench:
 	@scripts/setup test

@@ -23,6 +23,8 @@ let package = Package(
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.90.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.24.0"),
     ],
     targets: [
         .systemLibrary(name: "CLinux"),
@@ -97,10 +99,17 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
+        // The records of the contract, for `watch` and for the service: values to text and JSON, and the stream.
+        .target(
+            name: "Records",
+            dependencies: [
+                "Console", "Reachability", "EventLoop", "Pacing", "CLinux",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ]),
         .executableTarget(
             name: "netwatch",
             dependencies: [
-                "Console", "Reachability", "EventLoop", "Pacing", "CLinux",
+                "Records", "Console", "Reachability", "EventLoop", "Pacing", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
@@ -120,12 +129,22 @@ let package = Package(
         .executableTarget(
             name: "netwatch-service",
             dependencies: [
-                "CLinux", "Console", "EventLoop", "Pacing", "Reachability",
+                "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
+                .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Yams", package: "Yams"),
-            ]
+            ],
+            // The style sheet and the script of the page are parts of the program.
+            resources: [.embedInCode("Pages/Assets")]
         ),
 
         // The examples in the documents, which the tests compile and run. They are in no product, so that packages that depend
@@ -224,10 +243,16 @@ let package = Package(
                 "COpenSSL",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]),
+        // Sample values of a monitor; it contains no tests.
+        .target(name: "RecordSamples", dependencies: ["Reachability", "Records"], path: "Tests/RecordSamples"),
+        .testTarget(
+            name: "RecordsTests",
+            dependencies: ["Records", "RecordSamples", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux"]),
         .testTarget(
             name: "netwatchTests",
             dependencies: [
-                "netwatch", "Console", "HTTPSessionTestKit", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux",
+                "netwatch", "Records", "RecordSamples", "Console", "HTTPSessionTestKit", "Reachability", "EventLoop", "Pacing",
+                "NetworkLab", "CLinux",
             ]
         ),
         .testTarget(
@@ -240,7 +265,8 @@ let package = Package(
         .testTarget(
             name: "netwatch-serviceTests",
             dependencies: [
-                "netwatch-service", "netwatch", "Console", "EventLoop", "Reachability", "Pacing", "NetworkLab", "CLinux",
+                "netwatch-service", "netwatch", "Console", "EventLoop", "Reachability", "Records", "RecordSamples", "Pacing",
+                "NetworkLab", "CLinux",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ]),
         .testTarget(
@@ -253,6 +279,10 @@ let package = Package(
             name: "FuzzTests",
             dependencies: ["Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL"],
             path: "Fuzz", exclude: ["Corpora", "Program", "new-seeds"]),
+        // The service as a program: starts, kills and abuse.
+        .testTarget(
+            name: "ServiceTests",
+            dependencies: ["NetworkLab", .product(name: "GRDB", package: "GRDB.swift")]),
         .testTarget(name: "FaultLaboratoryTests", dependencies: ["FaultLaboratory", "NetworkLab"]),
         .testTarget(
             name: "KernelTests",
@@ -279,9 +309,10 @@ for target in package.targets where target.type != .system {
 // Sanitizers check threads and unsafe code. Rules and pure single-threaded code are tested without them: their tests would take a
 // sixth of the time of a sanitizer's build.
 let pureTests: [String: [String]] = [
-    "netwatchTests": ["Commands", "Output"],
+    "netwatchTests": ["Commands"],
+    "RecordsTests": ["Documents", "Encoding", "Lines"],
     "netwatch-transferTests": ["Output", "Plans"],
-    "netwatch-serviceTests": ["Configuration", "Ledger"],
+    "netwatch-serviceTests": ["Board", "Configuration", "Ledger", "Pages"],
     "HTTPSessionTests": [
         "Fields", "Messages", "Retry", "Task/PauseMachineTests.swift", "Task/TaskMachineContinuationTests.swift",
         "Task/TaskMachineFailureTests.swift", "Task/TaskMachineHandlerTests.swift", "Task/TaskMachinePhaseTests.swift",

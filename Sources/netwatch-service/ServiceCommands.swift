@@ -1,20 +1,22 @@
 import ArgumentParser
 import Console
 
-/// The program that `netwatch config` executes. The service needs a web server, a database and YAML, which a monitor must not load.
+/// The program that `netwatch serve`, `history`, `report` and `config` execute. The service needs a web server, a database and YAML, which a monitor must not load.
 @main
 struct ServiceCommands: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "netwatch",
-        abstract: "The service of netwatch: 'netwatch config' runs this program.",
+        abstract: "The service of netwatch: 'netwatch serve', 'history', 'report' and 'config' run this program.",
         version: CommandProgram.version,
-        subcommands: [ConfigCommand.self]
+        subcommands: [ServeCommand.self, HistoryCommand.self, ReportCommand.self, ConfigCommand.self]
     )
 
     static func main() { CommandProgram.main(run) }
 
     /// Parses the arguments and runs the command. Argument errors become failures with one line.
-    static func run(_ arguments: [String]) throws { try CommandProgram.run(ServiceCommands.self, arguments) }
+    static func run(_ arguments: [String]) throws {
+        try CommandProgram.run(ServiceCommands.self, OptionalValue.complete(arguments, option: "--connect"))
+    }
 
     func run() throws { try CommandProgram.show(Self.helpMessage()) }
 }

@@ -14,6 +14,7 @@ struct Netwatch: ParsableCommand {
         netwatch why db:5432                explain each layer up to a server
         netwatch wait db:5432 -- ./start    run a command when a server answers
         netwatch get https://HOST/FILE      download, and continue after outages and restarts
+        netwatch serve db:5432              keep a history, and show a page
         """
 
     static let configuration = CommandConfiguration(
@@ -23,12 +24,10 @@ struct Netwatch: ParsableCommand {
         version: version,
         subcommands: [
             WatchCommand.self, StatusCommand.self, ProbeCommand.self, WhyCommand.self, WaitCommand.self, GetCommand.self,
-            PutCommand.self, RecordCommand.self, ReplayCommand.self, ConfigCommand.self, SchemaCommand.self,
+            PutCommand.self, ServeCommand.self, HistoryCommand.self, ReportCommand.self, ConfigCommand.self, RecordCommand.self,
+            ReplayCommand.self, SchemaCommand.self,
         ]
     )
-
-    /// Commands of the contract that later versions will have.
-    static let laterCommands: Set<String> = ["serve", "history", "report"]
 
     static func main() { CommandProgram.main(run) }
 
@@ -40,7 +39,8 @@ struct Netwatch: ParsableCommand {
     private static func runCommand(_ arguments: [String]) throws {
         if let name = arguments.first, !name.hasPrefix("-") { try checkCommand(name) }
         if let separate = SeparateProgram.find(arguments) { throw separate.program.replaceThisProgram(separate.arguments) }
-        let (arguments, program) = try splitProgram(arguments)
+        let (split, program) = try splitProgram(arguments)
+        let arguments = split.first == "watch" ? OptionalValue.complete(split, option: "--connect") : split
         try CommandProgram.run(Netwatch.self, TargetArguments.join(arguments)) { command in
             guard var wait = command as? WaitCommand else { return command }
             wait.command = program
@@ -61,9 +61,6 @@ struct Netwatch: ParsableCommand {
 
     private static func checkCommand(_ name: String) throws(Failure) {
         let known = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
-        if laterCommands.contains(name) {
-            throw .usage(name, "a later version will have this command; \(version) has \(known.joined(separator: ", "))")
-        }
         if !known.contains(name) {
             throw .usage(name, "unknown command; the commands are \(known.joined(separator: ", "))")
         }

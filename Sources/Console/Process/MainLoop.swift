@@ -32,6 +32,9 @@ package struct MainLoop {
             self.signal = signal
         }
 
+        /// Returns whether a further descriptor has an event. - Parameter place: the result of ``Polling/add(_:_:)``.
+        package func isReady(_ place: Int?) -> Bool { polling.isReady(place) }
+
         /// Writes one chunk if the output is ready. - Returns: The reason why the output accepts no more, else `nil`.
         package func write(_ output: StandardOutput?, at place: Int?) -> StandardOutput.Outcome? {
             guard let output, polling.isReady(place) else { return nil }

@@ -57,6 +57,19 @@ package struct JSONWriter {
         literal("null")
     }
 
+    /// Writes a value that is JSON already.
+    package mutating func json(_ text: String) { literal(text) }
+
+    /// Writes a number with at most six decimals; null for `nil` and numbers that JSON does not have.
+    package mutating func value(decimal number: Double?) {
+        guard let number, number.isFinite, abs(number) < 1e12 else { return null() }
+        let millionths = Int64((number * 1e6).rounded())
+        let (whole, part) = millionths.magnitude.quotientAndRemainder(dividingBy: 1_000_000)
+        var decimals = String(1_000_000 + part).dropFirst()
+        while decimals.last == "0" { decimals.removeLast() }
+        literal("\(millionths < 0 ? "-" : "")\(whole)\(decimals.isEmpty ? "" : ".\(decimals)")")
+    }
+
     /// Writes a duration as a number of milliseconds with at most three decimals.
     package mutating func milliseconds(_ duration: Duration?) {
         literal(duration.map(Milliseconds.text) ?? "null")

@@ -30,6 +30,9 @@ struct Board: Hashable, Sendable {
     /// The problem of the last attempt to load the configuration; `nil` if it was loaded.
     var reloadProblem: String?
 
+    /// Whether the keeper still publishes boards. - Parameter now: the present time.
+    func isFresh(at now: Moment) -> Bool { now.elapsed(since: moment) < .seconds(10) }
+
     /// The maximum number of incidents that are over on a board.
     static let recentIncidents = 100
 }
@@ -49,11 +52,19 @@ struct BoardTarget: Hashable, Sendable {
     var isInMaintenance = false
     /// The bars, the oldest cell first. A bar has a cell for each of ``Board/cells``, or none before the history was read.
     var bars = SpanValues<[BarCell]>(repeating: [])
+
     /// The times in each state during the spans.
-    var times = SpanValues(repeating: StateTimes())
+    var times: SpanTimes { SpanTimes(bars: bars) }
 
     /// The state for people, which a maintenance window replaces.
     var state: RecordedState { isInMaintenance ? .maintenance : RecordedState(update.state) }
+}
+
+/// The times in each state during the spans: the sums of the cells.
+struct SpanTimes: Sendable {
+    let bars: SpanValues<[BarCell]>
+
+    subscript(span: BarSpan) -> StateTimes { bars[span].reduce(StateTimes()) { $0 + $1.times } }
 }
 
 /// The span of a bar.
@@ -78,7 +89,9 @@ struct SpanValues<Value> {
     var week: Value
     var quarter: Value
 
-    init(repeating value: Value) { (day, week, quarter) = (value, value, value) }
+    init(day: Value, week: Value, quarter: Value) { (self.day, self.week, self.quarter) = (day, week, quarter) }
+
+    init(repeating value: Value) { self.init(day: value, week: value, quarter: value) }
 
     subscript(span: BarSpan) -> Value {
         get {
@@ -101,41 +114,6 @@ struct SpanValues<Value> {
 extension SpanValues: Equatable where Value: Equatable {}
 extension SpanValues: Hashable where Value: Hashable {}
 extension SpanValues: Sendable where Value: Sendable {}
-
-/// A cell of a bar: the shares of the states in a part of the span. It has 7 bytes, because a board can have a million cells.
-struct BarCell: Hashable, Sendable {
-    // In 255ths, by the raw value of the state. A state that took any time has at least 1.
-    private var shares = [7 of UInt8](repeating: 0)
-
-    /// Creates a cell without time.
-    init() {}
-
-    /// Creates the cell of these times.
-    init(_ times: StateTimes) {
-        let total = times.total
-        guard total > 0 else { return }
-        for state in RecordedState.allCases where times[state] > 0 {
-            shares[Int(state.rawValue)] = UInt8(clamping: max(1, times[state] * 255 / total))
-        }
-    }
-
-    /// Returns the part of the time in a state, from 0 to 1, rounded to 255ths.
-    func share(of state: RecordedState) -> Double { Double(shares[Int(state.rawValue)]) / 255 }
-
-    /// The state that the cell shows: the worst one that was observed in it.
-    var state: RecordedState {
-        let order: [RecordedState] = [.down, .unreachable, .degraded, .up, .maintenance, .unknown, .notRecorded]
-        return order.first { shares[Int($0.rawValue)] > 0 } ?? .notRecorded
-    }
-
-    static func == (first: Self, second: Self) -> Bool {
-        RecordedState.allCases.allSatisfy { first.shares[Int($0.rawValue)] == second.shares[Int($0.rawValue)] }
-    }
-
-    func hash(into hasher: inout Hasher) {
-        for state in RecordedState.allCases { hasher.combine(shares[Int(state.rawValue)]) }
-    }
-}
 
 /// An incident on the board.
 struct BoardIncident: Hashable, Sendable {

@@ -31,5 +31,11 @@ struct ListenAddress: Hashable, Sendable, CustomStringConvertible {
         self.init(text: text, address: address, port: port)
     }
 
+    /// Returns the same address with another port.
+    func with(port: UInt16) -> ListenAddress {
+        let host = text.lastIndex(of: ":").map { String(text[..<$0]) } ?? text
+        return ListenAddress(text: "\(host):\(port)", address: address, port: port)
+    }
+
     var description: String { text }
 }

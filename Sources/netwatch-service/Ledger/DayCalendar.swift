@@ -12,7 +12,7 @@ struct DayCalendar: Sendable {
     /// Creates a calendar. - Parameter offset: the offset of local time from UTC in milliseconds, at a time in milliseconds since 1970.
     init(offset: @escaping @Sendable (Int64) -> Int64) { self.offset = offset }
 
-    /// The number of the local day since 1970 at a time. It can decrease if a clock is set back over midnight.
+    /// Returns the number of the local day since 1970 at a time. It can decrease if a clock is set back over midnight.
     private func number(at time: Int64) -> Int64 { (time &+ offset(time)).floorDivided(by: Self.day).quotient }
 
     /// Returns the day that contains a time, from its start to the start of the next day.

@@ -53,6 +53,19 @@ struct LedgerBook: Sendable {
         open = Array(repeating: nil, count: entries.count)
     }
 
+    /// Makes room for the targets up to a number.
+    mutating func reserve(_ number: Int) {
+        guard number >= entries.count else { return }
+        entries += Array(repeating: nil, count: number + 1 - entries.count)
+        open += Array(repeating: nil, count: number + 1 - open.count)
+    }
+
+    /// Takes the output since the last call.
+    mutating func takeOutput() -> Output {
+        defer { output = Output() }
+        return output
+    }
+
     /// Accounts the events of a turn.
     mutating func apply(_ turn: HistoryTurn) {
         let limit = max(turn.time.wall, time?.wall ?? turn.time.wall)

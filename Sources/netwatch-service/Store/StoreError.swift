@@ -16,6 +16,10 @@ struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case timedOut
         /// The store is closed.
         case closed
+        /// The history has no such target.
+        case unknownTarget
+        /// The question is not valid.
+        case invalid
     }
 
     let code: Code

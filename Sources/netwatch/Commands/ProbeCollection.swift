@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Reachability
+import Records
 
 /// A collector of the results of a number of probes of each target.
 struct ProbeCollection {

@@ -3,6 +3,7 @@ import Console
 import FoundationEssentials
 import Glibc
 import Reachability
+import Records
 
 /// `netwatch probe`: probes targets a number of times, and prints a summary.
 struct ProbeCommand: ParsableCommand {

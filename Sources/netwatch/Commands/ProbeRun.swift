@@ -1,6 +1,7 @@
 import Console
 import Glibc
 import Reachability
+import Records
 
 /// The main loop of `probe`: monitor → collection → lines.
 final class ProbeRun {
@@ -22,7 +23,7 @@ final class ProbeRun {
         self.writer = writer
         self.signals = signals
         do {
-            session = try MonitorSession(configuration, targets: targets) { inbox.put($0) }
+            session = try MonitorSession(configuration, targets: targets) { inbox.put(Record(event: $0)) }
             if session.isPolling { StandardError.reportPolling() }
         } catch {
             throw Failure(error)

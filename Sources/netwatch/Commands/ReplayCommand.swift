@@ -2,6 +2,7 @@ import ArgumentParser
 import Console
 import FoundationEssentials
 import Reachability
+import Records
 
 /// `netwatch replay`: replays a recording.
 struct ReplayCommand: ParsableCommand {

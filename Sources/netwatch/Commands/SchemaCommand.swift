@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import Records
 
 /// `netwatch schema`: the guaranteed format of the output, for programs.
 struct SchemaCommand: ParsableCommand {

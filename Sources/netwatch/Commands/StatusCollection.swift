@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Reachability
+import Records
 
 /// A collector of one status document: the settled path, and the result of each target's first probe.
 struct StatusCollection: Watcher.Condition {

@@ -3,6 +3,7 @@ import Console
 import FoundationEssentials
 import Glibc
 import Reachability
+import Records
 
 /// `netwatch status`: one settled snapshot.
 struct StatusCommand: ParsableCommand {

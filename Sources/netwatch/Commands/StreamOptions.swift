@@ -4,6 +4,7 @@ import FoundationEssentials
 import Glibc
 import Reachability
 import EventLoop
+import Records
 
 /// The options and the stream of records that `watch` and `record` share.
 struct StreamOptions: ParsableArguments {
@@ -30,6 +31,23 @@ struct StreamOptions: ParsableArguments {
     @OptionGroup var pacing: PacingOptions
     @OptionGroup var output: OutputOptions
 
+    /// Writes the stream of a running service until it ends, and then ends the program. An empty text is the service's usual socket.
+    func run(connectedTo socket: String) throws {
+        let unsuitable = [
+            ("--netns", network.netns != nil), ("--interface", network.interface != nil), ("--exec", hook != nil),
+            ("-4", network.onlyIPv4), ("-6", network.onlyIPv6),
+        ]
+        if let option = unsuitable.first(where: \.1)?.0 {
+            throw Failure.usage("--connect", "\(option) has no effect on the monitor of the service")
+        }
+        let settings = try streamSettings(try targets.endpoints(network), isQuiet: output.quiet)
+        let stream = ServiceStream(
+            socket: socket.isEmpty ? nil : socket, targets: settings.targets.map(\.text), isJSON: output.json, style: output.style,
+            count: settings.count, duration: settings.duration)
+        let ending = try stream.run(try StandardOutput(), try Signals())
+        try ending.end(monitorEnded: Failure(ExitCode.unavailable, "the service has ended"))
+    }
+
     /// Runs the stream until it ends, and then ends the program.
     func run(recordingTo path: String? = nil) throws {
         let configuration = try network.configuration()
@@ -50,7 +68,7 @@ struct StreamOptions: ParsableArguments {
                     recordingFailed: lostRecording.report,
                     sink: { event in
                         if case .probe = event, !includesProbes { return }
-                        sink(event)
+                        sink(Record(event: event))
                     })
                 if session.isPolling { StandardError.reportPolling() }
                 return RecordStream.Source(identity: session.identity) { session.stop() }
@@ -58,16 +76,10 @@ struct StreamOptions: ParsableArguments {
                 throw Failure(error)
             }
         }
-        switch ending {
-        case .finished:
-            if lostRecording.isLost { throw SilentExit(code: ExitCode.inputOutput) }
-        case .monitorEnded:
-            let namespace = network.netns.map { "network namespace '\($0)'" } ?? "network namespace"
-            throw Failure(ExitCode.doesNotHold, "\(namespace): it no longer exists, so there is nothing to watch")
-        case .signal(let number): Signals.end(by: number)
-        case .readerGone: Signals.end(by: SIGPIPE)
-        case .outputFailed(let number): throw StandardOutput.failure(number)
-        }
+        let namespace = network.netns.map { "network namespace '\($0)'" } ?? "network namespace"
+        try ending.end(
+            monitorEnded: Failure(ExitCode.doesNotHold, "\(namespace): it no longer exists, so there is nothing to watch"))
+        if lostRecording.isLost { throw SilentExit(code: ExitCode.inputOutput) }
     }
 
     private func streamSettings(_ endpoints: [Endpoint], isQuiet: Bool) throws(Failure) -> RecordStream.Settings {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import Records
 import FoundationEssentials
 import Glibc
 import Reachability

@@ -1,6 +1,7 @@
 import Console
 import FoundationEssentials
 import Reachability
+import Records
 
 /// The condition of `wait`: whether it holds, and has held for long enough.
 struct WaitCondition: Watcher.Condition {

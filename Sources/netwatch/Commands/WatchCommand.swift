@@ -15,13 +15,21 @@ struct WatchCommand: ParsableCommand {
             this one replaced while the previous hook ran); empty if unknown. Its output goes to standard error. Incidents run no hook: \
             the changes that they combine do.
 
-            Exit code 0: --for or --count is reached. 1: the network namespace no longer exists. 128+n: ended by signal n.
+            Exit code 0: --for or --count is reached. 1: the network namespace no longer exists. 69: no service is \
+            running (--connect). 77: its socket may not be used. 128+n: ended by signal n.
             """
     )
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Show the stream of the running service instead of a monitor of its own; without a value, at its usual socket.",
+            valueName: "socket"))
+    var connect: String?
 
     @OptionGroup var stream: StreamOptions
 
     func run() throws {
-        try stream.run()
+        if let connect { try stream.run(connectedTo: connect) } else { try stream.run() }
     }
 }

@@ -3,6 +3,7 @@ import Console
 import FoundationEssentials
 import Glibc
 import Reachability
+import Records
 
 /// `netwatch why`: explains the state of targets, or of the path, layer by layer.
 struct WhyCommand: ParsableCommand {

@@ -8,7 +8,7 @@ struct SeparateProgram: Hashable {
     /// The program for transfers, which loads libcurl.
     static let transfer = SeparateProgram(name: "netwatch-transfer", commands: ["get", "put"])
     /// The program for the service, which loads all of Foundation.
-    static let service = SeparateProgram(name: "netwatch-service", commands: ["config"])
+    static let service = SeparateProgram(name: "netwatch-service", commands: ["serve", "history", "report", "config"])
 
     let name: String
     let commands: Set<String>

@@ -2,6 +2,7 @@ import Console
 import EventLoop
 import Glibc
 import Reachability
+import Records
 
 /// A monitor whose events a condition receives until it is done, while the main thread waits.
 struct Watcher {
@@ -91,7 +92,7 @@ private final class Receiver: Sendable {
                 state.shortage = incident.cause
             }
             guard let handler = state.handler else {
-                inbox.put(event)
+                inbox.put(Record(event: event))
                 return false
             }
             let former = state.due

@@ -11,16 +11,8 @@ import Testing
 
     @Test(arguments: [
         (
-            "history",
-            "history: a later version will have this command; 0.1.0 has watch, status, probe, why, wait, get, put, record, replay, config, schema, help"
-        ),
-        (
-            "serve",
-            "serve: a later version will have this command; 0.1.0 has watch, status, probe, why, wait, get, put, record, replay, config, schema, help"
-        ),
-        (
             "frob",
-            "frob: unknown command; the commands are watch, status, probe, why, wait, get, put, record, replay, config, schema, help"
+            "frob: unknown command; the commands are watch, status, probe, why, wait, get, put, serve, history, report, config, record, replay, schema, help"
         ),
         ("--json", "usage: unknown option '--json'; see 'netwatch --help'"),
         ("watch --frobnicate", "watch: unknown option '--frobnicate'; see 'netwatch watch --help'"),
@@ -64,7 +56,7 @@ import Testing
         ),
         (
             "http://bob:secret@a/",
-            "http://bob:***@a/: unknown command; the commands are watch, status, probe, why, wait, get, put, record, replay, config, schema, help"
+            "http://bob:***@a/: unknown command; the commands are watch, status, probe, why, wait, get, put, serve, history, report, config, record, replay, schema, help"
         ),
         ("status http://bob:secret@a/", "target 'http://bob:***@a/': host: a user name or password in a URL is not accepted"),
         (

@@ -1,4 +1,6 @@
 import Reachability
+import Records
+import RecordSamples
 import Testing
 
 @testable import netwatch

@@ -1,5 +1,7 @@
 import Foundation
 import Reachability
+import RecordSamples
+import Records
 import Testing
 
 @testable import netwatch

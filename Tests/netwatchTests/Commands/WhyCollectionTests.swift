@@ -1,4 +1,5 @@
 import Reachability
+import RecordSamples
 import Testing
 
 @testable import netwatch

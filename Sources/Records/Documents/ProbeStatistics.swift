@@ -1,0 +1,106 @@
+import Console
+import FoundationEssentials
+package import Reachability
+
+/// The results of the probes of one target.
+package struct ProbeStatistics: Hashable {
+    package var endpoint: Endpoint
+    /// The number of probes that ended.
+    package private(set) var sent = 0
+    /// The number of probes that the target answered.
+    package private(set) var ok = 0
+    /// The cause of the last failed probe; `nil` if none failed.
+    package var cause: Cause?
+    /// The number of packets that remained unanswered in the probes that the target answered.
+    package private(set) var lostPackets = 0
+    private var roundTrips: [Duration] = []
+
+    package init(_ endpoint: Endpoint) {
+        self.endpoint = endpoint
+    }
+
+    package mutating func add(_ report: ProbeReport) {
+        sent += 1
+        if let cause = report.cause {
+            self.cause = cause
+            return
+        }
+        ok += 1
+        lostPackets += report.lostPackets
+        if let roundTrip = report.roundTrip { roundTrips.append(roundTrip) }
+    }
+
+    /// The lost part of the packets, in thousandths; `nil` without a probe. It is 0 or 1000 only if none or all are lost.
+    ///
+    /// A probe is sent again while no answer arrives, so most lost packets make no probe fail. A failed probe counts as one packet.
+    package var lossThousandths: Int? {
+        guard sent > 0 else { return nil }
+        let (packets, lost) = (sent + lostPackets, sent - ok + lostPackets)
+        guard lost > 0, ok > 0 else { return lost == 0 ? 0 : 1000 }
+        return min(999, max(1, (lost * 1000 + packets / 2) / packets))
+    }
+
+    package var shortest: Duration? { roundTrips.min() }
+    package var longest: Duration? { roundTrips.max() }
+
+    /// The middle round trip, or the mean of the two in the middle.
+    package var median: Duration? {
+        guard !roundTrips.isEmpty else { return nil }
+        let sorted = roundTrips.sorted()
+        return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+    }
+
+    /// The mean difference between consecutive round trips (RFC 3550 section 6.4.1, without its smoothing); `nil` for fewer than two.
+    package var jitter: Duration? {
+        guard roundTrips.count > 1 else { return nil }
+        let differences = zip(roundTrips, roundTrips.dropFirst()).map { $0 < $1 ? $1 - $0 : $0 - $1 }
+        return differences.reduce(.zero, +) / differences.count
+    }
+}
+
+/// The results of all targets, which decide the exit code of `probe`.
+package struct ProbeSummary: Hashable {
+    /// The time at which the summary was made.
+    package var moment: Moment
+    /// The targets in the order in which the user gave them.
+    package var targets: [ProbeStatistics]
+
+    package init(moment: Moment, targets: [ProbeStatistics]) {
+        (self.moment, self.targets) = (moment, targets)
+    }
+
+    /// Each target answered at least one probe, or a target answered none, or a target has no result.
+    package var verdict: StatusDocument.Verdict {
+        if targets.contains(where: { $0.ok == 0 && $0.cause != nil }) { return .doesNotHold }
+        return targets.allSatisfy { $0.ok > 0 } ? .holds : .undetermined
+    }
+
+    /// The document as one line of JSON, without the newline.
+    package func encode() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("v", RecordFormat.version)
+            writer.member("ts", Timestamp.text(moment))
+            writer.key("targets")
+            writer.array { writer in
+                for target in targets { writer.object { Self.write(target, to: &$0) } }
+            }
+        }
+        return writer.bytes
+    }
+
+    private static func write(_ target: ProbeStatistics, to writer: inout JSONWriter) {
+        writer.member("target", target.endpoint.text)
+        writer.member("sent", target.sent)
+        writer.member("ok", target.ok)
+        writer.member("loss", thousandths: target.lossThousandths)
+        writer.key("rtt_ms")
+        writer.object { writer in
+            writer.member("min", milliseconds: target.shortest)
+            writer.member("median", milliseconds: target.median)
+            writer.member("max", milliseconds: target.longest)
+            writer.member("jitter", milliseconds: target.jitter)
+        }
+        writer.member(target.cause)
+    }
+}

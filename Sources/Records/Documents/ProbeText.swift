@@ -1,0 +1,81 @@
+package import Console
+import FoundationEssentials
+package import Reachability
+
+/// The text of `probe`: one line for each probe, then a table of the results.
+package struct ProbeText {
+    private let style: TextStyle
+    private let targetWidth: Int
+    private let numberWidth: Int
+    /// The columns of the terminal; `nil` if lines are not truncated.
+    package var columns: Int?
+
+    /// Creates the format for targets with these texts, and at most `count` probes of each.
+    package init(targets: [String], count: Int, style: TextStyle, columns: Int? = nil) {
+        self.style = style
+        self.columns = columns
+        targetWidth = min(40, targets.lazy.map { DisplayWidth.columns(TextStyle.printable($0)) }.max() ?? 0)
+        numberWidth = "\(count)".count
+    }
+
+    /// Returns the line of a probe. `number` counts the target's probes from 1.
+    package func line(_ report: ProbeReport, number: Int) -> String {
+        let assessment: TextStyle.Assessment = report.succeeded ? .good : .bad
+        let cells = [
+            style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(report.endpoint.sentence, targetWidth),
+            rightAligned("\(number)", numberWidth),
+            rightAligned(
+                report.roundTrip.map(ReadableDuration.text) ?? (report.succeeded ? "-" : ""), ReadableDuration.width),
+            detail(report),
+        ]
+        return fitted(cells.joined(separator: "  "))
+    }
+
+    private func detail(_ report: ProbeReport) -> String {
+        let resolved = report.resolution.map { "resolved in \(ReadableDuration.text($0))" }
+        if let cause = report.cause { return style.paint(cause.sentence, .bad) }
+        let lost = report.lostPackets > 0 ? "\(report.lostPackets) \(report.lostPackets == 1 ? "packet" : "packets") lost" : nil
+        return [report.address.map { "from \($0)" }, resolved, lost].compactMap { $0 }.joined(separator: ", ")
+    }
+
+    /// Returns the table of the results, after an empty line.
+    package func summary(_ targets: [ProbeStatistics]) -> [String] {
+        let heads = ["target", "sent", "ok", "loss", "min", "median", "max", "jitter"]
+        let rows = targets.map(cells)
+        let widths = heads.indices.map { column in
+            ([heads] + rows).lazy.map { DisplayWidth.columns($0[column]) }.max() ?? 0
+        }
+        func line(_ cells: [String]) -> String {
+            zip(cells, widths).enumerated().map { column, cell in
+                column == 0 ? TextStyle.pad(cell.0, cell.1) : rightAligned(cell.0, cell.1)
+            }.joined(separator: "  ")
+        }
+        var lines = ["", fitted(style.paint(line(heads), .dim))]
+        for (target, row) in zip(targets, rows) {
+            let cause = target.cause.map { "  " + style.paint($0.sentence, target.ok == 0 ? .bad : .uncertain) } ?? ""
+            lines.append(fitted(line(row) + cause))
+        }
+        return lines
+    }
+
+    private func cells(_ target: ProbeStatistics) -> [String] {
+        let times = [target.shortest, target.median, target.longest, target.jitter]
+        return [
+            target.endpoint.sentence, "\(target.sent)", "\(target.ok)", target.lossThousandths.map(Self.percent) ?? "-",
+        ] + times.map { $0.map(ReadableDuration.text) ?? "-" }
+    }
+
+    /// Returns thousandths as percent: `0 %`, `33.3 %`, `100 %`.
+    private static func percent(_ thousandths: Int) -> String {
+        thousandths % 10 == 0 ? "\(thousandths / 10) %" : "\(thousandths / 10).\(thousandths % 10) %"
+    }
+
+    private func rightAligned(_ text: String, _ width: Int) -> String {
+        String(repeating: " ", count: max(0, width - DisplayWidth.columns(text))) + text
+    }
+
+    private func fitted(_ line: String) -> String {
+        guard let columns else { return line }
+        return DisplayWidth.cutPainted(line, to: max(1, columns - 1), isUnicode: style.isUnicode)
+    }
+}

@@ -1,0 +1,82 @@
+import Console
+import FoundationEssentials
+package import Reachability
+
+/// The document of `status`: the settled path, each target after its first probe, and the canary.
+package struct StatusDocument: Hashable {
+    /// The time at which the document was created.
+    package var moment: Moment
+    package var path: PathUpdate
+    /// The targets in the order in which the user gave them. The document has one record for each: its first.
+    package var targets: [ServerUpdate] { updates.map { $0.asInitial() } }
+    // The last updates, as received. The monitor has the same ones, so that 100,000 targets take no memory for copies.
+    private let updates: [ServerUpdate]
+
+    /// The canary; `nil` if none is configured.
+    package let canary: ServerUpdate?
+
+    package init(moment: Moment, path: PathUpdate, targets: [ServerUpdate], canary: ServerUpdate? = nil) {
+        (self.moment, self.path, updates) = (moment, path, targets)
+        self.canary = canary?.asInitial()
+    }
+
+    /// The result of `status`, which decides its exit code.
+    package enum Verdict: Hashable {
+        case holds, doesNotHold, undetermined
+
+        /// The result of one server.
+        package init(_ state: ServerState) {
+            self =
+                switch state {
+                case .up, .degraded: .holds
+                case .down, .unreachable: .doesNotHold
+                case .unknown: .undetermined
+                }
+        }
+
+        /// Returns the common result: one that does not hold decides, then one that is not determined.
+        package func combined(with other: Self?) -> Self {
+            let both = [self, other ?? .holds]
+            return both.contains(.doesNotHold) ? .doesNotHold : both.contains(.undetermined) ? .undetermined : .holds
+        }
+    }
+
+    /// The result: that of the targets if there are any, because a server on this machine or its link is reachable without a
+    /// path; else that of the path. A canary counts in both cases, and changes nothing of the path.
+    package var verdict: Verdict { verdictWithoutCanary.combined(with: canary.map { Verdict($0.state) }) }
+
+    private var verdictWithoutCanary: Verdict {
+        guard !updates.isEmpty else { return path.path.status == .satisfied ? .holds : .doesNotHold }
+        if updates.contains(where: { $0.state == .down || $0.state == .unreachable }) { return .doesNotHold }
+        return updates.contains { $0.state == .unknown } ? .undetermined : .holds
+    }
+
+    /// The document as one line of JSON, without the newline.
+    package func encode(with encoder: RecordEncoder) -> [UInt8] {
+        var bytes: [UInt8] = []
+        write(with: encoder) { bytes += $0 }
+        return bytes
+    }
+
+    /// Writes the document as one line of JSON, without the newline, in pieces. The document of 100,000 targets has 30 MB.
+    package func write(with encoder: RecordEncoder, to output: ([UInt8]) -> Void) {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("v", RecordFormat.version)
+            writer.member("ts", Timestamp.text(moment))
+            writer.key("path")
+            writer.object { RecordEncoder.write(keysOf: path, to: &$0) }
+            writer.key("targets")
+            writer.array { writer in
+                for (number, update) in updates.enumerated() {
+                    encoder.write(Record(event: .server(TargetID(number), update.asInitial()), seq: number), to: &writer)
+                    if writer.bytes.count >= Self.pieceSize { output(writer.takeBytes()) }
+                }
+            }
+            RecordEncoder.write(canary: canary, to: &writer)
+        }
+        output(writer.takeBytes())
+    }
+
+    private static let pieceSize = 1 << 16
+}

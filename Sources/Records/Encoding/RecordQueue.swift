@@ -1,0 +1,116 @@
+import FoundationEssentials
+import Reachability
+
+/// A bounded queue of the records that a reader has not read yet.
+///
+/// Up to `limit` bytes (the estimated size as JSON), all records are kept. Beyond the limit, a record that a newer one replaces
+/// is dropped, and the next record after it counts it in ``Record/superseded``. The first record of a stream is never dropped.
+/// Above the limit, the queue has at most one record for each subject.
+package struct RecordQueue {
+    private enum Slot {
+        case record(Record, size: Int)
+        /// The number of records that were dropped at this position.
+        case dropped(Int)
+    }
+
+    private let limit: Int
+    private var slots: [Slot] = []
+    private var head = 0
+    /// The index in `slots` of the newest record on each subject.
+    private var newest: [Subject: Int] = [:]
+    private var droppedSlots = 0
+    /// The estimated size of the queued records in bytes.
+    package private(set) var size = 0
+
+    package init(limit: Int) {
+        self.limit = limit
+    }
+
+    package var isEmpty: Bool { slots.count - head == droppedSlots }
+
+    package mutating func push(_ record: Record) {
+        var record = record
+        let added = record.estimatedSize
+        if size + added > limit, let subject = record.subject, let position = newest[subject],
+            case .record(let older, let olderSize) = slots[position]
+        {
+            record = record.replacing(older)
+            size -= olderSize
+            if position == slots.count - 1 {
+                slots.removeLast()
+                record.superseded += older.superseded + 1
+            } else {
+                slots[position] = .dropped(older.superseded + 1)
+                droppedSlots += 1
+            }
+        }
+        if let subject = record.subject { newest[subject] = slots.count }
+        slots.append(.record(record, size: added))
+        size += added
+        if droppedSlots > 64, droppedSlots > slots.count / 2 { compact() }
+    }
+
+    /// Removes and returns the oldest record.
+    package mutating func take() -> Record? {
+        var superseded = 0
+        while head < slots.count {
+            let slot = slots[head]
+            head += 1
+            switch slot {
+            case .dropped(let count):
+                droppedSlots -= 1
+                superseded += count
+            case .record(var record, let recordSize):
+                size -= recordSize
+                record.superseded += superseded
+                if let subject = record.subject, newest[subject] == head - 1 { newest[subject] = nil }
+                if head > 64, head > slots.count / 2 { compact() }
+                return record
+            }
+        }
+        slots.removeAll(keepingCapacity: slots.count <= 64)
+        head = 0
+        return nil
+    }
+
+    /// Removes the slots of taken and dropped records. It costs less than the pushes that caused it.
+    private mutating func compact() {
+        var kept: [Slot] = []
+        var superseded = 0
+        newest.removeAll(keepingCapacity: true)
+        for slot in slots[head...] {
+            switch slot {
+            case .dropped(let count): superseded += count
+            case .record(var record, let size):
+                record.superseded += superseded
+                superseded = 0
+                if let subject = record.subject { newest[subject] = kept.count }
+                kept.append(.record(record, size: size))
+            }
+        }
+        (slots, head, droppedSlots) = (kept, 0, 0)
+    }
+}
+
+extension Record {
+    /// The approximate size of the record as JSON in bytes.
+    package var estimatedSize: Int {
+        switch event {
+        case .path(let update):
+            let interfaces = update.path.interfaces.reduce(0) { $0 + 130 + 28 * $1.addresses.count }
+            return 600 + interfaces + (update.path.cause?.estimatedSize ?? 0)
+        case .server(_, let update):
+            return 320 + update.endpoint.text.utf8.count + (update.cause?.estimatedSize ?? 0)
+        case .probe(_, let report):
+            return 260 + report.endpoint.text.utf8.count + (report.cause?.estimatedSize ?? 0)
+        case .incident(let incident):
+            let targets = incident.targets.reduce(0) { $0 + 3 + $1.text.utf8.count }
+            return 380 + (incident.subject.name?.utf8.count ?? 0) + targets + incident.cause.estimatedSize
+        case .resync, .gap, .ended: return 160
+        }
+    }
+}
+
+extension Cause {
+    fileprivate var estimatedSize: Int { 60 + detail.utf8.count + 30 * evidenceCount }
+}

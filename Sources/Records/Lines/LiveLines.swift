@@ -1,0 +1,139 @@
+import Console
+import FoundationEssentials
+import Reachability
+
+/// The format of a stream on a terminal: one line per record with the time since the start, and indented details.
+struct LiveLines {
+    private let header: StreamHeader
+    private let style: TextStyle
+    private var start: Moment?
+    private var targets: [TargetID: ServerUpdate] = [:]
+    private let targetWidth: Int
+    private let isVerbose: Bool
+    private var path: NetworkPath?
+    /// The columns of the terminal. The last one stays empty, as in the lines of `get`. It is `nil` if lines are not truncated.
+    var columns: Int?
+
+    /// The maximum number of interfaces listed under a record; the others are counted.
+    private static let listedInterfaces = 12
+    private static let timeWidth = 10
+    private static let detailIndentation = timeWidth + 3
+
+    /// Creates the format. `isVerbose`: adds the reasons of changes and the count of events that changed nothing.
+    init(header: StreamHeader, style: TextStyle, isVerbose: Bool = false, columns: Int? = nil) {
+        self.isVerbose = isVerbose
+        self.columns = columns
+        self.header = header
+        self.style = style
+        targetWidth = min(40, header.targets.map(\.text.count).max() ?? 0)
+    }
+
+    mutating func lines(_ record: Record) -> [String] {
+        let lines = texts(record)
+        guard let columns else { return lines }
+        return lines.map { DisplayWidth.cutPainted($0, to: max(1, columns - 1), isUnicode: style.isUnicode) }
+    }
+
+    private mutating func texts(_ record: Record) -> [String] {
+        var lines: [String] = []
+        if record.superseded > 0 {
+            lines.append(detail(style.paint("\(record.superseded) records superseded: the terminal did not keep up", .yellow)))
+        }
+        switch record.event {
+        case .path(let update):
+            if update.isInitial { lines += title(update.moment) }
+            lines += pathLines(update)
+            path = update.path
+        case .server(let id, let update):
+            lines.append(server(id, update))
+        case .probe(_, let report):
+            let assessment: TextStyle.Assessment = report.succeeded ? .good : .bad
+            let text = "probe \(TextStyle.pad(report.endpoint.sentence, targetWidth))  \(report.sentence)"
+            lines.append(line(report.moment, style.symbol(.neutral), style.paint(text, assessment == .good ? .dim : .red)))
+        case .incident(let incident):
+            if incident.isShared { lines.append(line(incident)) }
+        case .resync(let reason, let moment):
+            let text = "resync  the kernel's state was read again: \(reason.rawValue)"
+            lines.append(line(moment, style.symbol(.uncertain), style.paint(text, .yellow)))
+        case .gap(let from, let to):
+            let duration = TimeSpan.rough(.nanoseconds(to.wallClockNanoseconds - from.wallClockNanoseconds))
+            let text = "gap  \(record.gapReason.sentence) for \(duration)"
+            lines.append(line(to, style.symbol(.uncertain), style.paint(text, .yellow)))
+        case .ended(let moment):
+            lines.append(line(moment, style.symbol(.bad), "stopped"))
+        }
+        return lines
+    }
+
+    private mutating func title(_ moment: Moment) -> [String] {
+        start = moment
+        let place = header.identity.namespaceName.map { "network namespace \($0)" } ?? "this machine"
+        let time = Timestamp.text(moment)
+        return [style.paint(TextStyle.printable("netwatch \(header.version) · \(place) · \(time)"), .dim)].map {
+            style.isUnicode ? $0 : $0.replacing("·", with: "-")
+        }
+    }
+
+    private func pathLines(_ update: PathUpdate) -> [String] {
+        let former = self.path
+        let path = update.path
+        let status = style.paint("path \(path.status.rawValue)", path.assessment)
+        var lines = [
+            line(update.moment, style.paint(style.symbol(path.assessment), path.assessment), "\(status)  \(path.sentence)")
+        ]
+        if let former, !update.isInitial {
+            let changes = PathChanges(old: former, new: path, isUnicode: style.isUnicode).sentence(columns: detailColumns)
+            if !changes.isEmpty { lines.append(detail(style.paint(changes, .dim))) }
+        }
+        if isVerbose, !update.reasons.isEmpty {
+            var text = update.reasons.map(\.rawValue).joined(separator: ", ")
+            if update.coalescedEventCount > 0 { text += "; \(update.coalescedEventCount) other events" }
+            lines.append(detail(style.paint(text, .dim)))
+        }
+        if update.isInitial {
+            lines += interfaces(path.interfaces)
+        } else if !Set(update.reasons).isDisjoint(with: [.interfacesChanged, .addressesChanged, .interfaceChanged]) {
+            lines += interfaces(path.interfaces.filter { path.notable.contains($0.index) })
+        }
+        return lines
+    }
+
+    private func interfaces(_ interfaces: [NetworkInterface]) -> [String] {
+        let shown = Array(interfaces.prefix(Self.listedInterfaces))
+        var lines = InterfaceTable.rows(shown, style: style, listsAllAddresses: isVerbose, columns: detailColumns)
+            .map(detail)
+        if interfaces.count > Self.listedInterfaces {
+            lines.append(detail(style.paint("and \(interfaces.count - Self.listedInterfaces) more", .dim)))
+        }
+        return lines
+    }
+
+    private mutating func server(_ id: TargetID, _ update: ServerUpdate) -> String {
+        var text = style.paint(
+            "\(TextStyle.pad(update.endpoint.sentence, targetWidth))  \(update.state.rawValue)", update.state.assessment)
+        let sentence = update.sentence
+        if !sentence.isEmpty { text += "  \(sentence)" }
+        if let before = targets.updateValue(update, forKey: id), before.state != update.state, before.state != .unknown {
+            let lasted = TimeSpan.rough(update.stateMoment.elapsed(since: before.stateMoment))
+            text += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
+        }
+        return line(update.moment, style.paint(style.symbol(update.state.assessment), update.state.assessment), text)
+    }
+
+    private func line(_ incident: Incident) -> String {
+        let state = style.paint("incident \(incident.subjectSentence)  \(incident.state.rawValue)", incident.assessment)
+        let symbol = style.paint(style.symbol(incident.assessment), incident.assessment)
+        return line(incident.moment, symbol, "\(state)  \(incident.sentence)")
+    }
+
+    private func line(_ moment: Moment, _ symbol: String, _ text: String) -> String {
+        let offset = TimeSpan.offset(moment.elapsed(since: start ?? moment))
+        let padding = String(repeating: " ", count: max(0, Self.timeWidth - offset.count))
+        return "\(padding)\(style.paint(offset, .dim)) \(symbol) \(text)"
+    }
+
+    private func detail(_ text: String) -> String { String(repeating: " ", count: Self.detailIndentation) + text }
+
+    /// The columns available to the text of a detail.
+    private var detailColumns: Int { columns.map { $0 - 1 - Self.detailIndentation } ?? .max }
+}

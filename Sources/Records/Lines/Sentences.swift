@@ -1,0 +1,120 @@
+import Console
+import FoundationEssentials
+package import Reachability
+
+// Descriptions of the library's values for people, in one line without control characters.
+
+extension NetworkPath {
+    /// The path as `via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1`, or its cause if it is unsatisfied.
+    package var sentence: String {
+        if let cause { return cause.sentence }
+        var parts: [String] = []
+        if let interface {
+            let under = underlying.map { " over \($0.name)" } ?? ""
+            parts.append("via \(interface.name) (\(interface.type.rawValue))\(under)")
+        }
+        if let v4 = interfaceV4, let v6 = interfaceV6, v4.index != v6.index { parts.append("IPv6 via \(v6.name)") }
+        let abilities = [(supportsIPv4, "IPv4"), (supportsIPv6, "IPv6"), (supportsDNS, "DNS")].filter(\.0).map(\.1)
+        if !abilities.isEmpty { parts.append(abilities.joined(separator: " ")) }
+        if !gateways.isEmpty {
+            parts.append("gateway \(gateways.map(\.description).joined(separator: " "))")
+        }
+        if isExpensive { parts.append("expensive") }
+        if isConstrained { parts.append("constrained") }
+        if !isConsistent { parts.append("not consistent") }
+        return TextStyle.printable(parts.joined(separator: ", "))
+    }
+}
+
+extension NetworkInterface {
+    /// The interface's type: `wired`, or `wired, virtual` if the type alone does not imply that.
+    package var kindSentence: String {
+        var parts = [type.rawValue]
+        if isVirtual, type != .virtual, type != .loopback, type != .tunnel { parts.append("virtual") }
+        if isExpensive { parts.append("expensive") }
+        return parts.joined(separator: ", ")
+    }
+
+    /// Returns the first addresses with their prefixes, at most `limit` and as many as fit, and the number of further addresses.
+    package func addressSentence(limit: Int, columns: Int) -> String {
+        CountedList(addresses.map(\.description), limit: limit, noun: ("address", "addresses")).text(columns: columns)
+    }
+}
+
+extension Endpoint {
+    /// The endpoint as the user, or a recording, wrote it.
+    package var sentence: String { TextStyle.printable(text) }
+}
+
+extension ServerUpdate {
+    /// The server's answer as `0.2 ms from 192.0.2.7 via eth0 (wired)`, or the cause of its status, and whether its probes are paused.
+    package var sentence: String {
+        let text = cause?.sentence ?? answer
+        guard isPaused else { return text }
+        return [text, "(probes paused: the byte budget of the metered interface is used up)"].filter { !$0.isEmpty }
+            .joined(separator: " ")
+    }
+
+    private var answer: String {
+        var parts: [String] = []
+        if let roundTrip { parts.append("\(Milliseconds.text(roundTrip)) ms") }
+        if let address { parts.append("from \(address)") }
+        if let interface { parts.append("via \(interface.name) (\(interface.type.rawValue))") }
+        return TextStyle.printable(parts.joined(separator: " "))
+    }
+}
+
+extension ServerUpdate {
+    /// The state of a canary, in one sentence.
+    package var canarySentence: String {
+        let name = "the canary \(endpoint.text)"
+        let reason = cause.map { "\($0.detail) (\($0.layer.rawValue)/\($0.code.rawValue))" } ?? "the cause is not known"
+        let text =
+            switch state {
+            case .up: "\(name) is up: its answer is the known one, so no captive portal answers in its place"
+            case .degraded: "\(name) is degraded: \(reason); its answer is the known one"
+            case .down, .unreachable: "\(name) is \(state.rawValue): \(reason)"
+            case .unknown: "the state of \(name) is not known: no probe has ended"
+            }
+        return TextStyle.printable(text)
+    }
+}
+
+extension Incident {
+    /// Whether the incident affects several targets. An incident of one target or of the path repeats their records.
+    package var isShared: Bool { targetCount > 1 }
+
+    /// The component that is at fault, without control characters; this machine if an interface has no name.
+    package var subjectSentence: String {
+        subject.kind == .interface && subject.name == nil ? "this machine" : TextStyle.printable(subject.description)
+    }
+
+    /// The incident as `3 targets (a:1, b:2, c:3), tcp/refused: …`, and its duration if it is over.
+    package var sentence: String {
+        let names = targets.prefix(3).map(\.text).joined(separator: ", ")
+        let further = targetCount > 3 ? ", …" : ""
+        let noun = targetCount == 1 ? "target" : "targets"
+        let affected = "\(targetCount) \(noun) (\(names)\(further))"
+        let duration = ended.map { " after \(TimeSpan.rough($0.elapsed(since: began)))" } ?? ""
+        return TextStyle.printable("\(affected), ") + cause.sentence + duration
+    }
+}
+
+extension GapReason {
+    /// The participle that begins the description of a gap.
+    var sentence: String {
+        switch self {
+        case .suspend: "suspended"
+        case .stopped: "not running"
+        }
+    }
+}
+
+extension ProbeReport {
+    /// The probe's result as `0.2 ms from 192.0.2.7`, or the cause of its failure.
+    package var sentence: String {
+        if let cause { return cause.sentence }
+        let time = roundTrip.map { "\(Milliseconds.text($0)) ms" } ?? "answered"
+        return address.map { "\(time) from \($0)" } ?? time
+    }
+}

@@ -1,0 +1,139 @@
+package import Console
+import EventLoop
+import Glibc
+import Reachability
+
+/// A connection to the Unix socket of a running service.
+package final class ServiceConnection {
+    /// The socket of the system's service.
+    package static let systemPath = "/run/netwatch/api.sock"
+    /// The group whose members may use it.
+    package static let group = "netwatch"
+
+    package let descriptor: Int32
+    private let path: String
+
+    /// Connects to the service.
+    ///
+    /// - Parameters:
+    ///   - path: the socket; `nil` for that of the system, or else of the user.
+    ///   - environment: the variables of the program.
+    /// - Throws: ``Failure`` with code 69 if no service listens, and with 77 if the user may not use its socket.
+    package init(_ path: String?, _ environment: [String: String]) throws(Failure) {
+        let candidates = path.map { [$0] } ?? Self.candidates(environment)
+        var failure = Failure(ExitCode.unavailable, "no service is running")
+        for candidate in candidates {
+            do throws(Failure) {
+                (descriptor, self.path) = (try Self.connect(candidate), candidate)
+                return
+            } catch {
+                // A socket without permission is the answer; a missing one is not, if there is another.
+                if failure.code != ExitCode.notPermitted { failure = error }
+            }
+        }
+        throw failure
+    }
+
+    deinit { close(descriptor) }
+
+    /// Returns the sockets at which a service may listen: the system's, and the user's.
+    package static func candidates(_ environment: [String: String]) -> [String] {
+        let user = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? "\($0)/netwatch/api.sock" : nil }
+        return [systemPath] + [user].compactMap { $0 }
+    }
+
+    private static func connect(_ path: String) throws(Failure) -> Int32 {
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        let capacity = MemoryLayout.size(ofValue: name.sun_path)
+        guard !bytes.isEmpty, bytes.count < capacity else {
+            throw Failure(ExitCode.noInput, "--connect \(path): the path of a socket has 1 to \(capacity - 1) bytes")
+        }
+        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: bytes) }
+        let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw Failure(systemCall: "socket", errno) }
+        let result = withUnsafeBytes(of: name) { raw in
+            raw.baseAddress.map {
+                Glibc.connect(descriptor, $0.assumingMemoryBound(to: sockaddr.self), socklen_t(raw.count))
+            } ?? -1
+        }
+        guard result != 0 else { return descriptor }
+        let number = errno
+        close(descriptor)
+        switch number {
+        case EACCES, EPERM:
+            throw Failure(
+                ExitCode.notPermitted,
+                "\(path): not permitted; a member of the group '\(group)' may use it: usermod -aG \(group) USER")
+        case ENOENT, ECONNREFUSED, ENOTDIR:
+            throw Failure(ExitCode.unavailable, "\(path): no service is running; start it with 'netwatch serve'")
+        default: throw Failure(ExitCode.unavailable, "\(path): \(errorText(number))")
+        }
+    }
+
+    /// Sends a request for a path with its query.
+    package func request(_ target: String) throws(Failure) {
+        let text = "GET \(target) HTTP/1.1\r\nHost: netwatch\r\nConnection: close\r\n\r\n"
+        var rest = Array(text.utf8)[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+            guard count > 0 else { throw Failure(ExitCode.unavailable, "\(path): \(errorText(errno))") }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// Receives bytes; waits for them. Empty if the service has closed the connection.
+    package func receive() throws(Failure) -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = recv(descriptor, &buffer, buffer.count, 0)
+            if count >= 0 { return Array(buffer.prefix(count)) }
+            guard errno == EINTR else { throw Failure(ExitCode.unavailable, "\(path): \(errorText(errno))") }
+        }
+    }
+
+    /// Returns the body of a response with the status 200.
+    ///
+    /// - Throws: ``Failure`` with code 66 for 404, with 64 for 400, else with 69.
+    package func document(_ target: String) throws(Failure) -> [UInt8] {
+        try request(target)
+        var reader = ResponseReader()
+        var body: [UInt8] = []
+        while !reader.isComplete {
+            let bytes = try receive()
+            guard !bytes.isEmpty else { break }
+            do throws(ResponseReader.Malformed) { body += try reader.append(bytes) } catch { throw malformed }
+        }
+        guard let status = reader.status else { throw malformed }
+        guard status == 200 else { throw failure(status, body) }
+        return body
+    }
+
+    /// Returns the failure of a response that is no success. Its body has the reason.
+    package func failure(_ status: Int, _ body: [UInt8]) -> Failure {
+        let code =
+            switch status {
+            case 400: ExitCode.usage
+            case 404: ExitCode.noInput
+            default: ExitCode.unavailable
+            }
+        let text = String(decoding: body.prefix(4_096), as: UTF8.self)
+        return Failure(code, "\(path): the service answers \(status): \(text)")
+    }
+
+    /// The failure for bytes that are no response.
+    package var malformed: Failure { Failure(ExitCode.unavailable, "\(path): the answer is not one of netwatch") }
+}
+
+/// Percent-encodes a value of a query (RFC 3986 section 2.1).
+package func queryValue(_ text: String) -> String {
+    text.utf8.reduce(into: "") { result, byte in
+        switch byte {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e: result.unicodeScalars.append(UnicodeScalar(byte))
+        default:
+            let digits = String(byte, radix: 16, uppercase: true)
+            result += byte < 16 ? "%0\(digits)" : "%\(digits)"
+        }
+    }
+}

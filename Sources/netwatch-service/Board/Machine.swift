@@ -1,0 +1,168 @@
+import Reachability
+
+/// The layers of this machine that all targets share, for the strip at the top of the page: link, address, gateway, resolver, Internet.
+struct Machine: Hashable, Sendable {
+    enum Layer: String, Hashable, Sendable, CaseIterable {
+        case link, address, gateway, resolver, internet
+    }
+
+    /// The result of a layer.
+    enum Finding: Hashable, Sendable {
+        /// Something proves that the layer works: the kernel's state, or a packet that came back.
+        case works
+        /// The layer answers, but not as well as it should.
+        case degraded
+        case fails
+        /// The layer is configured, and nothing shows whether it works.
+        case unproven
+        /// A layer before this one fails.
+        case notReached
+        /// The path does not need the layer.
+        case notUsed
+    }
+
+    struct Facet: Hashable, Sendable {
+        var layer: Layer
+        var finding: Finding
+        /// The component, or the reason for the finding, in a few words.
+        var detail: String
+        /// The cause, if the layer fails or is degraded; `nil` otherwise.
+        var cause: Cause?
+
+        /// Whether the result says nothing that an earlier layer's failure does not say. Only the resolver can fail by itself then: none is
+        /// configured.
+        fileprivate func isConsequence(of failing: Facet) -> Bool {
+            switch finding {
+            case .unproven: true
+            case .fails where failing.layer == .link || failing.layer == .address: cause?.code != .noResolver
+            case .fails: failing.cause.map { $0.isSameFailure(as: cause) } ?? false
+            case .works, .degraded, .notReached, .notUsed: false
+            }
+        }
+    }
+
+    /// The layers in the order of ``Layer``.
+    let facets: [Facet]
+
+    /// The cause of the first layer that fails; `nil` if none does.
+    var failure: Facet? { facets.first { $0.finding == .fails } }
+
+    init(_ board: Board) {
+        guard let path = board.path?.path else {
+            facets = Layer.allCases.map { Facet(layer: $0, finding: .unproven, detail: "not read yet") }
+            return
+        }
+        let reader = MachineReader(board: board, path: path)
+        var facets = [reader.link, reader.address, reader.gateway, reader.resolver, reader.internet]
+        if let failing = facets.firstIndex(where: { $0.finding == .fails }) {
+            for index in facets.indices where index > failing && facets[index].isConsequence(of: facets[failing]) {
+                facets[index].finding = .notReached
+                facets[index].cause = nil
+            }
+        }
+        self.facets = facets
+    }
+}
+
+/// The conclusions about the layers from the path, the open incidents and the targets that answer.
+private struct MachineReader {
+    let board: Board
+    let path: NetworkPath
+
+    /// The interface of the path, or the one that the cause names, or the best one with a medium.
+    private var interface: NetworkInterface? {
+        if let interface = path.interface { return interface }
+        if case .text(let name)? = path.cause?.evidence["interface"],
+            let found = path.interfaces.first(where: { $0.hasName(name) })
+        {
+            return found
+        }
+        return path.interfaces.filter { $0.type != .loopback }.max { $0.level < $1.level }
+    }
+
+    private func failure(_ layer: Machine.Layer, in causes: [Cause.Layer]) -> Machine.Facet? {
+        guard let cause = path.cause, causes.contains(cause.layer) else { return nil }
+        return Machine.Facet(layer: layer, finding: .fails, detail: interface?.name ?? "none", cause: cause)
+    }
+
+    /// The cause of an open incident whose subject is of this kind.
+    private func incident(_ kind: Incident.Subject.Kind) -> Incident? {
+        board.incidents.first { $0.incident.state == .open && $0.incident.subject.kind == kind }?.incident
+    }
+
+    var link: Machine.Facet {
+        if let failure = failure(.link, in: [.link]) { return failure }
+        guard let interface else { return Machine.Facet(layer: .link, finding: .fails, detail: "no interface") }
+        let under = path.underlying.map { " over \($0.name)" } ?? ""
+        return Machine.Facet(layer: .link, finding: .works, detail: "\(interface.name) (\(interface.type.rawValue))\(under)")
+    }
+
+    var address: Machine.Facet {
+        if let failure = failure(.address, in: [.address]) { return failure }
+        let addresses = interface?.addresses.map(\.address).filter { !$0.isLinkLocal } ?? []
+        guard let first = addresses.first, path.cause?.layer != .link else {
+            return Machine.Facet(layer: .address, finding: .unproven, detail: addresses.first.map { "\($0)" } ?? "none")
+        }
+        let others = addresses.count > 1 ? " and \(addresses.count - 1) more" : ""
+        return Machine.Facet(layer: .address, finding: .works, detail: "\(first)\(others)")
+    }
+
+    var gateway: Machine.Facet {
+        if let failure = failure(.gateway, in: [.route, .neighbor]) { return failure }
+        if let incident = incident(.gateway) {
+            return Machine.Facet(layer: .gateway, finding: .fails, detail: incident.subject.name ?? "", cause: incident.cause)
+        }
+        let gateways = path.gateways.map(\.description).joined(separator: ", ")
+        guard path.status == .satisfied else { return Machine.Facet(layer: .gateway, finding: .unproven, detail: "none") }
+        guard !gateways.isEmpty else { return Machine.Facet(layer: .gateway, finding: .notUsed, detail: "not used") }
+        return Machine.Facet(layer: .gateway, finding: isGatewayProven ? .works : .unproven, detail: gateways)
+    }
+
+    /// Whether a target beyond the link answers over the path's interface.
+    private var isGatewayProven: Bool {
+        let networks = path.interfaces.flatMap(\.addresses)
+        let isBeyond = { (update: ServerUpdate) in
+            guard update.state == .up || update.state == .degraded, let address = update.address, !address.isLoopback,
+                let interface = update.interface,
+                interface.index == path.interfaceV4?.index || interface.index == path.interfaceV6?.index
+            else { return false }
+            return !networks.contains { !$0.isDefault && $0.contains(address) }
+        }
+        return board.canary.map(isBeyond) ?? false || board.targets.contains { isBeyond($0.update) }
+    }
+
+    var resolver: Machine.Facet {
+        guard path.supportsDNS else {
+            let cause = Cause(.dns, .noResolver, detail: "no name server is configured, so names cannot be resolved")
+            return Machine.Facet(layer: .resolver, finding: .fails, detail: "none", cause: cause)
+        }
+        if let incident = incident(.resolver) {
+            return Machine.Facet(
+                layer: .resolver, finding: .fails, detail: incident.subject.name ?? "all name servers", cause: incident.cause)
+        }
+        let isProven = board.targets.contains { target in
+            guard case .name = target.update.endpoint.host else { return false }
+            return target.update.state == .up || target.update.state == .degraded
+        }
+        return isProven
+            ? Machine.Facet(layer: .resolver, finding: .works, detail: "resolves names")
+            : Machine.Facet(layer: .resolver, finding: .unproven, detail: "configured")
+    }
+
+    var internet: Machine.Facet {
+        guard let canary = board.canary else {
+            return Machine.Facet(layer: .internet, finding: .unproven, detail: "no canary is configured")
+        }
+        let host =
+            switch canary.endpoint.host {
+            case .name(let name): name
+            case .address(let address, _): "\(address)"
+            }
+        return switch canary.state {
+        case .up: Machine.Facet(layer: .internet, finding: .works, detail: host)
+        case .degraded: Machine.Facet(layer: .internet, finding: .degraded, detail: host, cause: canary.cause)
+        case .down, .unreachable: Machine.Facet(layer: .internet, finding: .fails, detail: host, cause: canary.cause)
+        case .unknown: Machine.Facet(layer: .internet, finding: .unproven, detail: "no result yet")
+        }
+    }
+}

@@ -1,0 +1,117 @@
+import Reachability
+
+/// The history of one target, which the store reads for its page.
+struct TargetDetail: Sendable {
+    /// The maximum numbers of outages, and of the entries of each kind in the timeline.
+    static let outageLimit = 100
+    static let entryLimit = 200
+
+    /// The round trips of the span, the oldest first: at most 24 hours in quarters of an hour, 7 days in hours, or 90 days in days.
+    var roundTrips: [RoundTripPoint] = []
+    /// The outages, the newest first. An outage that is not over has no end.
+    var outages: [Outage] = []
+    /// The changes of the state in the interval of the query, or in the span, the newest first.
+    var changes: [StateChange] = []
+    /// The changes of the path in the same time, the newest first.
+    var pathEvents: [PathEvent] = []
+    /// The times without a history in the same time, the newest first.
+    var gaps: [HistoryGap] = []
+    /// The last probe; `nil` if it is not known. The layers then show less evidence.
+    var report: ProbeReport?
+    /// Whether the store answered within its limit. Otherwise the history is not complete.
+    var isComplete = true
+
+    init() {}
+
+    /// A time in which the target was down, unreachable or degraded.
+    struct Outage: Hashable, Sendable {
+        /// The times in milliseconds since 1970. `end` is `nil` if the outage is not over.
+        var start: Int64
+        var end: Int64?
+        var state: RecordedState
+        var cause: Cause?
+        /// The identifier of the incident to which the outage belongs; `nil` if there is none.
+        var incident: String?
+        /// Whether the history has the outage.
+        var isRecorded = true
+    }
+
+    struct StateChange: Hashable, Sendable {
+        /// The time in milliseconds since 1970.
+        var time: Int64
+        var state: RecordedState
+        var cause: Cause?
+    }
+
+    /// A change of the path.
+    struct PathEvent: Hashable, Sendable {
+        /// The time in milliseconds since 1970.
+        var time: Int64
+        var isSatisfied: Bool
+        /// The name of the path's interface; `nil` if there is none.
+        var interface: String?
+        /// The names of the reasons: `gateways-changed`, ….
+        var reasons: [String]
+        var cause: Cause?
+    }
+}
+
+/// The round trips of a part of a span.
+struct RoundTripPoint: Hashable, Sendable {
+    /// The times in milliseconds since 1970.
+    var period: Range<Int64>
+    /// The round trips in units of a ``Sample``; `nil` if no probe succeeded.
+    var minimum: UInt32?
+    var median: UInt32?
+    var high: UInt32?
+    /// The number of probes, and of failed ones among them.
+    var probes: Int
+    var lost: Int
+
+    /// Creates the point of an hour or a day. `high` is the value that 95 % of the round trips do not exceed.
+    init(_ summary: PeriodSummary) {
+        self.init(
+            period: summary.period, minimum: summary.roundTrips.minimum, median: summary.roundTrips.quantile(0.5),
+            high: summary.roundTrips.quantile(0.95), probes: summary.probes, lost: summary.lost)
+    }
+
+    init(period: Range<Int64>, minimum: UInt32?, median: UInt32?, high: UInt32?, probes: Int, lost: Int) {
+        (self.period, self.minimum, self.median, self.high) = (period, minimum, median, high)
+        (self.probes, self.lost) = (probes, lost)
+    }
+
+    /// The part of the probes that failed, from 0 to 1.
+    var loss: Double { probes > 0 ? Double(lost) / Double(probes) : 0 }
+}
+
+/// The part of a target's history that its page shows, and the form of the answer.
+struct TargetQuery: Hashable, Sendable {
+    enum Format: String, Hashable, Sendable { case html, json, csv }
+
+    var span = BarSpan.day
+    /// The interval of the timeline in milliseconds since 1970; `nil` for the span.
+    var interval: Range<Int64>?
+    var format = Format.html
+    /// Whether only the changing parts of the page are wanted, for its script.
+    var isPart = false
+
+    init() {}
+
+    /// Creates the query of a URL. A value that is not valid is ignored.
+    init(_ parameters: QueryParameters) {
+        span = parameters["span"].flatMap(BarSpan.init) ?? .day
+        format = parameters["format"].flatMap(Format.init) ?? .html
+        isPart = parameters["part"] == "1"
+        let bounds = (parameters["at"] ?? "").split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) }
+        // Seconds up to the year 9999.
+        guard bounds.count == 2, let start = bounds[0], let end = bounds[1], start >= 0, start < end, end < 253_402_300_800 else {
+            return
+        }
+        interval = start * 1_000..<end * 1_000
+    }
+
+    /// The text of an interval in the query: its seconds since 1970, rounded outwards.
+    static func text(_ interval: Range<Int64>) -> String {
+        "\(max(0, interval.lowerBound / 1_000))-\(max(0, interval.upperBound / 1_000 + (interval.upperBound % 1_000 > 0 ? 1 : 0)))"
+    }
+}

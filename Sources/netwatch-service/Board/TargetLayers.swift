@@ -1,0 +1,96 @@
+import Reachability
+
+/// The layers of a target as `netwatch why` lists them, from the verdict of its probes.
+///
+/// The service does not examine each target as `why` does. If its last probe or the kernel's route is not at hand, the verdict itself
+/// proves some layers: packets passed all layers before the one that answered.
+struct TargetLayers: Sendable {
+    let steps: [Diagnosis.Step]
+    /// The cause if its layer is none of ``Diagnosis/layers``: the quality of a target that answers, or a limit of this process.
+    let other: Cause?
+    /// The facts of the server's certificate; empty if none is known.
+    let certificate: [(name: String, value: String)]
+
+    init(_ update: ServerUpdate, path: NetworkPath, report: ProbeReport?) {
+        let evidence = DiagnosisEvidence(endpoint: update.endpoint, path: path, update: update, report: report)
+        let steps = Diagnosis(evidence).steps.map { step in Self.proven(step, by: update, report: report) ?? step }
+        self.steps = steps
+        other = update.cause.flatMap { Diagnosis.layers.contains($0.layer) || update.state == .up ? nil : $0 }
+        certificate = Self.certificateFacts(steps.first { $0.layer == .tls }?.evidence ?? [:], update.cause)
+    }
+
+    /// Returns a step that the verdict proves, in place of one that has no evidence of its own; `nil` if there is none.
+    private static func proven(_ step: Diagnosis.Step, by update: ServerUpdate, report: ProbeReport?) -> Diagnosis.Step? {
+        guard step.finding == .unproven else { return nil }
+        var step = step
+        guard let detail = detail(of: step.layer, update, hasReport: report != nil) else { return nil }
+        (step.finding, step.detail) = (.works, detail)
+        return step
+    }
+
+    private static func detail(of layer: Cause.Layer, _ update: ServerUpdate, hasReport: Bool) -> String? {
+        let answers = update.state == .up || update.state == .degraded
+        guard let address = update.address, isBefore(layer, update, answers: answers) else { return nil }
+        let over = update.interface.map { " over \($0.name)" } ?? ""
+        switch layer {
+        case .address: return "packets have a source address"
+        case .route: return "\(address) is routed\(over)"
+        case .neighbor: return hasAnswer(update, answers: answers) ? "packets leave the link" : nil
+        case .dns: return "\(Self.host(of: update.endpoint)) is resolved to \(address)"
+        case .network: return hasAnswer(update, answers: answers) ? "packets reach \(address), and its answers return" : nil
+        case .tcp: return "\(address) accepts connections to port \(update.endpoint.port)"
+        case .tls where !hasReport: return "the handshake is complete"
+        case .http where !hasReport && answers: return "the response is an expected one"
+        default: return nil
+        }
+    }
+
+    /// Whether the layer is before the one that failed, or all layers work.
+    private static func isBefore(_ layer: Cause.Layer, _ update: ServerUpdate, answers: Bool) -> Bool {
+        if answers { return true }
+        guard update.state != .unknown, let failing = update.cause?.layer, let place = Diagnosis.layers.firstIndex(of: failing),
+            let own = Diagnosis.layers.firstIndex(of: layer)
+        else { return false }
+        return own < place
+    }
+
+    /// Whether the server's host answered, although perhaps by a refusal.
+    private static func hasAnswer(_ update: ServerUpdate, answers: Bool) -> Bool {
+        guard !answers, let cause = update.cause else { return answers }
+        switch (cause.layer, cause.code) {
+        case (.tcp, .refused), (.tcp, .reset), (.tls, _), (.http, _): return true
+        default: return false
+        }
+    }
+
+    private static func host(of endpoint: Endpoint) -> String {
+        switch endpoint.host {
+        case .name(let name): name
+        case .address(let address, _): "\(address)"
+        }
+    }
+
+    /// The facts of a certificate for people, in their order.
+    private static func certificateFacts(_ step: [String: Cause.Evidence], _ cause: Cause?) -> [(name: String, value: String)] {
+        let facts = step["subject"] == nil ? cause?.evidence ?? [:] : step
+        guard facts["subject"] != nil else { return [] }
+        let names: [(String, String)] = [
+            ("Subject", "subject"), ("Names", "names"), ("Issuer", "issuer"), ("Valid from", "not_before"),
+            ("Valid until", "not_after"), ("SHA-256", "sha256"), ("Certificates of the chain", "chain_length"),
+            ("Chain valid until", "chain_not_after"), ("Errors", "verify_errors"), ("TLS version", "version"),
+        ]
+        return names.compactMap { title, key in facts[key].map { (title, $0.plainText) } }
+    }
+}
+
+extension Cause.Evidence {
+    /// The fact as text for people.
+    var plainText: String {
+        switch self {
+        case .text(let text): text
+        case .number(let number): "\(number)"
+        case .flag(let flag): flag ? "yes" : "no"
+        case .list(let texts): texts.joined(separator: ", ")
+        }
+    }
+}

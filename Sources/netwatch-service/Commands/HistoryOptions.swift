@@ -1,0 +1,93 @@
+import ArgumentParser
+import Console
+import FoundationEssentials
+import Reachability
+import Records
+
+/// The options of `history` and `report`: the period, the target, the format and the source.
+struct HistoryOptions: ParsableArguments {
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The start of the period: a duration ago, or a time (default 24h).", valueName: "time"))
+    var since: String?
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("The end of the period (default: now).", valueName: "time"))
+    var until: String?
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("Only this target: its id, name or text.", valueName: "name"))
+    var target: String?
+
+    @Flag(help: "Write JSON.")
+    var json = false
+
+    @Flag(help: "Write comma-separated values.")
+    var csv = false
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Read the files of this directory instead of asking the running service.", valueName: "directory"))
+    var state: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Ask the service at this Unix socket (default: that of the system or of the user).", valueName: "socket"))
+    var connect: String?
+
+    private var format: HistoryFormat { json ? .json : csv ? .csv : .text }
+
+    /// Reads the history, and writes the answer.
+    func run(
+        _ command: String, _ answer: (HistoryAnswers, HistoryAnswers.Question, HistoryReader, Moment) throws -> some HistoryText
+    ) throws {
+        guard !(json && csv) else { throw Failure.usage("--json --csv", "choose one of them") }
+        let environment = ProcessInfo.processInfo.environment
+        if state == nil, let bytes = try answerOfService(command, environment) { return try show(bytes) }
+        guard connect == nil else { throw Failure.usage("--connect --state", "choose one of them") }
+        let zone = TimeZone.current
+        let offset: TimeZoneOffset = {
+            Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double($0) / 1_000))) * 1_000
+        }
+        let now = Clock.now
+        let period: HistoryPeriod
+        do throws(HistoryPeriod.Invalid) {
+            period = try HistoryPeriod(since: since, until: until, now: now.milliseconds, offset: offset)
+        } catch { throw Failure.usage("--\(error.parameter)", error.reason) }
+        let path = try StateDirectory.path(configured: state, environment)
+        let reader: HistoryReader
+        do throws(StoreError) {
+            reader = try HistoryReader.open(directory: path, calendar: DayCalendar(offset: offset))
+        } catch { throw Failure(error) }
+        defer { reader.close() }
+        do {
+            let question = HistoryAnswers.Question(period: period, target: target)
+            try show(format.bytes(try answer(HistoryAnswers(timeZone: zone.identifier), question, reader, now)))
+        } catch let error as StoreError {
+            throw Failure(error)
+        }
+    }
+
+    private func show(_ bytes: [UInt8]) throws {
+        let output = try StandardOutput()
+        output.append(piece: bytes)
+        if bytes.last != UInt8(ascii: "\n") { output.append("\n") }
+        try output.flush()
+    }
+
+    /// Returns the answer of the running service; `nil` if none runs and none was named.
+    private func answerOfService(_ command: String, _ environment: [String: String]) throws(Failure) -> [UInt8]? {
+        let connection: ServiceConnection
+        do throws(Failure) {
+            connection = try ServiceConnection(connect.flatMap { $0.isEmpty ? nil : $0 }, environment)
+        } catch {
+            if connect == nil, error.code == ExitCode.unavailable { return nil }
+            throw error
+        }
+        var query = ["format=\(format.rawValue)"]
+        if command == "report" { query.append("report=1") }
+        for (name, value) in [("since", since), ("until", until), ("target", target)] {
+            if let value { query.append("\(name)=\(queryValue(value))") }
+        }
+        return try connection.document("/api/v1/history?\(query.joined(separator: "&"))")
+    }
+}

@@ -1,0 +1,80 @@
+import Console
+import Reachability
+
+/// The answers to questions about the history, from a reader: of the running service, or of the files of a stopped one.
+struct HistoryAnswers: Sendable {
+    /// The maximum number of incidents, path events and samples of a document.
+    static let limit = 10_000
+
+    /// A question about a period.
+    struct Question: Hashable, Sendable {
+        var period: HistoryPeriod
+        /// The key, the name or the text of the target; `nil` for all.
+        var target: String?
+        var includesSamples = false
+        /// The position after which the answer begins; `nil` for the start.
+        var after: String?
+    }
+
+    let timeZone: String
+
+    /// Returns what happened in a period.
+    func history(_ question: Question, _ reader: HistoryReader, at moment: Moment) throws -> HistoryDocument {
+        let range = question.period.range
+        let target = try question.target.map { try self.target($0, reader) }
+        var document = HistoryDocument(
+            moment: moment, period: range, incidents: [], gaps: try reader.gaps(range, limit: Self.limit))
+        if question.includesSamples {
+            // Samples are the only part that has further pages: the rest belongs to the first.
+            let targets = try target.map { [$0] } ?? reader.targets()
+            guard targets.count == 1, let only = targets.first else { throw StoreError(.invalid, "samples: name one target") }
+            let page = try reader.samples(of: only.number, range, limit: Self.limit, after: question.after)
+            document.samples = [.init(target: only.key, samples: page.elements)]
+            document.next = page.next
+            if question.after != nil { return document }
+        }
+        let page = try reader.incidents(
+            range, of: target?.key, limit: Self.limit, after: question.includesSamples ? nil : question.after)
+        document.incidents = page.elements.map { BoardIncident(incident: $0, isRecorded: true) }
+        if !question.includesSamples { document.next = page.next }
+        document.pathEvents = try reader.pathEvents(range, limit: Self.limit).map(\.record)
+        return document
+    }
+
+    /// Returns the availability of targets in a period.
+    func report(_ question: Question, _ reader: HistoryReader, at moment: Moment) throws -> ReportDocument {
+        let range = question.period.range
+        let target = try question.target.map { try self.target($0, reader) }
+        let summaries = try reader.summaries(range, of: target?.number)
+        var outages: [String: [Incident]] = [:]
+        let incidents = try reader.incidents(range, of: target?.key, limit: 100_000).elements
+        for incident in incidents { for endpoint in incident.targets { outages[endpoint.text, default: []].append(incident) } }
+        let targets = try target.map { [$0] } ?? reader.targets()
+        return ReportDocument(
+            moment: moment, period: range, timeZone: timeZone,
+            targets: targets.compactMap { target in
+                guard let summary = summaries[target.number] else { return nil }
+                let found = outages[target.key] ?? []
+                let longest = found.sorted { $0.length(until: moment) > $1.length(until: moment) }
+                return ReportDocument.Target(
+                    text: target.key, id: nil, title: target.title, summary: summary, outages: found.count,
+                    worst: Array(longest.prefix(ReportDocument.worst)))
+            })
+    }
+
+    /// Returns the target with a key or a name.
+    private func target(_ text: String, _ reader: HistoryReader) throws -> HistoryStore.Target {
+        let targets = try reader.targets()
+        guard let target = targets.first(where: { $0.key == text }) ?? targets.first(where: { $0.title == text }) else {
+            throw StoreError(.unknownTarget, "target '\(text)': the history has no such target")
+        }
+        return target
+    }
+}
+
+extension Incident {
+    /// The duration in nanoseconds; until a moment if the incident is open.
+    fileprivate func length(until moment: Moment) -> Int64 {
+        (ended ?? moment).wallClockNanoseconds - began.wallClockNanoseconds
+    }
+}

@@ -1,0 +1,248 @@
+import Console
+import EventLoop
+import Pacing
+import Reachability
+import Records
+
+/// The loop of the keeper's thread.
+final class KeeperLoop {
+    enum Message: Sendable {
+        /// The history has a state of an incident.
+        case committed(String, Int)
+        case recording(RecordingStatus)
+        /// The monitor's loop has finished a turn.
+        case monitorTurn
+        case reload(Reload, @Sendable ([String]) -> Void)
+        case reloadFailed(String)
+        /// The end of the history was withdrawn, and it continues with these ledgers.
+        case withdrawn([Int: TargetLedger])
+        case stop
+    }
+
+    /// A configuration with the settings of its targets' probes.
+    struct Loaded: Sendable {
+        var configuration: Configuration
+        var settings: [ProbeSettings]
+    }
+
+    /// Another configuration.
+    struct Reload: Sendable {
+        var loaded: Loaded
+        /// The numbers of all its targets in the history.
+        var numbers: [Int]
+    }
+
+    /// The time between two turns without a change, in nanoseconds.
+    private static let turnInterval: Int64 = 250_000_000
+    /// The minimum time between two boards, as a multiple of the time that the last one took.
+    private static let boardPause: Int64 = 10
+    /// The time after which a board, and a sign of life in the history, follow the last one without a change, in nanoseconds.
+    private static let quietInterval: Int64 = 1_000_000_000
+
+    private let outputs: Keeper.Outputs
+    private let mailbox: Mailbox<Message>
+    private var parts: Keeper.Parts
+    private var loop: EventLoop
+    private var batch = Intake.Batch()
+    private var watchdog: Watchdog?
+    private var recording: RecordingStatus
+    private var reloadProblem: String?
+    private var isChanged = true
+    private var isStopped = false
+    private var lastBoard: Int64 = 0
+    private var boardTime: Int64 = 0
+    private var lastTurnRecorded: Int64 = 0
+    private var lastStatus = ""
+    private var asksMonitor = false
+    /// The number of the last checkpoint's interval.
+    private var checkpoints: Int64
+    /// Records that wait for the first one, the settled path.
+    private var early: [Record]? = []
+
+    init(_ parts: Keeper.Parts, _ outputs: Keeper.Outputs, _ mailbox: Mailbox<Message>) throws(LoopError) {
+        (self.parts, self.outputs, self.mailbox) = (parts, outputs, mailbox)
+        loop = try EventLoop()
+        recording = RecordingStatus(reason: nil, since: parts.started.wallClockNanoseconds / 1_000_000)
+        checkpoints = Self.checkpointInterval(parts, at: parts.started)
+        watchdog = parts.watchdogInterval.map { Watchdog(interval: $0, now: parts.started.monotonicNanoseconds) }
+        mailbox.attach(loop.waker)
+        parts.intake.attach(loop.waker)
+        if let gap = parts.gap {
+            let event = MonitorEvent.gap(from: Self.moment(gap.lowerBound), to: parts.started)
+            early = [Record(event: event, gapReason: .stopped)]
+        }
+    }
+
+    /// Runs until the keeper is stopped.
+    func run() {
+        while true {
+            let now = Clock.now
+            var effects: [KeeperState.Effect] = []
+            for message in mailbox.takeAll() { effects += receive(message, at: now) }
+            parts.intake.take(&batch)
+            effects += parts.state.turn(batch, at: KeeperState.Clocks(moment: now))
+            if !batch.events.isEmpty { isChanged = true }
+            // Readers who receive a record and then ask for the board find the change there.
+            publish(at: now)
+            perform(effects, at: now)
+            checkpoint(at: now)
+            feedWatchdog(at: now)
+            if isStopped { return }
+            let next = now.monotonicNanoseconds + Self.turnInterval
+            _ = loop.wait(until: min(next, parts.state.deadline ?? next))
+        }
+    }
+
+    private func receive(_ message: Message, at now: Moment) -> [KeeperState.Effect] {
+        isChanged = true
+        switch message {
+        case .committed(let id, let number): return parts.state.committed(id, number)
+        case .recording(let status): recording = status
+        case .monitorTurn:
+            asksMonitor = false
+            watchdog?.finished(.monitor)
+        case .reload(let reload, let done): done(change(reload, at: now))
+        case .reloadFailed(let reason): reloadProblem = reason
+        case .withdrawn(let ledgers): parts.state.withdrawn(ledgers)
+        case .stop: isStopped = true
+        }
+        return []
+    }
+
+    // MARK: Results
+
+    private func perform(_ effects: [KeeperState.Effect], at now: Moment) {
+        var records: [Record] = []
+        for effect in effects {
+            switch effect {
+            case .record(let turn): record(turn, at: now)
+            case .recordIncident(let incident, let number):
+                parts.store.record(incident) { [mailbox] in mailbox.post(.committed(incident.id, number)) }
+            case .recordPath(let update):
+                let time = update.moment.wallClockNanoseconds / 1_000_000
+                parts.store.record(pathEvent: Self.text(of: update), at: time)
+            case .withdraw(let time):
+                // A failure is the recording's, which the history reports itself.
+                parts.store.withdraw(after: time) { [mailbox] result in
+                    if case .success(let ledgers) = result { mailbox.post(.withdrawn(ledgers)) }
+                }
+            case .publish(let event, let isRecorded):
+                records.append(Record(event: event, isRecorded: isRecorded, identifier: identifier(of: event)))
+            case .ended: records.append(Record(event: .ended(now)))
+            }
+        }
+        guard !records.isEmpty else { return }
+        if var waiting = early {
+            // The path settles first. A stream begins with it.
+            waiting += records
+            guard let first = waiting.firstIndex(where: { $0.kind == .hello || $0.isEnd }) else {
+                early = waiting
+                return
+            }
+            early = nil
+            records = [waiting.remove(at: first)] + waiting
+        }
+        outputs.records(records)
+    }
+
+    /// Returns the number of the interval between two checkpoints that contains a moment. Whole hours are moved just after their end.
+    private static func checkpointInterval(_ parts: Keeper.Parts, at moment: Moment) -> Int64 {
+        let interval = max(1, parts.loaded.configuration.flushEvery.saturatingNanoseconds)
+        return moment.wallClockNanoseconds.floorDivided(by: interval).quotient
+    }
+
+    /// Moves the results to the database from time to time.
+    private func checkpoint(at now: Moment) {
+        let number = Self.checkpointInterval(parts, at: now)
+        guard number != checkpoints else { return }
+        checkpoints = number
+        parts.store.checkpoint()
+    }
+
+    /// Records a turn with events, and a sign of life once a second.
+    private func record(_ turn: HistoryTurn, at now: Moment) {
+        guard !turn.events.isEmpty || now.monotonicNanoseconds - lastTurnRecorded >= Self.quietInterval || isStopped else {
+            return
+        }
+        lastTurnRecorded = now.monotonicNanoseconds
+        parts.store.record(turn)
+    }
+
+    private func identifier(of event: MonitorEvent) -> String? {
+        guard case .server(let id, _) = event else { return nil }
+        return parts.state.target(at: id)?.configured.id
+    }
+
+    private func publish(at now: Moment) {
+        let age = now.monotonicNanoseconds - lastBoard
+        guard age >= (isChanged ? boardTime * Self.boardPause : Self.quietInterval) || isStopped else { return }
+        (lastBoard, isChanged) = (now.monotonicNanoseconds, false)
+        defer { boardTime = max(0, Clock.nanoseconds - now.monotonicNanoseconds) }
+        var board = Board(
+            moment: now, instance: parts.instance, timeZone: parts.timeZone, started: parts.started, sequence: 0,
+            path: parts.state.path, groups: parts.loaded.configuration.groups, targets: parts.state.targets.map(\.onBoard),
+            canary: parts.state.canary, incidents: parts.state.incidents.shown, recording: recording,
+            cells: parts.state.frame.cells, reloadProblem: reloadProblem)
+        board.timeZoneOffset = Int(parts.offset(now.wallClockNanoseconds / 1_000_000) / 1_000)
+        let status = ServiceStatus.line(of: board)
+        if status != lastStatus, early == nil {
+            outputs.notify(lastStatus.isEmpty ? .ready(status: status) : .status(status))
+            lastStatus = status
+        }
+        outputs.board(board)
+    }
+
+    private func feedWatchdog(at now: Moment) {
+        guard watchdog != nil else { return }
+        watchdog?.finished(.keeper)
+        if watchdog?.takeNotification(at: now.monotonicNanoseconds) == true { outputs.notify(.watchdog) }
+        guard !asksMonitor else { return }
+        asksMonitor = true
+        parts.session.withState { [mailbox] _ in mailbox.post(.monitorTurn) }
+    }
+
+    // MARK: Configurations
+
+    /// Applies another configuration. - Returns: the keys that need a restart.
+    private func change(_ reload: Reload, at now: Moment) -> [String] {
+        let former = parts.loaded
+        let next = reload.loaded
+        let difference = ConfigurationDifference(
+            from: (former.configuration, former.settings), to: (next.configuration, next.settings))
+        for place in difference.removed + difference.changed.map(\.former) {
+            parts.session.remove(parts.state.targets[place].monitor)
+        }
+        let added = difference.added.map { place in
+            KeeperState.NewTarget(
+                configured: next.configuration.targets[place], monitor: parts.session.newTarget(), number: reload.numbers[place],
+                bars: TargetBars(parts.state.frame))
+        }
+        let replacements = difference.changed.map { _ in parts.session.newTarget() }
+        parts.state.change(to: next.configuration, difference, additions: added, replacements: replacements, at: now)
+        for (place, target) in zip(difference.added, added) {
+            parts.session.add(target.monitor, target.configured.endpoint, settings: next.settings[place])
+        }
+        for (pair, monitor) in zip(difference.changed, replacements) {
+            parts.session.add(monitor, next.configuration.targets[pair.next].endpoint, settings: next.settings[pair.next])
+        }
+        parts.store.set(next.configuration.retention)
+        parts.loaded = next
+        reloadProblem = nil
+        return difference.restarting
+    }
+
+    /// Returns the keys of a `path` record as JSON.
+    private static func text(of update: PathUpdate) -> String {
+        var writer = JSONWriter()
+        writer.object { RecordEncoder.write(keysOf: update, to: &$0) }
+        return String(decoding: writer.bytes, as: UTF8.self)
+    }
+
+    private static func moment(_ milliseconds: Int64) -> Moment {
+        Moment(monotonicNanoseconds: 0, wallClockNanoseconds: milliseconds &* 1_000_000)
+    }
+}
+
+extension Record {
+    fileprivate var isEnd: Bool { if case .ended = event { true } else { false } }
+}

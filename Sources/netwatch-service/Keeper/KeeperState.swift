@@ -1,0 +1,272 @@
+import Reachability
+
+/// The decisions of the keeper: a turn receives what the monitor reported and what the clocks show, and returns what must be done.
+///
+/// It reads no clock and does no I/O, so tests replay turns.
+struct KeeperState: Sendable {
+    /// A reading of the clocks.
+    struct Clocks: Hashable, Sendable {
+        var moment: Moment
+
+        var wall: Int64 { moment.wallClockNanoseconds / 1_000_000 }
+        var monotonic: Int64 { moment.monotonicNanoseconds / 1_000_000 }
+        var bootTime: Int64 { (moment.monotonicNanoseconds + moment.suspendedNanoseconds) / 1_000_000 }
+    }
+
+    /// An effect of a turn.
+    enum Effect: Sendable {
+        /// The history records the turn.
+        case record(HistoryTurn)
+        /// The history records a state of an incident, and reports the commit with this number.
+        case recordIncident(Incident, Int)
+        /// The history records a change of the path.
+        case recordPath(PathUpdate)
+        /// The history after this time is removed.
+        case withdraw(after: Int64)
+        /// Readers receive an event. `isRecorded` is set for incidents.
+        case publish(MonitorEvent, isRecorded: Bool?)
+        /// The monitor has ended.
+        case ended
+    }
+
+    private(set) var targets: [KeptTarget]
+    private(set) var path: PathUpdate?
+    private(set) var canary: ServerUpdate?
+    private(set) var incidents = IncidentDesk()
+    private(set) var frame: BarFrame
+    private var configuration: Configuration
+    private var canaryID: TargetID?
+    /// The places of targets by their numbers at the monitor and in the history.
+    private var placesAtMonitor: [TargetID: Int] = [:]
+    private var placesInHistory: [Int: Int] = [:]
+    private var recorder: HistoryRecorder
+    private var ledgers: LedgerBook
+    private var calendar: DayCalendar
+    /// The windows that cover the present time; `nil` if the targets must be compared with them again.
+    private var activeWindows: [Bool]?
+    /// The time of the last update of all bars, in milliseconds.
+    private var barsShown: Int64 = 0
+    private let offset: TimeZoneOffset
+
+    /// The time between two updates of the running cells of all bars, in milliseconds.
+    static let barInterval: Int64 = 15_000
+
+    /// A target and its numbers.
+    struct NewTarget: Sendable {
+        var configured: ConfiguredTarget
+        var monitor: TargetID
+        var number: Int
+        var bars: TargetBars
+    }
+
+    init(
+        _ configuration: Configuration, targets: [NewTarget], canary: TargetID?, ledgers: [Int: TargetLedger],
+        recorder: HistoryRecorder, frame: BarFrame, offset: @escaping TimeZoneOffset, clocks: Clocks
+    ) {
+        (self.configuration, self.recorder, self.frame) = (configuration, recorder, frame)
+        (self.offset, canaryID, calendar) = (offset, canary, DayCalendar(offset: offset))
+        self.ledgers = LedgerBook(restoring: ledgers, calendar)
+        self.ledgers.reserve(targets.map(\.number).max() ?? -1)
+        self.targets = targets.map { Self.kept($0, at: clocks.moment) }
+        renumber()
+        for target in self.targets { self.recorder.add(target.number) }
+        updateMaintenance()
+    }
+
+    private static func kept(_ target: NewTarget, at moment: Moment) -> KeptTarget {
+        let update = ServerUpdate(
+            endpoint: target.configured.endpoint, state: .unknown, cause: nil, since: moment, address: nil, interface: nil,
+            roundTrip: nil, isInitial: true, moment: moment)
+        return KeptTarget(
+            configured: target.configured, monitor: target.monitor, number: target.number, update: update, bars: target.bars)
+    }
+
+    private mutating func renumber() {
+        placesAtMonitor = [:]
+        placesInHistory = [:]
+        for (place, target) in targets.enumerated() {
+            placesAtMonitor[target.monitor] = place
+            placesInHistory[target.number] = place
+        }
+    }
+
+    /// Returns the target with a number at the monitor; `nil` if it was removed.
+    func target(at monitor: TargetID) -> KeptTarget? { placesAtMonitor[monitor].map { targets[$0] } }
+
+    /// The time of the next turn if nothing happens; `nil` for never.
+    var deadline: Int64? { incidents.deadline }
+
+    // MARK: Turns
+
+    /// Handles everything since the last turn.
+    mutating func turn(_ batch: Intake.Batch, at clocks: Clocks) -> [Effect] {
+        var effects: [Effect] = []
+        if let time = recorder.read(wall: clocks.wall, monotonic: clocks.monotonic, bootTime: clocks.bootTime) {
+            effects.append(.withdraw(after: time))
+        }
+        updateMaintenance()
+        for result in batch.results { add(result) }
+        for event in batch.events { handle(event, at: clocks, &effects) }
+        for incident in incidents.takeOverdue(at: clocks.moment.monotonicNanoseconds) {
+            effects.append(.publish(.incident(incident.incident), isRecorded: incident.isRecorded))
+        }
+        let turn = recorder.takeTurn()
+        account(turn)
+        effects.append(.record(turn))
+        return effects
+    }
+
+    /// Continues with the ledgers of a history whose end was withdrawn.
+    mutating func withdrawn(_ restored: [Int: TargetLedger]) {
+        ledgers = LedgerBook(restoring: restored, calendar)
+        ledgers.reserve(targets.map(\.number).max() ?? -1)
+        // Their time until now was not recorded.
+        for target in targets { recorder.restart(target.number) }
+    }
+
+    /// Notes that the history has a state of an incident.
+    mutating func committed(_ id: String, _ number: Int) -> [Effect] {
+        incidents.committed(id, number).map { [.publish(.incident($0.incident), isRecorded: true)] } ?? []
+    }
+
+    /// Shows incidents of earlier runs of the service, the newest first.
+    mutating func restore(_ earlier: [Incident]) { incidents.restore(earlier) }
+
+    private mutating func add(_ result: HistoryRecorder.Result) {
+        guard let place = placesAtMonitor[TargetID(result.target)] else { return }
+        if let roundTrip = result.roundTrip {
+            targets[place].roundTrip = .microseconds(Int64(roundTrip) * Int64(Sample.roundTripUnit))
+        }
+        var result = result
+        result.target = targets[place].number
+        recorder.add(result)
+    }
+
+    private mutating func handle(_ event: MonitorEvent, at clocks: Clocks, _ effects: inout [Effect]) {
+        switch event {
+        case .path(let update):
+            path = update
+            effects.append(.recordPath(update))
+            effects.append(.publish(event, isRecorded: nil))
+        case .server(let id, let update):
+            guard id != canaryID else {
+                canary = update
+                return effects.append(.publish(event, isRecorded: nil))
+            }
+            // The target may have been removed in the meantime.
+            guard let place = placesAtMonitor[id] else { return }
+            targets[place].update = update
+            let state = RecordedState(update.state)
+            recorder.change(targets[place].number, to: state, at: update.moment.wallClockNanoseconds / 1_000_000)
+            effects.append(.publish(event, isRecorded: nil))
+        case .incident(let incident):
+            effects.append(.recordIncident(incident, incidents.add(incident, at: clocks.moment.monotonicNanoseconds)))
+        case .resync, .gap: effects.append(.publish(event, isRecorded: nil))
+        case .ended: effects.append(.ended)
+        case .probe: break
+        }
+    }
+
+    // MARK: History
+
+    /// Accounts the events of a turn, as the history does.
+    private mutating func account(_ turn: HistoryTurn) {
+        ledgers.apply(turn)
+        let showsBars = recorder.now - barsShown >= Self.barInterval || recorder.now < barsShown
+        if showsBars { ledgers.finish(stops: false) }
+        let ended = ledgers.takeOutput()
+        for hour in ended.hours { forBars(of: hour.target) { $0.add(hour: hour.summary, in: $1) } }
+        for day in ended.days { forBars(of: day.target) { $0.add(day: day.summary, in: $1) } }
+        if frame.isOutdated(at: recorder.now) { moveBars() }
+        if showsBars { showBars() }
+    }
+
+    /// Moves the bars of all targets to the present time.
+    private mutating func moveBars() {
+        let former = frame
+        frame = BarFrame(at: recorder.now, in: &calendar)
+        for place in targets.indices { targets[place].bars.move(from: former, to: frame) }
+    }
+
+    private mutating func forBars(of number: Int, _ body: (inout TargetBars, BarFrame) -> Void) {
+        guard let place = placesInHistory[number] else { return }
+        body(&targets[place].bars, frame)
+    }
+
+    /// Shows the running hour and day in the bars of all targets.
+    private mutating func showBars() {
+        barsShown = recorder.now
+        for place in targets.indices {
+            let number = targets[place].number
+            guard ledgers.entries.indices.contains(number), let ledger = ledgers.entries[number]?.ledger else { continue }
+            targets[place].bars.show(hour: ledger.currentHour.times, day: ledger.currentDay.times)
+        }
+    }
+
+    // MARK: Maintenance
+
+    /// Applies the maintenance windows that cover the present time.
+    private mutating func updateMaintenance() {
+        let windows = configuration.maintenance.map { $0.covers(recorder.now, offset: offset) }
+        guard windows != activeWindows else { return }
+        activeWindows = windows
+        let active = zip(configuration.maintenance, windows).filter(\.1).map(\.0)
+        for place in targets.indices {
+            let target = targets[place].configured
+            let isCovered = active.contains { window in window.targets.isEmpty || window.targets.contains { $0.names(target) } }
+            guard isCovered != targets[place].isInMaintenance else { continue }
+            targets[place].isInMaintenance = isCovered
+            recorder.change(targets[place].number, isInMaintenance: isCovered)
+        }
+    }
+}
+
+extension String {
+    /// Whether a maintenance window with this text covers a target: its identifier, its name, its text or its group.
+    fileprivate func names(_ target: ConfiguredTarget) -> Bool {
+        self == target.id || self == target.name || self == target.endpoint.text || self == target.group
+    }
+}
+
+// MARK: Configurations
+
+extension KeeperState {
+    /// Changes to another configuration. `additions` are the targets at the places ``ConfigurationDifference/added``, and
+    /// `replacements` the numbers at the monitor of those at ``ConfigurationDifference/changed``.
+    mutating func change(
+        to next: Configuration, _ difference: ConfigurationDifference, additions: [NewTarget], replacements: [TargetID],
+        at moment: Moment
+    ) {
+        for place in difference.removed { recorder.remove(targets[place].number) }
+        var kept = [KeptTarget?](repeating: nil, count: next.targets.count)
+        for pair in difference.retained { kept[pair.next] = targets[pair.former] }
+        for (pair, monitor) in zip(difference.changed, replacements) {
+            var target = targets[pair.former]
+            target.monitor = monitor
+            kept[pair.next] = target
+        }
+        ledgers.reserve(additions.map(\.number).max() ?? -1)
+        for (place, addition) in zip(difference.added, additions) {
+            kept[place] = Self.kept(addition, at: moment)
+            recorder.add(addition.number)
+        }
+        configuration = next
+        targets = zip(next.targets, kept).compactMap { configured, target in
+            guard var target else { return nil }
+            target.configured = configured
+            return target
+        }
+        renumber()
+        activeWindows = nil
+        updateMaintenance()
+    }
+}
+
+extension LedgerBook {
+    /// Creates a book of summaries, which keeps no samples, from the ledgers of the history.
+    fileprivate init(restoring ledgers: [Int: TargetLedger], _ calendar: DayCalendar) {
+        var entries: [Entry?] = Array(repeating: nil, count: (ledgers.keys.max() ?? -1) + 1)
+        for (number, ledger) in ledgers where number >= 0 { entries[number] = Entry(ledger: ledger, isActive: false) }
+        self.init(entries, calendar, blocksOf: [])
+    }
+}

@@ -1,0 +1,183 @@
+import Console
+import EventLoop
+import FoundationEssentials
+import Glibc
+import Reachability
+import Records
+
+/// The parts of the service, from its start to its end: sockets, history, monitor, keeper and page.
+///
+/// The sockets are opened first, so that a service whose port is in use touches nothing.
+final class Service {
+    private let sources: ConfigurationSources
+    private let loaded: ConfigurationSources.Loaded
+    private let environment: [String: String]
+    private let manager: ServiceManager
+    private let sockets: ServiceSockets
+    private let history: OpenedHistory
+    private let boards = BoardSource()
+    private let events = EventFeed()
+    /// Loads configurations, one after another.
+    private let worker: Worker
+    private var running: Running?
+
+    private struct Running {
+        var session: MonitorSession
+        var keeper: Keeper
+        var web: WebServer
+    }
+
+    /// Opens the sockets and the history.
+    init(_ loaded: ConfigurationSources.Loaded, _ sources: ConfigurationSources, usesNextPort: Bool) throws(Failure) {
+        (self.loaded, self.sources, environment) = (loaded, sources, sources.environment)
+        manager = ServiceManager(environment)
+        sockets = try ServiceSockets(loaded.configuration.listen, environment, usesNextPort: usesNextPort)
+        history = try OpenedHistory(loaded.configuration, environment)
+        do { worker = try Worker(name: "netwatch-config") } catch { throw Failure(ExitCode.system, "thread: \(error)") }
+    }
+
+    /// Starts the service. `sink` receives its records.
+    func start(_ sink: @escaping @Sendable (Record) -> Void) throws -> RecordStream.Source {
+        let configuration = loaded.configuration
+        let started = Clock.now
+        let canary = configuration.canary.map { canary -> (Endpoint, ProbeSettings) in
+            var settings = configuration.probes
+            settings.http = canary.settings
+            return (canary.endpoint, settings)
+        }
+        let targets = zip(configuration.targets.map(\.endpoint), loaded.settings).map { ($0, $1) } + [canary].compactMap { $0 }
+        let intake = Intake(targets: targets.count)
+        let session: MonitorSession
+        do throws(MonitorError) {
+            session = try MonitorSession(MonitorConfiguration(), targets: targets, sink: intake.put)
+        } catch { throw Failure(error) }
+        if session.isPolling { StandardError.reportPolling() }
+
+        let encoder = RecordEncoder(header: header(session.identity))
+        let outputs = outputs(encoder, sink)
+        let keeper = try Keeper(
+            history.parts(
+                loaded, session: session, intake: intake, canary: canary == nil ? nil : TargetID(targets.count - 1),
+                watchdogInterval: manager.watchdogInterval, started: started),
+            outputs)
+        history.follow { keeper.recordingChanged($0) }
+        let web = WebServer(content(session.identity, keeper), names: [history.instance])
+        try web.start(sockets.all)
+        running = Running(session: session, keeper: keeper, web: web)
+        StandardError.note("the page is at http://\(sockets.address)/")
+        return RecordStream.Source(identity: session.identity) { [self] in stop() }
+    }
+
+    /// Loads the configuration again. `report` receives the reason of a failure, and the keys that need a restart.
+    func reload(_ report: @escaping @Sendable (Failure) -> Void) {
+        guard let keeper = running?.keeper else { return }
+        Self.reload(sources, history, keeper, manager, on: worker) { result in
+            switch result {
+            case .success(let keys) where keys.isEmpty: StandardError.note("the configuration was loaded")
+            case .success(let keys):
+                StandardError.note("the configuration was loaded; a restart is needed for \(keys.joined(separator: ", "))")
+            case .failure(let failure): report(failure)
+            }
+        }
+    }
+
+    private static func reload(
+        _ sources: ConfigurationSources, _ history: OpenedHistory, _ keeper: Keeper, _ manager: ServiceManager, on worker: Worker,
+        _ done: @escaping @Sendable (Result<[String], Failure>) -> Void
+    ) {
+        let finish: @Sendable (Result<[String], Failure>) -> Void = { result in
+            manager.notify(.ready(status: "the configuration was loaded"))
+            done(result)
+        }
+        worker.run {
+            manager.notify(.reloading(monotonicMicroseconds: Clock.nanoseconds / 1_000))
+            let loaded = sources.load()
+            if let problem = loaded.problems.first {
+                let further = loaded.problems.count + loaded.furtherProblems - 1
+                let reason = "\(problem)" + (further > 0 ? ", and \(further) further errors" : "")
+                keeper.reloadFailed(reason)
+                return finish(.failure(Failure(ExitCode.configuration, "the former configuration stays: \(reason)")))
+            }
+            history.store.register(loaded.configuration.targets.map { ($0.key, $0.title) }) { result in
+                switch result {
+                case .success(let numbers):
+                    let next = KeeperLoop.Loaded(configuration: loaded.configuration, settings: loaded.settings)
+                    keeper.reload(.init(loaded: next, numbers: numbers)) { finish(.success($0)) }
+                case .failure(let error):
+                    keeper.reloadFailed(error.reason)
+                    finish(.failure(Failure(ExitCode.inputOutput, "the former configuration stays: \(error.reason)")))
+                }
+            }
+        }
+    }
+
+    private func stop() {
+        guard let running else { return }
+        self.running = nil
+        manager.notify(.stopping)
+        running.session.stop()
+        running.keeper.stop()
+        events.end()
+        running.web.stop()
+        history.store.close()
+        sockets.removeFiles()
+    }
+
+    // MARK: Readers
+
+    private func header(_ identity: MonitorIdentity) -> StreamHeader {
+        StreamHeader(
+            version: CommandProgram.version, identity: identity, targets: loaded.configuration.targets.map(\.endpoint))
+    }
+
+    private func outputs(_ encoder: RecordEncoder, _ sink: @escaping @Sendable (Record) -> Void) -> Keeper.Outputs {
+        let (boards, events, manager) = (boards, events, manager)
+        return Keeper.Outputs(
+            records: { records in
+                for record in records {
+                    sink(record)
+                    let key = record.key
+                    events.append(record, with: encoder, key: key, keys: key.map { [$0] })
+                }
+            },
+            board: { board in
+                var board = board
+                board.sequence = events.last
+                boards.publish(board)
+            },
+            notify: manager.notify)
+    }
+
+    private func content(_ identity: MonitorIdentity, _ keeper: Keeper) -> WebContent {
+        let (boards, events, sources, history, manager, worker) = (boards, events, sources, history, manager, worker)
+        let pages = ServicePages(store: history.store, boards: boards, timeZone: history.timeZone, offset: history.offset)
+        return WebContent(
+            boards: boards, events: events,
+            header: { board in
+                StreamHeader(
+                    version: CommandProgram.version, identity: identity, targets: board.targets.map(\.update.endpoint))
+            },
+            history: pages.history,
+            reload: {
+                await withCheckedContinuation { continuation in
+                    Self.reload(sources, history, keeper, manager, on: worker) { result in
+                        switch result {
+                        case .success: continuation.resume(returning: nil)
+                        case .failure(let failure): continuation.resume(returning: failure.message)
+                        }
+                    }
+                }
+            },
+            isHealthy: { boards.current().map { $0.isFresh(at: Clock.now) } ?? false },
+            isReady: { boards.current()?.path != nil },
+            pages: pages.renderer)
+    }
+}
+
+extension Record {
+    /// The key of the record's target; `nil` for records of no target.
+    fileprivate var key: String? {
+        guard case .server(_, let update) = event else { return nil }
+        return identifier ?? update.endpoint.text
+    }
+}

@@ -1,0 +1,90 @@
+import Console
+import Reachability
+
+/// The pages and the history of a running service, for its web server.
+struct ServicePages: Sendable {
+    let store: HistoryStore
+    let boards: BoardSource
+    let timeZone: String
+    let offset: TimeZoneOffset
+
+    /// The renderer of the pages.
+    var renderer: PageRenderer {
+        let boards = boards
+        var renderer = PageRenderer(
+            status: { board, query in
+                let page = StatusPage(board: board, query: BoardQuery(QueryParameters(query)), now: Clock.now)
+                return PageContent(type: Self.html, bytes: page.render())
+            },
+            target: { board, path, query in await target(board, path, query) },
+            badge: { board, name in PageContent(type: Badge.contentType, bytes: Badge.named(name, on: board).svg()) },
+            favicon: { query in
+                PageContent(type: Badge.contentType, bytes: Favicon.svg(state: QueryParameters(query)["state"]))
+            })
+        for asset in PageAsset.all {
+            renderer.assets[asset.path.rawValue] = PageContent(type: asset.contentType, bytes: asset.bytes, tag: asset.tag)
+        }
+        renderer.problem = { status, detail in
+            guard let board = boards.current() else { return nil }
+            let title = status == 404 ? "Not found" : "This did not work"
+            let page = ProblemPage(board: board, now: Clock.now, title: title, detail: detail)
+            return PageContent(type: Self.html, bytes: page.render(), status: status)
+        }
+        return renderer
+    }
+
+    private static let html = "text/html; charset=utf-8"
+
+    private func target(_ board: Board, _ path: String, _ query: String) async -> PageContent? {
+        guard let key = TargetPath.key(ofPath: path), let target = board.targets.first(where: { $0.key == key }) else {
+            return nil
+        }
+        let query = TargetQuery(QueryParameters(query))
+        let history = TargetHistory(target: target, board: board, query: query)
+        var detail = TargetDetail()
+        do { detail = try await store.read { try history.detail($0) } } catch { detail.isComplete = false }
+        switch query.format {
+        case .html:
+            let page = TargetPage(board: board, target: target, detail: detail, query: query, now: Clock.now)
+            return PageContent(type: Self.html, bytes: page.render())
+        case .json:
+            let document = TargetDocument(board: board, target: target, detail: detail, query: query)
+            return PageContent(type: TargetDocument.contentType, bytes: document.json())
+        case .csv:
+            let document = TargetDocument(board: board, target: target, detail: detail, query: query)
+            return PageContent(type: CSVDocument.contentType, bytes: document.csv())
+        }
+    }
+
+    /// Returns the document of `/api/v1/history`, or the report with `report=1`, as JSON, CSV or text (`format`).
+    func history(_ text: String) async throws -> PageContent {
+        let parameters = QueryParameters(text)
+        let now = Clock.now
+        let question: HistoryAnswers.Question
+        do throws(HistoryPeriod.Invalid) {
+            question = HistoryAnswers.Question(
+                period: try HistoryPeriod(
+                    since: parameters["since"], until: parameters["until"], now: now.milliseconds, offset: offset),
+                target: parameters["target"], includesSamples: parameters["samples"] == "1", after: parameters["after"])
+        } catch { throw WebProblem(.badRequest, "\(error.parameter): \(error.reason)") }
+        let answers = HistoryAnswers(timeZone: timeZone)
+        let isReport = parameters["report"] == "1"
+        guard let format = HistoryFormat(rawValue: parameters["format"] ?? "json") else {
+            throw WebProblem(.badRequest, "format: write json, csv or text")
+        }
+        do {
+            let bytes = try await store.read { reader in
+                isReport
+                    ? format.bytes(try answers.report(question, reader, at: now))
+                    : format.bytes(try answers.history(question, reader, at: now))
+            }
+            return PageContent(type: format.contentType, bytes: bytes)
+        } catch {
+            switch error.code {
+            case .unknownTarget: throw WebProblem(.notFound, error.reason)
+            case .invalid: throw WebProblem(.badRequest, error.reason)
+            default: throw WebProblem(.unavailable, error.reason)
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+/// The translation of results, changes and readings of the clocks into the events of the history.
+///
+/// A clock that shows a time again records nothing, so that no second is counted twice.
+struct HistoryRecorder: Sendable {
+    /// A result, as the monitor reported it.
+    struct Result: Hashable, Sendable {
+        /// The number of the target.
+        var target: Int
+        /// The state of the target after this result.
+        var state: RecordedState
+        /// The round trip in units of a ``Sample``; `nil` if the probe failed.
+        var roundTrip: UInt32?
+        /// The wall clock in milliseconds since 1970.
+        var time: Int64
+    }
+
+    /// The states of a target.
+    private struct Entry: Sendable {
+        /// The state by the probes.
+        var probed: RecordedState
+        var isInMaintenance: Bool
+        /// The time of the last event.
+        var last: Int64
+
+        /// The state that is recorded.
+        var state: RecordedState { isInMaintenance ? .maintenance : probed }
+    }
+
+    private var clock: HistoryClock
+    private var reading: ClockReading
+    private var entries: [Int: Entry] = [:]
+    private var events: [HistoryEvent] = []
+    /// Whether the clock shows a time that was recorded already.
+    private(set) var isRepeated = false
+    /// The number of results that were not recorded for this reason.
+    private(set) var omittedResults = 0
+
+    /// Starts the recorder.
+    ///
+    /// - Parameters:
+    ///   - wall: the wall clock in milliseconds since 1970.
+    ///   - monotonic: CLOCK_MONOTONIC in milliseconds.
+    ///   - bootTime: CLOCK_BOOTTIME in milliseconds.
+    ///   - last: the time until which something was recorded. The time since then is a gap, in which the service did not run.
+    init(wall: Int64, monotonic: Int64, bootTime: Int64, last: Int64? = nil) {
+        clock = HistoryClock(wall: wall, monotonic: monotonic, bootTime: bootTime, last: last)
+        if let last, last < clock.last { events = [.gap(HistoryGap(period: last..<clock.last, reason: .stopped))] }
+        reading = ClockReading(wall: clock.last, monotonic: monotonic, bootTime: bootTime)
+    }
+
+    /// The present time of the history in milliseconds since 1970.
+    var now: Int64 { clock.last }
+
+    /// Takes the events since the last turn.
+    mutating func takeTurn() -> HistoryTurn {
+        defer { events.removeAll(keepingCapacity: true) }
+        return HistoryTurn(reading, events)
+    }
+
+    /// Reads the clocks, in milliseconds.
+    ///
+    /// - Returns: the time after which the history is wrong and must be withdrawn, because the clock was set back; usually `nil`.
+    ///   All targets then begin again.
+    mutating func read(wall: Int64, monotonic: Int64, bootTime: Int64) -> Int64? {
+        let result = clock.read(wall: wall, monotonic: monotonic, bootTime: bootTime)
+        reading = ClockReading(wall: clock.last, monotonic: monotonic, bootTime: bootTime)
+        isRepeated = false
+        switch result {
+        case .time: break
+        case .repeated: isRepeated = true
+        case .gap(let period, let reason):
+            events.append(.gap(HistoryGap(period: period, reason: reason == .suspended ? .suspend : .notRecorded)))
+            for target in entries.keys { entries[target]?.last = period.upperBound }
+        case .withdraw(let time):
+            events = []
+            for target in entries.keys.sorted() { begin(target, at: time) }
+            return time
+        }
+        return nil
+    }
+
+    /// Adds a target whose state is not known yet.
+    mutating func add(_ target: Int, isInMaintenance: Bool = false) {
+        entries[target] = Entry(probed: .unknown, isInMaintenance: isInMaintenance, last: clock.last)
+        begin(target, at: clock.last)
+    }
+
+    /// Begins a target again, after the history was withdrawn.
+    mutating func restart(_ target: Int) { begin(target, at: clock.last) }
+
+    private mutating func begin(_ target: Int, at time: Int64) {
+        guard let state = entries[target]?.state else { return }
+        entries[target]?.last = time
+        events.append(.begin(target: target, state, at: time))
+    }
+
+    /// Removes a target.
+    mutating func remove(_ target: Int) {
+        guard let entry = entries.removeValue(forKey: target) else { return }
+        events.append(.end(target: target, at: max(entry.last, clock.last)))
+    }
+
+    /// Adds a result.
+    mutating func add(_ result: Result) {
+        guard let place = entries.index(forKey: result.target) else { return }
+        entries.values[place].probed = result.state
+        guard !isRepeated else {
+            omittedResults += 1
+            return
+        }
+        let entry = entries.values[place]
+        let time = min(max(result.time, entry.last), clock.last)
+        entries.values[place].last = time
+        let sample = Sample(time: time, state: entry.state, roundTrip: result.roundTrip)
+        events.append(.sample(target: result.target, sample))
+    }
+
+    /// Changes the state of a target by its probes. - Parameter time: the wall clock in milliseconds since 1970.
+    mutating func change(_ target: Int, to state: RecordedState, at time: Int64) {
+        change(target, at: time) { $0.probed = state }
+    }
+
+    /// Begins or ends the maintenance of a target.
+    mutating func change(_ target: Int, isInMaintenance: Bool) {
+        change(target, at: clock.last) { $0.isInMaintenance = isInMaintenance }
+    }
+
+    private mutating func change(_ target: Int, at time: Int64, _ body: (inout Entry) -> Void) {
+        guard var entry = entries[target] else { return }
+        let former = entry.state
+        body(&entry)
+        defer { entries[target] = entry }
+        guard entry.state != former else { return }
+        // During a repeated time, the change counts from the end of the recorded time on.
+        entry.last = isRepeated ? clock.last : min(max(time, entry.last), clock.last)
+        events.append(.change(target: target, entry.state, at: entry.last))
+    }
+}

@@ -1,0 +1,154 @@
+import Console
+import Reachability
+import Records
+
+/// The document of `netwatch history` and `/api/v1/history`: what happened in a period.
+struct HistoryDocument: Hashable, Sendable {
+    /// The samples of a target.
+    struct Samples: Hashable, Sendable {
+        /// The text of the target.
+        var target: String
+        var samples: [Sample]
+    }
+
+    /// The time at which the document was created.
+    var moment: Moment
+    /// The period in milliseconds since 1970.
+    var period: Range<Int64>
+    /// The newest first.
+    var incidents: [BoardIncident]
+    /// The oldest first.
+    var gaps: [HistoryGap]
+    /// The keys of `path` records as JSON, the oldest first.
+    var pathEvents: [String] = []
+    /// `nil` if they were not asked for.
+    var samples: [Samples]?
+    /// The position after which the next document continues; `nil` if nothing follows.
+    var next: String?
+
+    /// Returns the document as one line of JSON, without the newline.
+    func json() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("v", RecordFormat.version)
+            writer.member("ts", Timestamp.text(moment))
+            writer.member("since", Timestamp.text(milliseconds: period.lowerBound))
+            writer.member("until", Timestamp.text(milliseconds: period.upperBound))
+            writer.key("incidents")
+            writer.array { writer in
+                for incident in incidents {
+                    writer.object {
+                        RecordEncoder.write(keysOf: incident.incident, isRecorded: incident.isRecorded, to: &$0)
+                    }
+                }
+            }
+            writer.key("gaps")
+            writer.array { writer in
+                for gap in gaps { write(gap, to: &writer) }
+            }
+            writer.key("path_events")
+            writer.array { writer in
+                for event in pathEvents { writer.json(event) }
+            }
+            writer.key("samples")
+            write(samples, to: &writer)
+            writer.member("next", next)
+        }
+        return writer.bytes
+    }
+
+    private func write(_ gap: HistoryGap, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("from", Timestamp.text(milliseconds: gap.period.lowerBound))
+            writer.member("to", Timestamp.text(milliseconds: gap.period.upperBound))
+            writer.member("reason", gap.reason.rawValue)
+        }
+    }
+
+    private func write(_ samples: [Samples]?, to writer: inout JSONWriter) {
+        guard let samples else { return writer.null() }
+        writer.array { writer in
+            for target in samples {
+                for sample in target.samples {
+                    writer.object { writer in
+                        writer.member("target", target.target)
+                        writer.member("t", Timestamp.text(milliseconds: sample.time))
+                        writer.member("status", sample.state.name)
+                        writer.member("rtt_ms", milliseconds: sample.roundTrip.map(Sample.duration))
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the incidents and gaps as CSV, a line each.
+    func csv() -> [UInt8] {
+        var document = CSVDocument()
+        document.add(["kind", "from", "to", "seconds", "scope", "subject", "cause", "detail", "targets"])
+        for incident in incidents.map(\.incident) {
+            let (from, to) = (incident.began.milliseconds, incident.ended?.milliseconds)
+            document.add([
+                "incident", Timestamp.text(milliseconds: from), to.map { Timestamp.text(milliseconds: $0) },
+                to.map { CSVDocument.seconds($0 - from) }, incident.scope.rawValue, "\(incident.subject)",
+                "\(incident.cause.layer.rawValue)/\(incident.cause.code.rawValue)", incident.cause.detail,
+                "\(incident.targetCount)",
+            ])
+        }
+        for gap in gaps {
+            document.add([
+                "gap", Timestamp.text(milliseconds: gap.period.lowerBound), Timestamp.text(milliseconds: gap.period.upperBound),
+                CSVDocument.seconds(gap.period.upperBound - gap.period.lowerBound), nil, nil, gap.reason.rawValue, nil, nil,
+            ])
+        }
+        return document.bytes
+    }
+
+    /// Returns lines for people: incidents and gaps, the newest first.
+    func lines() -> [String] {
+        let entries =
+            incidents.map { ($0.incident.began.milliseconds, Self.line($0)) }
+            + gaps.map { ($0.period.lowerBound, Self.line($0)) }
+        guard !entries.isEmpty else { return ["no incident and no gap"] }
+        return entries.sorted { $0.0 > $1.0 }.map { TextStyle.printable($0.1) }
+    }
+
+    private static func line(_ incident: BoardIncident) -> String {
+        let value = incident.incident
+        let (from, to) = (value.began.milliseconds, value.ended?.milliseconds)
+        let length = to.map { "for \(TimeSpan.rough(.milliseconds($0 - from)))" } ?? "open"
+        let count = value.targetCount == 1 ? "1 target" : "\(value.targetCount) targets"
+        let mark = incident.isRecorded ? "" : ", not recorded"
+        return "\(Timestamp.text(milliseconds: from))  \(length)  \(value.subject)  \(count)  \(value.cause)\(mark)"
+    }
+
+    private static func line(_ gap: HistoryGap) -> String {
+        let reason =
+            switch gap.reason {
+            case .suspend: "the machine was suspended"
+            case .stopped: "the service did not run"
+            case .notRecorded: "nothing was recorded"
+            }
+        let length = gap.period.upperBound - gap.period.lowerBound
+        return "\(Timestamp.text(milliseconds: gap.period.lowerBound))  for \(TimeSpan.rough(.milliseconds(length)))  \(reason)"
+    }
+}
+
+extension Timestamp {
+    /// Returns the text of a time in milliseconds since 1970.
+    static func text(milliseconds: Int64) -> String {
+        text(wallClockNanoseconds: milliseconds.multipliedReportingOverflow(by: 1_000_000).partialValue)
+    }
+}
+
+extension Sample {
+    /// Returns the duration of a number of units.
+    static func duration(_ units: UInt32) -> Duration { .microseconds(Int64(units) * Int64(roundTripUnit)) }
+}
+
+extension CSVDocument {
+    /// Returns the text of a time in seconds.
+    static func seconds(_ milliseconds: Int64) -> String {
+        let (seconds, rest) = milliseconds.quotientAndRemainder(dividingBy: 1_000)
+        return rest == 0 ? "\(seconds)" : "\(seconds).\(String(1_000 + rest).dropFirst())"
+    }
+}

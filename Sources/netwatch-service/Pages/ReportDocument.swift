@@ -1,0 +1,154 @@
+import Console
+import Reachability
+import Records
+
+/// The document of `netwatch report`: the availability of targets in a period, for claims against a provider.
+struct ReportDocument: Hashable, Sendable {
+    /// The maximum number of worst outages of a target.
+    static let worst = 10
+
+    struct Target: Hashable, Sendable {
+        var text: String
+        var id: String?
+        /// The name for people.
+        var title: String
+        /// The times in each state, which sum to the period.
+        var summary: PeriodSummary
+        /// The number of outages in the period.
+        var outages: Int
+        /// The longest outages, the longest first.
+        var worst: [Incident]
+
+        var availability: Availability { Availability(summary.times) }
+    }
+
+    /// The time at which the document was created.
+    var moment: Moment
+    /// The period in milliseconds since 1970.
+    var period: Range<Int64>
+    var timeZone: String
+    var targets: [Target]
+
+    private static let states: [RecordedState] = [
+        .up, .degraded, .down, .unreachable, .unknown, .maintenance, .notRecorded,
+    ]
+
+    /// Returns the document as one line of JSON, without the newline.
+    func json() -> [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("v", RecordFormat.version)
+            writer.member("ts", Timestamp.text(moment))
+            writer.member("since", Timestamp.text(milliseconds: period.lowerBound))
+            writer.member("until", Timestamp.text(milliseconds: period.upperBound))
+            writer.member("time_zone", timeZone)
+            writer.key("targets")
+            writer.array { writer in
+                for target in targets { writer.object { Self.write(target, to: &$0) } }
+            }
+        }
+        return writer.bytes
+    }
+
+    private static func write(_ target: Target, to writer: inout JSONWriter) {
+        let (summary, availability) = (target.summary, target.availability)
+        writer.member("target", target.text)
+        writer.member("id", target.id)
+        writer.key("availability")
+        writer.value(decimal: availability.server)
+        writer.key("availability_with_local")
+        writer.value(decimal: availability.withLocalCauses)
+        writer.key("observed")
+        writer.value(decimal: availability.observed)
+        writer.key("seconds")
+        writer.object { writer in
+            for state in states {
+                writer.key(state.name)
+                writer.value(decimal: Double(summary.times[state]) / 1_000)
+            }
+        }
+        writer.member("probes", summary.probes)
+        writer.member("lost", summary.lost)
+        writer.key("rtt_ms")
+        writer.object { writer in
+            let roundTrips = summary.roundTrips
+            writer.member("min", milliseconds: roundTrips.minimum.map(Sample.duration))
+            writer.member("p50", milliseconds: roundTrips.quantile(0.5).map(Sample.duration))
+            writer.member("p95", milliseconds: roundTrips.quantile(0.95).map(Sample.duration))
+            writer.member("max", milliseconds: roundTrips.maximum.map(Sample.duration))
+        }
+        writer.member("outages", target.outages)
+        writer.key("worst")
+        writer.array { writer in
+            for incident in target.worst {
+                writer.object { RecordEncoder.write(keysOf: incident, isRecorded: true, to: &$0) }
+            }
+        }
+    }
+
+    /// Returns a line of CSV for each target.
+    func csv() -> [UInt8] {
+        var document = CSVDocument()
+        document.add(
+            ["target", "id", "since", "until", "availability", "availability_with_local", "observed"]
+                + Self.states.map { "\($0.name)_s" }
+                + ["probes", "lost", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "outages"])
+        for target in targets {
+            let (summary, availability) = (target.summary, target.availability)
+            let roundTrips = summary.roundTrips
+            let measured = [
+                roundTrips.minimum, roundTrips.quantile(0.5), roundTrips.quantile(0.95), roundTrips.maximum,
+            ]
+            var cells: [String?] = [
+                target.text, target.id, Timestamp.text(milliseconds: period.lowerBound),
+                Timestamp.text(milliseconds: period.upperBound), Self.share(availability.server),
+                Self.share(availability.withLocalCauses), Self.share(availability.observed),
+            ]
+            cells += Self.states.map { CSVDocument.seconds(summary.times[$0]) }
+            cells += ["\(summary.probes)", "\(summary.lost)"]
+            cells += measured.map { $0.map { Milliseconds.text(Sample.duration($0)) } }
+            cells.append("\(target.outages)")
+            document.add(cells)
+        }
+        return document.bytes
+    }
+
+    private static func share(_ value: Double?) -> String? {
+        value.map { number in
+            var writer = JSONWriter()
+            writer.value(decimal: number)
+            return String(decoding: writer.bytes, as: UTF8.self)
+        }
+    }
+
+    /// Returns a table for people, and the worst outages of each target.
+    func lines() -> [String] {
+        var lines = [
+            "from \(Timestamp.text(milliseconds: period.lowerBound)) to \(Timestamp.text(milliseconds: period.upperBound))"
+        ]
+        guard !targets.isEmpty else { return lines + ["no targets"] }
+        for target in targets {
+            let availability = target.availability
+            var parts = ["\(target.title): \(Self.percent(availability.server))"]
+            if availability.withLocalCauses != availability.server {
+                parts.append("with faults of this machine and of the network \(Self.percent(availability.withLocalCauses))")
+            }
+            parts.append("observed \(Self.percent(availability.observed))")
+            parts.append(target.outages == 1 ? "1 outage" : "\(target.outages) outages")
+            lines.append(TextStyle.printable(parts.joined(separator: ", ")))
+            for incident in target.worst.prefix(3) {
+                let length = incident.ended.map { $0.milliseconds - incident.began.milliseconds }
+                let text = length.map { TimeSpan.rough(.milliseconds($0)) } ?? "open"
+                lines.append(TextStyle.printable("  \(Timestamp.text(incident.began))  \(text)  \(incident.cause)"))
+            }
+        }
+        return lines
+    }
+
+    private static func percent(_ share: Double?) -> String {
+        guard let share else { return "not observed" }
+        // 99.9996 % is not 100 %.
+        let thousandths = share >= 1 ? 100_000 : min(99_999, Int((share * 100_000).rounded()))
+        return "\(thousandths / 1_000).\(String(1_000 + thousandths % 1_000).dropFirst()) %"
+    }
+}

@@ -1,0 +1,154 @@
+import Reachability
+
+/// The line of a target in the list.
+struct TargetRow {
+    let target: BoardTarget
+    let span: BarSpan
+    let board: Board
+    let clock: LocalClock
+    /// Whether the row stands apart from its group, so that it names the group.
+    let isProblem: Bool
+
+    /// Returns the row.
+    func markup(_ budget: inout BarBudget) -> Markup {
+        let (state, update) = (target.state, target.update)
+        return """
+            <tr data-k="\(target.key)" class="\(state.style)"><td class=t>\(PageSymbol.state(state))<span class=word>\(state.word)</span></td>\
+            <th scope=row><a class=name href="\(TargetPage.address(target, span: span))"><bdi>\(title)</bdi></a>\(origin)\
+            <p class=c>\(cause)</p></th>\
+            <td class=l>\(update.roundTrip.map(PageText.roundTrip) ?? "")</td>\
+            <td class=b>\(TargetBar(target: target, span: span, board: board, clock: clock).markup(&budget))</td>\
+            <td class=a>\(AvailabilityText(target.times[span]).markup)</td></tr>
+            """
+    }
+
+    private var title: String { MarkupText.shortened(target.title, to: PageText.nameLimit) }
+
+    /// The address, if it is not the name, and the group of a problem.
+    private var origin: Markup {
+        let text = target.update.endpoint.text
+        var parts = Markup()
+        if text != target.title { parts += " <small>\(MarkupText.shortened(text, to: 80))</small>" }
+        if isProblem, let group = target.group, !group.isEmpty {
+            parts += " <small class=group><bdi>\(MarkupText.shortened(group, to: 60))</bdi></small>"
+        }
+        return parts
+    }
+
+    private var cause: Markup {
+        let update = target.update
+        if target.isInMaintenance {
+            return update.state == .up ? "" : "The probes' result is \(RecordedState(update.state).word)."
+        }
+        switch update.state {
+        case .up:
+            return update.isFlapping ? "Its state changes often." : paused
+        case .unknown:
+            return update.cause.map { $0.markup() } ?? "No probe has ended yet."
+        case .down, .unreachable, .degraded:
+            let reason: Markup = update.cause.map { $0.markup() } ?? "The cause is not known."
+            return """
+                \(reason) <span class=w>\(clock.since(update.stateMoment.milliseconds, isCompact: true))\(update.isFlapping ? "; it changes often" : "")</span>\
+                \(paused)
+                """
+        }
+    }
+
+    private var paused: Markup {
+        target.update.isPaused ? " <em class=tag>probes wait: the byte budget of the metered interface is used up</em>" : ""
+    }
+}
+
+/// The availability of a target in a span: measured, with local causes if that differs, and the part that was not observed.
+struct AvailabilityText {
+    private let availability: Availability
+
+    init(_ times: StateTimes) { availability = Availability(times) }
+
+    var markup: Markup {
+        guard let server = availability.server else {
+            let local: Markup = availability.withLocalCauses == nil ? "" : "<small>unreachable all the time</small>"
+            return "<span class=none>not observed</span>\(local)"
+        }
+        return "\(PageText.percent(server))\(local)\(unobserved)"
+    }
+
+    private var local: Markup {
+        guard let server = availability.server, let local = availability.withLocalCauses,
+            PageText.percent(server) != PageText.percent(local)
+        else { return "" }
+        return "<small>\(PageText.percent(local)) with local causes</small>"
+    }
+
+    private var unobserved: Markup {
+        guard let observed = availability.observed, observed < 0.995 else { return "" }
+        let part = Int(((1 - observed) * 100).rounded())
+        return "<small>\(max(1, part))\u{a0}% not observed</small>"
+    }
+}
+
+/// The remaining bytes for the links of bars. Bars of calm targets are small; a page whose targets all change in each cell would
+/// exceed its size.
+struct BarBudget: Hashable {
+    /// The bytes of parts with a link and a title.
+    var linked = 54_000
+    /// The bytes of parts without either.
+    var plain = 14_000
+}
+
+/// The bar of a target.
+struct TargetBar {
+    let target: BoardTarget
+    let span: BarSpan
+    let board: Board
+    let clock: LocalClock
+
+    /// Returns the bar: with links if the budget allows it, else with its parts alone, else as a sentence.
+    func markup(_ budget: inout BarBudget) -> Markup {
+        let segments = BarSegment.segments(of: target.bars[span], in: board.cells[span])
+        guard !segments.isEmpty else { return "<span class=none>no history yet</span>" }
+        let label = "\(span.phrase): \(PageText.times(target.times[span]))"
+        if let bar = linked(segments, limit: budget.linked) {
+            budget.linked -= bar.bytes.count
+            return "<div class=\"bar \(span.style)\" role=group aria-label=\"\(label)\">\(bar)</div>"
+        }
+        guard segments.count * Self.plainPart <= budget.plain else { return "<span class=none>\(label)</span>" }
+        var bar = Markup()
+        for segment in segments { bar += "<i class=\"\(segment.state.style) w\(segment.cells)\"></i>" }
+        budget.plain -= bar.bytes.count
+        return "<div class=\"bar \(span.style)\" role=img aria-label=\"\(label)\">\(bar)</div>"
+    }
+
+    /// The maximum number of bytes of a part without a link.
+    private static let plainPart = 22
+
+    /// Returns the parts with their links; `nil` if they need more bytes than the limit.
+    private func linked(_ segments: [BarSegment], limit: Int) -> Markup? {
+        // The least size of a part: most bars of a page without bytes left end here.
+        guard segments.count * (target.key.utf8.count + 60) <= limit else { return nil }
+        var bar = Markup()
+        for segment in segments {
+            let address = TargetPage.address(target, span: span, interval: segment.period)
+            // The keyboard stops only at parts that differ from a calm one.
+            let skipped: Markup = segment.state == .up || segment.state == .notRecorded ? " tabindex=-1" : ""
+            bar += """
+                <a class="\(segment.state.style) w\(segment.cells)" href="\(address)" \
+                title="\(clock.interval(segment.period)): \(text(segment))"\(skipped)></a>
+                """
+        }
+        return bar.bytes.count <= limit ? bar : nil
+    }
+
+    private func text(_ segment: BarSegment) -> String { PageText.times(segment.times) }
+}
+
+extension BarSpan {
+    /// The class of a bar.
+    var style: StaticString {
+        switch self {
+        case .day: "h"
+        case .week: "q"
+        case .quarter: "e"
+        }
+    }
+}

@@ -1,0 +1,148 @@
+import Hummingbird
+import NIOCore
+import NIOHTTP1
+
+/// The first handler of a connection after the HTTP codec: it checks requests, frames responses, and performs the steps of the
+/// ``ConnectionMachine``. Requests are passed on without content.
+final class ConnectionHandler: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let connections: Connections
+    private let id: Int
+    private let isLocal: Bool
+    private(set) var machine: ConnectionMachine
+    /// The head of the request whose content is read.
+    private var head: HTTPRequestHead?
+
+    init(_ connections: Connections, _ id: Int, isLocal: Bool, _ machine: ConnectionMachine) {
+        (self.connections, self.id, self.isLocal, self.machine) = (connections, id, isLocal, machine)
+    }
+
+    private var now: Int64 { Connections.now }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            let step = received(head)
+            if step == .pass { self.head = head }
+            perform(step, context)
+        case .body(let bytes): perform(machine.receivedContent(bytes.readableBytes, at: now), context)
+        case .end:
+            guard machine.receivedEnd() == .pass, let head else { return }
+            self.head = nil
+            connections.update(id, machine)
+            context.fireChannelRead(wrapInboundOut(.head(head)))
+            context.fireChannelRead(wrapInboundOut(.end(nil)))
+        }
+    }
+
+    private func received(_ head: HTTPRequestHead) -> ConnectionMachine.Step {
+        var fields: [String: [String]] = [:]
+        for (name, value) in head.headers { fields[name.lowercased(), default: []].append(value) }
+        let request = RequestCheck.Head(method: head.method.rawValue, target: head.uri, fields: fields)
+        let isStream = head.method == .GET && request.path == EventStream.path
+        var problem = connections.check.problem(request, isLocal: isLocal)
+        if problem == nil, machine.acceptsRequests {
+            if machine.isReserved, !WebRoutes.statePaths.contains(String(request.path)) {
+                problem = WebProblem(.unavailable, "too many connections are open")
+            } else if isStream, !connections.beginStream(id) {
+                problem = WebProblem(.unavailable, "too many streams are open")
+            }
+        }
+        let exchange = ConnectionMachine.Exchange(
+            isHead: head.method == .HEAD, isStream: isStream, keepsAlive: head.isKeepAlive && !machine.isReserved,
+            isOldVersion: head.version != .http1_1)
+        let length = fields["content-length"]?.first.flatMap { Int($0) }
+        return machine.receivedHead(exchange, contentLength: length, problem: problem, at: now)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(var head):
+            // Without a length, the encoder would end the response to HEAD with an empty chunk, which HTTP/1.0 does not have.
+            let hasNoEnd = machine.current?.isHead == true && !head.headers.contains(name: "content-length")
+            if machine.current?.isOldVersion == true || hasNoEnd { head.version = .http1_0 }
+            if hasNoEnd { machine.endAfterResponse() }
+            if machine.isLastResponse { head.headers.replaceOrAdd(name: "connection", value: "close") }
+            context.write(wrapOutboundOut(.head(head)), promise: promise)
+        case .body where machine.current?.isHead == true: promise?.succeed()
+        case .body: context.write(data, promise: promise)
+        case .end:
+            context.write(data, promise: promise)
+            perform(machine.wroteEnd(at: now), context)
+        }
+    }
+
+    private func perform(_ step: ConnectionMachine.Step, _ context: ChannelHandlerContext) {
+        connections.update(id, machine)
+        switch step {
+        case .pass, .discard: break
+        case .refuse(let problem):
+            send(problem, context)
+            closeOutput(context)
+        case .finish:
+            context.flush()
+            closeOutput(context)
+        case .close: context.close(promise: nil)
+        }
+    }
+
+    private func closeOutput(_ context: ChannelHandlerContext) {
+        let promise = context.eventLoop.makePromise(of: Void.self)
+        let channel = context.channel
+        promise.futureResult.assumeIsolated().whenComplete { [self] _ in
+            let step = machine.closedOutput(at: now)
+            connections.update(id, machine)
+            if step == .close { channel.close(promise: nil) }
+        }
+        context.close(mode: .output, promise: promise)
+    }
+
+    private func send(_ problem: WebProblem, _ context: ChannelHandlerContext) {
+        let json = problem.json
+        var headers = HTTPHeaders(PageHeaders.all + problem.fields)
+        headers.add(name: "Date", value: HTTPDate.now)
+        headers.add(name: "Content-Length", value: "\(json.count)")
+        headers.add(name: "Connection", value: "close")
+        let status = HTTPResponseStatus(statusCode: problem.status)
+        context.write(wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))), promise: nil)
+        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(bytes: json)))), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    }
+
+    /// Closes the connection if it has exceeded a time limit.
+    func check(_ channel: any Channel, at now: Int64) {
+        if machine.isOverdue(at: now) { channel.close(promise: nil) }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        machine.changedWritability(context.channel.isWritable, at: now)
+        context.fireChannelWritabilityChanged()
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event as? ChannelEvent == .inputClosed { perform(machine.closedInput(at: now), context) }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error {
+        case HTTPParserError.headerOverflow:
+            let problem = WebProblem(.headersTooLarge, "the target or the fields of the request are too large")
+            perform(machine.receivedMalformed(problem, at: now), context)
+        case is HTTPParserError:
+            perform(machine.receivedMalformed(WebProblem(.badRequest, "not a valid HTTP request"), at: now), context)
+        // The decoder reports all bytes after the first malformed one.
+        case is ByteToMessageDecoderError: break
+        default: context.close(promise: nil)
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        connections.remove(id)
+        context.fireChannelInactive()
+    }
+}

@@ -1,0 +1,170 @@
+/// The life of one connection: which requests are answered, and when it is closed.
+///
+/// ```
+/// waiting ─head→ reading ─end→ answering ─end of response→ waiting
+///    │              │              └─last response→ finishing ─output closed→ lingering ─time, or the client closed→ closed
+///    └─time, or replaced→ closed ←─┘ time
+/// ```
+/// Pipelined requests are answered in order. A refusal is the last response: it waits for those before it.
+struct ConnectionMachine: Sendable {
+    /// A request that has no complete response yet.
+    struct Exchange: Hashable, Sendable {
+        var isHead = false
+        /// Whether the response is a stream, which has no end.
+        var isStream = false
+        /// Whether the connection stays open after the response.
+        var keepsAlive = true
+        /// Whether the client speaks HTTP/1.0.
+        var isOldVersion = false
+    }
+
+    /// The step that follows an event.
+    enum Step: Hashable, Sendable {
+        /// The request, or the part of a response, is passed on.
+        case pass
+        /// Nothing is passed on.
+        case discard
+        /// The error is sent as the last response.
+        case refuse(WebProblem)
+        /// The connection is closed after what was written: first its output, so that the client can read it.
+        case finish
+        /// The connection is closed at once.
+        case close
+    }
+
+    private let limits: WebLimits
+    /// Whether the connection only answers requests for the state of the service.
+    let isReserved: Bool
+    /// The request whose content is read. It is passed on when it is complete.
+    private var reading: Exchange?
+    private var readingSince: Int64 = 0
+    private var contentBytes = 0
+    private var exchanges: [Exchange] = []
+    /// The last response, which waits for those before it.
+    private var refusal: WebProblem?
+    private var isFirst = true
+    private var isInputClosed = false
+    /// The time since which the client has sent nothing that counts: the connection's start, or the end of the last response.
+    private var waitingSince: Int64
+    private var stalledSince: Int64?
+    /// The time of the last response, and the time since which the client has all of it.
+    private var finishingSince: Int64?
+    private var lingeringSince: Int64?
+
+    init(limits: WebLimits, isReserved: Bool = false, now: Int64) {
+        (self.limits, self.isReserved, waitingSince) = (limits, isReserved, now)
+    }
+
+    /// The time since which no complete request is there; `nil` while one is answered. Such a connection may be closed for another.
+    var idleSince: Int64? {
+        guard exchanges.isEmpty else { return nil }
+        guard finishingSince == nil else { return lingeringSince }
+        return reading == nil ? waitingSince : readingSince
+    }
+
+    /// The request whose response is written.
+    var current: Exchange? { exchanges.first }
+
+    /// Whether the response that is written is the last one.
+    var isLastResponse: Bool { exchanges.first.map { !$0.keepsAlive || (exchanges.count == 1 && isInputClosed) } ?? true }
+
+    /// Whether a further request would be answered.
+    var acceptsRequests: Bool { refusal == nil && finishingSince == nil && exchanges.allSatisfy(\.keepsAlive) }
+
+    /// A complete head of a request. - Parameter problem: the reason why it is refused.
+    mutating func receivedHead(_ exchange: Exchange, contentLength: Int?, problem: WebProblem?, at now: Int64) -> Step {
+        guard acceptsRequests else { return .discard }
+        if let problem { return refuse(problem, at: now) }
+        if let contentLength, contentLength > limits.contentBytes { return refuse(contentTooLarge, at: now) }
+        (reading, readingSince, contentBytes) = (exchange, now, 0)
+        return .pass
+    }
+
+    /// A part of a request's content, which no resource reads.
+    mutating func receivedContent(_ count: Int, at now: Int64) -> Step {
+        guard reading != nil else { return .discard }
+        contentBytes += min(count, limits.contentBytes + 1)
+        return contentBytes > limits.contentBytes ? refuse(contentTooLarge, at: now) : .discard
+    }
+
+    /// The end of a request, which is passed on.
+    mutating func receivedEnd() -> Step {
+        guard var exchange = reading else { return .discard }
+        if exchange.isStream { exchange.keepsAlive = false }
+        exchanges.append(exchange)
+        (reading, isFirst) = (nil, false)
+        return .pass
+    }
+
+    /// Bytes that are no HTTP request, or that exceed a limit.
+    mutating func receivedMalformed(_ problem: WebProblem, at now: Int64) -> Step {
+        reading == nil && !acceptsRequests ? .discard : refuse(problem, at: now)
+    }
+
+    /// The client sends nothing more. It may still read.
+    mutating func closedInput(at now: Int64) -> Step {
+        isInputClosed = true
+        if exchanges.first?.isStream == true || lingeringSince != nil { return .close }
+        return exchanges.isEmpty && finishingSince == nil ? .close : .discard
+    }
+
+    /// All output is written, and the client knows that nothing follows.
+    mutating func closedOutput(at now: Int64) -> Step {
+        lingeringSince = now
+        return isInputClosed ? .close : .discard
+    }
+
+    /// Makes the response that is written the last one.
+    mutating func endAfterResponse() {
+        if !exchanges.isEmpty { exchanges[0].keepsAlive = false }
+    }
+
+    /// The end of a response.
+    mutating func wroteEnd(at now: Int64) -> Step {
+        guard !exchanges.isEmpty else { return .pass }
+        let exchange = exchanges.removeFirst()
+        guard exchange.keepsAlive else { return finish(at: now) }
+        guard exchanges.isEmpty else { return .pass }
+        if let refusal { return send(refusal, at: now) }
+        if isInputClosed { return finish(at: now) }
+        waitingSince = now
+        return .pass
+    }
+
+    /// The client reads again, or reads too slowly for what is written.
+    mutating func changedWritability(_ isWritable: Bool, at now: Int64) { stalledSince = isWritable ? nil : stalledSince ?? now }
+
+    /// Whether a time limit is exceeded.
+    func isOverdue(at now: Int64) -> Bool {
+        if let lingeringSince { return now - lingeringSince >= limits.lingerTime }
+        if let stalledSince, now - stalledSince >= limits.stallTime { return true }
+        if let finishingSince { return now - finishingSince >= limits.stallTime }
+        if reading != nil { return now - readingSince >= limits.contentTime }
+        guard exchanges.isEmpty else { return false }
+        return now - waitingSince >= (isFirst ? limits.headTime : limits.idleTime)
+    }
+
+    private var contentTooLarge: WebProblem {
+        WebProblem(.contentTooLarge, "the content is larger than \(limits.contentBytes) bytes")
+    }
+
+    private mutating func refuse(_ problem: WebProblem, at now: Int64) -> Step {
+        reading = nil
+        guard exchanges.isEmpty else {
+            refusal = problem
+            return .discard
+        }
+        return send(problem, at: now)
+    }
+
+    private mutating func send(_ problem: WebProblem, at now: Int64) -> Step {
+        refusal = problem
+        finishingSince = now
+        return .refuse(problem)
+    }
+
+    private mutating func finish(at now: Int64) -> Step {
+        finishingSince = now
+        return .finish
+    }
+}

@@ -1,0 +1,132 @@
+import Console
+import CLinux
+import Glibc
+import NIOCore
+import Reachability
+
+/// A listening socket, which ``WebServer`` takes over.
+struct ListeningSocket: Sendable {
+    /// The descriptor. The server closes it.
+    let descriptor: Int32
+    /// The address and the port; `nil` for a Unix socket.
+    let endpoint: (address: IPAddress, port: UInt16)?
+    /// The path of the file that this process made; `nil` for other sockets.
+    let path: String?
+
+    /// The maximum number of connections that wait until they are accepted.
+    private static let backlog: Int32 = 1_024
+    private static let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+
+    /// Opens a TCP socket.
+    ///
+    /// - Throws: ``Failure`` with code 71, or 77 if the port needs a right.
+    static func tcp(_ listen: ListenAddress) throws(Failure) -> ListeningSocket {
+        let isIPv6 = listen.address.family == .v6
+        let descriptor = socket(isIPv6 ? AF_INET6 : AF_INET, type, 0)
+        guard descriptor >= 0 else { throw Failure(systemCall: "socket", errno) }
+        var on: Int32 = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
+        let address = try? SocketAddress(ipAddress: "\(listen.address)", port: Int(listen.port))
+        let result = address?.withSockAddr { bind(descriptor, $0, socklen_t($1)) }
+        guard result == 0, startListening(descriptor) else {
+            let number = errno
+            close(descriptor)
+            throw failure("--listen \(listen)", number)
+        }
+        return ListeningSocket(descriptor: descriptor, endpoint: localEndpoint(descriptor), path: nil)
+    }
+
+    /// Opens a Unix socket whose file has these permissions and this group; `nil` for that of the process. A file that a former run left
+    /// is replaced.
+    ///
+    /// - Throws: ``Failure`` with code 71 if another process listens there, or if the file cannot be made.
+    static func unix(path: String, mode: UInt32, group: UInt32? = nil) throws(Failure) -> ListeningSocket {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        let bytes = Array(path.utf8)
+        guard !bytes.isEmpty, bytes.count < MemoryLayout.size(ofValue: address.sun_path), !bytes.contains(0) else {
+            throw Failure(ExitCode.system, "\(path): a socket's path has 1 to 107 bytes")
+        }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
+        let descriptor = socket(AF_UNIX, type, 0)
+        guard descriptor >= 0 else { throw Failure(systemCall: "socket", errno) }
+        func call(_ function: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ descriptor: Int32) -> Int32 {
+            withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    function(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+                }
+            }
+        }
+        var result = call(bind, descriptor)
+        if result != 0, errno == EADDRINUSE {
+            // Only the socket of a process that has ended refuses connections.
+            let probe = socket(AF_UNIX, type, 0)
+            let isStale = probe >= 0 && call(connect, probe) != 0 && errno == ECONNREFUSED
+            if probe >= 0 { close(probe) }
+            errno = EADDRINUSE
+            if isStale {
+                unlink(path)
+                result = call(bind, descriptor)
+            }
+        }
+        // Before listen(2), nobody can connect with other permissions.
+        let isReady = result == 0 && (group.map { chown(path, .max, $0) == 0 } ?? true) && chmod(path, mode) == 0
+        guard isReady, startListening(descriptor) else {
+            let number = errno
+            close(descriptor)
+            if result == 0 { unlink(path) }
+            throw failure(path, number)
+        }
+        return ListeningSocket(descriptor: descriptor, endpoint: nil, path: path)
+    }
+
+    /// Takes a listening socket that another program opened, such as the service manager (sd_listen_fds(3)).
+    ///
+    /// - Throws: ``Failure`` with code 71 if it is no listening stream socket.
+    init(inherited descriptor: Int32) throws(Failure) {
+        var (isListening, size): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
+        guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &size) == 0, isListening != 0 else {
+            throw Failure(ExitCode.system, "descriptor \(descriptor): not a listening socket")
+        }
+        _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
+        self.init(descriptor: descriptor, endpoint: Self.localEndpoint(descriptor), path: nil)
+    }
+
+    private init(descriptor: Int32, endpoint: (address: IPAddress, port: UInt16)?, path: String?) {
+        (self.descriptor, self.endpoint, self.path) = (descriptor, endpoint, path)
+    }
+
+    /// Removes the file of a Unix socket that this process made.
+    func removeFile() {
+        if let path { unlink(path) }
+    }
+
+    private static func startListening(_ descriptor: Int32) -> Bool { listen(descriptor, backlog) == 0 }
+
+    private static func failure(_ name: String, _ number: Int32) -> Failure {
+        switch number {
+        case EADDRINUSE: Failure(ExitCode.system, "\(name): another process listens there")
+        case EACCES, EPERM: Failure(ExitCode.notPermitted, "\(name): \(errorText(number))")
+        default: Failure(ExitCode.system, "\(name): \(errorText(number))")
+        }
+    }
+
+    /// Returns the address and port of a TCP socket; `nil` for other sockets.
+    private static func localEndpoint(_ descriptor: Int32) -> (address: IPAddress, port: UInt16)? {
+        var storage = sockaddr_storage()
+        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+        }
+        guard result == 0 else { return nil }
+        let family = Int32(storage.ss_family)
+        return withUnsafeBytes(of: &storage) { bytes in
+            let port = UInt16(bytes[2]) << 8 | UInt16(bytes[3])
+            switch family {
+            case AF_INET: return IPAddress(bytes: bytes[4..<8]).map { ($0, port) }
+            case AF_INET6: return IPAddress(bytes: bytes[8..<24]).map { ($0, port) }
+            default: return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/// The checks of a request before any resource sees it. A web page of another origin can make a browser send requests to this machine,
+/// also under a name that it controls (DNS rebinding).
+struct RequestCheck: Hashable, Sendable {
+    /// The head of a request.
+    struct Head: Hashable, Sendable {
+        var method: String
+        /// The request target (RFC 9112 section 3.2).
+        var target: String
+        /// The values of the fields, by their names in lower case.
+        var fields: [String: [String]]
+
+        /// The target without its query.
+        var path: Substring { target.prefix { $0 != "?" && $0 != "#" } }
+    }
+
+    /// The names that `Host` may have, in lower case, without a port. IPv6 addresses have brackets.
+    private let names: Set<String>
+
+    /// Creates the check. - Parameter names: the names and addresses of this machine beside those of loopback.
+    init(names: [String]) {
+        self.names = Set(["localhost", "127.0.0.1", "[::1]"] + names.compactMap { Self.name(of: $0) })
+    }
+
+    /// Returns the reason why the request is refused; `nil` if it is accepted. No browser connects to a Unix socket, whose connections are
+    /// local.
+    func problem(_ head: Head, isLocal: Bool) -> WebProblem? {
+        guard head.target.utf8.first == UInt8(ascii: "/") else {
+            return WebProblem(.badRequest, "the request target must be a path")
+        }
+        if !isLocal, let problem = problem(ofHost: head.fields["host"] ?? []) { return problem }
+        guard ["GET", "HEAD", "POST"].contains(head.method) else {
+            return WebProblem(.methodNotAllowed, "the method \(head.method) is not supported", allow: "GET, HEAD, POST")
+        }
+        // A stream takes one of a limited number of places, so no other site may open one.
+        guard head.method == "POST" || head.path == EventStream.path else { return nil }
+        return problem(ofOrigin: head)
+    }
+
+    private func problem(ofHost values: [String]) -> WebProblem? {
+        guard values.count < 2 else { return WebProblem(.badRequest, "the request has several Host fields") }
+        guard let host = values.first, !host.isEmpty else {
+            return WebProblem(.misdirectedRequest, "the request has no Host field")
+        }
+        guard let name = Self.name(of: host), names.contains(name) else {
+            return WebProblem(.misdirectedRequest, "'\(host)' is no name of this service")
+        }
+        return nil
+    }
+
+    private func problem(ofOrigin head: Head) -> WebProblem? {
+        let sites = head.fields["sec-fetch-site"] ?? []
+        guard sites.allSatisfy({ $0 == "same-origin" || $0 == "none" }) else {
+            return WebProblem(.forbidden, "the request comes from another site")
+        }
+        guard let origins = head.fields["origin"] else { return nil }
+        let own = head.fields["host"]?.first?.lowercased()
+        let isOwn = origins.allSatisfy { origin in
+            let parts = origin.lowercased().split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
+            return parts.count == 3 && ["http:", "https:"].contains(parts[0]) && parts[1].isEmpty && String(parts[2]) == own
+        }
+        return isOwn ? nil : WebProblem(.forbidden, "the request comes from another origin")
+    }
+
+    /// Returns the name or address of a `Host` field (RFC 9110 section 7.2) in lower case; `nil` if the value is malformed.
+    static func name(of host: String) -> String? {
+        let lower = host.lowercased()
+        var name = lower[...]
+        if lower.utf8.first == UInt8(ascii: "[") {
+            guard let end = lower.firstIndex(of: "]") else { return nil }
+            name = lower[...end]
+        } else if let colon = lower.firstIndex(of: ":") {
+            name = lower[..<colon]
+        }
+        let port = lower[name.endIndex...]
+        guard port.isEmpty || (port.first == ":" && port.dropFirst().utf8.allSatisfy { 0x30...0x39 ~= $0 }), port.utf8.count <= 6
+        else { return nil }
+        if name.last == "." { name = name.dropLast() }
+        return name.isEmpty ? nil : String(name)
+    }
+}

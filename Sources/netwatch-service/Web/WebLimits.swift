@@ -1,0 +1,47 @@
+/// The limits of connections and requests. Times are in nanoseconds.
+struct WebLimits: Hashable, Sendable {
+    /// The maximum number of connections for pages and documents.
+    var connections = 512
+    /// The maximum number of streams of events.
+    var streams = 512
+    /// The connections beyond ``connections`` that only answer `/-/healthy` and `/-/ready`.
+    var reserve = 16
+    /// The maximum number of connections of an address. All local programs share their address, so it holds for other addresses.
+    var connectionsOfAddress = 128
+
+    /// The time within which the first request must be complete.
+    var headTime = 10 * second
+    /// The time for which a connection may stay open without a request.
+    var idleTime = 60 * second
+    /// The time within which the content of a request must arrive.
+    var contentTime = 10 * second
+    /// The time for which a client may read nothing of a response.
+    var stallTime = 30 * second
+    /// The time in which a client may read the last response before its connection is closed.
+    var lingerTime = second
+    /// The time between two comments of a silent stream.
+    var keepAliveTime = 15 * second
+    /// The time between two checks of the times above.
+    var checkTime = second
+
+    /// The maximum number of bytes of a request's content. No resource reads any.
+    var contentBytes = 64 << 10
+    /// The maximum number of bytes of a field, or of the request's target.
+    var fieldBytes = 16 << 10
+    /// The maximum number of bytes of all fields.
+    var fieldsBytes = 32 << 10
+    /// The maximum number of fields.
+    var fields = 100
+
+    static let second: Int64 = 1_000_000_000
+
+    init() {}
+
+    /// Creates limits that leave most of the open files to probes and to the history.
+    ///
+    /// - Parameter openFiles: the maximum number of open files of the process.
+    init(openFiles: Int) {
+        connections = min(connections, max(16, openFiles / 8))
+        streams = min(streams, max(16, openFiles / 8))
+    }
+}

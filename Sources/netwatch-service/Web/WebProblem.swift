@@ -1,0 +1,63 @@
+import Console
+
+/// An error that a client receives: a status code, and a document with `error` and `detail`.
+struct WebProblem: Error, Hashable {
+    /// The kind of error, which decides the status code (RFC 9110 section 15, RFC 6585).
+    enum Kind: String, Hashable, CaseIterable {
+        case badRequest = "bad_request"
+        case forbidden
+        case notFound = "not_found"
+        case methodNotAllowed = "method_not_allowed"
+        case contentTooLarge = "content_too_large"
+        case misdirectedRequest = "misdirected_request"
+        case unprocessable
+        case headersTooLarge = "headers_too_large"
+        case internalError = "internal_error"
+        case unavailable
+
+        var status: Int {
+            switch self {
+            case .badRequest: 400
+            case .forbidden: 403
+            case .notFound: 404
+            case .methodNotAllowed: 405
+            case .contentTooLarge: 413
+            case .misdirectedRequest: 421
+            case .unprocessable: 422
+            case .headersTooLarge: 431
+            case .internalError: 500
+            case .unavailable: 503
+            }
+        }
+    }
+
+    let kind: Kind
+    /// One sentence for a person, without a final period. It may contain text of the client.
+    let detail: String
+    /// The methods that the resource supports, for the field `Allow`; `nil` for other errors.
+    let allow: String?
+
+    init(_ kind: Kind, _ detail: String, allow: String? = nil) {
+        (self.kind, self.detail, self.allow) = (kind, detail, allow)
+    }
+
+    var status: Int { kind.status }
+
+    /// The document. All text of clients is escaped.
+    var json: [UInt8] {
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member("error", kind.rawValue)
+            writer.member("detail", detail)
+        }
+        return writer.bytes
+    }
+
+    /// The fields of the response that belong to the error.
+    var fields: [(name: String, value: String)] {
+        var fields = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+        if let allow { fields.append(("Allow", allow)) }
+        if kind == .unavailable { fields.append(("Retry-After", "1")) }
+        return fields
+    }
+}

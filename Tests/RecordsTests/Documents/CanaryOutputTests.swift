@@ -1,0 +1,94 @@
+import Foundation
+import Reachability
+import RecordSamples
+import Testing
+
+@testable import Console
+@testable import Records
+
+/// The canary in the output of `status` and `why`, and in their exit codes.
+@Suite struct CanaryOutputTests {
+    private static let portal = Cause(
+        .http, .captivePortal, detail: "a login page of the network answers for canary.example: it redirects to portal.lan",
+        evidence: ["location": .text("http://portal.lan/login"), "status": .number(302)])
+
+    private func canary(_ state: ServerState, _ cause: Cause? = nil) throws -> ServerUpdate {
+        guard case .server(_, let update) = Samples.server(0, "http://canary.example/204", state, cause: cause) else {
+            throw CocoaError(.featureUnsupported)
+        }
+        return update
+    }
+
+    private func status(_ canary: ServerUpdate?, targets: [ServerUpdate] = []) throws -> StatusDocument {
+        StatusDocument(
+            moment: Samples.moment(9), path: try RecordEncoderTests.update(Samples.hello), targets: targets, canary: canary)
+    }
+
+    @Test func `a failing canary gives exit code 1, an unknown one 2, and neither hides another failure`() throws {
+        func verdicts(_ canary: ServerUpdate?, _ target: ServerUpdate? = nil) throws -> [StatusDocument.Verdict] {
+            var evidence = target == nil ? WhySamples.path : WhySamples.up
+            if let target { evidence.update = target }
+            return [
+                try status(canary, targets: [target].compactMap { $0 }).verdict,
+                WhyDocument(moment: Samples.moment(9), evidence: evidence, canary: canary).verdict,
+            ]
+        }
+        #expect(try verdicts(nil) == [.holds, .holds])
+        #expect(try verdicts(canary(.up)) == [.holds, .holds])
+        #expect(try verdicts(canary(.degraded, Self.portal)) == [.holds, .holds])
+        #expect(try verdicts(canary(.down, Self.portal)) == [.doesNotHold, .doesNotHold])
+        #expect(try verdicts(canary(.unreachable, Samples.noCarrier)) == [.doesNotHold, .doesNotHold])
+        #expect(try verdicts(canary(.unknown)) == [.undetermined, .undetermined])
+        #expect(try verdicts(canary(.down, Self.portal), canary(.unknown)) == [.doesNotHold, .doesNotHold])
+        #expect(try verdicts(canary(.unknown), canary(.down, Samples.refused)) == [.doesNotHold, .doesNotHold])
+        #expect(try verdicts(canary(.up), canary(.unknown)) == [.undetermined, .undetermined])
+    }
+
+    @Test func `status shows the canary after the targets, as they are shown`() throws {
+        let document = try status(canary(.down, Self.portal), targets: [canary(.up)])
+        #expect(
+            StatusText(document: document, style: TextStyle()).lines.suffix(6) == [
+                "", "targets",
+                "  + http://canary.example/204  up  1.25 ms from 192.0.2.9 via eth0 (wired)",
+                "", "canary",
+                "  x http://canary.example/204  down  http/captive-portal: a login page of the network answers for canary.example: "
+                    + "it redirects to portal.lan",
+            ])
+    }
+
+    @Test func `why concludes about the canary in a line of its own`() throws {
+        func lines(_ canary: ServerUpdate?, columns: Int? = nil) -> [String] {
+            let document = WhyDocument(moment: Samples.moment(9), evidence: WhySamples.path, canary: canary)
+            return WhyText(document: document, style: TextStyle(), columns: columns).canaryLines
+        }
+        let name = "the canary http://canary.example/204"
+        #expect(lines(nil) == [])
+        #expect(
+            try lines(canary(.up))
+                == ["+ \(name) is up: its answer is the known one, so no captive portal answers in its place"])
+        #expect(
+            try lines(canary(.down, Self.portal)) == ["x \(name) is down: \(Self.portal.detail) (http/captive-portal)"])
+        #expect(
+            try lines(canary(.unreachable, Samples.noCarrier))
+                == ["x \(name) is unreachable: eth0 has no carrier (link/no-carrier)"])
+        #expect(try lines(canary(.unknown)) == ["? the state of \(name) is not known: no probe has ended"])
+        #expect(try lines(canary(.up), columns: 60).count == 2)
+    }
+
+    @Test func `the canary in JSON has the keys of a target, and the path is unchanged`() throws {
+        func object(_ bytes: [UInt8]) throws -> [String: Any] {
+            try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
+        }
+        let failing = try canary(.down, Self.portal)
+        let why = WhyDocument(moment: Samples.moment(9), evidence: WhySamples.path, canary: failing)
+        for document in [try object(status(failing).encode(with: Samples.encoder)), try object(why.encode())] {
+            let canary = try #require(document["canary"] as? [String: Any])
+            #expect(canary["target"] as? String == "http://canary.example/204" && canary["status"] as? String == "down")
+            #expect((canary["cause"] as? [String: Any])?["code"] as? String == "captive-portal")
+            #expect(canary["initial"] as? Bool == true && canary["type"] == nil && canary["seq"] == nil)
+            let path = (document["path"] as? [String: Any])?["status"] ?? document["status"]
+            #expect(path as? String == "satisfied")
+        }
+        #expect(try object(status(nil).encode(with: Samples.encoder))["canary"] is NSNull)
+    }
+}

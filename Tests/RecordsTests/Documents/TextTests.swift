@@ -1,0 +1,365 @@
+import Foundation
+import Reachability
+import RecordSamples
+import Testing
+
+@testable import Console
+@testable import Records
+
+@Suite struct TextStyleTests {
+    @Test(
+        arguments: [
+            (.auto, true, ["TERM": "xterm"], true), (.auto, false, ["TERM": "xterm"], false), (.auto, true, [:], false),
+            (.auto, true, ["TERM": "dumb"], false), (.auto, true, ["TERM": "xterm", "NO_COLOR": "1"], false),
+            (.auto, true, ["TERM": "xterm", "NO_COLOR": ""], true), (.always, false, ["NO_COLOR": "1", "TERM": "dumb"], true),
+            (.never, true, ["TERM": "xterm", "CLICOLOR_FORCE": "1"], false), (.auto, false, ["CLICOLOR_FORCE": "1"], true),
+            (.auto, false, ["CLICOLOR_FORCE": "1", "NO_COLOR": "1"], false),
+        ] as [(TextStyle.ColorChoice, Bool, [String: String], Bool)])
+    func `colors are for terminals unless an option or variable decides`(
+        choice: TextStyle.ColorChoice, isTerminal: Bool, environment: [String: String], isColored: Bool
+    ) {
+        #expect(TextStyle(choice: choice, isTerminal: isTerminal, environment: environment).isColored == isColored)
+    }
+
+    @Test func `symbols beyond ASCII need a UTF-8 locale`() {
+        func isUnicode(_ environment: [String: String]) -> Bool {
+            TextStyle(choice: .auto, isTerminal: true, environment: environment).isUnicode
+        }
+        #expect(isUnicode(["LANG": "de_DE.UTF-8"]))
+        #expect(!isUnicode(["LANG": "de_DE.UTF-8", "LC_ALL": "C"]))
+        #expect(isUnicode(["LANG": "C", "LC_ALL": "", "LC_CTYPE": "C.utf8"]))
+        #expect(!isUnicode([:]))
+    }
+
+    @Test func `control characters never reach a terminal`() {
+        #expect(TextStyle.printable("a\u{1b}[2Jb\n\u{9b}c é") == "a\u{fffd}[2Jb\u{fffd}\u{fffd}c é")
+    }
+
+    /// Unsafe characters: C0, DEL, C1, marks and overrides of direction, isolates, separators, a tag beyond U+FFFF.
+    private static let hostile: [Unicode.Scalar] = [
+        "\u{1b}", "\u{7f}", "\u{85}", "\u{9b}", "\u{61c}", "\u{200e}", "\u{202a}", "\u{202e}", "\u{2028}", "\u{2066}", "\u{2069}",
+        "\u{e0041}",
+    ]
+
+    @Test(arguments: hostile) func `C1 controls and bidirectional controls are filtered on terminals and escaped in JSON`(
+        scalar: Unicode.Scalar
+    ) throws {
+        let text = "exe\(scalar)gpj"
+        #expect(TextStyle.printable(text) == "exe\u{fffd}gpj")
+        #expect(DisplayWidth.harmless(text, isUnicode: true) == "exe\u{fffd}gpj")
+        #expect(DisplayWidth.harmless(text, isUnicode: false) == "exe?gpj")
+        #expect(Failure(1, text).line == "netwatch: exe\u{fffd}gpj")
+        let cause = Cause(.tls, .certificateUntrusted, detail: text, evidence: [text: .text(text)])
+        #expect(!cause.sentence.unicodeScalars.contains(scalar))
+        var writer = JSONWriter()
+        writer.object { writer in
+            writer.member(text, text)
+            writer.member("list", [text])
+            writer.member(cause)
+        }
+        let json = String(decoding: writer.bytes, as: UTF8.self)
+        #expect(!json.unicodeScalars.contains(scalar))
+        let decoded = try JSONSerialization.jsonObject(with: Data(writer.bytes)) as? [String: Any]
+        #expect((decoded?["cause"] as? [String: Any])?["detail"] as? String == text)
+    }
+
+    @Test func `other text is written unchanged`() {
+        var writer = JSONWriter()
+        writer.array { $0.value("é 漢 😀 \u{a0}") }
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == "[\"é 漢 😀 \u{a0}\"]")
+    }
+
+    @Test func `a long URL keeps its host and the name of its file`() {
+        let url = "https://files.example.com/" + String(repeating: "directory/", count: 20) + "big.iso"
+        let text = ShortURL.text(url)
+        #expect(text.count == ShortURL.limit && text.hasPrefix("https://files.example.com/") && text.hasSuffix("/big.iso"))
+        #expect(ShortURL.text(String(url.prefix(100))) == url.prefix(100))
+    }
+}
+
+@Suite struct PlainLinesTests {
+    @Test func `every record is one plain line`() {
+        var lines = PlainLines(header: Samples.header, style: TextStyle())
+        let text = Samples.oneOfEach.map { lines.line(Record(event: $0)) }
+        #expect(
+            text == [
+                "2026-08-02T12:00:00.000Z hello  netwatch 0.1.0: path satisfied via eth0 (wired), IPv4 IPv6 DNS, "
+                    + "gateway 192.0.2.1 fe80::1%eth0",
+                "2026-08-02T12:00:01.000Z path   unsatisfied link/no-carrier: eth0 has no carrier "
+                    + "(eth0 routable -> no-carrier, -192.0.2.7/24, -fe80::7/64)",
+                "2026-08-02T12:00:01.000Z target 192.0.2.9:22 up 1.25 ms from 192.0.2.9 via eth0 (wired)",
+                "2026-08-02T12:00:01.000Z probe  192.0.2.9:22 ok 1.25 ms from 192.0.2.9",
+                "2026-08-02T12:00:01.000Z incident interface eth0 open 1 target (192.0.2.0:22), "
+                    + "link/no-carrier: eth0 has no carrier",
+                "2026-08-02T12:00:02.000Z resync the kernel's state was read again: overrun",
+                "2026-08-02T12:01:00.000Z gap    suspended from 2026-08-02T12:00:03.000Z to 2026-08-02T12:01:00.000Z",
+            ])
+    }
+
+    @Test func `an incident's line has the subject, the number and the first targets, and the duration`() {
+        var lines = PlainLines(header: Samples.header, style: TextStyle())
+        func text(_ event: MonitorEvent) -> Substring { lines.line(Record(event: event)).dropFirst(34) }
+        #expect(
+            text(Samples.incident(1_000, over: 63.5))
+                == "interface eth0 over 1000 targets (192.0.2.0:22, 192.0.2.1:22, 192.0.2.2:22, …), "
+                + "link/no-carrier: eth0 has no carrier after 1m02s")
+        let limit = Cause(.local, .fileLimit, detail: "no descriptor is left")
+        #expect(
+            text(Samples.incident(2, cause: limit, subject: .init(.interface, nil)))
+                == "this machine open 2 targets (192.0.2.0:22, 192.0.2.1:22), local/file-limit: no descriptor is left")
+        let evil = Samples.incident(2, subject: .init(.hop, "e\u{1b}[2J\n"))
+        #expect(!lines.line(Record(event: evil)).contains { $0 == "\u{1b}" || $0.isNewline })
+    }
+
+    @Test func `reasons appear only with -v`() {
+        var lines = PlainLines(header: Samples.header, style: TextStyle(), isVerbose: true)
+        #expect(lines.line(Record(event: Samples.path())).hasSuffix("eth0 has no carrier (interface-changed)"))
+    }
+
+    @Test func `dropped records are reported`() {
+        var lines = PlainLines(header: Samples.header, style: TextStyle())
+        let record = Record(event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), superseded: 4)
+        #expect(
+            lines.line(record)
+                == "2026-08-02T12:00:01.000Z target 192.0.2.9:22 down tcp/refused: 192.0.2.9 refuses port 22 [4 superseded]")
+    }
+}
+
+@Suite struct LiveLinesTests {
+    @Test func `a stream on a terminal has one line per change with details`() {
+        var live = LiveLines(header: Samples.header, style: TextStyle(isColored: false, isUnicode: true))
+        let events = [
+            Samples.hello, Samples.server(0, "192.0.2.9:22", .unknown, initial: true, at: 0), Samples.server(at: 0.02),
+            Samples.path(Samples.unsatisfied, [.interfaceChanged, .interfacesChanged], suppressed: 2, at: 63.5),
+            Samples.server(0, "192.0.2.9:22", .unreachable, cause: Samples.noCarrier, at: 63.5),
+        ]
+        let text = events.flatMap { live.lines(Record(event: $0)) }.joined(separator: "\n")
+        #expect(
+            text == """
+                netwatch 0.1.0 · this machine · 2026-08-02T12:00:00.000Z
+                   +0.000s ✓ path satisfied  via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1 fe80::1%eth0
+                             eth0  wired     routable  192.0.2.7/24 fe80::7/64
+                             lo    loopback  carrier   127.0.0.1/8
+                   +0.000s ? 192.0.2.9:22  unknown
+                   +0.020s ✓ 192.0.2.9:22  up  1.25 ms from 192.0.2.9 via eth0 (wired)
+                  +1m03.5s ✗ path unsatisfied  link/no-carrier: eth0 has no carrier
+                             eth0 routable → no-carrier, -192.0.2.7/24, -fe80::7/64
+                             eth0  wired  no-carrier
+                  +1m03.5s ✗ 192.0.2.9:22  unreachable  link/no-carrier: eth0 has no carrier  (was up for 1m03s)
+                """)
+    }
+
+    @Test func `a terminal shows incidents of several targets`() {
+        var live = LiveLines(header: Samples.header, style: TextStyle(isColored: false, isUnicode: true))
+        _ = live.lines(Record(event: Samples.hello))
+        func text(_ event: MonitorEvent) -> [String] { live.lines(Record(event: event)) }
+        // The records of the path and of the only target say the same.
+        #expect(text(Samples.incident(0)).isEmpty && text(Samples.incident(1)).isEmpty)
+        #expect(
+            text(Samples.incident(2)) == [
+                "   +1.000s ✗ incident interface eth0  open  2 targets (192.0.2.0:22, 192.0.2.1:22), "
+                    + "link/no-carrier: eth0 has no carrier"
+            ])
+        #expect(
+            text(Samples.incident(2, over: 3.5)) == [
+                "   +3.500s ✓ incident interface eth0  over  2 targets (192.0.2.0:22, 192.0.2.1:22), "
+                    + "link/no-carrier: eth0 has no carrier after 2.5s"
+            ])
+    }
+
+    /// Returns whether a line was truncated, or counts items that do not fit.
+    static func isShortened(_ line: String) -> Bool {
+        line.hasSuffix("…") || line.contains(#/( and \d+ more|\d+ (address|addresses|change|changes))$/#)
+    }
+
+    @Test(arguments: [20, 40, 60, 80, 200], [false, true])
+    func `no line is wider than the terminal`(columns: Int, isColored: Bool) {
+        let style = TextStyle(isColored: isColored, isUnicode: true)
+        var (live, full) = (
+            LiveLines(header: Samples.header, style: style, isVerbose: true, columns: columns),
+            LiveLines(header: Samples.header, style: TextStyle(isUnicode: true), isVerbose: true)
+        )
+        for event in Samples.oneOfEach {
+            let lines = zip(live.lines(Record(event: event)), full.lines(Record(event: event)))
+            for (line, whole) in lines {
+                let plain = line.replacing(/\u{1b}\[[0-9]+m/, with: "")
+                #expect(DisplayWidth.columns(plain) <= columns - 1, "\(line)")
+                #expect(plain == whole || Self.isShortened(plain), "\(line)")
+                #expect(isColored || !line.contains("\u{1b}"))
+                let ends = line.contains("\u{1b}") ? line.contains("\u{1b}[0m") : true
+                #expect(ends, "the color ends with the line")
+            }
+        }
+    }
+
+    @Test(arguments: 1...12, [true, false])
+    func `a line with colors fits into any number of columns`(columns: Int, isUnicode: Bool) {
+        let line = TextStyle(isColored: true).paint("unsatisfied", .red) + "  link/no-carrier"
+        let cut = DisplayWidth.cutPainted(line, to: columns, isUnicode: isUnicode)
+        #expect(DisplayWidth.columns(cut.replacing(/\u{1b}\[[0-9]+m/, with: "")) == columns, "\(cut)")
+    }
+
+    @Test func `wide characters are padded to the columns that they take`() {
+        #expect(TextStyle.pad("ｗｉ", 6) == "ｗｉ  ")
+        #expect(TextStyle.pad("ｗｉｄｅ", 6) == "ｗｉｄｅ")
+    }
+
+    @Test func `colors accompany symbols`() {
+        var live = LiveLines(header: Samples.header, style: TextStyle(isColored: true, isUnicode: false))
+        let lines = live.lines(Record(event: Samples.path()))
+        #expect(lines.first?.contains("\u{1b}[31mx\u{1b}[0m") ?? false)
+        #expect(lines.joined().unicodeScalars.allSatisfy { $0.isASCII })
+    }
+}
+
+@Suite struct StatusTextTests {
+    @Test func `path, interfaces and targets are aligned`() throws {
+        let path = try RecordEncoderTests.update(Samples.hello)
+        guard case .server(_, let up) = Samples.server(),
+            case .server(_, let down) = Samples.server(1, "[2001:db8::9]:443", .down, cause: Samples.refused)
+        else { return }
+        let document = StatusDocument(moment: Samples.moment(9), path: path, targets: [up, down])
+        let text = StatusText(document: document, style: TextStyle(), showsEvidence: true).lines.joined(separator: "\n")
+        #expect(
+            text == """
+                path  + satisfied  via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1 fe80::1%eth0
+
+                interfaces
+                  eth0  wired     routable  192.0.2.7/24 fe80::7/64
+                      ARPHRD_ETHER
+                      driver e1000e
+                  lo    loopback  carrier   127.0.0.1/8
+
+                targets
+                  + 192.0.2.9:22       up    1.25 ms from 192.0.2.9 via eth0 (wired)
+                  x [2001:db8::9]:443  down  tcp/refused: 192.0.2.9 refuses port 22
+                """)
+        #expect(document.verdict == .doesNotHold)
+    }
+
+    @Test(arguments: [20, 50, 80]) func `status fits its lines to the terminal`(columns: Int) throws {
+        guard case .server(_, let down) = Samples.server(1, "[2001:db8::9]:443", .down, cause: Samples.refused) else { return }
+        var text = StatusText(
+            document: StatusDocument(
+                moment: Samples.moment(9), path: try RecordEncoderTests.update(Samples.hello), targets: [down]),
+            style: TextStyle(isUnicode: true))
+        let fullLines = text.lines
+        text.columns = columns
+        #expect(text.lines.allSatisfy { DisplayWidth.columns($0) < columns })
+        #expect(zip(text.lines, fullLines).allSatisfy { $0 == $1 || LiveLinesTests.isShortened($0) })
+        #expect(text.lines.count == fullLines.count)
+    }
+
+    @Test func `if there are targets, they decide`() throws {
+        guard case .path(let broken) = Samples.path(), case .server(_, let up) = Samples.server(),
+            case .server(_, let unknown) = Samples.server(0, "192.0.2.9:22", .unknown)
+        else { return }
+        let working = try RecordEncoderTests.update(Samples.hello)
+        func verdict(_ path: PathUpdate, _ targets: [ServerUpdate]) -> StatusDocument.Verdict {
+            StatusDocument(moment: Samples.moment(9), path: path, targets: targets).verdict
+        }
+        #expect(verdict(broken, []) == .doesNotHold)
+        #expect(verdict(working, []) == .holds)
+        #expect(verdict(broken, [up]) == .holds)
+        #expect(verdict(working, [up, unknown]) == .undetermined)
+    }
+}
+
+/// The text of a path's changes.
+@Suite struct PathChangesTests {
+    private func path(_ addresses: [IPPrefix], gateways: [String]) -> NetworkPath {
+        let eth0 = NetworkInterface(
+            name: "eth0", index: 2, type: .wired, isVirtual: false, isExpensive: false, level: .routable, addresses: addresses)
+        return NetworkPath(
+            status: .satisfied, interface: eth0, interfaceV4: eth0, supportsDNS: true,
+            gateways: gateways.map { .init(Samples.address($0)) }, interfaces: [eth0], notable: [2])
+    }
+
+    private let first = Samples.prefix("198.18.0.7", 24)
+
+    @Test func `a new address and a changed gateway are named`() {
+        let old = path([first], gateways: ["198.18.0.1"])
+        let new = path([first, Samples.prefix("203.0.113.5", 24)], gateways: ["198.18.0.2"])
+        #expect(
+            PathChanges(old: old, new: new, isUnicode: true).texts
+                == ["+203.0.113.5/24", "gateway 198.18.0.1 → 198.18.0.2"])
+        #expect(
+            PathChanges(old: new, new: old, isUnicode: false).texts
+                == ["-203.0.113.5/24", "gateway 198.18.0.2 -> 198.18.0.1"])
+        #expect(PathChanges(old: new, new: new, isUnicode: true).texts == [])
+    }
+
+    @Test func `more than four addresses are counted`() {
+        let many = (1...7).map { Samples.prefix("203.0.113.\($0)", 24) }
+        let texts = PathChanges(old: path([], gateways: []), new: path(many, gateways: []), isUnicode: true).texts
+        #expect(texts.count == 5 && texts.last == "3 more addresses changed")
+        let rows = InterfaceTable.rows(path(many, gateways: []).interfaces, style: TextStyle())
+        #expect(rows.first?.hasSuffix("203.0.113.4/24 and 3 more") == true)
+        let all = InterfaceTable.rows(path(many, gateways: []).interfaces, style: TextStyle(), listsAllAddresses: true)
+        #expect(all.first?.hasSuffix("203.0.113.7/24") == true)
+    }
+
+    @Test func `more than four addresses are counted on a narrow terminal too`() throws {
+        let many = (1...7).map { Samples.prefix("203.0.113.\($0)", 24) }
+        let (old, new) = (path([], gateways: ["198.18.0.1"]), path(many, gateways: ["198.18.0.2"]))
+        let update = PathUpdate(
+            path: new, reasons: [.addressesChanged, .gatewaysChanged], isInitial: false, coalescedEventCount: 0,
+            moment: Samples.moment(1))
+        let first = PathUpdate(path: old, reasons: [], isInitial: true, coalescedEventCount: 0, moment: Samples.moment(0))
+        for isVerbose in [false, true] {
+            for columns in 60...240 {
+                let status = StatusText(
+                    document: StatusDocument(moment: Samples.moment(1), path: update, targets: []), style: TextStyle(),
+                    showsEvidence: isVerbose, columns: columns)
+                var live = LiveLines(
+                    header: Samples.header, style: TextStyle(isColored: true), isVerbose: isVerbose, columns: columns)
+                _ = live.lines(Record(event: .path(first)))
+                let lines = status.lines + live.lines(Record(event: .path(update)))
+                let rows = lines.filter { $0.contains("routable") }
+                try #require(rows.count == 2)
+                for row in rows {
+                    #expect(Self.count(in: row, of: #/ and (\d+) more$/#, all: #/(\d+) addresses$/#) == 7, "\(row)")
+                }
+                let changes = try #require(lines.first { $0.contains("+203.0.113.1/24") })
+                // Seven addresses and the gateway. If everything else fits, the remaining addresses are counted as addresses.
+                let plain = changes.replacing("\u{1b}[2m", with: "").replacing("\u{1b}[0m", with: "")
+                let count = Self.count(in: plain, of: #/ and (\d+) more$/#, all: #/(\d+) changes$/#)
+                #expect(count == 8 || plain.contains("3 more addresses changed, gateway"))
+                #expect(!plain.contains("..."))
+            }
+        }
+    }
+
+    /// Returns the number of addresses that a line lists and counts.
+    private static func count(in line: String, of more: Regex<(Substring, Substring)>, all: Regex<(Substring, Substring)>) -> Int
+    {
+        if let match = line.firstMatch(of: all) { return Int(match.1) ?? 0 }
+        return line.matches(of: #/203\.0\.113\.\d/#).count + (line.firstMatch(of: more).flatMap { Int($0.1) } ?? 0)
+    }
+
+    @Test func `another interface is named`() {
+        #expect(
+            PathChanges(old: path([first], gateways: []), new: Samples.satisfied, isUnicode: true).texts.contains("+fe80::7/64"))
+    }
+}
+
+@Suite struct HookEnvironmentTests {
+    @Test func `every hook variable is set`() {
+        let record = Record(
+            event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), seq: 12, superseded: 3)
+        let variables = Dictionary(HookEnvironment.variables(for: record)) { first, _ in first }
+        #expect(
+            variables == [
+                "NETWATCH_TYPE": "target", "NETWATCH_STATUS": "down", "NETWATCH_TARGET": "192.0.2.9:22",
+                "NETWATCH_ADDRESS": "192.0.2.9", "NETWATCH_INTERFACE": "eth0", "NETWATCH_INTERFACE_TYPE": "wired",
+                "NETWATCH_CAUSE": "tcp/refused", "NETWATCH_DETAIL": "192.0.2.9 refuses port 22", "NETWATCH_SEQ": "12",
+                "NETWATCH_TS": "2026-08-02T12:00:01.000Z", "NETWATCH_SUPERSEDED": "3",
+            ])
+    }
+
+    @Test func `hooks run only on changes`() {
+        let changes = Samples.oneOfEach.filter { HookEnvironment.isChange(Record(event: $0)) }
+        #expect(changes == [Samples.path(), Samples.server()])
+        #expect(!HookEnvironment.isChange(Record(event: Samples.server(0, "192.0.2.9:22", .unknown, initial: true))))
+    }
+}

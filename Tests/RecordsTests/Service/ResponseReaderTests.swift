@@ -1,0 +1,52 @@
+import Testing
+
+@testable import Records
+
+@Suite struct ResponseReaderTests {
+    @Test(arguments: 1...40) func `a chunked response is read in pieces of any size`(size: Int) throws {
+        let text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n7;x=1\r\n, world\r\n0\r\n\r\n"
+        var reader = ResponseReader()
+        var body: [UInt8] = []
+        for piece in Array(text.utf8).pieces(of: size) { body += try reader.append(piece) }
+        #expect(reader.status == 200)
+        #expect(String(decoding: body, as: UTF8.self) == "hello, world")
+        #expect(reader.isComplete)
+    }
+
+    @Test func `a length ends the response`() throws {
+        var reader = ResponseReader()
+        let body = try reader.append(Array("HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\nhi, and more".utf8))
+        #expect(body == Array("hi".utf8))
+        #expect(reader.status == 404 && reader.isComplete)
+    }
+
+    @Test(arguments: [
+        "SSH-2.0-x\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "HTTP/1.1 200 OK\r\nnocolon\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc",
+    ])
+    func `other bytes are refused`(text: String) {
+        var reader = ResponseReader()
+        #expect(throws: ResponseReader.Malformed()) { try reader.append(Array(text.utf8)) }
+    }
+}
+
+@Suite struct EventStreamReaderTests {
+    @Test(arguments: 1...20) func `events are read in pieces of any size`(size: Int) {
+        let text = ": comment\n\nevent: path\nid: 7\ndata: {\"a\":1}\n\ndata: x\r\ndata: y\r\n\r\ndata: incomplete"
+        var reader = EventStreamReader()
+        var events: [EventStreamReader.Event] = []
+        for piece in Array(text.utf8).pieces(of: size) { events += reader.append(piece) }
+        #expect(
+            events == [
+                .init(type: "path", data: Array("{\"a\":1}".utf8)), .init(type: "message", data: Array("x\ny".utf8)),
+            ])
+        #expect(reader.lastID == "7")
+    }
+}
+
+extension Array {
+    fileprivate func pieces(of size: Int) -> [ArraySlice<Element>] {
+        stride(from: 0, to: count, by: size).map { self[$0..<Swift.min($0 + size, count)] }
+    }
+}

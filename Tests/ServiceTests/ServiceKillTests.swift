@@ -1,0 +1,121 @@
+import Foundation
+import GRDB
+import Glibc
+import NetworkLab
+import Testing
+
+/// SIGKILL at random times while a thousand targets flap. `NETWATCH_KILLS` is the number of kills (`make abuse`: 50).
+@Suite(.timeLimit(.minutes(20)), .requiresNamespaces) struct ServiceKillTests {
+    private let scratch: ScratchDirectory
+    private let host: LabHost
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        host = try Lab().host(loopback: true)
+    }
+
+    @Test func `no recorded incident is lost, each kill is an exact gap, and the seconds sum to the time`() throws {
+        let kills = ProcessInfo.processInfo.environment["NETWATCH_KILLS"].flatMap(Int.init) ?? 10
+        let seed = UInt64.random(in: 0 ... .max)
+        print("kills: \(kills), seed: \(seed)")
+        var random = SeededGenerator(seed: seed)
+        let servers = try FlappingServers(1_000, on: host, seed: seed)
+        try Data(servers.configuration.utf8).write(to: URL(fileURLWithPath: scratch.file("netwatch.yaml")))
+        var recorded: [String: String] = [:]
+        var stops: [(last: Date, killed: Date)] = []
+        var starts: [Date] = []
+        for _ in 0..<kills {
+            let service = try start()
+            let life = Duration.milliseconds(Int.random(in: 300...3_000, using: &random))
+            let records = try Self.records(of: service.program, for: life)
+            starts.append(try Date(record: #require(records.first).ts))
+            let killed = Date()
+            try service.program.signal(SIGKILL)
+            _ = try? service.program.wait()
+            // What the pipe still has was published, so it counts too.
+            let rest = try service.program.remainingLines().map { try ServiceRecord($0) }
+            for record in records + rest where record.type == "incident" && record.recorded == true {
+                recorded[record.incident ?? ""] = record.state
+            }
+            stops.append((last: try Date(record: #require((records + rest).last).ts), killed: killed))
+        }
+        let last = try start()
+        starts.append(try Date(record: #require(try Self.records(of: last.program, for: .milliseconds(500)).first).ts))
+        try last.program.signal(SIGTERM)
+        #expect(try last.program.wait() == 128 + SIGTERM, "\(last.program.ending)")
+
+        #expect(!recorded.isEmpty)
+        let history = try document(ServiceHistory.self, "history", "--since", "2h")
+        #expect(history.next == nil)
+        let found = Dictionary(history.incidents.map { ($0.incident, $0) }, uniquingKeysWith: { first, _ in first })
+        let lost = recorded.filter { id, state in found[id] == nil || (state == "over" && found[id]?.to == nil) }
+        #expect(lost.isEmpty, "\(lost.count) of \(recorded.count) recorded incidents are lost")
+        // The incidents that a kill interrupted were closed.
+        #expect(history.incidents.filter { $0.to == nil }.count <= servers.count)
+
+        let gaps = history.gaps.filter { $0.reason == "stopped" }
+        #expect(gaps.count == kills)
+        for (gap, (stop, begin)) in zip(gaps, zip(stops, starts.dropFirst())) {
+            let (from, to) = (try Date(record: gap.from), try Date(record: gap.to))
+            // At most 2 s of results are lost.
+            #expect(stop.killed.timeIntervalSince(from) < 2, "\(gap) \(stop)")
+            #expect(from <= stop.killed)
+            #expect(abs(to.timeIntervalSince(begin)) < 2, "\(gap) \(begin)")
+        }
+        try checkSums(gaps)
+        let integrity = try DatabaseQueue(path: scratch.file("state/history.sqlite")).read { database in
+            try String.fetchAll(database, sql: "PRAGMA integrity_check")
+        }
+        #expect(integrity == ["ok"])
+    }
+
+    /// Checks that the seconds of all states sum to the period, and that the unrecorded ones are the gaps.
+    private func checkSums(_ gaps: [ServiceHistory.Gap]) throws {
+        let report = try document(ServiceReport.self, "report", "--since", "48h")
+        let period = try Date(record: report.until).timeIntervalSince(Date(record: report.since))
+        #expect(report.targets.count == 1_000)
+        for target in report.targets {
+            let sum = target.seconds.values.reduce(0, +)
+            #expect(abs(sum - period) < 0.01, "\(target.target): \(sum) of \(period)")
+            #expect(target.probes > 0, "\(target.target)")
+        }
+    }
+
+    private func start() throws -> ServiceProgram {
+        try ServiceProgram(
+            ["--json"], on: host, state: scratch.file("state"), configuration: scratch.file("netwatch.yaml"))
+    }
+
+    private func document<Value: Decodable>(_ type: Value.Type, _ command: String, _ arguments: String...) throws -> Value {
+        let program = try Program(
+            [try Programs.netwatch, command, "--json", "--state", scratch.file("state")] + arguments, on: host, output: .file)
+        #expect(try program.wait() == 0, "\(program.ending)")
+        return try JSONDecoder().decode(type, from: Data(program.output.utf8))
+    }
+
+    private static func records(of program: Program, for duration: Duration) throws -> [ServiceRecord] {
+        let end = ContinuousClock.now + duration
+        var records: [ServiceRecord] = []
+        while ContinuousClock.now < end || records.isEmpty {
+            let limit = records.isEmpty ? .seconds(60) : max(.zero, end - ContinuousClock.now)
+            guard let line = try program.lineIfAny(within: limit) else { continue }
+            records.append(try ServiceRecord(line))
+        }
+        return records
+    }
+}
+
+/// A generator that repeats a run by its seed (SplitMix64).
+private struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var value = state
+        value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
+        return value ^ (value >> 31)
+    }
+}

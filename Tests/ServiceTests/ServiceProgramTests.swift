@@ -1,0 +1,195 @@
+import Foundation
+import Glibc
+import NetworkLab
+import Testing
+
+/// The program `netwatch serve` from its start to its end, on a host with loopback alone.
+@Suite(.timeLimit(.minutes(20)), .requiresNamespaces) struct ServiceProgramTests {
+    private let scratch: ScratchDirectory
+    private let host: LabHost
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        host = try Lab().host(loopback: true)
+    }
+
+    @Test func `a target is probed, and the page, the API and the stream show it`() throws {
+        let server = try host.serve(at: "127.0.0.1", port: 8_080)
+        defer { server.close() }
+        let service = try start("targets:\n  - id: office\n    name: The office\n    target: 127.0.0.1:8080\n")
+        let up = try service.program.nextLine { $0.contains(#""status":"up""#) }
+        #expect(up.contains(#""target":"127.0.0.1:8080""#) && up.contains(#""id":"office""#))
+        let page = try get(service, "/")
+        #expect(page.contains("The office") && page.contains("Content-Security-Policy: default-src 'none'"))
+        let status = try get(service, "/api/v1/status")
+        #expect(status.contains(#""id":"office""#) && status.contains(#""total":1"#))
+        #expect(try get(service, "/badge/office.svg").contains("<svg"))
+        #expect(try get(service, "/target/office").contains("127.0.0.1:8080"))
+        #expect(try get(service, "/-/healthy").hasPrefix("HTTP/1.1 200"))
+        #expect(try get(service, "/-/ready").hasPrefix("HTTP/1.1 200"))
+        let local = try host.run("curl", "-s", "--unix-socket", scratch.file("state/api.sock"), "http://netwatch/api/v1/status")
+        #expect(local.contains(#""id":"office""#))
+    }
+
+    @Test func `without targets the page says how to add one`() throws {
+        let service = try start("")
+        #expect(try get(service, "/").contains("netwatch serve"))
+    }
+
+    @Test func `a port in use ends the program with 71 and names its owner`() throws {
+        let server = try host.serve(at: "127.0.0.1", port: 9_200)
+        defer { server.close() }
+        let program = try run("--listen", "127.0.0.1:9200")
+        #expect(try program.wait() == 71, "\(program.ending)")
+        #expect(program.standardError.contains("127.0.0.1:9200"), "\(program.standardError)")
+        #expect(program.standardError.contains("(process \(getpid()))"), "\(program.standardError)")
+        #expect(program.standardError.split(separator: "\n").count == 1)
+    }
+
+    @Test func `the next free port is used if that is asked for`() throws {
+        let server = try host.serve(at: "127.0.0.1", port: 9_200)
+        defer { server.close() }
+        let service = try start("", "--listen", "127.0.0.1:9200", "--next-port")
+        #expect(service.address == "127.0.0.1:9201")
+    }
+
+    @Test func `a second service with the same directory ends with 71`() throws {
+        let first = try start("")
+        let program = try run("--listen", "127.0.0.1:0")
+        #expect(try program.wait() == 71, "\(program.ending)")
+        #expect(program.standardError.contains("process \(first.program.processID)"), "\(program.standardError)")
+    }
+
+    @Test func `SIGHUP loads another configuration, and an error keeps the former one`() throws {
+        let service = try start("targets: ['127.0.0.1:1']\n")
+        _ = try service.program.nextLine { $0.contains(#""status":"down""#) }
+        try write("targets: ['127.0.0.1:1', '127.0.0.1:2']\n")
+        try service.program.signal(SIGHUP)
+        _ = try service.program.nextLine { $0.contains(#""target":"127.0.0.1:2","status":"down""#) }
+        try write("targets: ['127.0.0.1:1', '127.0.0.1:3'\n")
+        try service.program.signal(SIGHUP)
+        try Self.await { service.program.standardError.contains("the former configuration stays") }
+        #expect(service.program.standardError.contains("netwatch.yaml:"), "\(service.program.standardError)")
+        try Self.await { try get(service, "/").contains("netwatch.yaml:") }
+        #expect(try get(service, "/").contains("127.0.0.1:2"))
+        // The same by the API: 422 with the reason.
+        let answer = try host.run("curl", "-s", "-i", "-X", "POST", "http://\(service.address)/-/reload")
+        #expect(answer.hasPrefix("HTTP/1.1 422") && answer.contains("netwatch.yaml:"), "\(answer)")
+        try write("targets: ['127.0.0.1:2']\n")
+        #expect(try host.run("curl", "-s", "-i", "-X", "POST", "http://\(service.address)/-/reload").hasPrefix("HTTP/1.1 200"))
+        try Self.await { try get(service, "/api/v1/status").contains(#""total":1"#) }
+    }
+
+    @Test func `errors of the configuration end the program with 78`() throws {
+        try write("intervall: 3s\n")
+        let program = try run("--config", scratch.file("netwatch.yaml"), "--listen", "127.0.0.1:0")
+        #expect(try program.wait() == 78)
+        #expect(program.standardError.contains("the nearest is 'interval'"))
+    }
+
+    @Test func `SIGTERM records the last results, and the next run continues after a gap`() throws {
+        let first = try start("interval: 200ms\ntargets: ['127.0.0.1:1']\n")
+        _ = try first.program.nextLine { $0.contains(#""recorded":true"#) }
+        try first.program.signal(SIGTERM)
+        #expect(try first.program.wait() == 128 + SIGTERM, "\(first.program.ending)")
+        #expect(try first.program.remainingLines().allSatisfy { !$0.contains("failed") })
+        let second = try start("interval: 200ms\ntargets: ['127.0.0.1:1']\n")
+        let gap = try second.program.nextLine { $0.contains(#""type":"gap""#) }
+        #expect(gap.contains(#""reason":"stopped""#))
+        try second.program.signal(SIGTERM)
+        _ = try second.program.wait()
+        let history = try netwatch("history", "--json")
+        #expect(history.contains(#""reason":"stopped""#))
+        #expect(try netwatch("report").contains("127.0.0.1:1: 0.000 %"))
+        #expect(try netwatch("report", "--csv").contains("target,id,since,until,availability"))
+        #expect(try netwatch("history", "--csv").contains("tcp/refused"))
+    }
+
+    @Test func `an unknown target of the history ends with 66`() throws {
+        let service = try start("")
+        try service.program.signal(SIGTERM)
+        _ = try service.program.wait()
+        let program = try Program(
+            [try Programs.netwatch, "history", "--state", scratch.file("state"), "--target", "nobody"], on: host)
+        #expect(try program.wait() == 66, "\(program.ending)")
+        #expect(program.standardError.contains("nobody"))
+    }
+
+    @Test func `the manager's sockets replace those of the configuration`() throws {
+        _ = try Programs.built("netwatch-service")
+        try write("")
+        let program = try Program(
+            [
+                "systemd-socket-activate", "--listen", "127.0.0.1:9300", "--listen", scratch.file("activated.sock"),
+                try Programs.netwatch, "serve", "--state", scratch.file("state"), "--config", scratch.file("netwatch.yaml"), "-q",
+            ], on: host)
+        // The first connection starts the service, which answers it.
+        try Self.await {
+            (try? host.run("curl", "-s", "-i", "http://127.0.0.1:9300/-/healthy").hasPrefix("HTTP/1.1 200")) == true
+        }
+        let local = try host.run("curl", "-s", "-i", "--unix-socket", scratch.file("activated.sock"), "http://x/-/healthy")
+        #expect(local.hasPrefix("HTTP/1.1 200"), "\(program.standardError)")
+    }
+
+    @Test func `local programs read the stream, the history and the report from the socket`() throws {
+        let service = try start("interval: 200ms\ntargets: ['127.0.0.1:1', '127.0.0.1:2']\n")
+        _ = try service.program.nextLine { $0.contains(#""recorded":true"#) }
+        let socket = scratch.file("state/api.sock")
+        let watch = try Program(
+            [try Programs.netwatch, "watch", "--connect", socket, "--json", "--count", "2"], on: host)
+        #expect(try watch.wait() == 0, "\(watch.ending)")
+        let lines = try watch.remainingLines()
+        #expect(lines.count == 3 && lines[0].contains(#""type":"hello""#), "\(lines)")
+        let text = try Program([try Programs.netwatch, "watch", "--connect", socket, "--count", "1", "127.0.0.1:2"], on: host)
+        #expect(try text.wait() == 0, "\(text.ending)")
+        #expect(try text.remainingLines().last?.contains("target 127.0.0.1:2 down tcp/refused: ") == true)
+        for command in ["history", "report"] {
+            let program = try Program([try Programs.netwatch, command, "--connect", socket, "--since", "1h"], on: host)
+            #expect(try program.wait() == 0, "\(program.ending)")
+            #expect(try program.remainingLines().contains { $0.contains("127.0.0.1:1") })
+        }
+        // The service has ended.
+        try service.program.signal(SIGTERM)
+        _ = try service.program.wait()
+        let late = try Program([try Programs.netwatch, "watch", "--connect", socket], on: host)
+        #expect(try late.wait() == 69, "\(late.ending)")
+        #expect(late.standardError.contains("no service is running"))
+    }
+
+    // MARK: Steps
+
+    private func start(_ configuration: String, _ arguments: String...) throws -> ServiceProgram {
+        try write(configuration)
+        return try ServiceProgram(
+            ["--json"] + arguments, on: host, state: scratch.file("state"), configuration: scratch.file("netwatch.yaml"))
+    }
+
+    private func run(_ arguments: String...) throws -> Program {
+        _ = try Programs.built("netwatch-service")
+        return try Program([try Programs.netwatch, "serve", "--state", scratch.file("state")] + arguments, on: host)
+    }
+
+    private func write(_ configuration: String) throws {
+        try Data(configuration.utf8).write(to: URL(fileURLWithPath: scratch.file("netwatch.yaml")))
+    }
+
+    private func get(_ service: ServiceProgram, _ path: String) throws -> String {
+        try host.run("curl", "-s", "-i", "http://\(service.address)\(path)")
+    }
+
+    private func netwatch(_ arguments: String...) throws -> String {
+        let program = try Program(
+            [try Programs.netwatch] + arguments + ["--state", scratch.file("state")], on: host, output: .file)
+        guard try program.wait() == 0 else { throw LabError(program.ending) }
+        return program.output
+    }
+
+    /// Asks until a condition holds. - Throws: if it does not hold in time.
+    private static func await(_ condition: () throws -> Bool) throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while try !condition() {
+            guard ContinuousClock.now < deadline else { throw LabError("the condition does not hold in time") }
+            usleep(20_000)
+        }
+    }
+}

@@ -1,0 +1,64 @@
+import FoundationEssentials
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+@Suite struct IncidentDeskTests {
+    private static let millisecond: Int64 = 1_000_000
+
+    @Test func `an incident is shown once the history has it`() throws {
+        var desk = IncidentDesk()
+        let number = desk.add(Self.incident("1"), at: 0)
+        #expect(desk.shown.isEmpty)
+        #expect(desk.takeOverdue(at: 199 * Self.millisecond).isEmpty)
+        let shown = desk.committed("1", number)
+        #expect(shown?.isRecorded == true)
+        #expect(desk.shown.map(\.incident.id) == ["1"])
+        #expect(desk.deadline == nil)
+    }
+
+    @Test func `an incident that the history does not have in 200 ms is shown as not recorded, and later as recorded`() {
+        var desk = IncidentDesk()
+        let number = desk.add(Self.incident("1"), at: 0)
+        #expect(desk.deadline == 200 * Self.millisecond)
+        let overdue = desk.takeOverdue(at: 200 * Self.millisecond)
+        #expect(overdue.map(\.isRecorded) == [false])
+        #expect(desk.shown.map(\.isRecorded) == [false])
+        // Readers have seen this state: it is not published again.
+        let published = desk.committed("1", number)
+        #expect(published == nil)
+        #expect(desk.shown.map(\.isRecorded) == [true])
+    }
+
+    @Test func `the commit of an earlier state does not count for a later one`() {
+        var desk = IncidentDesk()
+        let first = desk.add(Self.incident("1"), at: 0)
+        let second = desk.add(Self.incident("1", isOver: true), at: 50 * Self.millisecond)
+        let early = desk.committed("1", first)
+        #expect(early == nil && desk.shown.isEmpty)
+        // The later state does not extend the time limit.
+        #expect(desk.deadline == 200 * Self.millisecond)
+        let late = desk.committed("1", second)
+        #expect(late?.incident.state == .over)
+        #expect(desk.shown.count == 1)
+    }
+
+    @Test func `all open incidents are shown, and the last hundred that are over`() {
+        var desk = IncidentDesk()
+        for number in 0..<250 {
+            let id = "\(number)"
+            _ = desk.committed(id, desk.add(Self.incident(id, isOver: number % 2 == 0), at: 0))
+        }
+        #expect(desk.shown.filter { $0.incident.state == .open }.count == 125)
+        #expect(desk.shown.filter { $0.incident.state == .over }.count == Board.recentIncidents)
+        #expect(desk.shown.first?.incident.id == "249")
+    }
+
+    private static func incident(_ id: String, isOver: Bool = false) -> Incident {
+        Incident(
+            id: id, scope: .server, subject: .init(.target, "db.example:5432"),
+            cause: Cause(.tcp, .refused, detail: "the server refuses connections"),
+            from: Date(timeIntervalSince1970: 0), to: isOver ? Date(timeIntervalSince1970: 60) : nil)
+    }
+}

@@ -1,0 +1,164 @@
+import FoundationEssentials
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+/// The keeper as a transcript: what the monitor reports → what the history and the readers receive.
+@Suite struct KeeperStateTests {
+    private static let start: Int64 = 1_800_000_000_000
+
+    @Test func `a result and a change of state are recorded, and readers receive the change`() throws {
+        var keeper = try Keeper(["db.example:5432"])
+        let effects = keeper.turn(
+            250, results: [.init(target: 0, state: .up, roundTrip: 12, time: Self.start + 100)],
+            events: [.server(TargetID(0), try Self.update("db.example:5432", .up, at: 100))])
+        #expect(
+            effects == [
+                "publish server db.example:5432 up",
+                "record begin 7 unknown +0, sample 7 up +100",
+            ])
+        #expect(keeper.state.targets[0].onBoard.state == .up)
+        #expect(keeper.state.targets[0].roundTrip == .microseconds(120))
+        #expect(keeper.turn(500) == ["record"])
+    }
+
+    @Test func `an incident is published after its commit`() throws {
+        var keeper = try Keeper(["db.example:5432"])
+        let incident = Self.incident("1")
+        #expect(keeper.turn(0, events: [.incident(incident)]).first == "record incident 1")
+        #expect(keeper.names(keeper.state.committed("1", 1)) == ["publish incident 1 recorded: true"])
+        #expect(keeper.state.incidents.shown.map(\.incident.id) == ["1"])
+    }
+
+    @Test func `an incident without a commit is published as not recorded`() throws {
+        var keeper = try Keeper(["db.example:5432"])
+        _ = keeper.turn(0, events: [.incident(Self.incident("1"))])
+        #expect(keeper.state.deadline == 200_000_000)
+        #expect(keeper.turn(200).first == "publish incident 1 recorded: false")
+        #expect(keeper.names(keeper.state.committed("1", 1)).isEmpty)
+    }
+
+    @Test func `a maintenance window replaces the state of its targets`() throws {
+        var configuration = Configuration()
+        // 1,800,000,000 s is 2027-01-15 08:00:00 UTC.
+        configuration.maintenance = [
+            MaintenanceWindow(
+                targets: ["db.example:5432"],
+                schedule: .once(from: try LocalTime("2027-01-15T08:00:01Z"), to: try LocalTime("2027-01-15T08:00:02Z")))
+        ]
+        var keeper = try Keeper(["db.example:5432", "web.example:80"], configuration)
+        _ = keeper.turn(0, events: [.server(TargetID(0), try Self.update("db.example:5432", .down, at: 0))])
+        #expect(keeper.turn(1_000) == ["record change 7 maintenance +1000"])
+        #expect(keeper.state.targets.map { $0.onBoard.state } == [.maintenance, .unknown])
+        #expect(keeper.turn(2_000) == ["record change 7 down +2000"])
+    }
+
+    @Test func `another configuration keeps the history of targets by their keys`() throws {
+        var keeper = try Keeper(["db.example:5432", "web.example:80"])
+        _ = keeper.turn(0, events: [.server(TargetID(1), try Self.update("web.example:80", .up, at: 0))])
+        var next = Configuration()
+        next.targets = try ["web.example:80", "new.example:443"].map { try Keeper.target($0) }
+        let difference = ConfigurationDifference(
+            from: (keeper.configuration, keeper.settings), to: (next, next.targets.map(\.settings)))
+        #expect(difference.removed == [0] && difference.added == [1])
+        #expect(difference.retained == [.init(former: 1, next: 0)])
+        let addition = KeeperState.NewTarget(
+            configured: next.targets[1], monitor: TargetID(2), number: 9, bars: TargetBars(keeper.state.frame))
+        keeper.state.change(to: next, difference, additions: [addition], replacements: [], at: Self.moment(250))
+        #expect(keeper.state.targets.map(\.number) == [8, 9])
+        #expect(keeper.state.targets[0].update.state == .up)
+        #expect(keeper.turn(250) == ["record end 7 +0, begin 9 unknown +0"])
+        // A late result of the removed target is ignored.
+        let late = keeper.turn(500, results: [.init(target: 0, state: .up, roundTrip: 1, time: Self.start + 400)])
+        #expect(late == ["record"])
+    }
+
+    @Test func `the bar of the day shows the outage`() throws {
+        var keeper = try Keeper(["db.example:5432"])
+        _ = keeper.turn(0, events: [.server(TargetID(0), try Self.update("db.example:5432", .down, at: 0))])
+        _ = keeper.turn(20_000)
+        let bars = keeper.state.targets[0].bars.bars
+        #expect(bars.day.last?.state == .down)
+        #expect(bars.quarter.last?.times[.down] == 20_000)
+    }
+
+    // MARK: The keeper in a test
+
+    private struct Keeper {
+        var state: KeeperState
+        let configuration: Configuration
+        let settings: [ProbeSettings]
+
+        init(_ targets: [String], _ configuration: Configuration = Configuration()) throws {
+            var configuration = configuration
+            configuration.targets = try targets.map { try Self.target($0) }
+            var calendar = DayCalendar { _ in 0 }
+            let frame = BarFrame(at: start, in: &calendar)
+            let new = configuration.targets.enumerated().map { place, target in
+                KeeperState.NewTarget(
+                    configured: target, monitor: TargetID(place), number: 7 + place, bars: TargetBars(frame))
+            }
+            state = KeeperState(
+                configuration, targets: new, canary: nil, ledgers: [:],
+                recorder: HistoryRecorder(wall: start, monotonic: 0, bootTime: 0), frame: frame, offset: { _ in 0 },
+                clocks: .init(moment: moment(0)))
+            self.configuration = configuration
+            settings = configuration.targets.map(\.settings)
+        }
+
+        static func target(_ text: String) throws -> ConfiguredTarget {
+            ConfiguredTarget(endpoint: try Endpoint(text), settings: ProbeSettings(), origin: .standard)
+        }
+
+        mutating func turn(
+            _ milliseconds: Int64, results: [HistoryRecorder.Result] = [], events: [MonitorEvent] = []
+        ) -> [String] {
+            names(state.turn(Intake.Batch(results: results, events: events), at: .init(moment: moment(milliseconds))))
+        }
+
+        func names(_ effects: [KeeperState.Effect]) -> [String] {
+            effects.map { effect in
+                switch effect {
+                case .record(let turn):
+                    (["record"] + [turn.events.map(name).joined(separator: ", ")]).filter { !$0.isEmpty }
+                        .joined(separator: " ")
+                case .recordIncident(let incident, _): "record incident \(incident.id)"
+                case .recordPath: "record path"
+                case .withdraw(let time): "withdraw +\(time - start)"
+                case .publish(.incident(let incident), let isRecorded):
+                    "publish incident \(incident.id) recorded: \(isRecorded.map { "\($0)" } ?? "nil")"
+                case .publish(.server(_, let update), _): "publish server \(update.endpoint.text) \(update.state.rawValue)"
+                case .publish: "publish"
+                case .ended: "ended"
+                }
+            }
+        }
+
+        private func name(_ event: HistoryEvent) -> String {
+            switch event {
+            case .begin(let target, let state, let time): "begin \(target) \(state) +\(time - start)"
+            case .sample(let target, let sample): "sample \(target) \(sample.state) +\(sample.time - start)"
+            case .change(let target, let state, let time): "change \(target) \(state) +\(time - start)"
+            case .end(let target, let time): "end \(target) +\(time - start)"
+            case .gap(let gap): "gap \(gap.reason.rawValue)"
+            }
+        }
+    }
+
+    private static func moment(_ milliseconds: Int64) -> Moment {
+        Moment(monotonicNanoseconds: milliseconds * 1_000_000, wallClockNanoseconds: (start + milliseconds) * 1_000_000)
+    }
+
+    private static func update(_ text: String, _ state: ServerState, at milliseconds: Int64) throws -> ServerUpdate {
+        ServerUpdate(
+            endpoint: try Endpoint(text), state: state, cause: nil, since: moment(milliseconds), address: nil, interface: nil,
+            roundTrip: nil, isInitial: false, moment: moment(milliseconds))
+    }
+
+    private static func incident(_ id: String) -> Incident {
+        Incident(
+            id: id, scope: .server, subject: .init(.target, "db.example:5432"),
+            cause: Cause(.tcp, .refused, detail: "the server refuses connections"), from: Date(timeIntervalSince1970: 0))
+    }
+}

@@ -1,0 +1,168 @@
+import Foundation
+import Pacing
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+@Suite struct StatusPageTests {
+    private func render(_ board: Board, _ query: String = "", late: Int64 = 400) -> String {
+        let query = BoardQuery(QueryParameters(query))
+        return PageSamples.text(StatusPage(board: board, query: query, now: PageSamples.moment(PageSamples.now + late)).render())
+    }
+
+    @Test func `the page has its facts without a script`() {
+        let page = render(PageSamples.site)
+        let facts = [
+            "<title>2 down, 1 unreachable, 1 degraded · netwatch on edge-07</title>", "http-equiv=refresh", "30 of 36 targets up",
+            "The gateway 192.0.2.1 does not answer on its link", "not recorded", "2 incidents over", "a fault of this machine",
+            "31 targets", "198.51.100.9 refuses the connection to port 5432</bdi> <code>tcp/refused</code>",
+            "for 12 min, since <time datetime=\"2026-11-25T12:50:45+01:00\"", "412 ms", "91.27\u{a0}% with local causes",
+            "9\u{a0}% not observed",
+            "Europe/Berlin, UTC+01:00", "as of <time", "href=\"/target/db-main?at=", "/favicon.svg?state=down",
+        ]
+        for fact in facts { #expect(page.contains(fact), "\(fact)") }
+        #expect(!page.contains("style="))
+        #expect(!page.contains("<script>"))
+    }
+
+    @Test func `problems are before the groups, and a folded group is one line`() throws {
+        let page = render(PageSamples.site)
+        let order = [
+            "Main database", "Shop", "Line 2 controller", "Public API", "Web site", "Backup", "Line 1 controller", "New sensor",
+            "Tills",
+        ]
+        let places = try order.map { name in try #require(page.range(of: "<bdi>\(name)</bdi>"), "\(name)").lowerBound }
+        #expect(places == places.sorted())
+        #expect(page.contains("Show the 24 targets"))
+        #expect(!page.contains("Till 7"))
+        #expect(render(PageSamples.site, "q=till").contains("Till 7"))
+    }
+
+    @Test func `a page without targets says how to add one`() {
+        let page = render(PageSamples.board())
+        #expect(page.contains("netwatch serve HOST:PORT"))
+        #expect(page.contains("<title>no targets · netwatch on edge-07</title>"))
+        #expect(page.contains("This machine is connected"))
+        #expect(!page.contains("<form"))
+    }
+
+    @Test func `a calm page says so`() {
+        let page = render(PageSamples.board([PageSamples.target("a", PageSamples.update("192.0.2.9:80"))]))
+        #expect(page.contains("<title>all up · netwatch on edge-07</title>"))
+        #expect(page.contains("The target is up"))
+    }
+
+    @Test func `a machine without a link is at fault, not the targets`() {
+        let page = render(PageSamples.withoutLink)
+        #expect(page.contains("<title>31 unreachable · netwatch on edge-07</title>"))
+        #expect(page.contains("Interface eth0 has no carrier</bdi> <code>link/no-carrier</code>"))
+        #expect(!page.contains("31 down"))
+        let alone = render(PageSamples.board(path: PageSamples.unsatisfied))
+        #expect(alone.contains("<title>Link fails · netwatch on edge-07</title>"))
+    }
+
+    @Test func `a board that is old, not recorded or not reloaded says so`() {
+        let page = render(PageSamples.notRecording, late: 45_000)
+        #expect(page.contains("last heard <time"))
+        #expect(page.contains("45 s ago"))
+        #expect(page.contains("<b>Nothing is recorded</b> for 2 h, since"))
+        #expect(page.contains("no space left on the disk"))
+        #expect(page.contains("did you mean &#39;targets&#39;?"))
+    }
+
+    @Test func `a parameter that is ignored is named, and the form keeps the query`() {
+        let page = render(PageSamples.site, "q=%22%3E%3Cb%3E&group=Plant&span=7d&limit=zero")
+        #expect(page.contains("value=\"&quot;&gt;&lt;b&gt;\""))
+        #expect(page.contains("<code>limit</code> is ignored: write a number from 1 to 1000"))
+        #expect(page.contains("name=span value=\"7d\""))
+        #expect(page.contains("<option value=\"Plant\" selected>"))
+        #expect(page.contains("No target matches."))
+        #expect(page.contains("href=\"/?q=%22%3E%3Cb%3E&amp;group=Plant&amp;span=90d\""))
+    }
+
+    @Test func `the fragment has the parts alone`() {
+        let part = render(PageSamples.site, "part=1")
+        for id in ["id=fresh", "id=overview", "id=list"] { #expect(part.contains(id)) }
+        #expect(!part.contains("<form"))
+        #expect(!part.contains("<footer"))
+    }
+
+    @Test func `pages follow each other`() {
+        let board = PageSamples.large(250)
+        let first = render(board)
+        #expect(first.contains("<span>1–100 of 250</span>"))
+        #expect(first.contains("<span class=off>Previous</span>"))
+        let next = BoardView(board, BoardQuery()).next
+        let second = render(board, "after=\(next?.description ?? "")")
+        #expect(second.contains("<span>101–200 of 250</span>"))
+        #expect(second.contains("<a rel=prev href=\"/\">Previous</a>"))
+    }
+
+    @Test func `names from outside never become markup`() {
+        let hostile = render(PageSamples.hostile)
+        for tag in ["<script>alert", "<img", "<svg onload", "onerror=alert(1)>", "<b>eth"] {
+            #expect(!hostile.contains(tag), "\(tag)")
+        }
+        #expect(Self.tags(hostile) == Self.tags(render(PageSamples.tame)), "other names change no tag")
+        #expect(!hostile.unicodeScalars.contains { $0.value < 0x20 || $0 == "\u{202e}" })
+    }
+
+    /// The names of a page's tags, in their order.
+    private static func tags(_ page: String) -> [Substring] {
+        page.split(separator: "<").dropFirst().map { $0.prefix { $0.isLetter || $0 == "/" || $0 == "!" } }
+    }
+
+    @Test func `the first page of 10,000 targets has at most 150 kilobytes, also if each cell of each bar differs`() {
+        let board = PageSamples.large(10_000)
+        for span in BarSpan.allCases { #expect(render(board, "span=\(span.rawValue)").utf8.count <= 150_000, "\(span)") }
+        var restless = board
+        for index in restless.targets.indices.prefix(300) {
+            restless.targets[index] = PageSamples.target(
+                "shop-\(index)", title: "Shop \(index), branch office", group: "Region 1",
+                PageSamples.update("shop-\(index).branches.example:443", .down, PageSamples.refused),
+                shape: { $0 / 24 % 2 == 0 ? (.down, 0.5) : (.degraded, 0.5) })
+        }
+        for span in BarSpan.allCases { #expect(render(restless, "span=\(span.rawValue)").utf8.count <= 150_000, "\(span)") }
+    }
+
+    @Test func `a page of 10,000 targets is rendered fast`() {
+        let board = PageSamples.large(10_000)
+        let count = ProcessInfo.processInfo.environment["NETWATCH_RENDERS"].flatMap { Int($0) } ?? 5
+        var times: [Duration] = []
+        for _ in 0..<count {
+            times.append(
+                ContinuousClock().measure {
+                    _ = StatusPage(board: board, query: BoardQuery(), now: PageSamples.moment()).render()
+                })
+        }
+        times.sort()
+        let last = times[min(times.count - 1, times.count * 99 / 100)]
+        print("render of 10,000 targets: median \(times[times.count / 2]), p99 \(last) of \(count)")
+        // A build for debugging, under the load of other tests.
+        #expect(last < .seconds(3))
+    }
+}
+
+extension PageSamples {
+    /// The board of hostile names with harmless ones of the same places.
+    static let tame: Board = {
+        var board = hostile
+        for index in board.targets.indices {
+            let target = board.targets[index]
+            let cause = target.update.cause.map { _ in
+                Cause(.http, .status, detail: "x", evidence: ["reason": .text("x"), "y": .text("x")])
+            }
+            board.targets[index] = BoardTarget(
+                key: "k\(index)", id: nil, title: "k\(index)",
+                group: target.group == nil ? nil : index == 0 ? hostileNames[0] : "g\(index)",
+                update: update(target.update.endpoint.text, target.update.state, cause), bars: target.bars)
+        }
+        board.instance = "host"
+        board.timeZone = "UTC"
+        board.recording.reason = "x"
+        board.reloadProblem = "x"
+        board.path = path()
+        return board
+    }()
+}

@@ -1,0 +1,148 @@
+import FoundationEssentials
+import Glibc
+import Testing
+
+@testable import netwatch_service
+
+@Suite struct ServiceManagerTests {
+    @Test func `the manager receives each notification as one datagram`() throws {
+        let manager = try FakeManager(abstract: false)
+        defer { manager.close() }
+        let service = ServiceManager(["NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "2000000"], processID: 7)
+        service.notify(.ready(status: "3 of 5 targets up, uplink eth0"))
+        #expect(manager.receive() == "READY=1\nSTATUS=3 of 5 targets up, uplink eth0")
+        service.notify(.reloading(monotonicMicroseconds: 42))
+        #expect(manager.receive() == "RELOADING=1\nMONOTONIC_USEC=42")
+        service.notify(.watchdog)
+        #expect(manager.receive() == "WATCHDOG=1")
+        service.notify(.stopping)
+        #expect(manager.receive() == "STOPPING=1")
+        #expect(service.watchdogInterval == .seconds(2))
+    }
+
+    @Test func `an abstract socket is reached`() throws {
+        let manager = try FakeManager(abstract: true)
+        defer { manager.close() }
+        ServiceManager(["NOTIFY_SOCKET": manager.address]).notify(.watchdog)
+        #expect(manager.receive() == "WATCHDOG=1")
+    }
+
+    @Test func `a status cannot add an assignment`() {
+        #expect(ServiceManager.Notification.status("eth0\nMAINPID=1").text == "STATUS=eth0 MAINPID=1")
+    }
+
+    @Test(arguments: [
+        [:], ["NOTIFY_SOCKET": ""], ["NOTIFY_SOCKET": "relative"], ["NOTIFY_SOCKET": "/missing/socket"],
+        ["NOTIFY_SOCKET": "/" + String(repeating: "x", count: 200)],
+    ])
+    func `without a usable socket, notifications are lost`(environment: [String: String]) {
+        ServiceManager(environment).notify(.stopping)
+    }
+
+    @Test func `the watchdog of another process is not fed`() {
+        let environment = ["NOTIFY_SOCKET": "/run/x", "WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "8"]
+        #expect(ServiceManager(environment, processID: 7).watchdogInterval == nil)
+        #expect(ServiceManager(environment, processID: 8).watchdogInterval == .seconds(1))
+        #expect(ServiceManager(["WATCHDOG_USEC": "1000000"], processID: 8).watchdogInterval == nil)
+    }
+}
+
+@Suite struct WatchdogTests {
+    private static let second: Int64 = 1_000_000_000
+
+    // The macro cannot call a mutating method.
+    private func expect(_ expected: Bool, _ result: Bool, location: SourceLocation = #_sourceLocation) {
+        #expect(result == expected, sourceLocation: location)
+    }
+
+    @Test func `the manager is notified after a turn of both parts, at half the interval`() {
+        var watchdog = Watchdog(interval: .seconds(10), now: 0)
+        watchdog.finished(.monitor)
+        watchdog.finished(.keeper)
+        expect(false, watchdog.takeNotification(at: 4 * Self.second))
+        expect(true, watchdog.takeNotification(at: 5 * Self.second))
+    }
+
+    @Test func `a part that stopped is not reported as working`() {
+        var watchdog = Watchdog(interval: .seconds(10), now: 0)
+        watchdog.finished(.monitor)
+        watchdog.finished(.keeper)
+        expect(true, watchdog.takeNotification(at: 5 * Self.second))
+        watchdog.finished(.keeper)
+        expect(false, watchdog.takeNotification(at: 10 * Self.second))
+        expect(false, watchdog.takeNotification(at: 100 * Self.second))
+        watchdog.finished(.monitor)
+        expect(true, watchdog.takeNotification(at: 101 * Self.second))
+    }
+}
+
+@Suite struct InheritedSocketsTests {
+    @Test func `listening sockets are sorted by their family`() throws {
+        let sockets = [try Self.listener(AF_INET), try Self.listener(AF_UNIX), open("/dev/null", O_RDONLY)]
+        defer { for descriptor in sockets { close(descriptor) } }
+        // As the manager does, the descriptors follow each other.
+        let first: Int32 = 200
+        for (number, descriptor) in sockets.enumerated() { dup2(descriptor, first + Int32(number)) }
+        defer { for number in 0..<3 { close(first + Int32(number)) } }
+        let inherited = InheritedSockets(["LISTEN_PID": "7", "LISTEN_FDS": "3"], processID: 7, first: first)
+        #expect(inherited.internet == [200])
+        #expect(inherited.local == [201])
+        #expect(inherited.unusable == [202])
+        #expect(fcntl(first, F_GETFD) == FD_CLOEXEC)
+    }
+
+    @Test(arguments: [
+        [:], ["LISTEN_PID": "8", "LISTEN_FDS": "3"], ["LISTEN_PID": "7", "LISTEN_FDS": "-1"], ["LISTEN_FDS": "3"],
+        ["LISTEN_PID": "7", "LISTEN_FDS": "x"], ["LISTEN_PID": "7", "LISTEN_FDS": "99999999999"],
+    ])
+    func `sockets of another process are left alone`(environment: [String: String]) {
+        let inherited = InheritedSockets(environment, processID: 7, first: 200)
+        #expect(inherited.internet.isEmpty && inherited.local.isEmpty && inherited.unusable.isEmpty)
+    }
+
+    private static func listener(_ family: Int32) throws -> Int32 {
+        let descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+        // A Unix socket needs a name before it can listen; binding only the family chooses an abstract one (unix(7)).
+        if family == AF_UNIX {
+            var name = sockaddr(sa_family: sa_family_t(AF_UNIX), sa_data: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0))
+            try #require(bind(descriptor, &name, 2) == 0)
+        }
+        try #require(listen(descriptor, 1) == 0)
+        return descriptor
+    }
+}
+
+/// The receiving end of the notifications.
+private struct FakeManager {
+    let address: String
+    private let descriptor: Int32
+    private let path: String?
+
+    init(abstract: Bool) throws {
+        descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        let name = "/tmp/netwatch-manager-\(getpid())-\(UInt32.random(in: 0 ... .max))"
+        (address, path) = (abstract ? "@\(name.dropFirst())" : name, abstract ? nil : name)
+        var socketAddress = sockaddr_un()
+        socketAddress.sun_family = sa_family_t(AF_UNIX)
+        var bytes = Array(address.utf8)
+        if abstract { bytes[0] = 0 }
+        withUnsafeMutableBytes(of: &socketAddress.sun_path) { $0.copyBytes(from: bytes) }
+        let length = socklen_t(2 + bytes.count + (abstract ? 0 : 1))
+        let descriptor = descriptor
+        let result = withUnsafeBytes(of: socketAddress) { raw in
+            raw.baseAddress.map { bind(descriptor, $0.assumingMemoryBound(to: sockaddr.self), length) } ?? -1
+        }
+        try #require(result == 0)
+    }
+
+    func receive() -> String {
+        var buffer = [UInt8](repeating: 0, count: 4096)
+        let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+        return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+    }
+
+    func close() {
+        Glibc.close(descriptor)
+        if let path { unlink(path) }
+    }
+}

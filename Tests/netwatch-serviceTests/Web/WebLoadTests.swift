@@ -1,0 +1,126 @@
+import Console
+import Foundation
+import NetworkLab
+import Testing
+
+@testable import netwatch_service
+
+/// Clients that take places and do not use them.
+@Suite(.timeLimit(.minutes(5))) struct WebLoadTests {
+    @Test func `200 idle connections and 200 unfinished requests do not keep a client out`() async throws {
+        var limits = WebLimits()
+        limits.connections = 64
+        let site = try Site(limits: limits)
+        try await site.with { site in
+            var clients: [RawClient] = []
+            for number in 0..<400 {
+                let client = try site.client()
+                if number % 2 == 1 { client.send("GET /-/healthy HTTP/1.1\r\nHo") }
+                clients.append(client)
+            }
+            let begin = Date()
+            #expect(try site.client().get("/-/healthy").status == 200)
+            #expect(try site.client().get("/").status == 200)
+            #expect(Date().timeIntervalSince(begin) < 20)
+            #expect(site.server.connectionCount <= 80)
+            // The oldest ones were closed for the others.
+            #expect(try clients[0].readToEnd() == "")
+        }
+        try await site.stop()
+    }
+
+    @Test func `if all connections answer requests, the reserve still answers for the state of the service`() async throws {
+        var limits = WebLimits()
+        limits.connections = 2
+        limits.reserve = 2
+        // Nobody reads the documents, so their requests do not end.
+        let site = try Site(limits: limits)
+        try await site.with { site in
+            let busy = try (0..<2).map { _ in try RawClient(path: site.path) }
+            for client in busy {
+                client.send(String(repeating: "GET /large.css HTTP/1.1\r\nHost: localhost\r\n\r\n", count: 9))
+                _ = try client.read(until: "\r\n\r\n")
+            }
+            #expect(try site.client().get("/-/healthy").status == 200)
+            let refused = try site.client().get("/")
+            #expect(refused.status == 503 && refused.body.contains("too many connections"))
+            withExtendedLifetime(busy) {}
+        }
+        try await site.stop()
+    }
+
+    @Test func `connections without a complete request are closed after a time`() async throws {
+        var limits = WebLimits()
+        (limits.headTime, limits.contentTime, limits.idleTime) = (
+            WebLimits.second / 5, WebLimits.second / 5, WebLimits.second / 5
+        )
+        (limits.checkTime, limits.lingerTime) = (WebLimits.second / 20, WebLimits.second / 20)
+        let site = try Site(limits: limits)
+        try await site.with { site in
+            let silent = try site.client()
+            #expect(try silent.readToEnd() == "")
+            let unfinished = try site.client()
+            unfinished.send("GET / HTTP/1.1\r\n")
+            #expect(try unfinished.readToEnd() == "")
+            let content = try site.client()
+            content.send("POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nab")
+            #expect(try content.readToEnd() == "")
+            let idle = try site.client()
+            #expect(try idle.get("/-/healthy").status == 200)
+            #expect(try idle.readToEnd() == "")
+        }
+        try await site.stop()
+    }
+
+    @Test func `a client that reads nothing is closed`() async throws {
+        var limits = WebLimits()
+        (limits.stallTime, limits.checkTime) = (WebLimits.second / 5, WebLimits.second / 20)
+        let site = try Site(limits: limits)
+        try await site.with { site in
+            let client = try RawClient(path: site.path)
+            client.send(String(repeating: "GET /large.css HTTP/1.1\r\nHost: localhost\r\n\r\n", count: 9))
+            _ = try client.read(until: "\r\n\r\n")
+            let deadline = Date(timeIntervalSinceNow: 30)
+            while site.server.connectionCount > 0, Date() < deadline { sched_yield() }
+            #expect(site.server.connectionCount == 0)
+        }
+        try await site.stop()
+    }
+
+    @Test func `a content of a gigabyte is refused at its head, and its client can read why`() async throws {
+        let site = try Site()
+        let status = try await site.with { site in
+            let client = try site.client()
+            client.send("POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1073741824\r\n\r\n")
+            // What the server does not read does not hide its answer.
+            client.send([UInt8](repeating: 0, count: 1 << 20))
+            let status = try client.response().status
+            _ = try client.readToEnd()
+            return status
+        }
+        #expect(status == 413)
+        try await site.stop()
+    }
+
+    @Test func `a socket of a former run is replaced, and one in use is an error`() async throws {
+        let directory = try ScratchDirectory()
+        let path = directory.file("api.sock")
+        let first = try ListeningSocket.unix(path: path, mode: 0o600)
+        #expect(throws: Failure(71, "\(path): another process listens there")) {
+            try ListeningSocket.unix(path: path, mode: 0o600)
+        }
+        close(first.descriptor)
+        let second = try ListeningSocket.unix(path: path, mode: 0o600)
+        close(second.descriptor)
+        let port = try ListeningSocket.tcp(ListenAddress("127.0.0.1:0"))
+        let number = try #require(port.endpoint?.port)
+        #expect(throws: Failure(71, "--listen 127.0.0.1:\(number): another process listens there")) {
+            try ListeningSocket.tcp(ListenAddress("127.0.0.1:\(number)"))
+        }
+        // The service manager gives sockets as descriptors.
+        let inherited = try ListeningSocket(inherited: port.descriptor)
+        #expect(inherited.endpoint?.port == number && inherited.path == nil)
+        #expect(throws: Failure.self) { try ListeningSocket(inherited: 0) }
+        close(port.descriptor)
+    }
+}

@@ -1,0 +1,159 @@
+import EventLoop
+import Foundation
+import Testing
+
+@testable import netwatch_service
+
+@Suite(.timeLimit(.minutes(5))) struct WebRouteTests {
+    private func object(_ text: String) throws -> [String: Any] {
+        try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    }
+
+    @Test func `each resource answers with its media type and the fields that protect it`() async throws {
+        let site = try Site()
+        let expected = [
+            ("/", "text/html; charset=utf-8"), ("/?q=a", "text/html; charset=utf-8"),
+            ("/target/office", "text/html; charset=utf-8"),
+            ("/badge/office.svg", "image/svg+xml"), ("/favicon.svg", "image/svg+xml"), ("/style.css", "text/css"),
+            ("/api/v1/status", "application/json"), ("/api/v1/history?since=1", "application/json"),
+            ("/-/healthy", "text/plain; charset=utf-8"), ("/-/ready", "text/plain; charset=utf-8"),
+        ]
+        for (target, type) in expected {
+            let response = try await site.with { try $0.client().get(target) }
+            #expect(response.status == 200, "\(target): \(response)")
+            #expect(response.fields["content-type"] == type, "\(target)")
+            #expect(response.fields["x-content-type-options"] == "nosniff", "\(target)")
+            #expect(response.fields["content-security-policy"]?.contains("frame-ancestors 'none'") == true, "\(target)")
+            #expect(response.fields["cache-control"] == (target == "/style.css" ? "no-cache" : "no-store"), "\(target)")
+            #expect(response.fields["date"]?.hasSuffix(" GMT") == true, "\(target)")
+        }
+        try await site.stop()
+    }
+
+    @Test func `the status document has the targets of a query, and the position of the next ones`() async throws {
+        let site = try Site(board: Site.board(targets: 150))
+        let first = try object(try await site.with { try $0.client().get("/api/v1/status") }.body)
+        #expect((first["targets"] as? [Any])?.count == 100 && first["total"] as? Int == 150)
+        #expect(first["instance"] as? String == "box")
+        #expect((first["recording"] as? [String: Any])?["ok"] as? Bool == true)
+        let next = try #require(first["next"] as? String)
+        let second = try object(try await site.with { try $0.client().get("/api/v1/status?after=\(next)") }.body)
+        #expect((second["targets"] as? [Any])?.count == 50 && second["next"] is NSNull)
+        let one = try object(try await site.with { try $0.client().get("/api/v1/status?q=a7&limit=1000&status=up") }.body)
+        #expect((one["targets"] as? [[String: Any]])?.first?["target"] as? String == "a7:80")
+        #expect(Set(first.keys) == ["v", "ts", "path", "targets", "canary", "instance", "recording", "total", "next"])
+        try await site.stop()
+    }
+
+    @Test(arguments: [
+        ("/api/v1/status?limit=1001", 400), ("/api/v1/status?status=fine", 400), ("/api/v1/status?after=x", 400),
+        ("/api/v1/history?since=x", 400), ("/nothing", 404), ("/target/none", 404), ("/target/", 404),
+        ("/badge/..%2f..%2fetc%2fpasswd.svg", 404), ("/badge/office", 404), ("/badge/%00.svg", 404), ("//office", 404),
+        ("/metrics", 404), ("/probe?target=x", 404), ("/api/v1/events?target=none", 404), ("/api", 404),
+        ("/target/%ff%fe\"<b>", 404), ("/%", 404),
+    ])
+    func `a request that cannot be answered has an error in JSON`(target: String, status: Int) async throws {
+        let site = try Site()
+        let response = try await site.with { try $0.client().get(target) }
+        #expect(response.status == status, "\(response)")
+        #expect(response.fields["content-type"] == "application/json")
+        #expect(Set(try object(response.body).keys) == ["error", "detail"])
+        try await site.stop()
+    }
+
+    @Test func `a browser receives a page about an error, and a program its document`() async throws {
+        let site = try Site()
+        let page = try await site.with { try $0.client().get("/nothing", "Accept: text/html,*/*") }
+        #expect(page.status == 404 && page.body == "<h1>404</h1>")
+        let document = try await site.with { try $0.client().get("/api/none", "Accept: text/html,*/*") }
+        #expect(document.fields["content-type"] == "application/json")
+        try await site.stop()
+    }
+
+    @Test func `other methods are refused with those that a resource has`() async throws {
+        let site = try Site()
+        for (method, target, allow) in [
+            ("POST", "/", "GET, HEAD"), ("POST", "/api/v1/status", "GET, HEAD"), ("GET", "/-/reload", "POST"),
+            ("DELETE", "/", "GET, HEAD, POST"), ("PUT", "/-/reload", "GET, HEAD, POST"),
+        ] {
+            let response = try await site.with { try $0.client().get(target, method: method) }
+            #expect(response.status == 405 && response.fields["allow"] == allow, "\(method) \(target): \(response)")
+        }
+        try await site.stop()
+    }
+
+    @Test(arguments: ["/", "/api/v1/status", "/-/healthy", "/style.css"])
+    func `HEAD has the fields of GET and no content`(target: String) async throws {
+        let site = try Site()
+        try await site.with { site in
+            let client = try site.client()
+            let get = try client.get(target)
+            let head = try client.get(target, method: "HEAD")
+            #expect(head.status == 200 && head.body.isEmpty)
+            #expect(head.fields["content-length"] == "\(get.body.utf8.count)")
+            // The connection is in order after it.
+            #expect(try client.get(target).body == get.body)
+        }
+        let stream = try await site.with { site in
+            let client = try site.client()
+            client.send("HEAD /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            return try client.readToEnd()
+        }
+        #expect(stream.hasSuffix("\r\n\r\n") && stream.contains("text/event-stream"))
+        try await site.stop()
+    }
+
+    @Test func `an asset has a tag, and is immutable under the address that contains it`() async throws {
+        let site = try Site()
+        let plain = try await site.with { try $0.client().get("/style.css") }
+        #expect(plain.fields["etag"] == "\"t1\"")
+        let named = try await site.with { try $0.client().get("/style.css?v=t1") }
+        #expect(named.fields["cache-control"]?.contains("immutable") == true)
+        #expect(try await site.with { try $0.client().get("/style.css", "If-None-Match: \"t1\"") }.status == 304)
+        try await site.stop()
+    }
+
+    @Test func `reloading answers 200, or 422 with the reason`() async throws {
+        let site = try Site()
+        #expect(try await site.with { try $0.client().get("/-/reload", method: "POST") }.status == 200)
+        site.reloadProblem.withLock { $0 = "a.yaml:1:2: unknown key \"<b>\n\"" }
+        let refused = try await site.with { try $0.client().get("/-/reload", method: "POST", "Content-Length: 0") }
+        #expect(refused.status == 422)
+        #expect(try object(refused.body)["detail"] as? String == "a.yaml:1:2: unknown key \"<b>\n\"")
+        try await site.stop()
+    }
+
+    @Test func `an unhealthy service answers 503`() async throws {
+        let site = try Site(board: nil)
+        #expect(try await site.with { try $0.client().get("/-/healthy") }.status == 200)
+        site.isHealthy.withLock { $0 = false }
+        #expect(try await site.with { try $0.client().get("/-/healthy") }.status == 503)
+        // Before the first board there is nothing to show.
+        for target in ["/", "/api/v1/status", "/api/v1/events", "/badge/office.svg"] {
+            #expect(try await site.with { try $0.client().get(target) }.status == 503, "\(target)")
+        }
+        try await site.stop()
+    }
+
+    @Test func `a large document arrives completely`() async throws {
+        let site = try Site(board: Site.board(targets: 1000))
+        let response = try await site.with { try $0.client().get("/api/v1/status?limit=1000", "Connection: close") }
+        #expect(response.body.utf8.count > 200_000)
+        #expect((try object(response.body)["targets"] as? [Any])?.count == 1000)
+        try await site.stop()
+    }
+
+    @Test func `the Unix socket answers without Host`() async throws {
+        let site = try Site()
+        let mode = try FileManager.default.attributesOfItem(atPath: site.path)[.posixPermissions] as? Int
+        #expect(mode == 0o660)
+        let status = try await site.with { site in
+            let client = try RawClient(path: site.path)
+            client.send("GET /-/healthy HTTP/1.1\r\n\r\n")
+            return try client.response().status
+        }
+        #expect(status == 200)
+        try await site.stop()
+        #expect(!FileManager.default.fileExists(atPath: site.path))
+    }
+}
