@@ -24,12 +24,9 @@ extension HistoryReader {
             parts.count == 2 && parts[1] >= 0 ? (max(span.lowerBound, parts[0]), parts[1]) : (span.lowerBound, 0)
         guard start < span.upperBound else { return Page(elements: []) }
         let wanted = start..<span.upperBound
-        var found: [Sample] = []
-        for _ in 0..<Self.consistentAttempts {
-            let generation = try read(Self.generation)
-            found = try committed(target, wanted, limit: limit + Int(min(skipped, Int64(SampleBlock.limit))))
-            found += try recent(target, since: generation).filter { wanted.contains($0.time) }
-            guard overlay == nil, try read(Self.generation) != generation else { break }
+        var found = try committed(target, wanted, limit: limit + Int(min(skipped, Int64(SampleBlock.limit))))
+        for block in overlay?.blocks(of: target) ?? [] {
+            found += block.samples.samples.filter { $0.isResult && wanted.contains($0.time) }
         }
         found.sort { $0.time < $1.time }
         found = Array(found.dropFirst(Int(clamping: parts.count == 2 && start == parts[0] ? skipped : 0)))
@@ -56,7 +53,7 @@ extension HistoryReader {
                 hour += HistorySchema.hour
                 if let data = try Data.fetchOne(statement, arguments: [number]) {
                     let samples = try? SampleBlock(bytes: [UInt8](data)).samples()
-                    found += (samples ?? []).filter { span.contains($0.time) }
+                    found += (samples ?? []).filter { $0.isResult && span.contains($0.time) }
                 } else if let next = try Int64.fetchOne(following, arguments: [number]) {
                     // The hours without any block are passed over.
                     hour = max(hour, SampleBlock.limited(next &* HistorySchema.hour))
@@ -64,13 +61,5 @@ extension HistoryReader {
             }
             return found
         }
-    }
-
-    /// Reads the samples of a target since the last checkpoint.
-    private func recent(_ target: Int, since generation: UInt64) throws(StoreError) -> [Sample] {
-        if let overlay {
-            return overlay.output.blocks.filter { $0.target == target }.flatMap { (try? $0.samples.block.samples()) ?? [] }
-        }
-        return try recentOfLogs(target, since: generation)
     }
 }
