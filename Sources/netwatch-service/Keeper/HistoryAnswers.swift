@@ -9,7 +9,7 @@ struct HistoryAnswers: Sendable {
     /// A question about a period.
     struct Question: Hashable, Sendable {
         var period: HistoryPeriod
-        /// The key, the name or the text of the target; `nil` for all.
+        /// The identifier, the name or the text of the target; `nil` for all.
         var target: String?
         var includesSamples = false
         /// The position after which the answer begins; `nil` for the start.
@@ -29,12 +29,12 @@ struct HistoryAnswers: Sendable {
             let targets = try target.map { [$0] } ?? reader.targets()
             guard targets.count == 1, let only = targets.first else { throw StoreError(.invalid, "samples: name one target") }
             let page = try reader.samples(of: only.number, range, limit: Self.limit, after: question.after)
-            document.samples = [.init(target: only.key, samples: page.elements)]
+            document.samples = [.init(target: only.names.text, samples: page.elements)]
             document.next = page.next
             if question.after != nil { return document }
         }
         let page = try reader.incidents(
-            range, of: target?.key, limit: Self.limit, after: question.includesSamples ? nil : question.after)
+            range, of: target?.names.text, limit: Self.limit, after: question.includesSamples ? nil : question.after)
         document.incidents = page.elements.map { BoardIncident(incident: $0, isRecorded: true) }
         if !question.includesSamples { document.next = page.next }
         document.pathEvents = try reader.pathEvents(range, limit: Self.limit).map(\.record)
@@ -47,28 +47,33 @@ struct HistoryAnswers: Sendable {
         let target = try question.target.map { try self.target($0, reader) }
         let summaries = try reader.summaries(range, of: target?.number)
         var outages: [String: [Incident]] = [:]
-        let incidents = try reader.incidents(range, of: target?.key, limit: 100_000).elements
+        let incidents = try reader.incidents(range, of: target?.names.text, limit: 100_000).elements
         for incident in incidents { for endpoint in incident.targets { outages[endpoint.text, default: []].append(incident) } }
         let targets = try target.map { [$0] } ?? reader.targets()
         return ReportDocument(
             moment: moment, period: range, timeZone: timeZone,
             targets: targets.compactMap { target in
                 guard let summary = summaries[target.number] else { return nil }
-                let found = outages[target.key] ?? []
+                let found = outages[target.names.text] ?? []
                 let longest = found.sorted { $0.length(until: moment) > $1.length(until: moment) }
+                // An incident lists its first ten targets only, so the states count the outages.
                 return ReportDocument.Target(
-                    text: target.key, id: nil, title: target.title, summary: summary, outages: found.count,
+                    text: target.names.text, id: target.names.id, title: target.names.title, summary: summary,
+                    outages: summary.overlappingOutages,
                     worst: Array(longest.prefix(ReportDocument.worst)))
             })
     }
 
-    /// Returns the target with a key or a name.
+    /// Returns the target with an identifier, a name or a text.
     private func target(_ text: String, _ reader: HistoryReader) throws -> HistoryStore.Target {
         let targets = try reader.targets()
-        guard let target = targets.first(where: { $0.key == text }) ?? targets.first(where: { $0.title == text }) else {
+        let found =
+            targets.first { $0.key == text } ?? targets.first { $0.names.title == text }
+            ?? targets.first { $0.names.text == text }
+        guard let found else {
             throw StoreError(.unknownTarget, "target '\(text)': the history has no such target")
         }
-        return target
+        return found
     }
 }
 

@@ -92,7 +92,7 @@ final class OpenedHistory: Sendable {
 
     private static func numbers(of configuration: Configuration, _ store: HistoryStore) throws(Failure) -> [Int] {
         try wait("the history of the targets") { done in
-            store.register(configuration.targets.map { ($0.key, $0.title) }) { done($0) }
+            store.register(configuration.targets.map(HistoryStore.TargetNames.init)) { done($0) }
         }
     }
 
@@ -154,4 +154,9 @@ extension Failure {
             }
         self.init(code, error.reason)
     }
+}
+
+extension HistoryStore.TargetNames {
+    /// Creates the names of a target of the configuration.
+    init(_ target: ConfiguredTarget) { self.init(id: target.id, text: target.endpoint.text, title: target.title) }
 }

@@ -98,7 +98,7 @@ final class Service {
                 keeper.reloadFailed(reason)
                 return finish(.failure(Failure(ExitCode.configuration, "the former configuration stays: \(reason)")))
             }
-            history.store.register(loaded.configuration.targets.map { ($0.key, $0.title) }) { result in
+            history.store.register(loaded.configuration.targets.map(HistoryStore.TargetNames.init)) { result in
                 switch result {
                 case .success(let numbers):
                     let next = KeeperLoop.Loaded(configuration: loaded.configuration, settings: loaded.settings)

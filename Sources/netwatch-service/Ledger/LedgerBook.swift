@@ -76,12 +76,12 @@ struct LedgerBook: Sendable {
                 sample.time = min(sample.time, limit)
                 guard entries.indices.contains(target), entries[target] != nil else { continue }
                 bridge(target, to: sample.time)
-                add(entries[target]?.ledger.add(sample, in: &calendar), of: target)
                 addToBlock(sample, of: target)
+                add(entries[target]?.ledger.add(sample, in: &calendar), of: target)
             case .change(let target, let state, let moment):
                 guard entries.indices.contains(target) else { continue }
                 bridge(target, to: min(moment, limit))
-                add(entries[target]?.ledger.change(to: state, at: min(moment, limit), in: &calendar), of: target)
+                change(target, to: state, at: min(moment, limit))
             case .end(let target, let moment): end(target, min(moment, limit))
             case .gap(let gap): skip(gap, limit)
             }
@@ -89,19 +89,42 @@ struct LedgerBook: Sendable {
         time = turn.time
     }
 
+    /// Accounts the time of all monitored targets until the last turn.
+    mutating func advance() {
+        guard let time else { return }
+        for target in entries.indices where entries[target]?.isActive == true {
+            bridge(target, to: time.wall)
+            add(entries[target]?.ledger.advance(to: time.wall, in: &calendar), of: target)
+        }
+    }
+
     /// Accounts the time of all monitored targets until the last turn, and completes the output.
     ///
     /// - Parameter stops: whether the service has stopped: no target is monitored.
     mutating func finish(stops: Bool) {
+        advance()
         for target in entries.indices {
-            if let time, entries[target]?.isActive == true {
-                bridge(target, to: time.wall)
-                add(entries[target]?.ledger.advance(to: time.wall, in: &calendar), of: target)
-            }
             if stops { entries[target]?.isActive = false }
             if let block = open[target] { output.blocks.append(block) }
             open[target] = nil
         }
+    }
+
+    /// The blocks that the database does not have, in their order for each target. The last one of a target can still grow.
+    ///
+    /// - Parameters:
+    ///   - target: the number of the only target; `nil` for all.
+    ///   - hour: the start of the only hour; `nil` for all.
+    /// - Returns: the blocks.
+    func blocks(of target: Int? = nil, hour: Int64? = nil) -> [Block] {
+        func isWanted(_ block: Block) -> Bool { (target ?? block.target) == block.target && (hour ?? block.hour) == block.hour }
+        var growing: [Block] = []
+        if let target {
+            if open.indices.contains(target), let block = open[target] { growing = [block] }
+        } else {
+            growing = open.compactMap { $0 }
+        }
+        return output.blocks.filter(isWanted) + growing.filter(isWanted)
     }
 
     // MARK: Events
@@ -110,11 +133,18 @@ struct LedgerBook: Sendable {
         guard entries.indices.contains(target) else { return }
         guard entries[target] != nil else {
             entries[target] = Entry(ledger: TargetLedger(state, at: moment, in: &calendar), isActive: true)
+            mark(target, state, at: moment)
             return
         }
         skip(target, to: moment)
-        add(entries[target]?.ledger.change(to: state, at: moment, in: &calendar), of: target)
+        change(target, to: state, at: moment)
         entries[target]?.isActive = true
+    }
+
+    private mutating func change(_ target: Int, to state: RecordedState, at moment: Int64) {
+        guard let ledger = entries[target]?.ledger else { return }
+        if ledger.state != state { mark(target, state, at: max(moment, ledger.end)) }
+        add(entries[target]?.ledger.change(to: state, at: moment, in: &calendar), of: target)
     }
 
     private mutating func end(_ target: Int, _ moment: Int64) {
@@ -130,7 +160,7 @@ struct LedgerBook: Sendable {
         output.gaps.append(HistoryGap(period: gap.period.lowerBound..<end, reason: gap.reason))
         for target in entries.indices where entries[target]?.isActive == true {
             bridge(target, to: gap.period.lowerBound)
-            add(entries[target]?.ledger.skip(gap.period.lowerBound..<end, in: &calendar), of: target)
+            skip(target, gap.period.lowerBound..<end)
         }
     }
 
@@ -142,7 +172,17 @@ struct LedgerBook: Sendable {
 
     private mutating func skip(_ target: Int, to moment: Int64) {
         guard let end = entries[target]?.ledger.end, end < moment else { return }
-        add(entries[target]?.ledger.skip(end..<moment, in: &calendar), of: target)
+        skip(target, end..<moment)
+    }
+
+    private mutating func skip(_ target: Int, _ gap: Range<Int64>) {
+        guard let ledger = entries[target]?.ledger, ledger.end < gap.upperBound else { return }
+        let start = max(ledger.end, gap.lowerBound)
+        mark(target, .notRecorded, at: start)
+        add(entries[target]?.ledger.skip(gap, in: &calendar), of: target)
+        let hour = TargetLedger.hour(containing: gap.upperBound).lowerBound
+        if start < hour { mark(target, .notRecorded, at: hour) }
+        mark(target, ledger.state, at: gap.upperBound)
     }
 
     private mutating func add(_ ended: TargetLedger.Ended?, of target: Int) {
@@ -151,6 +191,12 @@ struct LedgerBook: Sendable {
         for day in ended.days { output.days.append(Summary(target: target, summary: day)) }
     }
 
+    /// Notes a change of the state without a result in the block of its hour.
+    private mutating func mark(_ target: Int, _ state: RecordedState, at moment: Int64) {
+        addToBlock(Sample(changeAt: moment, to: state), of: target)
+    }
+
+    /// Adds a sample that is not accounted yet, or that was accounted last.
     private mutating func addToBlock(_ sample: Sample, of target: Int) {
         guard selection?.contains(target) != false else { return }
         let hour = TargetLedger.hour(containing: sample.time).lowerBound
@@ -158,7 +204,19 @@ struct LedgerBook: Sendable {
             output.blocks.append(block)
             open[target] = nil
         }
-        if open[target] == nil { open[target] = Block(target: target, hour: hour, samples: SampleBlock.Builder()) }
+        if open[target] == nil {
+            var block = Block(target: target, hour: hour, samples: SampleBlock.Builder())
+            if let first = firstState(of: target, in: hour, before: sample.time) { block.samples.append(first) }
+            open[target] = block
+        }
         open[target]?.samples.append(sample)
+    }
+
+    /// Returns the state of a target at the start of an hour, or at its own start in this hour; `nil` if that is later.
+    private func firstState(of target: Int, in hour: Int64, before time: Int64) -> Sample? {
+        guard let ledger = entries[target]?.ledger else { return nil }
+        let current = ledger.currentHour
+        let start = current.period.lowerBound == hour ? ledger.end - current.times.total : hour
+        return start < time && current.period.lowerBound <= hour ? Sample(changeAt: start, to: ledger.state) : nil
     }
 }

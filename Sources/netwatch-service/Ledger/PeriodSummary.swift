@@ -7,6 +7,16 @@ struct PeriodSummary: Hashable, Sendable {
     var probes = 0
     var lost = 0
     var roundTrips = RoundTripHistogram()
+    /// The number of outages that began in the period. An outage is a time in which the target is down or unreachable.
+    var outages = 0
+    /// Whether the period begins within an outage.
+    var continuesOutage = false
+
+    /// The number of outages that overlap the period.
+    var overlappingOutages: Int { outages + (continuesOutage ? 1 : 0) }
+
+    /// Whether nothing was recorded so far.
+    var hasNoRecordedTime: Bool { times.total == times[.notRecorded] }
 
     init(_ period: Range<Int64>) { self.period = period }
 
@@ -21,5 +31,6 @@ struct PeriodSummary: Hashable, Sendable {
         probes += other.probes
         lost += other.lost
         roundTrips.add(other.roundTrips)
+        outages += other.outages
     }
 }

@@ -10,6 +10,9 @@ enum RecordedState: UInt8, Hashable, Sendable, CaseIterable {
     case maintenance
     /// Nothing was recorded: the service was stopped, the machine was suspended, or the disk was full.
     case notRecorded
+
+    /// Whether the target cannot be reached, for whatever cause.
+    var isOutage: Bool { self == .down || self == .unreachable }
 }
 
 /// The time in each state, in milliseconds.

@@ -1,20 +1,41 @@
-/// A result of a probe in the history.
+/// A result of a probe in the history, or a change of the state without one.
 struct Sample: Hashable, Sendable {
     /// The unit of round trips in microseconds.
     static let roundTripUnit = 10
 
     /// The wall clock in milliseconds since 1970.
     var time: Int64
-    /// The state of the target with this result.
+    /// The state of the target from this time on.
     var state: RecordedState
-    /// The round trip in units of 10 µs, at least 1; `nil` if the probe failed.
-    var roundTrip: UInt32?
+    /// The round trip in units of 10 µs, at least 1, as a value of ``RoundTripScale``; `nil` if the probe failed.
+    let roundTrip: UInt32?
+    /// Whether a probe had a result. Otherwise only the state changed, as by a maintenance window or a gap.
+    let isResult: Bool
+
+    /// Creates the result of a probe. - Parameter roundTrip: in units of 10 µs, with any number of digits.
+    init(time: Int64, state: RecordedState, roundTrip: UInt32?) {
+        (self.time, self.state, isResult) = (time, state, true)
+        self.roundTrip = roundTrip.map(RoundTripScale.rounded)
+    }
+
+    /// Creates the result of a probe. - Parameter exactRoundTrip: a value of ``RoundTripScale``.
+    init(time: Int64, state: RecordedState, exactRoundTrip: UInt32?) {
+        (self.time, self.state, roundTrip, isResult) = (time, state, exactRoundTrip, true)
+    }
+
+    /// Creates a change of the state.
+    init(changeAt time: Int64, to state: RecordedState) {
+        (self.time, self.state, roundTrip, isResult) = (time, state, nil, false)
+    }
 }
 
 /// The samples of a target in one hour, in 1 to 3 bytes each.
 ///
 /// The block begins with its version, the time of its first sample, and the number of samples, as LEB128 numbers. The samples follow
 /// as bits: each is the difference from its ``SamplePrediction``. A CRC-32 ends the block.
+///
+/// The first sample is the state at the start of the hour, or at the target's start, and each change of the state without a result is a
+/// sample too. A block is therefore the ``HourTimeline`` of its target.
 struct SampleBlock: Hashable, Sendable {
     private static let version: UInt64 = 1
     /// The maximum number of samples of a block: a probe every 10 ms for an hour.
@@ -53,7 +74,7 @@ struct SampleBlock: Hashable, Sendable {
     /// Accepts the bytes of a block, which may be damaged.
     init(bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Decodes the samples.
+    /// Decodes the samples, in the order in which they were accounted.
     ///
     /// - Throws: ``DamageError`` if the bytes are not those of an encoded block.
     func samples() throws(DamageError) -> [Sample] {
@@ -63,11 +84,15 @@ struct SampleBlock: Hashable, Sendable {
         guard let first = reader.nextSigned(), first == Self.limited(first), let count = reader.next(), count <= Self.limit else {
             throw .content
         }
-        var bits = BitReader(reader.remaining)
+        return try Self.samples(from: BitReader(reader.remaining), first: first, count: Int(count))
+    }
+
+    private static func samples(from reader: BitReader, first: Int64, count: Int) throws(DamageError) -> [Sample] {
+        var bits = reader
         var (prediction, codes) = (SamplePrediction(first), SampleCodes())
         var samples: [Sample] = []
         // A sample has two bits or more, so a wrong count cannot reserve more memory than a block needs.
-        samples.reserveCapacity(min(Int(count), bits.remaining / 2))
+        samples.reserveCapacity(min(count, bits.remaining / 2))
         for _ in 0..<count {
             guard let sample = prediction.next(from: &bits, &codes) else { throw .content }
             samples.append(sample)
@@ -98,5 +123,18 @@ struct SampleBlock: Hashable, Sendable {
         }
 
         var block: SampleBlock { SampleBlock(first, count: count, bits) }
+
+        /// The samples so far, without the checksum of a block.
+        var samples: [Sample] {
+            (try? SampleBlock.samples(from: BitReader(bits.bytes[...]), first: first, count: count)) ?? []
+        }
+    }
+}
+
+extension [Sample] {
+    /// Returns the samples of a part of an hour and of the next part, which begins with the state that the first one ends with.
+    func joined(with next: [Sample]) -> [Sample] {
+        guard let last, let first = next.first, !first.isResult, first.state == last.state else { return self + next }
+        return self + next.dropFirst()
     }
 }

@@ -6,6 +6,7 @@ struct SamplePrediction: Sendable {
     private var interval: Int64 = 0
     private var state = RecordedState.unknown
     private var isLost = false
+    /// The expected place of the round trip on the ``RoundTripScale``.
     private var roundTrip: UInt32 = 0
 
     /// Creates the prediction of a first sample at a time.
@@ -16,18 +17,24 @@ struct SamplePrediction: Sendable {
 
     /// Appends a sample as its difference from the prediction, and predicts the next one.
     mutating func append(_ sample: Sample, to writer: inout BitWriter, _ codes: inout SampleCodes) {
-        let isOther = sample.state != state || (sample.roundTrip == nil) != isLost
+        let isOther = !sample.isResult || sample.state != state || (sample.roundTrip == nil) != isLost
         writer.append(isOther)
         if isOther {
             writer.append(UInt64(sample.state.rawValue), bits: 3)
             writer.append(sample.roundTrip == nil)
+            if sample.roundTrip == nil { writer.append(sample.isResult) }
         }
         let newTime = SampleBlock.limited(sample.time)
-        codes.time.append(ZigZag.encode(newTime &- expected), to: &writer)
-        if let value = sample.roundTrip {
-            codes.roundTrip.append(ZigZag.encode(Int64(value) - Int64(roundTrip)), to: &writer)
+        guard sample.isResult else {
+            // It does not belong to the schedule of the probes.
+            writer.append(signed: newTime &- time)
+            state = sample.state
+            return
         }
-        advance(Sample(time: newTime, state: sample.state, roundTrip: sample.roundTrip))
+        codes.time.append(ZigZag.encode(newTime &- expected), to: &writer)
+        let place = sample.roundTrip.map(RoundTripScale.place)
+        if let place { codes.roundTrip.append(ZigZag.encode(Int64(place) - Int64(roundTrip)), to: &writer) }
+        advance(to: newTime, sample.state, place)
     }
 
     /// Reads a sample, and predicts the next one; `nil` if the bits are those of no sample.
@@ -39,39 +46,50 @@ struct SamplePrediction: Sendable {
                 let flag = reader.nextFlag()
             else { return nil }
             (newState, lost) = (state, flag)
+            if lost {
+                guard let isResult = reader.nextFlag() else { return nil }
+                if !isResult { return nextChange(to: newState, from: &reader) }
+            }
         }
         guard let difference = codes.time.next(from: &reader).map(ZigZag.decode) else { return nil }
         let newTime = expected &+ difference
         guard newTime == SampleBlock.limited(newTime) else { return nil }
-        var value: UInt32?
+        var (place, value): (UInt32?, UInt32?)
         if !lost {
             guard let change = codes.roundTrip.next(from: &reader).map(ZigZag.decode),
-                let exact = UInt32(exactly: Int64(roundTrip) &+ change)
+                let exact = UInt32(exactly: Int64(roundTrip) &+ change), let known = RoundTripScale.value(at: exact)
             else { return nil }
-            value = exact
+            (place, value) = (exact, known)
         }
-        let sample = Sample(time: newTime, state: newState, roundTrip: value)
-        advance(sample)
-        return sample
+        advance(to: newTime, newState, place)
+        return Sample(time: newTime, state: newState, exactRoundTrip: value)
+    }
+
+    private mutating func nextChange(to newState: RecordedState, from reader: inout BitReader) -> Sample? {
+        guard let difference = reader.nextSigned() else { return nil }
+        let newTime = time &+ difference
+        guard newTime == SampleBlock.limited(newTime) else { return nil }
+        state = newState
+        return Sample(changeAt: newTime, to: newState)
     }
 
     /// Follows the schedule of the probes: half of each deviation is taken for the schedule's, half for that of the sample.
-    private mutating func advance(_ sample: Sample) {
-        let observed = sample.time &- time
-        let deviation = sample.time &- expected
+    private mutating func advance(to newTime: Int64, _ newState: RecordedState, _ place: UInt32?) {
+        let observed = newTime &- time
+        let deviation = newTime &- expected
         if interval <= 0 || deviation.magnitude > max(1_000, UInt64(interval) / 4) {
             interval = observed
-            expected = sample.time &+ observed
+            expected = newTime &+ observed
         } else {
             expected = expected &+ deviation / 2 &+ interval
             interval = interval &+ deviation / 8
         }
         expected = SampleBlock.limited(expected)
         interval = SampleBlock.limited(interval)
-        (time, state, isLost) = (sample.time, sample.state, sample.roundTrip == nil)
-        guard let value = sample.roundTrip else { return }
-        // The mean of the last value and of those before it is a better prediction than the last value.
-        roundTrip = roundTrip == 0 ? value : UInt32((UInt64(roundTrip) + UInt64(value)) / 2)
+        (time, state, isLost) = (newTime, newState, place == nil)
+        guard let place else { return }
+        // A mean of the last places is a better prediction than the last one.
+        roundTrip = roundTrip == 0 ? place : (roundTrip * 3 + place + 2) / 4
     }
 }
 

@@ -34,6 +34,8 @@ extension PeriodSummary {
         for state in RecordedState.allCases { writer.append(UInt64(clamping: times[state])) }
         writer.append(UInt64(clamping: probes))
         writer.append(UInt64(clamping: lost))
+        writer.append(UInt64(clamping: outages))
+        writer.append(continuesOutage ? 1 : 0)
         roundTrips.append(to: &writer)
     }
 
@@ -48,8 +50,10 @@ extension PeriodSummary {
             times[state] = Int64(time)
         }
         guard let probes = reader.next(), probes <= 1 << 40, let lost = reader.next(), lost <= probes,
+            let outages = reader.next(), outages <= 1 << 40, let continues = reader.next(), continues <= 1,
             let roundTrips = RoundTripHistogram(&reader)
         else { return nil }
         (self.probes, self.lost, self.roundTrips) = (Int(probes), Int(lost), roundTrips)
+        (self.outages, continuesOutage) = (Int(outages), continues == 1)
     }
 }

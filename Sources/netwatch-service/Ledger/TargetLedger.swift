@@ -27,6 +27,7 @@ struct TargetLedger: Sendable {
         (self.state, end) = (state, time)
         currentHour = PeriodSummary(Self.hour(containing: time))
         currentDay = PeriodSummary(calendar.day(containing: time))
+        if state.isOutage { countOutage() }
     }
 
     /// Continues the accounting of an earlier ledger.
@@ -37,8 +38,19 @@ struct TargetLedger: Sendable {
     /// Accounts the time until now, and begins another state. An earlier time than before changes only the state.
     mutating func change(to state: RecordedState, at time: Int64, in calendar: inout DayCalendar) -> Ended {
         let ended = advance(to: time, in: &calendar)
+        if state.isOutage, !self.state.isOutage { countOutage() }
+        // An outage before a gap that begins the period is not known to have lasted until now.
+        if !state.isOutage {
+            if currentHour.hasNoRecordedTime { currentHour.continuesOutage = false }
+            if currentDay.hasNoRecordedTime { currentDay.continuesOutage = false }
+        }
         self.state = state
         return ended
+    }
+
+    private mutating func countOutage() {
+        currentHour.outages += 1
+        currentDay.outages += 1
     }
 
     /// Accounts the time until now, and adds a result.
@@ -67,20 +79,29 @@ struct TargetLedger: Sendable {
             while end < period.upperBound { step(to: period.upperBound, .notRecorded, &ended, &calendar) }
         }
         let remaining = end..<gap.upperBound
-        Self.begin(&currentHour, Self.hour(containing: gap.upperBound), remaining)
-        Self.begin(&currentDay, calendar.day(containing: gap.upperBound), remaining)
+        begin(\.currentHour, Self.hour(containing: gap.upperBound), remaining)
+        begin(\.currentDay, calendar.day(containing: gap.upperBound), remaining)
         end = gap.upperBound
         return ended
     }
 
     /// Accounts the end of a gap in a summary, and begins another one if the gap ends in another period.
-    private static func begin(_ summary: inout PeriodSummary, _ period: Range<Int64>, _ gap: Range<Int64>) {
-        if summary.period == period {
-            summary.times[.notRecorded] += gap.upperBound - max(gap.lowerBound, period.lowerBound)
+    private mutating func begin(
+        _ summary: WritableKeyPath<TargetLedger, PeriodSummary>, _ period: Range<Int64>, _ gap: Range<Int64>
+    ) {
+        if self[keyPath: summary].period == period {
+            self[keyPath: summary].times[.notRecorded] += gap.upperBound - max(gap.lowerBound, period.lowerBound)
         } else {
-            summary = PeriodSummary(period)
-            summary.times[.notRecorded] = gap.upperBound - period.lowerBound
+            self[keyPath: summary] = emptySummary(of: period)
+            self[keyPath: summary].times[.notRecorded] = gap.upperBound - period.lowerBound
         }
+    }
+
+    /// Returns the empty summary of a period that begins in the present state.
+    private func emptySummary(of period: Range<Int64>) -> PeriodSummary {
+        var summary = PeriodSummary(period)
+        summary.continuesOutage = state.isOutage
+        return summary
     }
 
     /// Accounts time until `time`, or until the end of the hour or the day.
@@ -91,11 +112,11 @@ struct TargetLedger: Sendable {
         end = next
         if end == currentHour.period.upperBound {
             ended.hours.append(currentHour)
-            currentHour = PeriodSummary(Self.hour(containing: end))
+            currentHour = emptySummary(of: Self.hour(containing: end))
         }
         if end == currentDay.period.upperBound {
             ended.days.append(currentDay)
-            currentDay = PeriodSummary(calendar.day(containing: end))
+            currentDay = emptySummary(of: calendar.day(containing: end))
         }
     }
 

@@ -47,7 +47,7 @@ struct TurnCoder: Sendable {
         var samples: [(target: Int, sample: Sample)] = []
         for event in turn.events {
             if case .sample(let target, let sample) = event {
-                if 0..<Self.targetLimit ~= target { samples.append((target, sample)) }
+                if 0..<Self.targetLimit ~= target, sample.isResult { samples.append((target, sample)) }
                 continue
             }
             append(&samples, to: &writer)
@@ -149,7 +149,7 @@ struct TurnCoder: Sendable {
             successors[lastTarget] = Int32(target)
             lastTarget = target
             var prediction = predictions[target] ?? SamplePrediction(time.wall)
-            guard let sample = prediction.next(from: &reader, &codes) else { return false }
+            guard let sample = prediction.next(from: &reader, &codes), sample.isResult else { return false }
             predictions[target] = prediction
             events.append(.sample(target: target, sample))
         }

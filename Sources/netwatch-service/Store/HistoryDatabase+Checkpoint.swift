@@ -80,7 +80,7 @@ extension HistoryDatabase {
             // An earlier checkpoint of the same hour has a block already.
             if let data = try Data.fetchOne(select, arguments: [number]) {
                 do throws(SampleBlock.DamageError) {
-                    bytes = SampleBlock(try SampleBlock(bytes: [UInt8](data)).samples() + bytes.samples())
+                    bytes = SampleBlock(try SampleBlock(bytes: [UInt8](data)).samples().joined(with: bytes.samples()))
                 } catch {
                     damaged += 1
                 }
@@ -93,11 +93,12 @@ extension HistoryDatabase {
     /// Writes summaries, and replaces those of an earlier checkpoint, in which the period had not ended.
     static func write(_ summaries: [LedgerBook.Summary], to table: String, _ database: Database) throws {
         let states = RecordedState.allCases
-        let marks = Array(repeating: "?", count: states.count + 6).joined(separator: ", ")
+        let marks = Array(repeating: "?", count: states.count + 8).joined(separator: ", ")
         let insert = try database.cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO \(table)
-                (t, target, until, \(states.map(\.column).joined(separator: ", ")), probes, lost, rtt) VALUES (\(marks))
+                (t, target, until, \(states.map(\.column).joined(separator: ", ")), probes, lost, outages, continues_outage,
+                rtt) VALUES (\(marks))
                 """)
         let sorted = summaries.sorted { ($0.summary.period.lowerBound, $0.target) < ($1.summary.period.lowerBound, $1.target) }
         for entry in sorted {
@@ -106,7 +107,9 @@ extension HistoryDatabase {
             summary.roundTrips.append(to: &writer)
             var arguments: [any DatabaseValueConvertible] = [summary.period.lowerBound, target, summary.period.upperBound]
             for state in states { arguments.append(summary.times[state]) }
-            arguments += [summary.probes, summary.lost, Data(writer.bytes)] as [any DatabaseValueConvertible]
+            arguments +=
+                [summary.probes, summary.lost, summary.outages, summary.continuesOutage, Data(writer.bytes)]
+                as [any DatabaseValueConvertible]
             try insert.execute(arguments: StatementArguments(arguments))
         }
     }

@@ -69,9 +69,7 @@ extension HistoryDatabase {
         guard let data = try Data.fetchOne(database, sql: "SELECT data FROM block WHERE number = ?", arguments: [number]) else {
             return []
         }
-        let samples = ((try? SampleBlock(bytes: [UInt8](data)).samples()) ?? []).filter { $0.time <= time }.sorted {
-            $0.time < $1.time
-        }
+        let samples = ((try? SampleBlock(bytes: [UInt8](data)).samples()) ?? []).filter { $0.time <= time }
         if samples.isEmpty {
             try database.execute(sql: "DELETE FROM block WHERE number = ?", arguments: [number])
         } else {
@@ -85,14 +83,8 @@ extension HistoryDatabase {
         at time: Int64, _ hour: Range<Int64>, _ day: Range<Int64>, samples: [Sample], earlier: PeriodSummary?,
         state: RecordedState
     ) -> TargetLedger {
-        var current = PeriodSummary(hour)
-        var (end, last) = (hour.lowerBound, RecordedState.notRecorded)
-        for sample in samples where sample.time >= end {
-            current.times[last] += sample.time - end
-            current.add(sample)
-            (end, last) = (sample.time, sample.state)
-        }
-        current.times[last] += time - end
+        var current = HourTimeline(hour: hour, samples: samples, end: time).summary(of: hour)
+        current.times[.notRecorded] += max(0, time - hour.lowerBound - current.times.total)
         var today = PeriodSummary(day)
         if let earlier { today.add(earlier) }
         // The hour can have begun before the day, in a zone with an offset of half an hour.

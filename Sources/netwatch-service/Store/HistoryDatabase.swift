@@ -62,23 +62,26 @@ final class HistoryDatabase: Sendable {
     func targets() throws(StoreError) -> [HistoryStore.Target] { try read(Self.targets) }
 
     static func targets(_ database: Database) throws -> [HistoryStore.Target] {
-        try Row.fetchAll(database, sql: "SELECT number, key, title FROM target ORDER BY number").compactMap { row in
-            guard let number = row[0] as Int64?, 0..<Int64(TurnCoder.targetLimit) ~= number, let key = row[1] as String?,
-                let title = row[2] as String?
+        try Row.fetchAll(database, sql: "SELECT number, id, text, title FROM target ORDER BY number").compactMap { row in
+            guard let number = row[0] as Int64?, 0..<Int64(TurnCoder.targetLimit) ~= number, let text = row[2] as String?,
+                let title = row[3] as String?
             else { return nil }
-            return HistoryStore.Target(number: Int(number), key: key, title: title)
+            let names = HistoryStore.TargetNames(id: row[1] as String?, text: text, title: title)
+            return HistoryStore.Target(number: Int(number), names: names)
         }
     }
 
-    /// Returns the numbers of targets. Unknown keys get new numbers, and changed titles are kept.
-    func register(_ names: [(key: String, title: String)]) throws(StoreError) -> [Int] {
+    /// Returns the numbers of targets. Unknown keys get new numbers, and changed names are kept.
+    func register(_ targets: [HistoryStore.TargetNames]) throws(StoreError) -> [Int] {
         try write(.full) { database in
             var next = try Int64.fetchOne(database, sql: "SELECT ifnull(max(number) + 1, 0) FROM target") ?? 0
-            return try names.map { key, title in
-                let row = try Row.fetchOne(database, sql: "SELECT number, title FROM target WHERE key = ?", arguments: [key])
-                if let row, let number = row[0] as Int64? {
-                    if row[1] as String? != title {
-                        try database.execute(sql: "UPDATE target SET title = ? WHERE number = ?", arguments: [title, number])
+            let select = try database.cachedStatement(sql: "SELECT number, id, text, title FROM target WHERE key = ?")
+            return try targets.map { names in
+                if let row = try Row.fetchOne(select, arguments: [names.key]), let number = row[0] as Int64? {
+                    if row[1] as String? != names.id || row[2] as String? != names.text || row[3] as String? != names.title {
+                        try database.execute(
+                            sql: "UPDATE target SET id = ?, text = ?, title = ? WHERE number = ?",
+                            arguments: [names.id, names.text, names.title, number])
                     }
                     return Int(clamping: number)
                 }
@@ -86,7 +89,8 @@ final class HistoryDatabase: Sendable {
                     throw StoreError(.refused, "\(path): the history has \(next) targets, and no further ones are possible")
                 }
                 try database.execute(
-                    sql: "INSERT INTO target (number, key, title) VALUES (?, ?, ?)", arguments: [next, key, title])
+                    sql: "INSERT INTO target (number, key, id, text, title) VALUES (?, ?, ?, ?, ?)",
+                    arguments: [next, names.key, names.id, names.text, names.title])
                 next += 1
                 return Int(next - 1)
             }

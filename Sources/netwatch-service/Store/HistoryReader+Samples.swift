@@ -15,6 +15,7 @@ extension HistoryReader {
     func samples(
         of target: Int, _ span: Range<Int64>, limit: Int = 10_000, after cursor: String? = nil
     ) throws(StoreError) -> Page<Sample> {
+        let span = Self.limited(span)
         guard !span.isEmpty, 0..<TurnCoder.targetLimit ~= target else { return Page(elements: []) }
         let limit = min(max(limit, 1), SampleBlock.limit)
         // A cursor is a time, and the number of samples of that time that were already returned.
@@ -23,12 +24,9 @@ extension HistoryReader {
             parts.count == 2 && parts[1] >= 0 ? (max(span.lowerBound, parts[0]), parts[1]) : (span.lowerBound, 0)
         guard start < span.upperBound else { return Page(elements: []) }
         let wanted = start..<span.upperBound
-        var found: [Sample] = []
-        for _ in 0..<Self.consistentAttempts {
-            let generation = try read(Self.generation)
-            found = try committed(target, wanted, limit: limit + Int(min(skipped, Int64(SampleBlock.limit))))
-            found += try recent(target, since: generation).filter { wanted.contains($0.time) }
-            guard overlay == nil, try read(Self.generation) != generation else { break }
+        var found = try committed(target, wanted, limit: limit + Int(min(skipped, Int64(SampleBlock.limit))))
+        for block in overlay?.blocks(of: target) ?? [] {
+            found += block.samples.samples.filter { $0.isResult && wanted.contains($0.time) }
         }
         found.sort { $0.time < $1.time }
         found = Array(found.dropFirst(Int(clamping: parts.count == 2 && start == parts[0] ? skipped : 0)))
@@ -46,26 +44,22 @@ extension HistoryReader {
             let bounds = try Row.fetchOne(database, sql: "SELECT min(hour), max(hour) FROM block")
             guard let first = bounds?[0] as Int64?, let last = bounds?[1] as Int64? else { return [] }
             let statement = try database.makeStatement(sql: "SELECT data FROM block WHERE number = ?")
-            var hour = TargetLedger.hour(containing: max(span.lowerBound, first)).lowerBound
-            let end = min(span.upperBound, last + 1)
+            let following = try database.makeStatement(sql: "SELECT min(number) >> 20 FROM block WHERE number > ?")
+            var hour = TargetLedger.hour(containing: SampleBlock.limited(max(span.lowerBound, first))).lowerBound
+            let end = min(span.upperBound, SampleBlock.limited(last) + 1)
             while hour < end, found.count <= limit {
                 try checkTime()
-                if let data = try Data.fetchOne(statement, arguments: [HistorySchema.block(target, hour: hour)]),
-                    let samples = try? SampleBlock(bytes: [UInt8](data)).samples()
-                {
-                    found += samples.filter { span.contains($0.time) }
-                }
+                let number = HistorySchema.block(target, hour: hour)
                 hour += HistorySchema.hour
+                if let data = try Data.fetchOne(statement, arguments: [number]) {
+                    let samples = try? SampleBlock(bytes: [UInt8](data)).samples()
+                    found += (samples ?? []).filter { $0.isResult && span.contains($0.time) }
+                } else if let next = try Int64.fetchOne(following, arguments: [number]) {
+                    // The hours without any block are passed over.
+                    hour = max(hour, SampleBlock.limited(next &* HistorySchema.hour))
+                }
             }
             return found
         }
-    }
-
-    /// Reads the samples of a target since the last checkpoint.
-    private func recent(_ target: Int, since generation: UInt64) throws(StoreError) -> [Sample] {
-        if let overlay {
-            return overlay.output.blocks.filter { $0.target == target }.flatMap { (try? $0.samples.block.samples()) ?? [] }
-        }
-        return try recentOfLogs(target, since: generation)
     }
 }

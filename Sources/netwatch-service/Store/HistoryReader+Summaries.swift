@@ -10,8 +10,9 @@ extension HistoryReader {
         case day
     }
 
-    /// The summaries of a target that overlap a time, the oldest first. The current period, which has not ended, is not included.
+    /// The summaries of a target that overlap a time, the oldest first. The last one can be of a period that has not ended.
     func summaries(_ resolution: Resolution, of target: Int, _ span: Range<Int64>) throws(StoreError) -> [PeriodSummary] {
+        let span = Self.limited(span)
         // A day can begin 25 hours before the time.
         let margin = resolution == .hour ? HistorySchema.hour : 2 * 86_400_000
         var found = try read { database in
@@ -24,36 +25,47 @@ extension HistoryReader {
             }
             return found
         }
-        let ended = resolution == .hour ? overlay?.output.hours : overlay?.output.days
-        found += (ended ?? []).filter { $0.target == target && $0.summary.period.overlaps(span) }.map(\.summary)
+        guard let overlay else { return found }
+        let ended = resolution == .hour ? overlay.output.hours : overlay.output.days
+        found += ended.filter { $0.target == target && $0.summary.period.overlaps(span) }.map(\.summary)
+        if overlay.entries.indices.contains(target), let ledger = overlay.entries[target]?.ledger {
+            let current = resolution == .hour ? ledger.currentHour : ledger.currentDay
+            if current.times.total > 0, current.period.overlaps(span) { found.append(current) }
+        }
         return found
     }
 
     /// The summary of each target over a time, by the number of the target.
     ///
     /// The states of each target sum to the length of the time: what no summary covers was not recorded. An hour that is partly in the
-    /// time counts with the same part of its states and results.
+    /// time counts by its samples. If they were removed, it counts with the same part of its states and results.
     ///
     /// - Parameters:
     ///   - span: the time in milliseconds since 1970.
     ///   - target: the only target; `nil` for all.
-    ///   - ledgers: the keeper's ledgers, whose current hours are not in the database yet. Readers of a stopped service need none.
     ///   - hasRoundTrips: whether the distributions of round trips are wanted. Without them the query needs half of the time.
     /// - Returns: the summaries by the number of the target.
     /// - Throws: ``StoreError`` if the database cannot be read in time.
-    func summaries(
-        _ span: Range<Int64>, of target: Int? = nil, adding ledgers: [Int: TargetLedger] = [:], hasRoundTrips: Bool = true
-    ) throws(StoreError) -> [Int: PeriodSummary] {
-        var sums: [Int: Sum] = [:]
-        if let target { sums[target] = Sum(span) } else { for known in try targets() { sums[known.number] = Sum(span) } }
+    func summaries(_ span: Range<Int64>, of target: Int? = nil, hasRoundTrips: Bool = true) throws(StoreError) -> [Int:
+        PeriodSummary]
+    {
+        let span = Self.limited(span)
+        var sums: [Int: SpanSum] = [:]
+        if let target { sums[target] = SpanSum(span) } else { for known in try targets() { sums[known.number] = SpanSum(span) } }
         let days = try daysInside(span)
+        let ledgers = try current()
+        for hour in Self.partialHours(of: span) where days.map({ !$0.overlaps(hour) }) ?? true {
+            try forTimelines(of: target, in: hour, ledgers) { number, timeline in
+                sums[number]?.add(timeline, in: hour.clamped(to: span))
+            }
+        }
         try read { database in
             func add(_ table: String, _ start: Int64, _ end: Int64) throws {
                 let rows = try SummaryRows(
                     database, table, from: start, until: end, target: target, hasRoundTrips: hasRoundTrips)
                 while let (number, summary) = try rows.next() {
                     try checkTime()
-                    sums[number]?.add(summary, isHour: table == "hour")
+                    sums[number]?.add(summary)
                 }
             }
             let first = span.lowerBound - HistorySchema.hour + 1
@@ -63,18 +75,64 @@ extension HistoryReader {
             try add("hour", days.upperBound, span.upperBound)
         }
         for entry in overlay?.output.days ?? [] where days?.contains(entry.summary.period.lowerBound) == true {
-            sums[entry.target]?.add(entry.summary, isHour: false)
+            sums[entry.target]?.add(entry.summary)
         }
         for entry in overlay?.output.hours ?? [] where days?.contains(entry.summary.period.lowerBound) != true {
-            sums[entry.target]?.addOnce(entry.summary)
+            sums[entry.target]?.add(entry.summary)
         }
-        for (number, ledger) in try current(ledgers) {
+        for (number, ledger) in ledgers.enumerated() {
+            guard let ledger else { continue }
             // A target that is no longer monitored can have a day that never ends.
             let isInDays = days?.contains(ledger.currentDay.period.lowerBound) == true
-            if isInDays { sums[number]?.add(ledger.currentDay, isHour: false) }
-            if days?.contains(ledger.currentHour.period.lowerBound) != true { sums[number]?.addOnce(ledger.currentHour) }
+            if isInDays { sums[number]?.add(ledger.currentDay) }
+            if days?.contains(ledger.currentHour.period.lowerBound) != true { sums[number]?.add(ledger.currentHour) }
         }
         return sums.mapValues { $0.completed }
+    }
+
+    /// Returns the hours that are partly in a time: at most two.
+    private static func partialHours(of span: Range<Int64>) -> [Range<Int64>] {
+        guard !span.isEmpty else { return [] }
+        let first = TargetLedger.hour(containing: span.lowerBound)
+        let last = TargetLedger.hour(containing: span.upperBound)
+        var hours: [Range<Int64>] = []
+        if first.lowerBound < span.lowerBound || first.upperBound > span.upperBound { hours.append(first) }
+        if last != first, last.lowerBound < span.upperBound { hours.append(last) }
+        return hours
+    }
+
+    /// Calls `body` with the timeline of each target that has samples of an hour.
+    private func forTimelines(
+        of target: Int?, in hour: Range<Int64>, _ ledgers: [TargetLedger?], _ body: (Int, HourTimeline) -> Void
+    ) throws(StoreError) {
+        let recent = Dictionary(grouping: overlay?.blocks(of: target, hour: hour.lowerBound) ?? [], by: \.target)
+        func use(_ number: Int, _ bytes: [UInt8]?) {
+            var samples: [Sample] = []
+            // The samples of a damaged block are replaced by the summary of the hour.
+            if let bytes {
+                guard let decoded = try? SampleBlock(bytes: bytes).samples() else { return }
+                samples = decoded
+            }
+            for block in recent[number] ?? [] { samples = samples.joined(with: block.samples.samples) }
+            let ledger = ledgers.indices.contains(number) ? ledgers[number] : nil
+            let end = ledger.map { $0.currentHour.period == hour ? $0.end : hour.upperBound } ?? hour.upperBound
+            body(number, HourTimeline(hour: hour, samples: samples, end: end))
+        }
+        let numbers = try read { database in
+            var numbers: Set<Int> = []
+            let first = HistorySchema.block(target ?? 0, hour: hour.lowerBound)
+            let last = target == nil ? HistorySchema.block(0, hour: hour.upperBound) - 1 : first
+            let rows = try Row.fetchCursor(
+                database, sql: "SELECT target, data FROM block WHERE number BETWEEN ? AND ?", arguments: [first, last])
+            while let row = try rows.next() {
+                try checkTime()
+                guard let number = row[0] as Int64?, let data = row[1] as Data? else { continue }
+                numbers.insert(Int(number))
+                use(Int(number), [UInt8](data))
+            }
+            return numbers
+        }
+        for number in recent.keys where !numbers.contains(number) { use(number, nil) }
     }
 
     /// Returns the time of the complete days inside of a time, whose summaries replace those of their hours; `nil` for none.
@@ -98,54 +156,10 @@ extension HistoryReader {
         }
     }
 
-    /// Returns the ledgers of all targets. Those of targets that are no longer monitored are of the last checkpoint.
-    private func current(_ ledgers: [Int: TargetLedger]) throws(StoreError) -> [Int: TargetLedger] {
-        var current = ledgers
-        let entries: [LedgerBook.Entry?]
-        if let overlay { entries = overlay.entries } else { entries = try read { try HistoryDatabase.entries($0).entries } }
-        for (number, entry) in entries.enumerated() where current[number] == nil {
-            if let entry { current[number] = entry.ledger }
-        }
-        return current
-    }
-
-    /// The sum of the summaries of a target.
-    private struct Sum {
-        private var sum: PeriodSummary
-        /// The end of the last hour of the database.
-        private var end = Int64.min
-
-        init(_ span: Range<Int64>) { sum = PeriodSummary(span) }
-
-        /// Adds the part of a summary that is in the time.
-        mutating func add(_ summary: PeriodSummary, isHour: Bool) {
-            if isHour { end = summary.period.upperBound }
-            let part = summary.period.clamped(to: sum.period)
-            guard !part.isEmpty else { return }
-            let (length, accounted) = (part.upperBound - part.lowerBound, summary.times.total)
-            // The first and the last hour of a target can be accounted in part, and that part can be in the time.
-            guard accounted > length else { return sum.add(summary) }
-            let scale = Double(length) / Double(accounted)
-            for state in RecordedState.allCases { sum.times[state] += Int64(Double(summary.times[state]) * scale) }
-            sum.probes += Int(Double(summary.probes) * scale)
-            sum.lost += Int(Double(summary.lost) * scale)
-            sum.roundTrips.add(summary.roundTrips)
-        }
-
-        /// Adds an hour, unless a checkpoint has moved it into the database meanwhile.
-        mutating func addOnce(_ hour: PeriodSummary) {
-            guard hour.period.lowerBound >= end else { return }
-            let before = end
-            add(hour, isHour: false)
-            end = max(before, hour.period.upperBound)
-        }
-
-        /// The sum, in which the time without summaries was not recorded.
-        var completed: PeriodSummary {
-            var sum = sum
-            sum.times[.notRecorded] += max(0, sum.period.upperBound - sum.period.lowerBound - sum.times.total)
-            return sum
-        }
+    /// Returns the ledgers by the number of the target. Those of targets that are no longer monitored are of the last checkpoint.
+    private func current() throws(StoreError) -> [TargetLedger?] {
+        if let overlay { return overlay.entries.map { $0?.ledger } }
+        return try read { try HistoryDatabase.entries($0).entries.map { $0?.ledger } }
     }
 
     /// The cells of a bar of all targets: 7 bytes for each cell.

@@ -7,118 +7,110 @@ import Reachability
 
 /// The queries of the history, on a connection that only reads. One thread uses a reader at a time.
 ///
-/// The database has the turns until the last checkpoint. A reader of a stopped service (``open(directory:calendar:)``) adds those of the
-/// logs. In a running service, the keeper's own ledgers have the later time, and are passed to ``summaries(_:of:adding:)``.
+/// The database has the turns until the last checkpoint, and a ``TurnFollower`` those of the logs.
 final class HistoryReader: Sendable {
     private let queue: DatabaseQueue
     private let directory: StateDirectory
-    /// The turns of the logs at the time of opening; `nil` in a running service.
-    let overlay: LedgerBook?
-    private let deadline = Locked<Int64?>(nil)
+    private let follower: TurnFollower?
+    private let deadline = Locked<Deadline?>(nil)
 
-    private init(_ queue: DatabaseQueue, _ directory: StateDirectory, _ overlay: LedgerBook?) {
-        (self.queue, self.directory, self.overlay) = (queue, directory, overlay)
+    /// Opens the database of a history that has no logs.
+    init(_ directory: StateDirectory) throws(StoreError) {
+        (self.directory, follower) = (directory, nil)
+        queue = try HistoryFile.openForReading(directory)
     }
 
-    /// Opens the history of a running service, in its own process.
-    init(_ directory: StateDirectory) throws(StoreError) {
-        (self.directory, overlay) = (directory, nil)
+    /// Opens the history of a service that runs in this process. Each ``run(until:_:)`` sees the turns until then.
+    init(following directory: StateDirectory, calendar: DayCalendar) throws(StoreError) {
+        self.directory = directory
         queue = try HistoryFile.openForReading(directory)
+        follower = TurnFollower(directory, calendar)
     }
 
     /// Opens the history of a service that is stopped, or that runs in another process. Nothing is written.
     ///
     /// - Throws: ``StoreError`` with ``StoreError/Code/missing`` if the directory has no history.
     static func open(directory path: String, calendar: DayCalendar) throws(StoreError) -> HistoryReader {
-        let directory = StateDirectory(path: path)
-        let queue = try HistoryFile.openForReading(directory)
-        do {
-            var overlay = LedgerBook([], calendar)
-            // A checkpoint of the running service moves turns from the logs to the database. What was read meanwhile is read again.
-            for _ in 0..<consistentAttempts {
-                let generation = try queue.readSnapshot(Self.generation)
-                overlay = try queue.readSnapshot { try replay(directory, $0, calendar) }
-                if try queue.readSnapshot(Self.generation) == generation { break }
-            }
-            return HistoryReader(queue, directory, overlay)
-        } catch {
-            try? queue.close()
-            throw HistoryFile.failure(error, directory.database)
+        let reader = try HistoryReader(following: StateDirectory(path: path), calendar: calendar)
+        do { try reader.run(until: nil) { _ in } } catch {
+            reader.close()
+            throw error
         }
+        return reader
     }
 
     /// The attempts to read the database and the logs while no checkpoint moves turns from one to the other.
-    static let consistentAttempts = 5
+    private static let consistentAttempts = 5
 
-    /// Reads the first generation of a log whose turns are not in the database.
-    static func generation(_ database: Database) throws -> UInt64 {
-        UInt64(clamping: try Int64.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'generation'") ?? 0)
-    }
+    /// The turns of the logs; `nil` without logs.
+    var overlay: LedgerBook? { follower?.book }
 
-    /// Applies the turns of the logs to the ledgers of the database.
-    private static func replay(_ directory: StateDirectory, _ database: Database, _ calendar: DayCalendar) throws -> LedgerBook {
-        let first = try generation(database)
-        let identifier = try Int64.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'id'") ?? 0
-        var book = LedgerBook(try HistoryDatabase.entries(database).entries, calendar)
-        for log in directory.generations where log >= first {
-            // A log that cannot be read is left out.
-            _ = try? TurnLogFile.read(directory.log(log)) { header, turn in
-                guard Int64(header.database) == identifier else { return false }
-                book.apply(turn)
-                return true
-            }
-        }
-        book.finish(stops: true)
-        return book
-    }
+    /// Releases the memory of the turns that were read from the logs.
+    func releaseTurns() { follower?.release() }
 
     func close() { try? queue.close() }
 
     // MARK: Time limit
 
-    /// Runs a query that is interrupted after a time (CLOCK_MONOTONIC, in nanoseconds).
-    func run<Value>(until end: Int64, _ query: (HistoryReader) throws -> Value) throws(StoreError) -> Value {
-        deadline.withLock { $0 = end }
+    /// The time limit of a query.
+    private struct Deadline: Sendable {
+        var end: Int64
+        /// The time after which the query is interrupted, or interrupted again.
+        var interruption: Int64
+        /// Whether the query knows. An interruption would then hit the end of its transaction, which must not fail.
+        var isReported = false
+    }
+
+    /// The time between two interruptions in nanoseconds. An interrupted query ends its transaction in less time.
+    private static let interruptionInterval: Int64 = 100_000_000
+
+    /// Runs a query that is interrupted after a time (CLOCK_MONOTONIC, in nanoseconds); `nil` for no limit.
+    ///
+    /// The turns in the logs are read first. If that takes all of the time, the next query continues there.
+    func run<Value>(until end: Int64?, _ query: (HistoryReader) throws -> Value) throws(StoreError) -> Value {
+        deadline.withLock { $0 = end.map { Deadline(end: $0, interruption: $0) } }
         defer { deadline.withLock { $0 = nil } }
-        do { return try query(self) } catch { throw HistoryFile.failure(error, directory.database) }
+        do {
+            guard let follower else { return try query(self) }
+            // A checkpoint moves turns from the logs to the database. What was read meanwhile is read again.
+            for _ in 1..<Self.consistentAttempts {
+                try follower.advance(self)
+                let value = try query(self)
+                if try read(TurnFollower.generation) == follower.generation { return value }
+            }
+            try follower.advance(self)
+            return try query(self)
+        } catch { throw HistoryFile.failure(error, directory.database) }
     }
 
     /// Interrupts the present query if its time is over. Any thread may call it.
     func interruptOverdueQuery() {
         // While the lock is held, no other query begins.
         deadline.withLock { deadline in
-            guard let end = deadline, MonotonicClock.now() > end else { return }
+            let now = MonotonicClock.now()
+            guard let current = deadline, !current.isReported, now > current.interruption else { return }
+            deadline?.interruption = now.addingSaturated(Self.interruptionInterval)
             queue.interrupt()
         }
     }
 
     /// Throws if the time of the query is over.
     func checkTime() throws {
-        guard let end = deadline.withLock({ $0 }), MonotonicClock.now() > end else { return }
-        throw StoreError(.timedOut, "\(directory.database): the query needs too much time")
+        let isOver = deadline.withLock { deadline in
+            guard let end = deadline?.end, MonotonicClock.now() > end else { return false }
+            deadline?.isReported = true
+            return true
+        }
+        if isOver { throw StoreError(.timedOut, "\(directory.database): the query needs too much time") }
     }
 
     func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
         do { return try queue.readSnapshot(body) } catch { throw HistoryFile.failure(error, directory.database) }
     }
 
-    /// Reads the samples of a target in the logs. The logs are read while they are written; a turn that is not complete ends them.
-    ///
-    /// A log that a checkpoint has removed is left out. The caller compares the generation before and after.
-    func recentOfLogs(_ target: Int, since generation: UInt64) throws(StoreError) -> [Sample] {
-        var found: [Sample] = []
-        do {
-            for log in directory.generations where log >= generation && access(directory.log(log), F_OK) == 0 {
-                try TurnLogFile.read(directory.log(log)) { _, turn in
-                    try checkTime()
-                    for case .sample(target, let sample) in turn.events { found.append(sample) }
-                    return true
-                }
-            }
-            return found
-        } catch {
-            throw HistoryFile.failure(error, directory.database)
-        }
+    /// Limits a time that a user wrote to the times that the history can have.
+    static func limited(_ span: Range<Int64>) -> Range<Int64> {
+        SampleBlock.limited(span.lowerBound)..<SampleBlock.limited(span.upperBound)
     }
 
     // MARK: Targets, gaps, path events

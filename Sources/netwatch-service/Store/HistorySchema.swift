@@ -15,13 +15,17 @@ enum HistorySchema {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1") { database in
             // `block` has an ordinary row number: a row without one would need a page of its own above 1,002 bytes.
+            // `key` of a target is `id`, or `text` without an identifier.
             // `until` is the end of the period. `rtt` is an encoded RoundTripHistogram.
             let times = RecordedState.allCases.map { "\($0.column) INTEGER NOT NULL" }.joined(separator: ", ")
-            let summary = "until INTEGER NOT NULL, \(times), probes INTEGER NOT NULL, lost INTEGER NOT NULL, rtt BLOB NOT NULL"
+            let summary = """
+                until INTEGER NOT NULL, \(times), probes INTEGER NOT NULL, lost INTEGER NOT NULL, outages INTEGER NOT NULL, \
+                continues_outage INTEGER NOT NULL, rtt BLOB NOT NULL
+                """
             try database.execute(
                 sql: """
                     CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
-                    CREATE TABLE target (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, title TEXT NOT NULL);
+                    CREATE TABLE target (number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, id TEXT, text TEXT NOT NULL, title TEXT NOT NULL);
                     CREATE TABLE ledger (target INTEGER PRIMARY KEY, data BLOB NOT NULL);
                     CREATE TABLE block (
                         number INTEGER PRIMARY KEY,

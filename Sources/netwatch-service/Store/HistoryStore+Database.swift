@@ -52,8 +52,8 @@ extension HistoryStore {
     }
 
     /// Returns the numbers of targets, in their order. A key that the history does not know gets a new number. A target keeps its history
-    /// by its key; a changed title is kept.
-    func register(_ targets: [(key: String, title: String)], completion: @escaping Handler<[Int]>) {
+    /// by its key; changed names are kept.
+    func register(_ targets: [TargetNames], completion: @escaping Handler<[Int]>) {
         guard !isClosed else { return completion(.failure(Self.closedError)) }
         databaseThread.run {
             do throws(StoreError) {
@@ -106,7 +106,8 @@ extension HistoryStore {
     /// The maximum time of a query in nanoseconds.
     static let queryTime: Int64 = 2_000_000_000
 
-    /// Runs a query on the thread of queries. A query that needs more than 2 seconds is interrupted (``StoreError/Code/timedOut``).
+    /// Runs a query on the thread of queries, which sees the turns in the logs too. A query that needs more than 2 seconds is interrupted
+    /// (``StoreError/Code/timedOut``).
     func read<Value: Sendable>(
         _ query: @escaping @Sendable (HistoryReader) throws -> Value, completion: @escaping Handler<Value>
     ) {
@@ -131,7 +132,7 @@ extension HistoryStore {
 
     private func openReader() throws(StoreError) -> HistoryReader {
         if let open = reader.withLock({ $0 }) { return open }
-        let new = try HistoryReader(directory)
+        let new = try HistoryReader(following: directory, calendar: calendar.withLock { $0 })
         reader.withLock { $0 = new }
         return new
     }
@@ -213,6 +214,8 @@ extension HistoryStore {
                 logs.map(directory.log), next: next, calendar: calendar.withLock { $0 }, stops: isClean, isClean: isClean)
             for log in logs { unlink(directory.log(log)) }
             recorder.didRemove(before: next)
+            // The turns are in the database now, so the reader need not have them in memory.
+            queryThread.run { self.reader.withLock { $0 }?.releaseTurns() }
             incidents.withLock { $0.owesCheckpoint = false }
             try database.apply(settings.withLock { $0.retention }, at: condition.wall)
             condition.set(.database, nil)

@@ -27,14 +27,27 @@ final class HistoryStore: Sendable {
         var retryInterval: Int64 = 5_000
     }
 
+    /// The names of a target.
+    struct TargetNames: Hashable, Sendable {
+        /// The stable identifier; `nil` if the history belongs to the text.
+        var id: String?
+        /// The text of the target, as the user wrote it.
+        var text: String
+        /// The name for people.
+        var title: String
+
+        /// The identity of the target.
+        var key: String { id ?? text }
+    }
+
     /// A target that the history knows.
     struct Target: Hashable, Sendable {
         /// The number in turns and results. Numbers are small, begin at 0 and are never reused.
         var number: Int
+        var names: TargetNames
+
         /// The identity of the target: its identifier, or its text.
-        var key: String
-        /// The name for people.
-        var title: String
+        var key: String { names.key }
     }
 
     /// The state of the history when it was opened. Turns that no checkpoint had moved are in the database and in the ledgers.

@@ -21,7 +21,7 @@ struct SummaryRows {
         rows = try Row.fetchCursor(
             database,
             sql: """
-                SELECT t, target, until, \(states), probes, lost, \(hasRoundTrips ? "rtt" : "x'00'")
+                SELECT t, target, until, \(states), probes, lost, outages, continues_outage, \(hasRoundTrips ? "rtt" : "x'00'")
                 FROM \(table)
                 WHERE t >= ? AND t < ? \(condition) ORDER BY t, target
                 """, arguments: [start, end])
@@ -32,7 +32,7 @@ struct SummaryRows {
         while let row = try rows.next() {
             guard let start = row[0] as Int64?, let target = row[1] as Int64?, let end = row[2] as Int64?, start <= end,
                 start == SampleBlock.limited(start), end == SampleBlock.limited(end), let probes = row[10] as Int64?,
-                let lost = row[11] as Int64?, let data = row[12] as Data?
+                let lost = row[11] as Int64?, let outages = row[12] as Int64?, let data = row[14] as Data?
             else { continue }
             var summary = PeriodSummary(start..<end)
             for state in RecordedState.allCases {
@@ -41,6 +41,8 @@ struct SummaryRows {
             var reader = VarintReader([UInt8](data)[...])
             summary.probes = Int(clamping: min(max(probes, 0), 1 << 40))
             summary.lost = Int(clamping: min(max(lost, 0), 1 << 40))
+            summary.outages = Int(clamping: min(max(outages, 0), 1 << 40))
+            summary.continuesOutage = row[13] as Int64? == 1
             summary.roundTrips = RoundTripHistogram(&reader) ?? RoundTripHistogram()
             return (Int(clamping: target), summary)
         }

@@ -97,64 +97,9 @@ extension TurnLogFile {
     /// - Returns: the header; `nil` if the file is no log.
     /// - Throws: ``StoreError`` if the file cannot be read, and the errors of `body`.
     @discardableResult
-    static func read(
-        _ path: String, _ body: (TurnLog.Header, HistoryTurn) throws -> Bool
-    ) throws -> TurnLog.Header? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
-        defer { close(descriptor) }
-        var window = try Window(descriptor, path)
-        guard let header = TurnLog.Header(Array(try window.bytes(TurnLog.headerSize))) else { return nil }
-        window.skip(TurnLog.headerSize)
-        var coder = TurnCoder(after: header.time)
-        var needed = 10
-        while true {
-            switch TurnLog.frame(in: try window.bytes(needed), generation: header.generation, at: window.place) {
-            case .incomplete(let size) where size > needed && window.canGrow: needed = size
-            case .incomplete, .end: return header
-            case .turn(let bytes, let size):
-                guard let turn = coder.decode(bytes), try body(header, turn) else { return header }
-                window.skip(size)
-                needed = 10
-            }
-        }
-    }
-
-    /// A part of a file. A large log is never in memory at once.
-    private struct Window {
-        private let descriptor: Int32
-        private let path: String
-        private var content: [UInt8] = []
-        private var offset = 0
-        /// The place of the next byte in the file.
-        private(set) var place = 0
-        /// Whether the file may have more bytes.
-        private(set) var canGrow = true
-
-        init(_ descriptor: Int32, _ path: String) throws {
-            (self.descriptor, self.path) = (descriptor, path)
-        }
-
-        mutating func skip(_ count: Int) {
-            offset += count
-            place += count
-        }
-
-        /// Returns the next bytes: at least `count`, unless the file ends before.
-        mutating func bytes(_ count: Int) throws -> ArraySlice<UInt8> {
-            while content.count - offset < count, canGrow {
-                if offset > 0 {
-                    content.removeSubrange(..<min(offset, content.count))
-                    offset = 0
-                }
-                var chunk = [UInt8](repeating: 0, count: max(count - content.count, 256 << 10))
-                let received = pread(descriptor, &chunk, chunk.count, off_t(place + content.count))
-                if received < 0, errno == EINTR { continue }
-                guard received >= 0 else { throw StoreError(.inputOutput, "\(path): cannot be read: \(SystemText.of(errno))") }
-                if received == 0 { canGrow = false }
-                content += chunk.prefix(received)
-            }
-            return content[min(offset, content.count)...]
-        }
+    static func read(_ path: String, _ body: (TurnLog.Header, HistoryTurn) throws -> Bool) throws -> TurnLog.Header? {
+        guard let reader = try TurnLogReader(path) else { return nil }
+        while let turn = try reader.next(), try body(reader.header, turn) {}
+        return reader.header
     }
 }

@@ -294,6 +294,34 @@ import Testing
         store.close()
     }
 
+    @Test func `queries of any time have a result`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        try fillHistory(store, targets: 2, days: 1)
+        // An empty hour is between the blocks. The day has not ended.
+        try store.database.write { try $0.execute(sql: "DELETE FROM day; DELETE FROM block WHERE hour = \(noon - 5 * hour)") }
+        for span in [Int64.min..<Int64.max, Int64.min..<noon, 0..<Int64.max] {
+            #expect(try store.query { try $0.samples(of: 1, span, limit: 100_000) }.elements.count == 23 * 360)
+            #expect(try store.query { try $0.summaries(.hour, of: 1, span) }.count == 24)
+            #expect(try store.query { try $0.summaries(span) }[1]?.times[.up] == 24 * hour)
+            #expect(
+                try store.query { try $0.gaps(span).count + $0.pathEvents(span).count + $0.incidents(span).elements.count } == 0)
+        }
+        for span in [Int64.min..<Int64.min, Int64.max..<Int64.max, noon..<noon] {
+            #expect(try store.query { try $0.samples(of: 1, span) }.elements.isEmpty)
+            #expect(try store.query { try $0.summaries(span) }[1]?.times.total == 0)
+        }
+        // Pages have each sample once.
+        var (cursor, times) = (String?.none, [Int64]())
+        repeat {
+            let page = try store.query { [cursor] in try $0.samples(of: 0, 0..<Int64.max, limit: 1_000, after: cursor) }
+            times += page.elements.map(\.time)
+            cursor = page.next
+        } while cursor != nil
+        #expect(times.count == 23 * 360 && Set(times).count == times.count)
+        store.close()
+    }
+
     @Test func `a query that needs too much time is interrupted`() throws {
         let history = try TestHistory()
         let (store, _) = try history.open()

@@ -29,7 +29,8 @@ import Testing
 
         let killed = try history.killed()
         let (second, recovered) = try killed.open(at: noon + 60_000)
-        #expect(recovered.targets.map(\.key) == ["a", "b"] && recovered.targets.map(\.title) == ["title of a", "title of b"])
+        #expect(
+            recovered.targets.map(\.key) == ["a", "b"] && recovered.targets.map(\.names.title) == ["title of a", "title of b"])
         #expect(recovered.lastAlive == TestHistory.reading(noon + 12_000))
         let ledger = try #require(recovered.ledgers[0])
         #expect(ledger.end == noon + 12_000 && ledger.state == .up && ledger.currentHour.probes == 2)
@@ -99,12 +100,16 @@ import Testing
         }
         try store.checkpointAndWait()
         let hours = try store.query { [noon] in try $0.summaries(.hour, of: 0, noon..<Int64.max) }
-        #expect(hours.count == 12)
-        #expect(hours.map(\.probes) == Array(repeating: 60, count: 12))
+        // The current hour and day have the time of the results so far.
+        #expect(hours.count == 13)
+        #expect(hours.map(\.probes) == Array(repeating: 60, count: 13) && hours[12].times.total == 59 * 60_000)
+        #expect(hours.map(\.outages) == [0, 1] + Array(repeating: 0, count: 11))
+        #expect(hours.map(\.continuesOutage) == [false, false] + Array(repeating: true, count: 11))
         #expect(hours[0].times[.up] == hour && hours[1].times[.down] == hour)
         #expect(hours[0].roundTrips.count == 60 && hours[0].roundTrips.maximum == 100)
         let days = try store.query { try $0.summaries(.day, of: 0, 0..<Int64.max) }
-        #expect(days.map(\.times.total) == [12 * hour])
+        #expect(days.map(\.times.total) == [12 * hour, 59 * 60_000])
+        #expect(days.map(\.outages) == [1, 0] && days.map(\.overlappingOutages) == [1, 1])
         let samples = try store.query { try $0.samples(of: 0, 0..<Int64.max) }.elements
         #expect(samples.count == 13 * 60 && samples.map(\.time) == samples.map(\.time).sorted())
         #expect(samples.filter { $0.state == .up }.count == 60)
@@ -271,13 +276,16 @@ import Testing
         store.close()
     }
 
-    @Test func `a target keeps its number and its history when its title changes`() throws {
+    @Test func `a target keeps its number and its history when its names change`() throws {
         let history = try TestHistory()
         let (store, _) = try history.open()
         #expect(try store.numbers("a", "b", "a") == [0, 1, 0])
-        store.register([("a", "another title")]) { _ in }
+        store.register([.init(id: "a", text: "a.example:1", title: "another title")]) { _ in }
         store.settle()
-        #expect(try store.query { try $0.targets() }.map(\.title) == ["another title", "title of b"])
+        #expect(
+            try store.query { try $0.targets() }.map(\.names) == [
+                .init(id: "a", text: "a.example:1", title: "another title"), .init(id: nil, text: "b", title: "title of b"),
+            ])
         #expect(try store.numbers("c", "a") == [2, 0])
         store.close()
     }

@@ -63,7 +63,7 @@ extension HistoryStore {
 
     func numbers(_ keys: String...) throws -> [Int] {
         let (done, result) = (Completion(), Locked<Result<[Int], StoreError>>(.success([])))
-        register(keys.map { ($0, "title of \($0)") }) { outcome in
+        register(keys.map { TargetNames(id: nil, text: $0, title: "title of \($0)") }) { outcome in
             result.withLock { $0 = outcome }
             done.signal()
         }

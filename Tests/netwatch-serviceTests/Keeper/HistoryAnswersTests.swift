@@ -1,0 +1,156 @@
+import EventLoop
+import Foundation
+import GRDB
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+/// Answers about a history, while the service runs and after it.
+@Suite(.timeLimit(.minutes(5))) struct HistoryAnswersTests {
+    private let noon = TestHistory.noon
+    private let answers = HistoryAnswers(timeZone: "UTC")
+
+    private func sample(_ time: Int64, _ state: RecordedState = .up, _ target: Int = 0) -> HistoryEvent {
+        .sample(target: target, Sample(time: time, state: state, roundTrip: state == .down ? nil : 100))
+    }
+
+    private func question(since: String, until now: Int64, _ target: String? = nil) throws -> HistoryAnswers.Question {
+        .init(period: try HistoryPeriod(since: since, until: nil, now: now, offset: { _ in 0 }), target: target)
+    }
+
+    private func moment(_ time: Int64) -> Moment { Moment(monotonicNanoseconds: 0, wallClockNanoseconds: time * 1_000_000) }
+
+    private func report(_ store: HistoryStore, since: String, at now: Int64, _ target: String? = nil) throws -> ReportDocument {
+        let (question, answers, moment) = (try question(since: since, until: now, target), answers, moment(now))
+        return try store.query { try answers.report(question, $0, at: moment) }
+    }
+
+    private func register(_ store: HistoryStore, _ names: HistoryStore.TargetNames...) {
+        store.register(names) { _ in }
+        store.settle()
+    }
+
+    @Test func `the report of a running service has every turn, before any checkpoint`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        register(store, .init(id: nil, text: "db.example:5432", title: "database"))
+        store.record(noon, .begin(target: 0, .unknown, at: noon))
+        var target: ReportDocument.Target?
+        for second in 1...30 as ClosedRange<Int64> {
+            let time = noon + second * 1_000
+            store.record(time, sample(time, second == 20 ? .down : .up))
+            store.settle()
+            target = try report(store, since: "10s", at: time).targets.first
+            #expect(target?.summary.probes == Int(min(second - 1, 10)))
+            #expect(target?.summary.times.total == 10_000)
+        }
+        #expect((target?.summary.times[.up], target?.summary.times[.down]) == (9_000, 1_000))
+        #expect((target?.outages, target?.summary.lost) == (1, 1))
+        // A checkpoint moves the turns, and changes no answer.
+        try store.checkpointAndWait()
+        #expect(try report(store, since: "10s", at: noon + 30_000).targets.first == target)
+        store.close()
+    }
+
+    @Test func `a target that is added while the service runs is in the next report`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        register(store, .init(id: nil, text: "a.example:1", title: "a"))
+        store.record(noon, .begin(target: 0, .up, at: noon))
+        store.settle()
+        #expect(try report(store, since: "1m", at: noon + 1).targets.count == 1)
+        register(store, .init(id: nil, text: "b.example:1", title: "b"))
+        store.record(noon + 1_000, .begin(target: 1, .up, at: noon + 1_000))
+        store.record(noon + 5_000, sample(noon + 5_000, .up, 1))
+        store.settle()
+        #expect(try report(store, since: "5s", at: noon + 5_000).targets.map { $0.summary.times[.up] } == [5_000, 4_000])
+        store.close()
+    }
+
+    @Test func `the last two minutes of a service that was stopped three times have the time of its runs`() throws {
+        let history = try TestHistory()
+        var now = noon + 33 * 60_000
+        for (wait, run) in [(0, 2_000_000), (30, 14), (20, 6), (10, 4)] as [(Int64, Int64)] {
+            let stopped = now
+            now += wait * 1_000
+            let (store, recovered) = try history.open(at: now)
+            register(store, .init(id: nil, text: "db.example:5432", title: "db.example:5432"))
+            if recovered.lastAlive != nil {
+                store.record(now, .gap(HistoryGap(period: stopped..<now, reason: .stopped)))
+            }
+            store.record(now, .begin(target: 0, .unknown, at: now))
+            store.record(now + 500, sample(now + 500))
+            now += run * 1_000
+            store.record(now)
+            store.close()
+        }
+        let reader = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
+        let document = try answers.report(try question(since: "1m", until: now), reader, at: moment(now))
+        let times = try #require(document.targets.first).summary.times
+        #expect((times[.up], times[.unknown], times[.notRecorded]) == (22_500, 1_500, 36_000))
+        reader.close()
+    }
+
+    @Test func `an hour without samples counts by the proportion of its states`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        register(store, .init(id: nil, text: "db.example:5432", title: "db.example:5432"))
+        store.record(noon, .begin(target: 0, .up, at: noon))
+        for minute in 1...90 as ClosedRange<Int64> {
+            let time = noon + minute * 60_000
+            store.record(time, sample(time, minute < 30 ? .up : .down))
+        }
+        try store.checkpointAndWait()
+        let now = noon + 90 * 60_000
+        let exact = try #require(try report(store, since: "80m", at: now).targets.first).summary
+        #expect((exact.times[.up], exact.times[.down], exact.probes) == (20 * 60_000, 60 * 60_000, 80))
+        try store.database.write { try $0.execute(sql: "DELETE FROM block") }
+        let scaled = try #require(try report(store, since: "80m", at: now).targets.first).summary
+        #expect(scaled.times[.up] == 25 * 60_000 && scaled.times.total == 80 * 60_000)
+        store.close()
+    }
+
+    @Test func `a report has the text and the identifier, and finds a target by id, name or text`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        register(
+            store, .init(id: "main-db", text: "db.example:5432", title: "database"),
+            .init(id: nil, text: "web.example:80", title: "web.example:80"))
+        store.record(noon, .begin(target: 0, .up, at: noon), .begin(target: 1, .up, at: noon))
+        let endpoint = try Endpoint("db.example:5432")
+        store.record(
+            Incident(
+                id: "1", scope: .server, subject: .init(.target, endpoint.text),
+                cause: Cause(.tcp, .refused, detail: "refused"),
+                targets: [endpoint], from: Date(timeIntervalSince1970: Double(noon) / 1_000))
+        ) {}
+        store.record(noon + 1_000, sample(noon + 1_000, .down))
+        store.settle()
+        let all = try report(store, since: "1m", at: noon + 5_000)
+        #expect(all.targets.map(\.text) == ["db.example:5432", "web.example:80"])
+        #expect(all.targets.map(\.id) == ["main-db", nil] && all.targets.map(\.outages) == [1, 0])
+        #expect(all.targets[0].worst.map(\.id) == ["1"])
+        #expect(String(decoding: all.json(), as: UTF8.self).contains(#""target":"db.example:5432","id":"main-db""#))
+        for name in ["main-db", "database", "db.example:5432"] {
+            #expect(try report(store, since: "1m", at: noon + 5_000, name).targets.map(\.id) == ["main-db"])
+        }
+        #expect(throws: StoreError.self) { try report(store, since: "1m", at: noon + 5_000, "other") }
+        store.close()
+    }
+
+    @Test func `an incident of many targets is an outage of each`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        let texts = (0..<25).map { "host-\($0).example:80" }
+        store.register(texts.map { .init(id: nil, text: $0, title: $0) }) { _ in }
+        store.record(HistoryTurn(TestHistory.reading(noon), texts.indices.map { .begin(target: $0, .up, at: noon) }))
+        store.record(
+            HistoryTurn(
+                TestHistory.reading(noon + 1_000), texts.indices.map { .change(target: $0, .unreachable, at: noon + 1_000) }))
+        store.settle()
+        let document = try report(store, since: "1m", at: noon + 5_000)
+        #expect(document.targets.map(\.outages) == Array(repeating: 1, count: 25))
+        store.close()
+    }
+}
