@@ -19,6 +19,7 @@ final class Service {
     private let events = EventFeed()
     /// Loads configurations, one after another.
     private let worker: Worker
+    private let renders: RenderQueue
     private var running: Running?
 
     private struct Running {
@@ -33,7 +34,10 @@ final class Service {
         manager = ServiceManager(environment)
         sockets = try ServiceSockets(loaded.configuration.listen, environment, usesNextPort: usesNextPort)
         history = try OpenedHistory(loaded.configuration, environment)
-        do { worker = try Worker(name: "netwatch-config") } catch { throw Failure(ExitCode.system, "thread: \(error)") }
+        do {
+            worker = try Worker(name: "netwatch-config")
+            renders = try RenderQueue()
+        } catch { throw Failure(ExitCode.system, "thread: \(error)") }
     }
 
     /// Starts the service. `sink` receives its records.
@@ -150,7 +154,9 @@ final class Service {
 
     private func content(_ identity: MonitorIdentity, _ keeper: Keeper) -> WebContent {
         let (boards, events, sources, history, manager, worker) = (boards, events, sources, history, manager, worker)
-        let pages = ServicePages(store: history.store, boards: boards, timeZone: history.timeZone, offset: history.offset)
+        let pages = ServicePages(
+            store: history.store, boards: boards, timeZone: history.timeZone, offset: history.offset,
+            queue: renders)
         return WebContent(
             boards: boards, events: events,
             header: { board in

@@ -7,14 +7,16 @@ struct ServicePages: Sendable {
     let boards: BoardSource
     let timeZone: String
     let offset: TimeZoneOffset
+    let queue: RenderQueue
 
     /// The renderer of the pages.
     var renderer: PageRenderer {
         let boards = boards
         var renderer = PageRenderer(
             status: { board, query in
-                let page = StatusPage(board: board, query: BoardQuery(QueryParameters(query)), now: Clock.now)
-                return PageContent(type: Self.html, bytes: page.render())
+                await content(Self.html) {
+                    StatusPage(board: board, query: BoardQuery(QueryParameters(query)), now: Clock.now).render()
+                }
             },
             target: { board, path, query in await target(board, path, query) },
             badge: { board, name in PageContent(type: Badge.contentType, bytes: Badge.named(name, on: board).svg()) },
@@ -33,6 +35,15 @@ struct ServicePages: Sendable {
         return renderer
     }
 
+    /// Renders a page on the thread of pages.
+    private func content(_ type: String, _ body: @escaping @Sendable () -> [UInt8]) async -> PageContent {
+        guard let bytes = await queue.render(body) else {
+            return PageContent(
+                type: "text/plain; charset=utf-8", bytes: Array("too many pages are wanted; try again\n".utf8), status: 503)
+        }
+        return PageContent(type: type, bytes: bytes)
+    }
+
     private static let html = "text/html; charset=utf-8"
 
     private func target(_ board: Board, _ path: String, _ query: String) async -> PageContent? {
@@ -45,8 +56,9 @@ struct ServicePages: Sendable {
         do { detail = try await store.read { try history.detail($0) } } catch { detail.isComplete = false }
         switch query.format {
         case .html:
-            let page = TargetPage(board: board, target: target, detail: detail, query: query, now: Clock.now)
-            return PageContent(type: Self.html, bytes: page.render())
+            return await content(Self.html) { [detail] in
+                TargetPage(board: board, target: target, detail: detail, query: query, now: Clock.now).render()
+            }
         case .json:
             let document = TargetDocument(board: board, target: target, detail: detail, query: query)
             return PageContent(type: TargetDocument.contentType, bytes: document.json())
