@@ -90,7 +90,9 @@ package struct ResponseReader {
     private mutating func readHead(_ head: String) throws(Malformed) {
         let lines = head.split(separator: "\r\n", omittingEmptySubsequences: false)
         let words = lines.first?.split(separator: " ", maxSplits: 2) ?? []
-        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let code = Int(words[1]), 100...599 ~= code else { throw Malformed() }
+        guard words.count >= 2, words[0].hasPrefix("HTTP/1."), let code = Int(words[1]), 100...599 ~= code else {
+            throw Malformed()
+        }
         status = code
         stage = .untilClose
         for line in lines.dropFirst() {

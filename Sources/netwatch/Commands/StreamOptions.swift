@@ -42,7 +42,8 @@ struct StreamOptions: ParsableArguments {
         }
         let settings = try streamSettings(try targets.endpoints(network), isQuiet: output.quiet)
         let stream = ServiceStream(
-            socket: socket.isEmpty ? nil : socket, targets: settings.targets.map(\.text), isJSON: output.json, style: output.style,
+            socket: socket.isEmpty ? nil : socket, targets: settings.targets.map(\.text), isJSON: output.json,
+            style: output.style,
             count: settings.count, duration: settings.duration)
         let ending = try stream.run(try StandardOutput(), try Signals())
         try ending.end(monitorEnded: Failure(ExitCode.unavailable, "the service has ended"))

@@ -90,7 +90,9 @@ struct ServiceStream {
     /// Returns the lines of an event; `nil` for a record of another target.
     private func lines(_ event: EventStreamReader.Event) -> [[UInt8]]? {
         guard let keys = try? JSONDecoder().decode(Keys.self, from: Data(event.data)) else { return isJSON ? [event.data] : nil }
-        if targets.count > 1, let target = keys.target, !targets.contains(target), !targets.contains(keys.id ?? target) { return nil }
+        if targets.count > 1, let target = keys.target, !targets.contains(target), !targets.contains(keys.id ?? target) {
+            return nil
+        }
         if isJSON { return [event.data] }
         var words = [keys.ts, TextStyle.pad(event.type, 6)]
         switch event.type {
