@@ -118,6 +118,19 @@ extension HistoryStore {
                 completion(.success(try self.openReader().run(until: end, query)))
             } catch {
                 completion(.failure(error))
+                if error.code == .timedOut { self.readLogs() }
+            }
+        }
+    }
+
+    /// Reads the turns in the logs after a query whose time was over, in steps between other queries, so that the next one has them.
+    private func readLogs() {
+        guard !isClosed else { return }
+        queryThread.run {
+            do throws(StoreError) {
+                try self.openReader().run(until: MonotonicClock.now() + Self.queryTime) { _ in }
+            } catch {
+                if error.code == .timedOut { self.readLogs() }
             }
         }
     }

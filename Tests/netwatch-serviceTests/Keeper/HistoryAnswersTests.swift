@@ -53,6 +53,27 @@ import Testing
         store.close()
     }
 
+    @Test func `a query whose time is over continues to read the logs where the one before ended`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        register(store, .init(id: nil, text: "a.example:1", title: "a"))
+        store.record(noon, .begin(target: 0, .up, at: noon))
+        for second in 1..<20 as Range<Int64> { store.record(noon + second * 1_000, sample(noon + second * 1_000)) }
+        store.settle()
+        let directory = StateDirectory(path: history.settings.directory)
+        let reader = try HistoryReader(following: directory, calendar: history.calendar)
+        // Each of them reads one turn.
+        for _ in 0..<20 {
+            let error = #expect(throws: StoreError.self) { try reader.run(until: MonotonicClock.now() - 1) { _ in } }
+            #expect(error?.code == .timedOut)
+        }
+        let span = noon..<noon + 20_000
+        let sums = try reader.run(until: nil) { try $0.summaries(span) }
+        #expect(sums[0]?.probes == 19 && sums[0]?.times[.up] == 19_000)
+        reader.close()
+        store.close()
+    }
+
     @Test func `a target that is added while the service runs is in the next report`() throws {
         let history = try TestHistory()
         let (store, _) = try history.open()
