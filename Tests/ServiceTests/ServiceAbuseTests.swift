@@ -43,7 +43,10 @@ import Testing
         let began = try probes(service)
         let start = ContinuousClock.now
         let client = try Program(
-            ["nice", "-n", "10", "/usr/bin/python3", "-c", Self.script, abuse.rawValue, service.address, "\(seconds)"], on: host)
+            [
+                "nice", "-n", "10", "/usr/bin/python3", "-c", Self.script, abuse.rawValue, service.address, "\(seconds)",
+                isComplete ? "1" : "5",
+            ], on: host)
         guard try client.nextLine() == "ready" else { throw LabError(client.ending) }
         var peak = before
         while try client.lineIfAnyOrEnd(within: .milliseconds(200)) {
