@@ -1,5 +1,5 @@
 # Every target runs a script; this file only names them.
-.PHONY: run test setup check check-page abuse bench chaos verdicts fuzz docs interface install
+.PHONY: run test setup check check-page abuse bench bench-service chaos verdicts fuzz docs interface install
 
 # Builds netwatch and runs the service with its page; with ARGS, the command of ARGS.
 run:
@@ -28,6 +28,12 @@ check-page:
 bench:
 	@scripts/setup test
 	@scripts/bench $(ARGS)
+
+# Compares the service with Prometheus and blackbox_exporter: three rounds of a minute each. It needs both, and root.
+bench-service:
+	@scripts/setup test
+	@swift build -c release --product netwatch-service >&2
+	@scripts/bench-service $(ARGS)
 
 # Runs ten minutes of outages, kills and faults, and a million simulated steps. The test suite has short forms of both.
 chaos:

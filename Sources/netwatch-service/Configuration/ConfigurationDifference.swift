@@ -42,7 +42,10 @@ struct ConfigurationDifference: Hashable, Sendable {
             }
         }
         removed = places.values.sorted()
-        if former.configuration.listen != next.configuration.listen { restarting.append("listen") }
-        if former.configuration.state != next.configuration.state { restarting.append("state") }
+        let (old, new) = (former.configuration, next.configuration)
+        restarting = [
+            ("listen", old.listen == new.listen), ("state", old.state == new.state), ("time_zone", old.timeZone == new.timeZone),
+            ("canary", old.canary == new.canary),
+        ].filter { !$0.1 }.map(\.0)
     }
 }

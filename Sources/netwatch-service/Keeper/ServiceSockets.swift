@@ -1,6 +1,7 @@
 import Console
 import Glibc
 import Reachability
+import Records
 
 /// The listening sockets of the service: the page's address, and a Unix socket for local programs.
 struct ServiceSockets {
@@ -67,28 +68,18 @@ struct ServiceSockets {
 
 /// The Unix socket of the API.
 enum LocalSocket {
-    static let systemPath = "/run/netwatch/api.sock"
-    /// The group whose members may use the socket of the system's service.
-    static let groupName = "netwatch"
-
     /// Returns the path of the socket that this user's service creates; `nil` if no directory is suitable.
     static func path(_ environment: [String: String], isRoot: Bool = geteuid() == 0) -> String? {
         if let directory = environment["RUNTIME_DIRECTORY"]?.split(separator: ":").first, directory.hasPrefix("/") {
             return "\(directory)/api.sock"
         }
-        if isRoot { return systemPath }
+        if isRoot { return ServiceConnection.systemPath }
         guard let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") else { return nil }
         return "\(directory)/netwatch/api.sock"
     }
 
-    /// Returns the paths at which a service may listen, in the order in which a reader tries them.
-    static func candidates(_ environment: [String: String]) -> [String] {
-        let user = environment["XDG_RUNTIME_DIR"].flatMap { $0.hasPrefix("/") ? "\($0)/netwatch/api.sock" : nil }
-        return [systemPath] + [user].compactMap { $0 }
-    }
-
     /// The number of the group; `nil` if it does not exist, or if this user may not set it.
-    static var group: UInt32? { geteuid() == 0 ? getgrnam(groupName).map { $0.pointee.gr_gid } : nil }
+    static var group: UInt32? { geteuid() == 0 ? getgrnam(ServiceConnection.group).map { $0.pointee.gr_gid } : nil }
 
     /// Creates the directory of a socket, which all users may enter.
     static func createDirectory(of path: String) throws(Failure) {

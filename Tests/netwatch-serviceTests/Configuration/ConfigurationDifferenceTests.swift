@@ -1,0 +1,45 @@
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+@Suite struct ConfigurationDifferenceTests {
+    @Test func `a target is known by its key, and its probes begin anew only with other settings`() throws {
+        let former = try Self.configuration([("a", "db.example:1"), ("b", "db.example:2"), ("c", "db.example:3")])
+        var next = try Self.configuration([("c", "db.example:3"), ("a", "db.example:9"), ("d", "db.example:4")])
+        let difference = ConfigurationDifference(
+            from: (former, former.targets.map(\.settings)), to: (next, next.targets.map(\.settings)))
+        #expect(difference.removed == [1])
+        #expect(difference.added == [2])
+        #expect(difference.changed == [.init(former: 0, next: 1)])
+        #expect(difference.retained == [.init(former: 2, next: 0)])
+        #expect(difference.restarting.isEmpty)
+
+        // Another name or group changes no probe.
+        next.targets[0].name = "Third"
+        next.targets[0].group = "group"
+        var settings = next.targets.map(\.settings)
+        let renamed = ConfigurationDifference(from: (former, former.targets.map(\.settings)), to: (next, settings))
+        #expect(renamed.retained == difference.retained)
+        settings[0].failAfter = 5
+        let changed = ConfigurationDifference(from: (former, former.targets.map(\.settings)), to: (next, settings))
+        #expect(changed.changed.contains(.init(former: 2, next: 0)))
+    }
+
+    @Test func `values of the start need a restart`() throws {
+        let former = Configuration()
+        var next = Configuration()
+        next.listen = ListenAddress.standard.with(port: 1)
+        next.state = "/var/lib/other"
+        next.timeZone = "Europe/Berlin"
+        #expect(ConfigurationDifference(from: (former, []), to: (next, [])).restarting == ["listen", "state", "time_zone"])
+    }
+
+    private static func configuration(_ targets: [(id: String, text: String)]) throws -> Configuration {
+        var configuration = Configuration()
+        configuration.targets = try targets.map { id, text in
+            ConfiguredTarget(id: id, endpoint: try Endpoint(text), settings: ProbeSettings(), origin: .standard)
+        }
+        return configuration
+    }
+}
