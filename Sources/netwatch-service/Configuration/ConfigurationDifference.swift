@@ -2,7 +2,7 @@ import Reachability
 
 /// The changes of targets and settings from one configuration to the next, for a service that loads its configuration while it runs.
 ///
-/// A target keeps its history by its key. Its probes begin anew only if its address or its settings change.
+/// A target keeps its history by its key. Its probes restart only if its address or its settings change.
 struct ConfigurationDifference: Hashable, Sendable {
     /// The places of the targets in the former configuration that are not in the next one.
     var removed: [Int] = []

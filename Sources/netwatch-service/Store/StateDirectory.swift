@@ -30,12 +30,14 @@ struct StateDirectory: Sendable {
         return found.sorted()
     }
 
-    /// Creates the directory if it is missing, with the directories above it.
+    /// Creates the directory if it is missing, for this user alone, with the directories above it.
     func create() throws(StoreError) {
         var prefix = ""
-        for part in path.split(separator: "/", omittingEmptySubsequences: true) {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+        for (place, part) in parts.enumerated() {
+            let isLast = place == parts.count - 1
             prefix += prefix.isEmpty && !path.hasPrefix("/") ? String(part) : "/\(part)"
-            guard mkdir(prefix, 0o755) != 0, errno != EEXIST else { continue }
+            guard mkdir(prefix, isLast ? 0o700 : 0o755) != 0, errno != EEXIST else { continue }
             let number = errno
             var status = stat()
             // A directory that exists on a read-only file system, or below one that cannot be written.

@@ -4,7 +4,7 @@ import Testing
 @testable import netwatch_service
 
 @Suite struct ConfigurationDifferenceTests {
-    @Test func `a target is known by its key, and its probes begin anew only with other settings`() throws {
+    @Test func `a target is known by its key, and its probes restart only with other settings`() throws {
         let former = try Self.configuration([("a", "db.example:1"), ("b", "db.example:2"), ("c", "db.example:3")])
         var next = try Self.configuration([("c", "db.example:3"), ("a", "db.example:9"), ("d", "db.example:4")])
         let difference = ConfigurationDifference(

@@ -1,4 +1,6 @@
 import Console
+import Foundation
+import NetworkLab
 import Testing
 
 @testable import netwatch_service
@@ -31,5 +33,17 @@ import Testing
         #expect(SocketTable.listeners(in: table, port: 9130) == ["4242"])
         #expect(SocketTable.listeners(in: table, port: 80).isEmpty)
         #expect(SocketTable.listeners(in: "", port: 80).isEmpty)
+    }
+}
+
+@Suite struct StateDirectoryTests {
+    @Test func `the directory is created for its user alone, and is found again`() throws {
+        let scratch = try ScratchDirectory()
+        let directory = StateDirectory(path: scratch.file("a/b"))
+        try directory.create()
+        try directory.create()
+        let permissions = try FileManager.default.attributesOfItem(atPath: directory.path)[.posixPermissions] as? Int
+        #expect(permissions == 0o700)
+        #expect(throws: StoreError.self) { try StateDirectory(path: "/dev/null/netwatch").create() }
     }
 }
