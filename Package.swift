@@ -312,7 +312,7 @@ let pureTests: [String: [String]] = [
     "netwatchTests": ["Commands"],
     "RecordsTests": ["Documents", "Encoding", "Lines"],
     "netwatch-transferTests": ["Output", "Plans"],
-    "netwatch-serviceTests": ["Board", "Configuration", "Ledger", "Pages"],
+    "netwatch-serviceTests": ["Board", "Configuration", "Pages"],
     "HTTPSessionTests": [
         "Fields", "Messages", "Retry", "Task/PauseMachineTests.swift", "Task/TaskMachineContinuationTests.swift",
         "Task/TaskMachineFailureTests.swift", "Task/TaskMachineHandlerTests.swift", "Task/TaskMachinePhaseTests.swift",
