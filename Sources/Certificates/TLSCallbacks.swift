@@ -77,8 +77,8 @@ enum TLSCallbacks {
 
     /// Returns the revocation lists of an issuer (X509_STORE_set_lookup_crls(3)), which OpenSSL releases.
     ///
-    /// Of several lists, OpenSSL chooses one by its dates, and verifies only the signature of that one. A forged list would therefore
-    /// make a good list of the same issuer unusable. Of lists with the same date it chooses the first.
+    /// OpenSSL chooses one of several lists by its dates, and verifies only the signature of that one. A forged list would therefore
+    /// make a good list of the same issuer unusable. It chooses the first of lists with the same date.
     static let revocationLists: @convention(c) (OpaquePointer?, OpaquePointer?) -> OpaquePointer? = { context, issuer in
         guard let context, let lists = X509_STORE_CTX_get1_crls(context, issuer) else { return nil }
         OpenSSLErrors.contained {

@@ -1,7 +1,8 @@
 import ArgumentParser
 import Console
 
-/// The program that `netwatch serve`, `history`, `report` and `config` execute. The service needs a web server, a database and YAML, which a monitor must not load.
+/// The program that `netwatch serve`, `history`, `report` and `config` execute. The service needs a web server, a database and YAML,
+/// which a monitor must not load.
 @main
 struct ServiceCommands: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -15,7 +16,8 @@ struct ServiceCommands: ParsableCommand {
 
     /// Parses the arguments and runs the command. Argument errors become failures with one line.
     static func run(_ arguments: [String]) throws {
-        try CommandProgram.run(ServiceCommands.self, OptionalValue.complete(arguments, option: "--connect"))
+        let arguments = OptionalValue.complete(arguments, option: "--connect")
+        try CommandProgram.run(ServiceCommands.self, TargetArguments.join(arguments))
     }
 
     func run() throws { try CommandProgram.show(Self.helpMessage()) }

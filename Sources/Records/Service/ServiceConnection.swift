@@ -125,15 +125,3 @@ package final class ServiceConnection {
     /// The failure for bytes that are no response.
     package var malformed: Failure { Failure(ExitCode.unavailable, "\(path): the answer is not one of netwatch") }
 }
-
-/// Percent-encodes a value of a query (RFC 3986 section 2.1).
-package func queryValue(_ text: String) -> String {
-    text.utf8.reduce(into: "") { result, byte in
-        switch byte {
-        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e: result.unicodeScalars.append(UnicodeScalar(byte))
-        default:
-            let digits = String(byte, radix: 16, uppercase: true)
-            result += byte < 16 ? "%0\(digits)" : "%\(digits)"
-        }
-    }
-}

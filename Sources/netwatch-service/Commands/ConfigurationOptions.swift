@@ -49,7 +49,7 @@ struct ConfigurationOptions: ParsableArguments {
             ("--fail-after", "fail_after", failAfter), ("--recover-after", "recover_after", recoverAfter),
         ]
         sources.options = values.compactMap { option, key, value in value.map { (option, key, $0) } }
-        sources.targets = targets
+        sources.targets = TargetArguments.split(targets)
         return sources
     }
 

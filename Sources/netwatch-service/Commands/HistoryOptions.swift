@@ -45,18 +45,15 @@ struct HistoryOptions: ParsableArguments {
         if state == nil, let bytes = try answerOfService(command, environment) { return try show(bytes) }
         guard connect == nil else { throw Failure.usage("--connect --state", "choose one of them") }
         let zone = TimeZone.current
-        let offset: TimeZoneOffset = {
-            Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double($0) / 1_000))) * 1_000
-        }
         let now = Clock.now
         let period: HistoryPeriod
         do throws(HistoryPeriod.Invalid) {
-            period = try HistoryPeriod(since: since, until: until, now: now.milliseconds, offset: offset)
+            period = try HistoryPeriod(since: since, until: until, now: now.milliseconds, offset: zone.offset)
         } catch { throw Failure.usage("--\(error.parameter)", error.reason) }
         let path = try StateDirectory.path(configured: state, environment)
         let reader: HistoryReader
         do throws(StoreError) {
-            reader = try HistoryReader.open(directory: path, calendar: DayCalendar(offset: offset))
+            reader = try HistoryReader.open(directory: path, calendar: DayCalendar(offset: zone.offset))
         } catch { throw Failure(error) }
         defer { reader.close() }
         do {
@@ -86,7 +83,7 @@ struct HistoryOptions: ParsableArguments {
         var query = ["format=\(format.rawValue)"]
         if command == "report" { query.append("report=1") }
         for (name, value) in [("since", since), ("until", until), ("target", target)] {
-            if let value { query.append("\(name)=\(queryValue(value))") }
+            if let value { query.append("\(name)=\(PercentEncoding.encode(value))") }
         }
         return try connection.document("/api/v1/history?\(query.joined(separator: "&"))")
     }

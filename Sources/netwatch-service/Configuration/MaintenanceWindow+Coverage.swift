@@ -1,8 +1,5 @@
 import Pacing
 
-/// Returns the offset of local time from UTC in milliseconds, at a time in milliseconds since 1970.
-typealias TimeZoneOffset = @Sendable (Int64) -> Int64
-
 extension MaintenanceWindow {
     private static let minute: Int64 = 60_000
     private static let day: Int64 = 86_400_000

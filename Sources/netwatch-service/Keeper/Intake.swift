@@ -3,8 +3,8 @@ import Reachability
 
 /// The hand-over of the monitor's events to the keeper. Results are stored as small values; all other events are stored as they are.
 ///
-/// The monitor's thread never waits for the keeper: it appends to arrays that were allocated before. Results wake nobody, because the
-/// keeper takes them four times a second. All other events wake the keeper at once.
+/// The monitor's thread never waits for the keeper: it appends to arrays that were allocated before. Results do not wake the
+/// keeper, which takes them four times a second. All other events wake it at once.
 final class Intake: Sendable {
     /// The maximum number of results that wait: a minute of 10,000 targets that are probed each second.
     static let limit = 600_000

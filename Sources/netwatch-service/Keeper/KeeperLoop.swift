@@ -80,7 +80,8 @@ final class KeeperLoop {
             var effects: [KeeperState.Effect] = []
             for message in mailbox.takeAll() { effects += receive(message, at: now) }
             parts.intake.take(&batch)
-            effects += parts.state.turn(batch, at: KeeperState.Clocks(moment: now))
+            if batch.dropped > 0 { StandardError.note("\(batch.dropped) results were dropped: the service does not keep up") }
+            effects += parts.state.turn(batch, at: now)
             if !batch.events.isEmpty { isChanged = true }
             // Readers who receive a record and then ask for the board find the change there.
             publish(at: now)
@@ -119,7 +120,7 @@ final class KeeperLoop {
             case .recordIncident(let incident, let number):
                 parts.store.record(incident) { [mailbox] in mailbox.post(.committed(incident.id, number)) }
             case .recordPath(let update):
-                let time = update.moment.wallClockNanoseconds / 1_000_000
+                let time = update.moment.milliseconds
                 parts.store.record(pathEvent: Self.text(of: update), at: time)
             case .withdraw(let time):
                 // A failure is the recording's, which the history reports itself.

@@ -1,18 +1,9 @@
 import Reachability
 
-/// The decisions of the keeper: a turn receives what the monitor reported and what the clocks show, and returns what must be done.
+/// The decisions of the keeper: a turn receives the reports of the monitor and the time, and returns its effects.
 ///
 /// It reads no clock and does no I/O, so tests replay turns.
 struct KeeperState: Sendable {
-    /// A reading of the clocks.
-    struct Clocks: Hashable, Sendable {
-        var moment: Moment
-
-        var wall: Int64 { moment.wallClockNanoseconds / 1_000_000 }
-        var monotonic: Int64 { moment.monotonicNanoseconds / 1_000_000 }
-        var bootTime: Int64 { (moment.monotonicNanoseconds + moment.suspendedNanoseconds) / 1_000_000 }
-    }
-
     /// An effect of a turn.
     enum Effect: Sendable {
         /// The history records the turn.
@@ -61,13 +52,13 @@ struct KeeperState: Sendable {
 
     init(
         _ configuration: Configuration, targets: [NewTarget], canary: TargetID?, ledgers: [Int: TargetLedger],
-        recorder: HistoryRecorder, frame: BarFrame, offset: @escaping TimeZoneOffset, clocks: Clocks
+        recorder: HistoryRecorder, frame: BarFrame, offset: @escaping TimeZoneOffset, at moment: Moment
     ) {
         (self.configuration, self.recorder, self.frame) = (configuration, recorder, frame)
         (self.offset, canaryID, calendar) = (offset, canary, DayCalendar(offset: offset))
         self.ledgers = LedgerBook(restoring: ledgers, calendar)
         self.ledgers.reserve(targets.map(\.number).max() ?? -1)
-        self.targets = targets.map { Self.kept($0, at: clocks.moment) }
+        self.targets = targets.map { Self.kept($0, at: moment) }
         renumber()
         for target in self.targets { self.recorder.add(target.number) }
         updateMaintenance()
@@ -99,15 +90,15 @@ struct KeeperState: Sendable {
     // MARK: Turns
 
     /// Handles everything since the last turn.
-    mutating func turn(_ batch: Intake.Batch, at clocks: Clocks) -> [Effect] {
+    mutating func turn(_ batch: Intake.Batch, at moment: Moment) -> [Effect] {
         var effects: [Effect] = []
-        if let time = recorder.read(wall: clocks.wall, monotonic: clocks.monotonic, bootTime: clocks.bootTime) {
+        if let time = recorder.read(ClockReading(moment)) {
             effects.append(.withdraw(after: time))
         }
         updateMaintenance()
         for result in batch.results { add(result) }
-        for event in batch.events { handle(event, at: clocks, &effects) }
-        for incident in incidents.takeOverdue(at: clocks.moment.monotonicNanoseconds) {
+        for event in batch.events { handle(event, at: moment, &effects) }
+        for incident in incidents.takeOverdue(at: moment.monotonicNanoseconds) {
             effects.append(.publish(.incident(incident.incident), isRecorded: incident.isRecorded))
         }
         let turn = recorder.takeTurn()
@@ -142,7 +133,7 @@ struct KeeperState: Sendable {
         recorder.add(result)
     }
 
-    private mutating func handle(_ event: MonitorEvent, at clocks: Clocks, _ effects: inout [Effect]) {
+    private mutating func handle(_ event: MonitorEvent, at moment: Moment, _ effects: inout [Effect]) {
         switch event {
         case .path(let update):
             path = update
@@ -157,10 +148,10 @@ struct KeeperState: Sendable {
             guard let place = placesAtMonitor[id] else { return }
             targets[place].update = update
             let state = RecordedState(update.state)
-            recorder.change(targets[place].number, to: state, at: update.moment.wallClockNanoseconds / 1_000_000)
+            recorder.change(targets[place].number, to: state, at: update.moment.milliseconds)
             effects.append(.publish(event, isRecorded: nil))
         case .incident(let incident):
-            effects.append(.recordIncident(incident, incidents.add(incident, at: clocks.moment.monotonicNanoseconds)))
+            effects.append(.recordIncident(incident, incidents.add(incident, at: moment.monotonicNanoseconds)))
         case .resync, .gap: effects.append(.publish(event, isRecorded: nil))
         case .ended: effects.append(.ended)
         case .probe: break
@@ -268,5 +259,14 @@ extension LedgerBook {
         var entries: [Entry?] = Array(repeating: nil, count: (ledgers.keys.max() ?? -1) + 1)
         for (number, ledger) in ledgers where number >= 0 { entries[number] = Entry(ledger: ledger, isActive: false) }
         self.init(entries, calendar, blocksOf: [])
+    }
+}
+
+extension ClockReading {
+    /// Creates the reading of a moment.
+    init(_ moment: Moment) {
+        self.init(
+            wall: moment.milliseconds, monotonic: moment.monotonicNanoseconds / 1_000_000,
+            bootTime: (moment.monotonicNanoseconds + moment.suspendedNanoseconds) / 1_000_000)
     }
 }

@@ -31,26 +31,23 @@ final class OpenedHistory: Sendable {
     /// Opens the history of the configuration's directory.
     init(_ configuration: Configuration, _ environment: [String: String]) throws(Failure) {
         let zone = configuration.timeZone.flatMap { TimeZone(identifier: $0) } ?? TimeZone.current
-        let offset: TimeZoneOffset = {
-            Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double($0) / 1_000))) * 1_000
-        }
+        let offset = zone.offset
         (timeZone, self.offset) = (zone.identifier, offset)
         instance = Self.hostName
         let path = try StateDirectory.path(configured: configuration.state, environment)
         var settings = HistoryStore.Settings(directory: path)
         settings.retention = configuration.retention
-        let now = KeeperState.Clocks(moment: Clock.now)
-        let reading = ClockReading(wall: now.wall, monotonic: now.monotonic, bootTime: now.bootTime)
+        let now = ClockReading(Clock.now)
         let follower = Locked(Follower())
         self.follower = follower
         do throws(StoreError) {
-            (store, recovered) = try HistoryStore.open(settings, calendar: DayCalendar(offset: offset), now: reading) { status in
+            (store, recovered) = try HistoryStore.open(settings, calendar: DayCalendar(offset: offset), now: now) { status in
                 follower.withLock { $0.receive }?(status)
             }
         } catch { throw Failure(error) }
         for note in recovered.notes { StandardError.note(note) }
         let last = recovered.lastAlive?.wall
-        recorder = HistoryRecorder(wall: now.wall, monotonic: now.monotonic, bootTime: now.bootTime, last: last)
+        recorder = HistoryRecorder(now, last: last)
         gap = last.flatMap { $0 < now.wall ? $0..<now.wall : nil }
         var calendar = DayCalendar(offset: offset)
         let frame = BarFrame(at: recorder.now, in: &calendar)
@@ -76,7 +73,7 @@ final class OpenedHistory: Sendable {
         }
         var state = KeeperState(
             loaded.configuration, targets: targets, canary: canary, ledgers: recovered.ledgers, recorder: recorder, frame: frame,
-            offset: offset, clocks: KeeperState.Clocks(moment: started))
+            offset: offset, at: started)
         state.restore(incidents)
         return Keeper.Parts(
             state: state, session: session, intake: intake, store: store, watchdogInterval: watchdogInterval, instance: instance,

@@ -3,8 +3,10 @@ import Reachability
 
 /// The history of one target for its page, from a reader of the history.
 struct TargetHistory {
-    /// The maximum number of samples that are read for a page. A target with more has its round trips by hours.
-    private static let sampleLimit = 20_000
+    /// The samples that are read at a time, and how many times. A target with more has its round trips by hours.
+    private static let pageSize = 20_000
+    private static let pages = 10
+    private static let day: Int64 = 86_400_000
     private static let quarterHour: Int64 = 900_000
 
     let target: BoardTarget
@@ -27,26 +29,36 @@ struct TargetHistory {
         detail.gaps = try reader.gaps(interval, limit: TargetDetail.entryLimit).reversed()
         detail.pathEvents = try reader.pathEvents(interval, limit: TargetDetail.entryLimit).reversed().compactMap(Self.event)
         guard let number = try reader.targets().first(where: { $0.key == target.key })?.number else { return detail }
-        let samples = try reader.samples(of: number, Self.clamped(interval, to: 86_400_000), limit: Self.sampleLimit)
+        let recent = max(interval.lowerBound, interval.upperBound - Self.day)..<interval.upperBound
+        let samples = try self.samples(reader, number, recent)
         detail.changes = Self.changes(samples.elements)
-        detail.roundTrips = try roundTrips(reader, number, span)
+        detail.roundTrips = try roundTrips(reader, number, span, known: recent == span ? samples : nil)
         return detail
     }
 
-    /// Returns the end of a period, if it is longer than a limit.
-    private static func clamped(_ period: Range<Int64>, to limit: Int64) -> Range<Int64> {
-        max(period.lowerBound, period.upperBound - limit)..<period.upperBound
+    /// Returns the samples of a time, and whether these are all.
+    private func samples(
+        _ reader: HistoryReader, _ number: Int, _ time: Range<Int64>
+    ) throws -> (elements: [Sample], areAll: Bool) {
+        var page = try reader.samples(of: number, time, limit: Self.pageSize)
+        var elements = page.elements
+        for _ in 1..<Self.pages {
+            guard let next = page.next else { break }
+            page = try reader.samples(of: number, time, limit: Self.pageSize, after: next)
+            elements += page.elements
+        }
+        return (elements, page.next == nil)
     }
 
-    private func roundTrips(_ reader: HistoryReader, _ number: Int, _ span: Range<Int64>) throws -> [RoundTripPoint] {
-        switch query.span {
-        case .day:
-            let samples = try reader.samples(of: number, span, limit: Self.sampleLimit)
-            guard samples.next == nil else { return try reader.summaries(.hour, of: number, span).map { RoundTripPoint($0) } }
-            return Self.points(samples.elements)
-        case .week: return try reader.summaries(.hour, of: number, span).map { RoundTripPoint($0) }
-        case .quarter: return try reader.summaries(.day, of: number, span).map { RoundTripPoint($0) }
+    /// Returns the round trips of the span. - Parameter known: the samples of the span, if they were read already.
+    private func roundTrips(
+        _ reader: HistoryReader, _ number: Int, _ span: Range<Int64>, known: (elements: [Sample], areAll: Bool)?
+    ) throws -> [RoundTripPoint] {
+        if query.span == .day {
+            let samples = try known ?? samples(reader, number, span)
+            if samples.areAll { return Self.points(samples.elements) }
         }
+        return try reader.summaries(query.span == .quarter ? .day : .hour, of: number, span).map { RoundTripPoint($0) }
     }
 
     /// Returns the round trips of each quarter of an hour.

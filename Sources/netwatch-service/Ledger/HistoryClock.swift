@@ -33,21 +33,20 @@ struct HistoryClock: Hashable, Sendable {
 
     /// The last time of the history in milliseconds since 1970.
     private(set) var last: Int64
-    /// The last reading of CLOCK_MONOTONIC and CLOCK_BOOTTIME in milliseconds.
-    private var monotonic: Int64
-    private var bootTime: Int64
+    private var reading: ClockReading
 
     /// Starts the clock. - Parameter last: the time until which something was recorded, if it is later than the present time.
-    init(wall: Int64, monotonic: Int64, bootTime: Int64, last: Int64? = nil) {
-        self.last = max(wall, last ?? wall)
-        (self.monotonic, self.bootTime) = (monotonic, bootTime)
+    init(_ reading: ClockReading, last: Int64? = nil) {
+        self.last = max(reading.wall, last ?? reading.wall)
+        self.reading = reading
     }
 
-    /// Reads the clocks, in milliseconds.
-    mutating func read(wall: Int64, monotonic: Int64, bootTime: Int64) -> Reading {
-        let elapsed = max(0, monotonic - self.monotonic)
-        let suspended = max(0, bootTime - self.bootTime - elapsed)
-        (self.monotonic, self.bootTime) = (monotonic, bootTime)
+    /// Continues with another reading of the clocks.
+    mutating func read(_ next: ClockReading) -> Reading {
+        let elapsed = max(0, next.monotonic - reading.monotonic)
+        let suspended = max(0, next.bootTime - reading.bootTime - elapsed)
+        let wall = next.wall
+        reading = next
         guard wall >= last else {
             guard last - wall > Self.patience else { return .repeated }
             last = wall

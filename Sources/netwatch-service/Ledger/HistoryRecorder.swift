@@ -32,20 +32,17 @@ struct HistoryRecorder: Sendable {
     private var events: [HistoryEvent] = []
     /// Whether the clock shows a time that was recorded already.
     private(set) var isRepeated = false
-    /// The number of results that were not recorded for this reason.
-    private(set) var omittedResults = 0
 
     /// Starts the recorder.
     ///
     /// - Parameters:
-    ///   - wall: the wall clock in milliseconds since 1970.
-    ///   - monotonic: CLOCK_MONOTONIC in milliseconds.
-    ///   - bootTime: CLOCK_BOOTTIME in milliseconds.
+    ///   - now: the present time.
     ///   - last: the time until which something was recorded. The time since then is a gap, in which the service did not run.
-    init(wall: Int64, monotonic: Int64, bootTime: Int64, last: Int64? = nil) {
-        clock = HistoryClock(wall: wall, monotonic: monotonic, bootTime: bootTime, last: last)
+    init(_ now: ClockReading, last: Int64? = nil) {
+        clock = HistoryClock(now, last: last)
         if let last, last < clock.last { events = [.gap(HistoryGap(period: last..<clock.last, reason: .stopped))] }
-        reading = ClockReading(wall: clock.last, monotonic: monotonic, bootTime: bootTime)
+        reading = now
+        reading.wall = clock.last
     }
 
     /// The present time of the history in milliseconds since 1970.
@@ -57,13 +54,14 @@ struct HistoryRecorder: Sendable {
         return HistoryTurn(reading, events)
     }
 
-    /// Reads the clocks, in milliseconds.
+    /// Continues with another reading of the clocks.
     ///
     /// - Returns: the time after which the history is wrong and must be withdrawn, because the clock was set back; usually `nil`.
     ///   All targets then begin again.
-    mutating func read(wall: Int64, monotonic: Int64, bootTime: Int64) -> Int64? {
-        let result = clock.read(wall: wall, monotonic: monotonic, bootTime: bootTime)
-        reading = ClockReading(wall: clock.last, monotonic: monotonic, bootTime: bootTime)
+    mutating func read(_ next: ClockReading) -> Int64? {
+        let result = clock.read(next)
+        reading = next
+        reading.wall = clock.last
         isRepeated = false
         switch result {
         case .time: break
@@ -104,10 +102,7 @@ struct HistoryRecorder: Sendable {
     mutating func add(_ result: Result) {
         guard let place = entries.index(forKey: result.target) else { return }
         entries.values[place].probed = result.state
-        guard !isRepeated else {
-            omittedResults += 1
-            return
-        }
+        guard !isRepeated else { return }
         let entry = entries.values[place]
         let time = min(max(result.time, entry.last), clock.last)
         entries.values[place].last = time

@@ -1,6 +1,6 @@
 /// A reading of the clocks, in milliseconds.
 struct ClockReading: Hashable, Sendable {
-    /// The time of the ``HistoryClock``: the wall clock since 1970, which never goes back.
+    /// The wall clock since 1970. In a ``HistoryTurn``, it is the time of the ``HistoryClock``, which never goes back.
     var wall: Int64
     /// CLOCK_MONOTONIC.
     var monotonic: Int64

@@ -30,10 +30,7 @@ struct HistoryDocument: Hashable, Sendable {
     func json() -> [UInt8] {
         var writer = JSONWriter()
         writer.object { writer in
-            writer.member("v", RecordFormat.version)
-            writer.member("ts", Timestamp.text(moment))
-            writer.member("since", Timestamp.text(milliseconds: period.lowerBound))
-            writer.member("until", Timestamp.text(milliseconds: period.upperBound))
+            writer.periodHead(period, at: moment)
             writer.key("incidents")
             writer.array { writer in
                 for incident in incidents {
@@ -130,6 +127,16 @@ struct HistoryDocument: Hashable, Sendable {
             }
         let length = gap.period.upperBound - gap.period.lowerBound
         return "\(Timestamp.text(milliseconds: gap.period.lowerBound))  for \(TimeSpan.rough(.milliseconds(length)))  \(reason)"
+    }
+}
+
+extension JSONWriter {
+    /// Writes the keys with which a document about a period begins. - Parameter period: milliseconds since 1970.
+    mutating func periodHead(_ period: Range<Int64>, at moment: Moment) {
+        member("v", RecordFormat.version)
+        member("ts", Timestamp.text(moment))
+        member("since", Timestamp.text(milliseconds: period.lowerBound))
+        member("until", Timestamp.text(milliseconds: period.upperBound))
     }
 }
 

@@ -37,10 +37,7 @@ struct ReportDocument: Hashable, Sendable {
     func json() -> [UInt8] {
         var writer = JSONWriter()
         writer.object { writer in
-            writer.member("v", RecordFormat.version)
-            writer.member("ts", Timestamp.text(moment))
-            writer.member("since", Timestamp.text(milliseconds: period.lowerBound))
-            writer.member("until", Timestamp.text(milliseconds: period.upperBound))
+            writer.periodHead(period, at: moment)
             writer.member("time_zone", timeZone)
             writer.key("targets")
             writer.array { writer in

@@ -1,3 +1,4 @@
+import Console
 import Reachability
 
 /// The list of targets with its form.
@@ -134,7 +135,7 @@ extension StatusPage {
         let name = group.name ?? ""
         let state = group.counts.worst ?? .up
         return """
-            <details class=folded id="group-\(PageAddress.encoded(name))"><summary>\(PageSymbol.state(state))\
+            <details class=folded id="group-\(PercentEncoding.encode(name))"><summary>\(PageSymbol.state(state))\
             <b><bdi>\(MarkupText.shortened(name, to: PageText.nameLimit))</bdi></b> \(summary(group.counts))</summary>\
             <p><a href="\(address(group: .some(name)))">Show the \(PageText.count(group.counts.total, "target"))</a></p></details>
             """

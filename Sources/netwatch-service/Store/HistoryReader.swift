@@ -83,7 +83,7 @@ final class HistoryReader: Sendable {
         } catch { throw HistoryFile.failure(error, directory.database) }
     }
 
-    /// Interrupts the present query if its time is over. Any thread may call it.
+    /// Interrupts the present query if its deadline has passed. Any thread may call it.
     func interruptOverdueQuery() {
         // While the lock is held, no other query begins.
         deadline.withLock { deadline in
@@ -94,7 +94,7 @@ final class HistoryReader: Sendable {
         }
     }
 
-    /// Throws if the time of the query is over.
+    /// Throws if the deadline of the query has passed.
     func checkTime() throws {
         let isOver = deadline.withLock { deadline in
             guard let end = deadline?.end, MonotonicClock.now() > end else { return false }

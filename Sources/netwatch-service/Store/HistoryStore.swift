@@ -74,7 +74,7 @@ final class HistoryStore: Sendable {
     let calendar: Locked<DayCalendar>
     let incidents = Locked(IncidentQueue())
     let reader: Locked<HistoryReader?>
-    private let lock: StateLock
+    private let lock: LockFile
     private let queue: Locked<TurnQueue>
     private let closing = Locked(false)
     let logThread: Worker
@@ -82,7 +82,7 @@ final class HistoryStore: Sendable {
     let queryThread: Worker
 
     private init(
-        _ settings: Settings, _ directory: StateDirectory, _ lock: StateLock, _ database: HistoryDatabase,
+        _ settings: Settings, _ directory: StateDirectory, _ lock: LockFile, _ database: HistoryDatabase,
         _ recorder: TurnRecorder,
         _ calendar: DayCalendar, at now: ClockReading, onStatus: @escaping @Sendable (RecordingStatus) -> Void
     ) throws(StoreError) {
@@ -113,7 +113,7 @@ final class HistoryStore: Sendable {
     ) throws(StoreError) -> (store: HistoryStore, recovered: Recovered) {
         let directory = StateDirectory(path: settings.directory)
         try directory.create()
-        let lock = try StateLock(directory)
+        let lock = try LockFile(directory)
         let boot = BootIdentifier.current
         var (queue, notes) = try HistoryFile.open(directory, boot: boot, time: now.wall)
         let database = HistoryDatabase(queue, path: directory.database)

@@ -87,40 +87,20 @@ enum SystemText {
     }
 }
 
-/// The exclusive lock on a state directory (flock(2)). The kernel releases it when the process ends.
-final class StateLock: Sendable {
-    private let descriptor: Locked<Int32>
-
+extension LockFile {
+    /// Locks a state directory.
+    ///
     /// - Throws: ``StoreError`` with ``StoreError/Code/inUse`` if another process has the lock.
-    init(_ directory: StateDirectory) throws(StoreError) {
+    convenience init(_ directory: StateDirectory) throws(StoreError) {
         let path = "\(directory.path)/lock"
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
-        guard descriptor >= 0 else { throw StoreError(.refused, "\(path): cannot be opened: \(SystemText.of(errno))") }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let number = errno
-            var text = [UInt8](repeating: 0, count: 20)
-            let count = max(0, pread(descriptor, &text, text.count, 0))
-            close(descriptor)
-            guard number == EWOULDBLOCK else { throw StoreError(.refused, "\(path): \(SystemText.of(number))") }
-            let owner = Int32(String(decoding: text[..<count], as: UTF8.self)).map { "process \($0)" } ?? "another process"
-            throw StoreError(.inUse, "\(directory.path): \(owner) keeps its history here; stop it, or choose another --state")
+        do throws(LockFile.Failure) { try self.init(path) } catch {
+            switch error {
+            case .system(let number): throw StoreError(.refused, "\(path): \(SystemText.of(number))")
+            case .refused(let reason): throw StoreError(.refused, "\(path): \(reason)")
+            case .inUse(let process):
+                let owner = process.map { "process \($0)" } ?? "another process"
+                throw StoreError(.inUse, "\(directory.path): \(owner) keeps its history here; stop it, or choose another --state")
+            }
         }
-        // The error of the next process names this one.
-        let text = Array("\(getpid())".utf8)
-        if ftruncate(descriptor, 0) == 0 { _ = pwrite(descriptor, text, text.count, 0) }
-        self.descriptor = Locked(descriptor)
     }
-
-    func unlock() {
-        let descriptor = descriptor.withLock { descriptor in
-            defer { descriptor = -1 }
-            return descriptor
-        }
-        guard descriptor >= 0 else { return }
-        // Closing is not enough: a child process that has not yet called execve(2) has the file open too.
-        flock(descriptor, LOCK_UN)
-        close(descriptor)
-    }
-
-    deinit { unlock() }
 }

@@ -28,7 +28,7 @@ final class TurnFollower: @unchecked Sendable {
 
     /// Reads the turns since the last call.
     ///
-    /// - Throws: ``StoreError`` if the time of the query is over. The next call continues.
+    /// - Throws: ``StoreError`` if the deadline of the query has passed. The next call continues.
     func advance(_ reader: HistoryReader) throws {
         try reader.read { database in
             let first = try Self.generation(database)

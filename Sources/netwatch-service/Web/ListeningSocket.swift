@@ -69,7 +69,7 @@ struct ListeningSocket: Sendable {
                 result = call(bind, descriptor)
             }
         }
-        // Before listen(2), nobody can connect with other permissions.
+        // The permissions are set before listen(2), so no client connects with others.
         let isReady = result == 0 && (group.map { chown(path, .max, $0) == 0 } ?? true) && chmod(path, mode) == 0
         guard isReady, startListening(descriptor) else {
             let number = errno

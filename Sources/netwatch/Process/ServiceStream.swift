@@ -22,7 +22,7 @@ struct ServiceStream {
     /// - Throws: ``Failure`` with code 69 if the service ends.
     func run(_ output: StandardOutput, _ signals: Signals) throws -> StreamEnding {
         let connection = try ServiceConnection(socket, ProcessInfo.processInfo.environment)
-        let only = targets.count == 1 ? "?target=\(queryValue(targets[0]))" : ""
+        let only = targets.count == 1 ? "?target=\(PercentEncoding.encode(targets[0]))" : ""
         try connection.request("/api/v1/events\(only)")
         var (response, events) = (ResponseReader(), EventStreamReader())
         let main = MainLoop(try MainLoop.makeWaker(), signals: signals)

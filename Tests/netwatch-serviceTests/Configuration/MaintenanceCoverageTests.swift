@@ -57,6 +57,6 @@ import Testing
 
     private static func offset(_ zone: String) throws -> TimeZoneOffset {
         let zone = try #require(TimeZone(identifier: zone))
-        return { Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double($0) / 1_000))) * 1_000 }
+        return zone.offset
     }
 }

@@ -53,7 +53,7 @@ import Testing
         store.close()
     }
 
-    @Test func `a query whose time is over continues to read the logs where the one before ended`() throws {
+    @Test func `a query after one that timed out reads the logs from where that one ended`() throws {
         let history = try TestHistory()
         let (store, _) = try history.open()
         register(store, .init(id: nil, text: "a.example:1", title: "a"))

@@ -101,8 +101,8 @@ import Testing
             }
             state = KeeperState(
                 configuration, targets: new, canary: nil, ledgers: [:],
-                recorder: HistoryRecorder(wall: start, monotonic: 0, bootTime: 0), frame: frame, offset: { _ in 0 },
-                clocks: .init(moment: moment(0)))
+                recorder: HistoryRecorder(ClockReading(wall: start, monotonic: 0, bootTime: 0)), frame: frame, offset: { _ in 0 },
+                at: moment(0))
             self.configuration = configuration
             settings = configuration.targets.map(\.settings)
         }
@@ -114,7 +114,7 @@ import Testing
         mutating func turn(
             _ milliseconds: Int64, results: [HistoryRecorder.Result] = [], events: [MonitorEvent] = []
         ) -> [String] {
-            names(state.turn(Intake.Batch(results: results, events: events), at: .init(moment: moment(milliseconds))))
+            names(state.turn(Intake.Batch(results: results, events: events), at: moment(milliseconds)))
         }
 
         func names(_ effects: [KeeperState.Effect]) -> [String] {

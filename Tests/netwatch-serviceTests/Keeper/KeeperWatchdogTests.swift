@@ -37,19 +37,19 @@ import Testing
         let scratch = try ScratchDirectory()
         let calls = Calls()
         let started = Clock.now
-        let clocks = KeeperState.Clocks(moment: started)
+        let now = ClockReading(started)
         let offset: TimeZoneOffset = { _ in 0 }
         let (store, _) = try HistoryStore.open(
             .init(directory: scratch.path), calendar: DayCalendar(offset: offset),
-            now: ClockReading(wall: clocks.wall, monotonic: clocks.monotonic, bootTime: clocks.bootTime), onStatus: { _ in })
+            now: now, onStatus: { _ in })
         defer { store.close() }
         let intake = Intake(targets: 0)
         let session = try MonitorSession(MonitorConfiguration(), sink: intake.put)
         var calendar = DayCalendar(offset: offset)
         let state = KeeperState(
             Configuration(), targets: [], canary: nil, ledgers: [:],
-            recorder: HistoryRecorder(wall: clocks.wall, monotonic: clocks.monotonic, bootTime: clocks.bootTime),
-            frame: BarFrame(at: clocks.wall, in: &calendar), offset: offset, clocks: clocks)
+            recorder: HistoryRecorder(now),
+            frame: BarFrame(at: now.wall, in: &calendar), offset: offset, at: started)
         let parts = Keeper.Parts(
             state: state, session: session, intake: intake, store: store, watchdogInterval: .milliseconds(100), instance: "here",
             timeZone: "UTC", offset: offset, started: started, gap: nil,

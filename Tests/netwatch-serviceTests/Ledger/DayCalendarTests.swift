@@ -43,7 +43,7 @@ import Testing
 
     static func calendar(_ name: String) throws -> DayCalendar {
         let zone = try #require(TimeZone(identifier: name))
-        return DayCalendar { Int64(zone.secondsFromGMT(for: Date(timeIntervalSince1970: Double($0) / 1_000))) * 1_000 }
+        return DayCalendar(offset: zone.offset)
     }
 
     static func time(_ text: String) throws -> Int64 {
