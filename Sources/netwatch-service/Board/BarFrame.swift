@@ -38,56 +38,75 @@ struct BarFrame: Hashable, Sendable {
     func isOutdated(at time: Int64) -> Bool { BarSpan.allCases.contains { place(of: time, in: $0) != cells[$0].count - 1 } }
 }
 
+/// The places of a frame's cells in a former frame.
+struct BarMove: Sendable {
+    /// The former place of each cell; `nil` for a cell that the former frame did not have.
+    let places: SpanValues<[Int?]>
+    /// Whether the last cell of the week's bar stays.
+    let keepsQuarter: Bool
+
+    init(from former: BarFrame, to frame: BarFrame) {
+        var places = SpanValues<[Int?]>(repeating: [])
+        for span in BarSpan.allCases {
+            places[span] = frame.cells[span].map { cell in
+                former.place(of: cell.lowerBound, in: span).flatMap { former.cells[span][$0] == cell ? $0 : nil }
+            }
+        }
+        self.places = places
+        keepsQuarter = former.cells[.week].last == frame.cells[.week].last
+    }
+}
+
 /// The bars of one target.
 struct TargetBars: Hashable, Sendable {
-    private(set) var bars = SpanValues<[BarCell]>(repeating: [])
+    private(set) var bars = SpanValues(repeating: Bar())
     /// The times of the ended hours in the last cell of the week's bar.
     private var quarter = StateTimes()
 
     /// Creates empty bars.
-    init(_ frame: BarFrame) { for span in BarSpan.allCases { bars[span] = Self.empty(frame.cells[span].count) } }
+    init(_ frame: BarFrame) { for span in BarSpan.allCases { bars[span] = Bar(count: frame.cells[span].count) } }
 
-    private static func empty(_ count: Int) -> [BarCell] { Array(repeating: BarCell(), count: count) }
-
-    /// Creates bars with the cells of a history, which are as many as those of its frame.
-    init(_ cells: SpanValues<[BarCell]>) {
-        bars = cells
-        quarter = cells.week.last?.times ?? StateTimes()
+    /// Creates the bars of a history, which have as many cells as its frame.
+    init(_ bars: SpanValues<Bar>) {
+        self.bars = bars
+        quarter = bars.week.last?.times ?? StateTimes()
     }
 
     /// Adds the summary of an hour that has ended.
     mutating func add(hour: PeriodSummary, in frame: BarFrame) {
-        if let place = frame.place(of: hour.period.lowerBound, in: .day) { bars[.day][place] = BarCell(hour.times) }
+        if let place = frame.place(of: hour.period.lowerBound, in: .day) { bars.day.replace(place, BarCell(hour.times)) }
         guard let place = frame.place(of: hour.period.lowerBound, in: .week) else { return }
         if place == frame.cells[.week].count - 1 {
             quarter = quarter + hour.times
-            bars[.week][place] = BarCell(quarter)
+            bars.week.replaceLast(BarCell(quarter))
         } else {
-            bars[.week][place] = BarCell(bars[.week][place].times + hour.times)
+            let former = bars.week.cells
+            guard former.indices.contains(place) else { return }
+            bars.week.replace(place, BarCell(former[place].times + hour.times))
         }
     }
 
     /// Adds the summary of a day that has ended.
     mutating func add(day: PeriodSummary, in frame: BarFrame) {
-        if let place = frame.place(of: day.period.lowerBound, in: .quarter) { bars[.quarter][place] = BarCell(day.times) }
+        if let place = frame.place(of: day.period.lowerBound, in: .quarter) { bars.quarter.replace(place, BarCell(day.times)) }
     }
 
     /// Shows the running hour and day in the last cells.
     mutating func show(hour: StateTimes, day: StateTimes) {
-        let cells = SpanValues(day: BarCell(hour), week: BarCell(quarter + hour), quarter: BarCell(day))
-        for span in BarSpan.allCases where !bars[span].isEmpty { bars[span][bars[span].count - 1] = cells[span] }
+        bars.day.replaceLast(BarCell(hour))
+        bars.week.replaceLast(BarCell(quarter + hour))
+        bars.quarter.replaceLast(BarCell(day))
     }
 
     /// Moves the cells to another frame. Cells that the former one did not have are empty.
-    mutating func move(from former: BarFrame, to frame: BarFrame) {
-        if former.cells[.week].last != frame.cells[.week].last { quarter = StateTimes() }
+    mutating func move(_ move: BarMove) {
+        if !move.keepsQuarter { quarter = StateTimes() }
         for span in BarSpan.allCases {
-            var moved = Self.empty(frame.cells[span].count)
-            for (place, cell) in frame.cells[span].enumerated() {
-                guard let old = former.place(of: cell.lowerBound, in: span), former.cells[span][old] == cell else { continue }
-                moved[place] = bars[span][old]
-            }
-            bars[span] = moved
+            let former = bars[span].cells
+            bars[span] = Bar(
+                move.places[span].map { place in
+                    place.flatMap { former.indices.contains($0) ? former[$0] : nil } ?? BarCell()
+                })
         }
     }
 }

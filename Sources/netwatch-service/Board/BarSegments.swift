@@ -12,13 +12,13 @@ struct BarSegment: Hashable, Sendable {
     ///
     /// Neighboring cells of one state are one segment: the bar of a calm target is one link, rather than a link for each hour. A bar
     /// without cells has one segment of unknown time.
-    static func segments(of bar: [BarCell], in cells: [Range<Int64>]) -> [BarSegment] {
+    static func segments(of bar: Bar, in cells: [Range<Int64>]) -> [BarSegment] {
         guard let start = cells.first?.lowerBound, let end = cells.last?.upperBound, start < end else { return [] }
         guard bar.count == cells.count else {
             return [BarSegment(state: .notRecorded, cells: cells.count, period: start..<end, times: StateTimes())]
         }
         var segments: [BarSegment] = []
-        for (cell, period) in zip(bar, cells) {
+        for (cell, period) in zip(bar.cells, cells) {
             let times = cell.times
             if let last = segments.last, last.state == cell.state, last.period.upperBound == period.lowerBound {
                 segments[segments.count - 1].cells += 1

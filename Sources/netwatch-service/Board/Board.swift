@@ -64,7 +64,7 @@ struct BoardTarget: Hashable, Sendable {
     /// Whether a maintenance window covers the present time.
     var isInMaintenance = false
     /// The bars, the oldest cell first. A bar has a cell for each of ``Board/cells``, or none before the history was read.
-    var bars = SpanValues<[BarCell]>(repeating: [])
+    var bars = SpanValues(repeating: Bar())
 
     /// The times in each state during the spans.
     var times: SpanTimes { SpanTimes(bars: bars) }
@@ -75,9 +75,9 @@ struct BoardTarget: Hashable, Sendable {
 
 /// The times in each state during the spans: the sums of the cells.
 struct SpanTimes: Sendable {
-    let bars: SpanValues<[BarCell]>
+    let bars: SpanValues<Bar>
 
-    subscript(span: BarSpan) -> StateTimes { bars[span].reduce(StateTimes()) { $0 + $1.times } }
+    subscript(span: BarSpan) -> StateTimes { bars[span].times }
 }
 
 /// The span of a bar.

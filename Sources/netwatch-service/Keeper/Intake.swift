@@ -8,6 +8,8 @@ import Reachability
 final class Intake: Sendable {
     /// The maximum number of results that wait: a minute of 10,000 targets that are probed each second.
     static let limit = 600_000
+    /// The maximum number of events whose memory is kept.
+    static let keptEvents = 256
 
     /// The reports of the monitor since the last turn of the keeper.
     struct Batch: Sendable {
@@ -21,7 +23,8 @@ final class Intake: Sendable {
         /// Removes the content, and keeps the memory.
         mutating func removeAll() {
             results.removeAll(keepingCapacity: true)
-            events.removeAll(keepingCapacity: true)
+            // The first states of many targets arrive at once, and never again as many.
+            events.removeAll(keepingCapacity: events.capacity <= Intake.keptEvents)
             dropped = 0
         }
     }

@@ -174,9 +174,10 @@ struct KeeperState: Sendable {
 
     /// Moves the bars of all targets to the present time.
     private mutating func moveBars() {
-        let former = frame
-        frame = BarFrame(at: recorder.now, in: &calendar)
-        for place in targets.indices { targets[place].bars.move(from: former, to: frame) }
+        let next = BarFrame(at: recorder.now, in: &calendar)
+        let move = BarMove(from: frame, to: next)
+        frame = next
+        for place in targets.indices { targets[place].bars.move(move) }
     }
 
     private mutating func forBars(of number: Int, _ body: (inout TargetBars, BarFrame) -> Void) {

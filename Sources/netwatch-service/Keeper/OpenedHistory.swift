@@ -11,14 +11,21 @@ final class OpenedHistory: Sendable {
     let instance: String
     let timeZone: String
     let offset: TimeZoneOffset
-    private let recovered: HistoryStore.Recovered
-    private let numbers: [Int]
-    private let bars: [Int: TargetBars]
-    private let frame: BarFrame
-    private let recorder: HistoryRecorder
-    private let incidents: [Incident]
-    private let gap: Range<Int64>?
+    /// What the keeper begins with; `nil` once it has taken it, so that the memory is released.
+    private let beginning: Locked<Beginning?>
     private let follower: Locked<Follower>
+
+    /// The state of the history at the start of the service.
+    private struct Beginning: Sendable {
+        var ledgers: [Int: TargetLedger]
+        /// The numbers of the targets of the configuration.
+        var numbers: [Int]
+        var bars: [Int: TargetBars]
+        var frame: BarFrame
+        var recorder: HistoryRecorder
+        var incidents: [Incident]
+        var gap: Range<Int64>?
+    }
 
     /// The receiver of changes of the recording; the keeper starts after the history.
     private struct Follower: Sendable {
@@ -40,6 +47,7 @@ final class OpenedHistory: Sendable {
         let now = ClockReading(Clock.now)
         let follower = Locked(Follower())
         self.follower = follower
+        let recovered: HistoryStore.Recovered
         do throws(StoreError) {
             (store, recovered) = try HistoryStore.open(settings, calendar: DayCalendar(offset: offset), now: now) { status in
                 follower.withLock { $0.receive }?(status)
@@ -47,37 +55,47 @@ final class OpenedHistory: Sendable {
         } catch { throw Failure(error) }
         for note in recovered.notes { StandardError.note(note) }
         let last = recovered.lastAlive?.wall
-        recorder = HistoryRecorder(now, last: last)
-        gap = last.flatMap { $0 < now.wall ? $0..<now.wall : nil }
+        let recorder = HistoryRecorder(now, last: last)
+        let gap = last.flatMap { $0 < now.wall ? $0..<now.wall : nil }
         var calendar = DayCalendar(offset: offset)
         let frame = BarFrame(at: recorder.now, in: &calendar)
-        self.frame = frame
-        numbers = try Self.numbers(of: configuration, store)
+        let numbers = try Self.numbers(of: configuration, store)
+        let (bars, incidents): ([Int: TargetBars], [Incident])
         do throws(StoreError) {
             (bars, incidents) = try Self.read(StateDirectory(path: path), frame)
         } catch { throw Failure(error) }
+        beginning = Locked(
+            Beginning(
+                ledgers: recovered.ledgers, numbers: numbers, bars: bars, frame: frame, recorder: recorder, incidents: incidents,
+                gap: gap))
     }
 
     /// Passes changes of the recording to `body`.
     func follow(_ body: @escaping @Sendable (RecordingStatus) -> Void) { follower.withLock { $0.receive = body } }
 
-    /// Returns the parts of a keeper.
-    func parts(
+    /// Returns the parts of the keeper. It is called once.
+    func takeParts(
         _ loaded: ConfigurationSources.Loaded, session: MonitorSession, intake: Intake, canary: TargetID?,
         watchdogInterval: Duration?, started: Moment
     ) -> Keeper.Parts {
+        let beginning = beginning.withLock { beginning in
+            defer { beginning = nil }
+            return beginning
+        }
+        guard let beginning else { preconditionFailure("the history has a keeper already") }
+        let numbers = beginning.numbers
         let targets = loaded.configuration.targets.enumerated().map { place, target in
             KeeperState.NewTarget(
                 configured: target, monitor: TargetID(place), number: numbers[place],
-                bars: bars[numbers[place]] ?? TargetBars(frame))
+                bars: beginning.bars[numbers[place]] ?? TargetBars(beginning.frame))
         }
         var state = KeeperState(
-            loaded.configuration, targets: targets, canary: canary, ledgers: recovered.ledgers, recorder: recorder, frame: frame,
-            offset: offset, at: started)
-        state.restore(incidents)
+            loaded.configuration, targets: targets, canary: canary, ledgers: beginning.ledgers, recorder: beginning.recorder,
+            frame: beginning.frame, offset: offset, at: started)
+        state.restore(beginning.incidents)
         return Keeper.Parts(
             state: state, session: session, intake: intake, store: store, watchdogInterval: watchdogInterval, instance: instance,
-            timeZone: timeZone, offset: offset, started: started, gap: gap,
+            timeZone: timeZone, offset: offset, started: started, gap: beginning.gap,
             loaded: .init(configuration: loaded.configuration, settings: loaded.settings))
     }
 
@@ -102,16 +120,14 @@ final class OpenedHistory: Sendable {
     }
 
     private static func bars(_ reader: HistoryReader, _ frame: BarFrame) throws(StoreError) -> [Int: TargetBars] {
-        let hours = try reader.bars(frame.cells.day, .hour)
-        let quarters = try reader.bars(frame.cells.week, .hour)
-        let days = try reader.bars(frame.cells.quarter, .day)
         let numbers = try reader.targets().map(\.number)
-        return Dictionary(
-            numbers.map { number in
-                let cells = SpanValues(
-                    day: Array(hours[number]), week: Array(quarters[number]), quarter: Array(days[number]))
-                return (number, TargetBars(cells))
-            }, uniquingKeysWith: { first, _ in first })
+        var bars: [Int: SpanValues<Bar>] = [:]
+        // The cells of one span of all targets are in memory at a time.
+        for span in BarSpan.allCases {
+            let table = try reader.bars(frame.cells[span], span == .quarter ? .day : .hour)
+            for number in numbers { bars[number, default: SpanValues(repeating: Bar())][span] = Bar(table[number]) }
+        }
+        return bars.mapValues { TargetBars($0) }
     }
 
     /// Waits for an answer of the store's threads.

@@ -60,7 +60,7 @@ final class Service {
         let encoder = RecordEncoder(header: header(session.identity))
         let outputs = outputs(encoder, sink)
         let keeper = try Keeper(
-            history.parts(
+            history.takeParts(
                 loaded, session: session, intake: intake, canary: canary == nil ? nil : TargetID(targets.count - 1),
                 watchdogInterval: manager.watchdogInterval, started: started),
             outputs)

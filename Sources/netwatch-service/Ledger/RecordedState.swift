@@ -34,6 +34,13 @@ struct StateTimes: Hashable, Sendable {
         return sum
     }
 
+    /// Returns the times of a number of equal periods.
+    static func * (times: Self, count: Int64) -> Self {
+        var product = times
+        for state in RecordedState.allCases { product[state] *= count }
+        return product
+    }
+
     static func == (first: Self, second: Self) -> Bool { RecordedState.allCases.allSatisfy { first[$0] == second[$0] } }
 
     func hash(into hasher: inout Hasher) {

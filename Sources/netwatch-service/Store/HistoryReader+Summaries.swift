@@ -162,7 +162,7 @@ extension HistoryReader {
         return try read { try HistoryDatabase.entries($0).entries.map { $0?.ledger } }
     }
 
-    /// The cells of a bar of all targets: 7 bytes for each cell.
+    /// The cells of a bar of all targets: 16 bytes for each cell.
     struct BarTable: Sendable {
         /// The number of cells of a bar.
         let count: Int

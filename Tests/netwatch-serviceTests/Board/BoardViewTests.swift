@@ -106,7 +106,7 @@ import Testing
         #expect(segments.map(\.state) == [.up, .down, .up])
         #expect(segments.map(\.cells).reduce(0, +) == 24)
         #expect(segments.first?.period.upperBound == segments.dropFirst().first?.period.lowerBound)
-        #expect(BarSegment.segments(of: [], in: PageSamples.cells.day).map(\.state) == [.notRecorded])
-        #expect(BarSegment.segments(of: [], in: []).isEmpty)
+        #expect(BarSegment.segments(of: Bar(), in: PageSamples.cells.day).map(\.state) == [.notRecorded])
+        #expect(BarSegment.segments(of: Bar(), in: []).isEmpty)
     }
 }

@@ -1,3 +1,4 @@
+import Pacing
 import Testing
 
 @testable import netwatch_service
@@ -57,12 +58,47 @@ import Testing
 
         // Six hours later, another quarter of the day has begun.
         let next = BarFrame(at: start + 6 * Self.hour, in: &calendar)
-        bars.move(from: frame, to: next)
+        bars.move(BarMove(from: frame, to: next))
         frame = next
         #expect(bars.bars.week.last == BarCell())
-        #expect(abs((bars.bars.week.dropLast().last?.times[.up] ?? 0) - Self.hour) < 100)
-        #expect(bars.bars.day[24 - 1 - 6].times[.down] == 60_000)
+        #expect(abs((bars.bars.week.cells.dropLast().last?.times[.up] ?? 0) - Self.hour) < 100)
+        #expect(bars.bars.day.cells[24 - 1 - 6].times[.down] == 60_000)
         #expect(bars.bars.quarter.last?.times[.down] == 60_000)
+    }
+
+    @Test func `a bar has the cells that were put into it, also if they repeat`() {
+        let seed = UInt64.random(in: .min ... .max)
+        print("seed \(seed)")
+        var random = SplitMix64(seed: seed)
+        for _ in 0..<50 {
+            // 600 equal cells are more than a run can count.
+            var cells: [BarCell] = []
+            for _ in 0..<Int.random(in: 0...600, using: &random) { cells.append(Self.cell(.random(in: 0...8, using: &random))) }
+            var bar = Bar(cells)
+            for _ in 0..<20 where !cells.isEmpty {
+                let place = Int.random(in: cells.indices, using: &random)
+                let cell = Self.cell(.random(in: 0...2, using: &random))
+                cells[place] = cell
+                if place == cells.count - 1 { bar.replaceLast(cell) } else { bar.replace(place, cell) }
+            }
+            #expect(bar.cells == cells && bar.count == cells.count && bar.last == cells.last)
+            #expect(bar == Bar(cells))
+            let sum = cells.reduce(StateTimes()) { $0 + $1.times }
+            #expect(bar.times == sum)
+        }
+        var empty = Bar()
+        empty.replaceLast(BarCell())
+        empty.replace(0, BarCell())
+        #expect(empty == Bar() && empty.cells.isEmpty)
+        #expect(Bar(count: 600).cells == Array(repeating: BarCell(), count: 600))
+    }
+
+    /// A cell that is down for some seconds.
+    private static func cell(_ seconds: Int64) -> BarCell {
+        var times = StateTimes()
+        times[.up] = hour - max(0, seconds - 5) * 1_000
+        times[.down] = max(0, seconds - 5) * 1_000
+        return BarCell(times)
     }
 
     @Test func `a time that is not shown changes nothing`() {

@@ -79,7 +79,7 @@ enum PageSamples {
     ) -> BoardTarget {
         var target = BoardTarget(key: key, id: key, title: title ?? key, group: group, update: update)
         for span in BarSpan.allCases {
-            target.bars[span] = cells[span].map { cell in
+            let bar = cells[span].map { cell in
                 var times = StateTimes()
                 let length = cell.upperBound - cell.lowerBound
                 times[.up] = length
@@ -89,6 +89,7 @@ enum PageSamples {
                 }
                 return BarCell(times)
             }
+            target.bars[span] = Bar(bar)
         }
         return target
     }

@@ -73,7 +73,7 @@ import Testing
 
     @Test func `time before the history counts as not observed`() {
         var target = PageSamples.target("a", PageSamples.update("192.0.2.9:80"))
-        for index in target.bars.day.indices.dropLast() { target.bars.day[index] = BarCell() }
+        for place in 0..<BarSpan.day.cells - 1 { target.bars.day.replace(place, BarCell()) }
         let board = PageSamples.board([target])
         #expect(abs(board.times(of: target, in: .day)[.notRecorded] - 23 * PageSamples.hour) < 10)
         let page = render(board)

@@ -1,6 +1,7 @@
 import Console
 import Foundation
 import NetworkLab
+import Pacing
 import Testing
 
 @testable import netwatch_service
@@ -109,7 +110,7 @@ import Testing
     @Test func `random bytes are answered or the connection is closed`() async throws {
         let site = try Site()
         let seed = UInt64.random(in: 0...UInt64.max)
-        var generator = SplitMix(state: seed)
+        var generator = SplitMix64(seed: seed)
         for _ in 0..<50 {
             var bytes = Array("GET /-/healthy HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc".utf8)
             for _ in 0..<Int.random(in: 1...6, using: &generator) {
@@ -140,18 +141,5 @@ import Testing
         #expect(received.body.unicodeScalars.allSatisfy { $0.isASCII } || !received.body.contains("\u{202e}"))
         #expect(try JSONSerialization.jsonObject(with: Data(received.body.utf8)) is [String: Any])
         try await site.stop()
-    }
-}
-
-/// A generator of random numbers that a seed determines (Steele, Lea, Flood 2014).
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var word = state
-        word = (word ^ word >> 30) &* 0xbf58_476d_1ce4_e5b9
-        word = (word ^ word >> 27) &* 0x94d0_49bb_1331_11eb
-        return word ^ word >> 31
     }
 }
