@@ -10,7 +10,7 @@ extension Schema {
         [
             ("hello", record(.hello, hello)),
             ("path", record(.path, path)),
-            ("target", record(.target, target)),
+            ("target", record(.target, target, optional: [("maintenance", maintenance)])),
             ("probe", record(.probe, probe)),
             ("incident", record(.incident, incident)),
             (
@@ -32,9 +32,11 @@ extension Schema {
         ] + service
     }
 
-    private static func record(_ kind: Record.Kind, _ members: Members) -> Node { record(named: kind.rawValue, members) }
+    private static func record(_ kind: Record.Kind, _ members: Members, optional: Members = []) -> Node {
+        record(named: kind.rawValue, members, optional: optional)
+    }
 
-    private static func record(named type: String, _ members: Members) -> Node {
+    private static func record(named type: String, _ members: Members, optional: Members = []) -> Node {
         let common: Members = [
             ("v", .integer("The version of this format")),
             ("seq", .integer("The record's number, from 0 without gaps")),
@@ -44,7 +46,11 @@ extension Schema {
         ]
         let superseded = Node.integer(
             "The number of records that were dropped before this one because the reader did not keep up")
-        return .object(common + members, optional: [("superseded", superseded)])
+        return .object(common + members, optional: [("superseded", superseded)] + optional)
+    }
+
+    private static var maintenance: Node {
+        .flag("In the status document of the service: whether a maintenance window covers the target, whose probes go on")
     }
 
     private static var hello: Members {

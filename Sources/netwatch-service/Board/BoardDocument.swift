@@ -57,6 +57,7 @@ extension BoardTarget {
         writer.object { writer in
             writer.recordHead(seq: seq, at: update.moment, type: Record.Kind.target.rawValue)
             RecordEncoder.write(keysOf: update, id: id, to: &writer)
+            writer.member("maintenance", isInMaintenance)
         }
     }
 }

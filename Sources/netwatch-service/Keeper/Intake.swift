@@ -16,9 +16,15 @@ final class Intake: Sendable {
         /// The results, with the number of the target at the monitor.
         var results: [HistoryRecorder.Result] = []
         /// The events that are no results, in order.
-        var events: [MonitorEvent] = []
+        var events: [Event] = []
         /// The results that were dropped, because the keeper did not take them.
         var dropped = 0
+
+        /// An event, and the number of results that were reported before it.
+        struct Event: Sendable {
+            var event: MonitorEvent
+            var results: Int
+        }
 
         /// Removes the content, and keeps the memory.
         mutating func removeAll() {
@@ -56,10 +62,9 @@ final class Intake: Sendable {
                 return nil
             case .server(let id, let update):
                 state.change(id, update)
-                state.batch.events.append(event)
-            case .path, .incident, .resync, .gap, .ended:
-                state.batch.events.append(event)
+            case .path, .incident, .resync, .gap, .ended: break
             }
+            state.batch.events.append(.init(event: event, results: state.batch.results.count))
             return state.batch.events.count == 1 ? state.waker : nil
         }
         waker?.wake()
@@ -78,8 +83,10 @@ final class Intake: Sendable {
 extension Intake.State {
     fileprivate mutating func add(_ id: TargetID, _ report: ProbeReport) {
         if batch.results.count >= Intake.limit {
-            batch.results.removeFirst(Intake.limit / 10)
-            batch.dropped += Intake.limit / 10
+            let dropped = Intake.limit / 10
+            batch.results.removeFirst(dropped)
+            batch.dropped += dropped
+            for place in batch.events.indices { batch.events[place].results = max(0, batch.events[place].results - dropped) }
         }
         var roundTrip: UInt32?
         if report.succeeded {

@@ -68,7 +68,8 @@ final class KeeperLoop {
         mailbox.attach(loop.waker)
         parts.intake.attach(loop.waker)
         if let gap = parts.gap {
-            let event = MonitorEvent.gap(from: Self.moment(gap.lowerBound), to: parts.started)
+            // The stream has the same end as the history.
+            let event = MonitorEvent.gap(from: Self.moment(gap.lowerBound), to: parts.started.moved(to: gap.upperBound))
             early = [Record(event: event, gapReason: .stopped)]
         }
     }
@@ -241,6 +242,16 @@ final class KeeperLoop {
 
     private static func moment(_ milliseconds: Int64) -> Moment {
         Moment(monotonicNanoseconds: 0, wallClockNanoseconds: milliseconds &* 1_000_000)
+    }
+}
+
+extension Moment {
+    /// Returns the moment near this one at which the wall clock showed a time in milliseconds since 1970.
+    fileprivate func moved(to milliseconds: Int64) -> Moment {
+        let wall = milliseconds &* 1_000_000
+        return Moment(
+            monotonicNanoseconds: max(0, monotonicNanoseconds &+ (wall &- wallClockNanoseconds)), wallClockNanoseconds: wall,
+            suspendedNanoseconds: suspendedNanoseconds)
     }
 }
 

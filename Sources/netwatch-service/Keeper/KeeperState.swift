@@ -39,8 +39,8 @@ struct KeeperState: Sendable {
     private var barsShown: Int64 = 0
     private let offset: TimeZoneOffset
 
-    /// The time between two updates of the running cells of all bars, in milliseconds.
-    static let barInterval: Int64 = 15_000
+    /// The time between two updates of the running cells of all bars, in milliseconds. They are not older than the statuses beside them.
+    static let barInterval: Int64 = 1_000
 
     /// A target and its numbers.
     struct NewTarget: Sendable {
@@ -96,8 +96,15 @@ struct KeeperState: Sendable {
             effects.append(.withdraw(after: time))
         }
         updateMaintenance()
-        for result in batch.results { add(result) }
-        for event in batch.events { handle(event, at: moment, &effects) }
+        // In the order of the monitor: a first state that was handled after a result would end the state of the result.
+        var results = batch.results[...]
+        for event in batch.events {
+            let earlier = max(0, event.results - results.startIndex)
+            for result in results.prefix(earlier) { add(result) }
+            results = results.dropFirst(earlier)
+            handle(event.event, at: moment, &effects)
+        }
+        for result in results { add(result) }
         for incident in incidents.takeOverdue(at: moment.monotonicNanoseconds) {
             effects.append(.publish(.incident(incident.incident), isRecorded: incident.isRecorded))
         }

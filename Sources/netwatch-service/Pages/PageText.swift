@@ -65,12 +65,12 @@ enum PageText {
         counts.map { "\(grouped($0.count)) \($0.state.word)" }.joined(separator: ", ")
     }
 
-    /// Returns the times of all states but up, the worst first: `down 38 min, unreachable 2 min`; `up` if there is no other.
+    /// Returns the times of all states, faults first: `down 38 min, up 22 min, not recorded 23 h`; `up` if there is no other.
     static func times(_ times: StateTimes) -> String {
-        let states: [RecordedState] = [.down, .unreachable, .degraded, .maintenance, .unknown, .notRecorded]
+        let states: [RecordedState] = [.down, .unreachable, .degraded, .up, .maintenance, .unknown, .notRecorded]
+        if times[.up] > 0, times[.up] == times.total { return "\(RecordedState.up.word)" }
         let texts = states.filter { times[$0] > 0 }.map { "\($0.word) \(LocalClock.duration(milliseconds: times[$0]))" }
-        if texts.isEmpty { return times[.up] > 0 ? "up" : "not recorded" }
-        return texts.joined(separator: ", ")
+        return texts.isEmpty ? "\(RecordedState.notRecorded.word)" : texts.joined(separator: ", ")
     }
 }
 

@@ -8,9 +8,12 @@ extension StatusPage {
     private static let overLimit = 20
 
     var incidents: Markup {
-        let open = board.incidents.filter { $0.incident.state == .open }
+        let all = board.incidents.filter { $0.incident.state == .open }
+        let maintained = Set(board.targets.lazy.filter(\.isInMaintenance).map(\.update.endpoint.text))
+        let planned = maintained.isEmpty ? [] : all.filter { $0.incident.concerns(only: maintained) }
+        let open = maintained.isEmpty ? all : all.filter { !$0.incident.concerns(only: maintained) }
         let over = board.incidents.filter { $0.incident.state != .open }
-        guard !open.isEmpty || !over.isEmpty else { return "" }
+        guard !all.isEmpty || !over.isEmpty else { return "" }
         // A fault of this machine or of the network explains the most targets.
         let sorted = open.enumerated().sorted { first, second in
             let (one, other) = (first.element.incident, second.element.incident)
@@ -20,7 +23,7 @@ extension StatusPage {
             return first.offset < second.offset
         }.map(\.element)
         return """
-            <section aria-labelledby=incidents><h2 id=incidents>Incidents</h2>\(now(sorted))\(past(over))</section>
+            <section aria-labelledby=incidents><h2 id=incidents>Incidents</h2>\(now(sorted))\(duringMaintenance(planned))\(past(over))</section>
             """
     }
 
@@ -51,6 +54,18 @@ extension StatusPage {
         return """
             <details id=single><summary>\(PageSymbol.state(.down))\(PageText.count(incidents.count, "incident")) of one target each \
             <span class=sub>the targets are in the list below\(mark)</span></summary><ul class=incidents>\(items)</ul></details>
+            """
+    }
+
+    private func duringMaintenance(_ incidents: [BoardIncident]) -> Markup {
+        guard !incidents.isEmpty else { return "" }
+        var items = Markup()
+        for incident in incidents.prefix(Self.overLimit) { items += item(incident) }
+        let others = incidents.count - Self.overLimit
+        if others > 0 { items += "<li class=more>and \(PageText.grouped(others)) more</li>" }
+        return """
+            <details id=planned><summary>\(PageText.count(incidents.count, "incident")) of targets in maintenance</summary>\
+            <ul class=incidents>\(items)</ul></details>
             """
     }
 
@@ -114,6 +129,11 @@ extension StatusPage {
 extension Incident {
     /// Whether the fault concerns more than a single target.
     fileprivate var isSharedFault: Bool { targetCount > 1 || scope != .server }
+
+    /// Whether the fault is of targets whose texts are in a set. An incident with more targets than it names concerns others too.
+    fileprivate func concerns(only texts: Set<String>) -> Bool {
+        scope == .server && targetCount <= targets.count && targets.allSatisfy { texts.contains($0.text) }
+    }
 }
 
 extension Incident.Scope {

@@ -55,7 +55,12 @@ struct TargetDocument {
             writer.object { writer in
                 for span in BarSpan.allCases {
                     writer.key(span.rawValue)
-                    writer.object { Self.write(board.times(of: target, in: span), to: &$0) }
+                    writer.object { writer in
+                        // Cells begin with an hour or a day.
+                        writer.member("since", board.cells[span].first.map { Self.text($0.lowerBound) })
+                        writer.member("until", Timestamp.text(board.moment))
+                        Self.write(board.times(of: target, in: span), to: &writer)
+                    }
                 }
             }
             writer.key("outages")

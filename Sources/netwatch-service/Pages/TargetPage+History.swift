@@ -49,7 +49,13 @@ extension TargetPage {
                 <small>\(PageText.times(times))</small></dd></div>
                 """
         }
-        return "<h3>Availability</h3><dl class=avail>\(items)</dl>"
+        let starts = BarSpan.allCases.compactMap { span in
+            board.cells[span].first.map { (span, $0.lowerBound) }
+        }
+        var note = Markup()
+        for (span, start) in starts { note += "\(note.bytes.isEmpty ? "" : ", ")\(span.rawValue) since \(clock.element(start))" }
+        let periods: Markup = starts.isEmpty ? "" : "<p class=sub>The cells are whole hours and days: \(note).</p>"
+        return "<h3>Availability</h3><dl class=avail>\(items)</dl>\(periods)"
     }
 
     var chart: Markup {

@@ -21,6 +21,8 @@ struct WebLimits: Hashable, Sendable {
     var stallTime = 30 * second
     /// The time in which a client may read the last response before its connection is closed.
     var lingerTime = second
+    /// The time that the requests which are being answered have when the server stops.
+    var drainTime = second / 2
     /// The time between two comments of a silent stream.
     var keepAliveTime = 15 * second
     /// The time between two checks of the times above.

@@ -12,9 +12,6 @@ import EventLoop
 
 /// The server of pages, documents and streams. One thread does all its input and output; pages are rendered on Swift's threads.
 final class WebServer: Sendable {
-    /// The time for which requests may still be answered at the end.
-    private static let drainTime = TimeAmount.milliseconds(500)
-
     private struct State {
         var listeners: [any Channel] = []
         var sockets: [ListeningSocket] = []
@@ -85,7 +82,7 @@ final class WebServer: Sendable {
     /// The number of open connections.
     var connectionCount: Int { (try? group.next().submit { [connections] in connections.count }.wait()) ?? 0 }
 
-    /// Stops: new connections are refused, streams end, and the requests that are being answered have half a second. Returns when the
+    /// Stops: new connections are refused, streams end, and the requests that are being answered have ``WebLimits/drainTime``. Returns when the
     /// thread has ended.
     func stop() {
         let state = state.withLock { state in
@@ -97,9 +94,9 @@ final class WebServer: Sendable {
         for listener in state.listeners { try? listener.close().wait() }
         for socket in state.sockets { socket.removeFile() }
         content.events.end()
-        let (loop, connections) = (group.next(), connections)
+        let (loop, connections, drainTime) = (group.next(), connections, limits.drainTime)
         try? loop.flatSubmit {
-            loop.scheduleTask(in: Self.drainTime) { connections.closeAll() }
+            loop.scheduleTask(in: .nanoseconds(drainTime)) { connections.closeAll() }
             return connections.drain(on: loop)
         }.wait()
         try? group.syncShutdownGracefully()

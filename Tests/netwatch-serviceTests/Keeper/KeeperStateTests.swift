@@ -23,6 +23,19 @@ import Testing
         #expect(keeper.turn(500) == ["record"])
     }
 
+    @Test func `an outage whose first state and result arrive in one turn is counted once`() throws {
+        let intake = Intake(targets: 1)
+        intake.put(.server(TargetID(0), try Self.update("db.example:5432", .unknown, at: 10)))
+        intake.put(.probe(TargetID(0), try Self.failure(at: 20)))
+        intake.put(.server(TargetID(0), try Self.update("db.example:5432", .down, at: 20)))
+        intake.put(.probe(TargetID(0), try Self.failure(at: 120)))
+        var batch = Intake.Batch()
+        intake.take(&batch)
+        var keeper = try Keeper(["db.example:5432"])
+        let effects = keeper.names(keeper.state.turn(batch, at: Self.moment(250)))
+        #expect(effects.last == "record begin 7 unknown +0, sample 7 down +20, sample 7 down +120")
+    }
+
     @Test func `an incident is published after its commit`() throws {
         var keeper = try Keeper(["db.example:5432"])
         let incident = Self.incident("1")
@@ -114,7 +127,8 @@ import Testing
         mutating func turn(
             _ milliseconds: Int64, results: [HistoryRecorder.Result] = [], events: [MonitorEvent] = []
         ) -> [String] {
-            names(state.turn(Intake.Batch(results: results, events: events), at: moment(milliseconds)))
+            let events = events.map { Intake.Batch.Event(event: $0, results: results.count) }
+            return names(state.turn(Intake.Batch(results: results, events: events), at: moment(milliseconds)))
         }
 
         func names(_ effects: [KeeperState.Effect]) -> [String] {
@@ -154,6 +168,12 @@ import Testing
         ServerUpdate(
             endpoint: try Endpoint(text), state: state, cause: nil, since: moment(milliseconds), address: nil, interface: nil,
             roundTrip: nil, isInitial: false, moment: moment(milliseconds))
+    }
+
+    private static func failure(at milliseconds: Int64) throws -> ProbeReport {
+        ProbeReport(
+            endpoint: try Endpoint("db.example:5432"), cause: Cause(.tcp, .refused, detail: "the server refuses connections"),
+            moment: moment(milliseconds))
     }
 
     private static func incident(_ id: String) -> Incident {

@@ -78,7 +78,7 @@ import Testing
         #expect(abs(board.times(of: target, in: .day)[.notRecorded] - 23 * PageSamples.hour) < 10)
         let page = render(board)
         #expect(page.contains("100\u{a0}%<small>99\u{a0}% not observed</small>"))
-        #expect(page.contains("aria-label=\"Last 24 hours: not recorded 23 h\""))
+        #expect(page.contains("aria-label=\"Last 24 hours: up 3 min 6 s, not recorded 23 h\""))
     }
 
     @Test func `a parameter that is ignored is named, and the form keeps the query`() {

@@ -163,7 +163,9 @@ import Testing
     }
 
     @Test func `stopping ends streams and refuses connections`() async throws {
-        let site = try Site()
+        var limits = WebLimits()
+        limits.drainTime = 60 * WebLimits.second
+        let site = try Site(limits: limits)
         let client = try await site.with { site in
             let client = try site.client()
             _ = try client.stream()
