@@ -65,6 +65,8 @@ struct BoardTarget: Hashable, Sendable {
     var isInMaintenance = false
     /// The bars, the oldest cell first. A bar has a cell for each of ``Board/cells``, or none before the history was read.
     var bars = SpanValues<[BarCell]>(repeating: [])
+    /// The number at the monitor; `nil` if the target is not monitored.
+    var monitor: TargetID?
 
     /// The times in each state during the spans.
     var times: SpanTimes { SpanTimes(bars: bars) }
