@@ -135,6 +135,8 @@ struct BoardIncident: Hashable, Sendable {
     var incident: Incident
     /// Whether the history has the incident.
     var isRecorded: Bool
+    /// The numbers of its targets in the history; empty for an incident of an earlier run, whose targets the history has.
+    var targets = TargetSet()
 }
 
 /// The state of the recording.

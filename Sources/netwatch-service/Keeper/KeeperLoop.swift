@@ -117,8 +117,8 @@ final class KeeperLoop {
         for effect in effects {
             switch effect {
             case .record(let turn): record(turn, at: now)
-            case .recordIncident(let incident, let number):
-                parts.store.record(incident) { [mailbox] in mailbox.post(.committed(incident.id, number)) }
+            case .recordIncident(let incident, let members, let number):
+                parts.store.record(incident, of: members) { [mailbox] in mailbox.post(.committed(incident.id, number)) }
             case .recordPath(let update):
                 let time = update.moment.milliseconds
                 parts.store.record(pathEvent: Self.text(of: update), at: time)

@@ -52,8 +52,10 @@ final class Service {
         let targets = zip(configuration.targets.map(\.endpoint), loaded.settings).map { ($0, $1) } + [canary].compactMap { $0 }
         let intake = Intake(targets: targets.count)
         let session: MonitorSession
+        var monitored = MonitorConfiguration()
+        monitored.publishesMembers = true
         do throws(MonitorError) {
-            session = try MonitorSession(MonitorConfiguration(), targets: targets, sink: intake.put)
+            session = try MonitorSession(monitored, targets: targets, sink: intake.put)
         } catch { throw Failure(error) }
         if session.isPolling { StandardError.reportPolling() }
 

@@ -25,10 +25,10 @@ struct TargetHistory {
         var detail = TargetDetail()
         let span = span
         let interval = query.interval ?? span
-        detail.outages = try outages(reader, span)
         detail.gaps = try reader.gaps(interval, limit: TargetDetail.entryLimit).reversed()
         detail.pathEvents = try reader.pathEvents(interval, limit: TargetDetail.entryLimit).reversed().compactMap(Self.event)
         guard let number = try reader.targets().first(where: { $0.key == target.key })?.number else { return detail }
+        detail.outages = try outages(reader, number, span)
         let recent = max(interval.lowerBound, interval.upperBound - Self.day)..<interval.upperBound
         let samples = try self.samples(reader, number, recent)
         detail.changes = Self.changes(samples.elements)
@@ -84,11 +84,10 @@ struct TargetHistory {
     }
 
     /// Returns the incidents of the target, those of the board first: the history may not have them yet.
-    private func outages(_ reader: HistoryReader, _ span: Range<Int64>) throws -> [TargetDetail.Outage] {
-        let text = target.update.endpoint.text
-        let shown = board.incidents.filter { $0.incident.targets.contains { $0.text == text } }
+    private func outages(_ reader: HistoryReader, _ number: Int, _ span: Range<Int64>) throws -> [TargetDetail.Outage] {
+        let shown = board.incidents.filter { $0.targets.contains(number) }
         let known = Set(shown.map(\.incident.id))
-        let recorded = try reader.incidents(span, of: text, limit: TargetDetail.outageLimit).elements
+        let recorded = try reader.incidents(span, of: number, limit: TargetDetail.outageLimit).elements
         let all = shown + recorded.filter { !known.contains($0.id) }.map { BoardIncident(incident: $0, isRecorded: true) }
         return all.map { TargetDetail.Outage($0) }.sorted { $0.start > $1.start }.prefix(TargetDetail.outageLimit).map { $0 }
     }
