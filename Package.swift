@@ -265,8 +265,8 @@ let package = Package(
         .testTarget(
             name: "netwatch-serviceTests",
             dependencies: [
-                "netwatch-service", "netwatch", "Console", "EventLoop", "Reachability", "Records", "RecordSamples", "Pacing",
-                "NetworkLab", "CLinux",
+                "netwatch-service", "netwatch", "Certificates", "Console", "EventLoop", "Reachability", "Records",
+                "RecordSamples", "Pacing", "NetworkLab", "CLinux",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ]),
         .testTarget(

@@ -76,6 +76,25 @@ struct ServiceReport: Decodable {
     var targets: [Target]
 }
 
+/// The evidence about a target, which its page offers as JSON.
+struct TargetEvidence: Decodable {
+    struct Phases: Decodable {
+        var connect: Double
+    }
+    struct Probe: Decodable {
+        var ok: Bool
+        var phases_ms: Phases
+    }
+    struct Layer: Decodable {
+        var layer: String
+        var detail: String
+        var ms: Double?
+    }
+
+    var last_probe: Probe?
+    var layers: [Layer]
+}
+
 extension Date {
     /// Creates the date of a record's time, with milliseconds.
     init(record text: String) throws {

@@ -14,6 +14,7 @@ internal import Pacing
 ///   them for ``window`` after its last one.
 /// - ``take(at:)`` returns what is to be published. An incident that is over before it was published is not published.
 /// - A target that changes its cause leaves its incident and belongs to another one.
+/// - With members, an incident has the numbers of all its targets, and it is published too if a further one belongs to it.
 ///
 /// Each event takes constant time. Targets that do not fail need no memory, those that fail a number in a dictionary.
 struct IncidentBook: Sendable {
@@ -29,6 +30,8 @@ struct IncidentBook: Sendable {
         let cause: Cause
         let began: Moment
         var targets: [Endpoint] = []
+        /// All targets that have failed; empty without members.
+        var members = TargetSet()
         /// The number of targets that fail now.
         var failing = 0
         /// The largest number of targets that failed at the same time.
@@ -36,12 +39,13 @@ struct IncidentBook: Sendable {
         var lastFailure: Int64
         // The number of targets that was published last; `nil` before the first publication.
         var publishedCount: Int?
+        var publishedMembers = 0
         var isChanged = false
-        // The next publication of a larger count must wait until the entry's place in `throttled` is due.
+        // The next publication of a growth must wait until the entry's place in `throttled` is due.
         var isThrottled = false
 
         var isOver: Bool { failing == 0 }
-        var hasGrown: Bool { publishedCount.map { count > $0 } ?? false }
+        var hasGrown: Bool { publishedCount.map { count > $0 || members.count > publishedMembers } ?? false }
         var needsPublication: Bool { publishedCount == nil || isOver || hasGrown && !isThrottled }
     }
 
@@ -51,6 +55,7 @@ struct IncidentBook: Sendable {
         let due: Int64
     }
 
+    private let hasMembers: Bool
     private var entries: [Entry] = []
     private var free: [Int] = []
     /// The slot of the incident that accepts further failures.
@@ -66,6 +71,9 @@ struct IncidentBook: Sendable {
     private var nextNumber = 1
     /// The incident of the limit of open files, and the number of targets that wait.
     private var shortage: (slot: Int, count: Int)?
+
+    /// Creates a book. - Parameter hasMembers: whether incidents have the numbers of all their targets.
+    init(hasMembers: Bool = false) { self.hasMembers = hasMembers }
 
     /// The number of open incidents.
     var count: Int { entries.count - free.count }
@@ -90,7 +98,8 @@ struct IncidentBook: Sendable {
         }
         let slot = slot(for: key, cause, at: update.moment)
         slots[id] = slot
-        change(slot) { entry in
+        change(slot) { [hasMembers] entry in
+            if hasMembers { entry.members.insert(id.number) }
             entry.failing += 1
             entry.count = max(entry.count, entry.failing)
             if entry.targets.count < Incident.listedTargets, !entry.targets.contains(update.endpoint) {
@@ -106,13 +115,21 @@ struct IncidentBook: Sendable {
     }
 
     /// Opens an incident of this process's limits, which delay the probes of targets. Their updates do not show it.
-    mutating func beginShortage(_ cause: Cause, of targets: [Endpoint], count: Int, at now: Moment) {
+    ///
+    /// - Parameters:
+    ///   - cause: the limit.
+    ///   - targets: the first targets that wait.
+    ///   - waiting: all targets that wait.
+    ///   - now: the time at which they began to wait.
+    mutating func beginShortage(_ cause: Cause, of targets: [Endpoint], waiting: [TargetID], at now: Moment) {
         guard shortage == nil else { return }
+        let count = max(waiting.count, 1)
         let key = IncidentKey(layer: cause.layer, code: cause.code, subject: .init(.interface, nil), scope: .local)
         let slot = slot(for: key, cause, at: now)
-        shortage = (slot, max(count, 1))
-        change(slot) { entry in
-            entry.failing += max(count, 1)
+        shortage = (slot, count)
+        change(slot) { [hasMembers] entry in
+            if hasMembers { entry.members.formUnion(TargetSet(waiting.map(\.number))) }
+            entry.failing += count
             entry.count = max(entry.count, entry.failing)
             let known = entry.targets
             entry.targets += targets.filter { !known.contains($0) }.prefix(Incident.listedTargets - known.count)
@@ -179,6 +196,7 @@ struct IncidentBook: Sendable {
             if !entry.isOver {
                 incidents.append(incident(entry, at: now))
                 (entries[slot].publishedCount, entries[slot].isThrottled) = (entry.count, true)
+                entries[slot].publishedMembers = entry.members.count
                 let due = now.monotonicNanoseconds.addingSaturated(Self.growthGap)
                 throttled.append(Throttle(slot: slot, number: entry.number, due: due))
             } else {
@@ -192,7 +210,7 @@ struct IncidentBook: Sendable {
     private mutating func remove(_ slot: Int) {
         if entries[slot].isThrottled, entries[slot].hasGrown { growing -= 1 }
         if newest[entries[slot].key] == slot { newest[entries[slot].key] = nil }
-        (entries[slot].number, entries[slot].targets) = (0, [])
+        (entries[slot].number, entries[slot].targets, entries[slot].members) = (0, [], TargetSet())
         free.append(slot)
     }
 
@@ -217,6 +235,7 @@ struct IncidentBook: Sendable {
         let id = "\(entry.began.wallClockNanoseconds / 1_000_000)-\(entry.number)"
         return Incident(
             id: id, state: entry.isOver ? .over : .open, scope: entry.key.scope, subject: entry.key.subject, cause: entry.cause,
-            targetCount: entry.count, targets: entry.targets, began: entry.began, ended: entry.isOver ? now : nil, moment: now)
+            targetCount: entry.count, targets: entry.targets, members: entry.members, began: entry.began,
+            ended: entry.isOver ? now : nil, moment: now)
     }
 }

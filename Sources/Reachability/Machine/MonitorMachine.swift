@@ -44,7 +44,7 @@ package struct MonitorMachine: Sendable {
     }
 
     package private(set) var path: PathMachine
-    private var incidents = IncidentBook()
+    private var incidents: IncidentBook
     private var index = TargetIndex()
     private(set) var fleet: Fleet
     // The path's queries. There are only a few at a time, because each query is answered before the turn ends.
@@ -58,6 +58,7 @@ package struct MonitorMachine: Sendable {
     ///   - mergeLimit: the approximate number of routes of a complete dump that are compared in one turn.
     ///   - groupingLimit: the number of the targets' route queries from which they are shared.
     package init(_ configuration: MonitorConfiguration, mergeLimit: Int? = nil, groupingLimit: Int? = nil) {
+        incidents = IncidentBook(hasMembers: configuration.publishesMembers)
         path = PathMachine(configuration, mergeLimit: mergeLimit ?? PathMachine.defaultMergeLimit)
         fleet = Fleet(groupingLimit: groupingLimit ?? RouteBook.defaultGroupingLimit)
     }
@@ -165,7 +166,7 @@ package struct MonitorMachine: Sendable {
             detail: "the limit of open files allows \(limit) probes at a time, and \(count) targets wait for their turn",
             evidence: ["probes": .number(limit), "waiting": .number(count)])
         let endpoints = shortage.waiting.prefix(Incident.listedTargets).compactMap { fleet.endpoint(of: $0) }
-        incidents.beginShortage(cause, of: endpoints, count: count, at: now)
+        incidents.beginShortage(cause, of: endpoints, waiting: shortage.waiting, at: now)
     }
 
     private func makeLocalState() -> TargetMachine.LocalState? {

@@ -15,6 +15,9 @@ package struct MonitorConfiguration: Hashable, Sendable {
     package var namespace: NetworkNamespace?
     package var selection: Selection
     package var families: Set<IPAddress.Family>
+    /// Whether incidents have all their servers (``Incident/members``), and are also published if a further server belongs to one while
+    /// the number of servers that it affects at the same time does not grow. Recordings do not have this setting.
+    package var publishesMembers = false
 
     package init(
         namespace: NetworkNamespace? = nil, selection: Selection = .any, families: Set<IPAddress.Family> = [.v4, .v6]

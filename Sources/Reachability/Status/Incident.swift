@@ -68,13 +68,16 @@ public struct Incident: Hashable, Sendable, Identifiable {
     public let targetCount: Int
     /// The first servers that the incident affected, at most ten.
     public let targets: [Endpoint]
+    /// All servers that the incident has affected so far; empty if the monitor does not publish them
+    /// (``MonitorConfiguration/publishesMembers``).
+    package let members: TargetSet
     package let began: Moment
     package let ended: Moment?
     package let moment: Moment
 
     package init(
         id: String, state: State, scope: Scope, subject: Subject, cause: Cause, targetCount: Int, targets: [Endpoint],
-        began: Moment, ended: Moment?, moment: Moment
+        members: TargetSet = TargetSet(), began: Moment, ended: Moment?, moment: Moment
     ) {
         self.id = id
         self.state = state
@@ -83,6 +86,7 @@ public struct Incident: Hashable, Sendable, Identifiable {
         self.cause = cause
         self.targetCount = targetCount
         self.targets = targets
+        self.members = members
         self.began = began
         self.ended = ended
         self.moment = moment

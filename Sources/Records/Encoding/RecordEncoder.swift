@@ -35,7 +35,7 @@ package struct RecordEncoder {
             case .path(let update) where update.isInitial: write(hello: update, to: &writer)
             case .path(let update): Self.write(keysOf: update, to: &writer)
             case .server(_, let update): Self.write(keysOf: update, id: record.identifier, to: &writer)
-            case .probe(_, let report): write(keysOf: report, to: &writer)
+            case .probe(_, let report): Self.write(keysOf: report, to: &writer)
             case .incident(let incident): Self.write(keysOf: incident, isRecorded: record.isRecorded, to: &writer)
             case .resync(let reason, _): writer.member("reason", reason.rawValue)
             case .gap(let from, let to): write(gap: record.gapReason, from, to, to: &writer)
@@ -122,7 +122,8 @@ package struct RecordEncoder {
         writer.object { write(keysOf: update, to: &$0) }
     }
 
-    private func write(keysOf report: ProbeReport, to writer: inout JSONWriter) {
+    /// Writes the keys of a `probe` record, without the keys that every record has.
+    package static func write(keysOf report: ProbeReport, to writer: inout JSONWriter) {
         writer.member("target", report.endpoint.text)
         writer.member("ok", report.succeeded)
         writer.member("rtt_ms", milliseconds: report.roundTrip)

@@ -65,6 +65,8 @@ struct BoardTarget: Hashable, Sendable {
     var isInMaintenance = false
     /// The bars, the oldest cell first. A bar has a cell for each of ``Board/cells``, or none before the history was read.
     var bars = SpanValues(repeating: Bar())
+    /// The number at the monitor; `nil` if the target is not monitored.
+    var monitor: TargetID?
 
     /// The times in each state during the spans.
     var times: SpanTimes { SpanTimes(bars: bars) }
@@ -133,6 +135,8 @@ struct BoardIncident: Hashable, Sendable {
     var incident: Incident
     /// Whether the history has the incident.
     var isRecorded: Bool
+    /// The numbers of its targets in the history; empty for an incident of an earlier run, whose targets the history has.
+    var targets = TargetSet()
 }
 
 /// The state of the recording.

@@ -1,6 +1,6 @@
 import Reachability
 
-/// The history of one target, which the store reads for its page.
+/// The history of one target, which the store reads for its page, and its last probe.
 struct TargetDetail: Sendable {
     /// The maximum numbers of outages, and of the entries of each kind in the timeline.
     static let outageLimit = 100
@@ -18,6 +18,8 @@ struct TargetDetail: Sendable {
     var gaps: [HistoryGap] = []
     /// The last probe; `nil` if it is not known. The layers then show less evidence.
     var report: ProbeReport?
+    /// The kernel's present route to the target; `nil` if it is not known.
+    var inspection: RouteInspection?
     /// Whether the store answered within its limit. Otherwise the history is not complete.
     var isComplete = true
 

@@ -2,8 +2,8 @@ import Reachability
 
 /// The layers of a target as `netwatch why` lists them, from the verdict of its probes.
 ///
-/// The service does not examine each target as `why` does. If its last probe or the kernel's route is not at hand, the verdict itself
-/// proves some layers: packets passed all layers before the one that answered.
+/// The service does not examine each target as `why` does. If the facts of its last probe or the kernel's route are not known, the
+/// verdict itself proves some layers: packets passed all layers before the one that answered.
 struct TargetLayers: Sendable {
     let steps: [Diagnosis.Step]
     /// The cause if its layer is none of ``Diagnosis/layers``: the quality of a target that answers, or a limit of this process.
@@ -11,8 +11,12 @@ struct TargetLayers: Sendable {
     /// The facts of the server's certificate; empty if none is known.
     let certificate: [(name: String, value: String)]
 
-    init(_ update: ServerUpdate, path: NetworkPath, report: ProbeReport?) {
-        let evidence = DiagnosisEvidence(endpoint: update.endpoint, path: path, update: update, report: report)
+    init(_ update: ServerUpdate, path: NetworkPath, _ detail: TargetDetail) {
+        let report = detail.report
+        // The present route can explain a silence in another way than the verdict, which the page shows.
+        let explains = update.state != .unreachable && update.state != .unknown
+        let evidence = DiagnosisEvidence(
+            endpoint: update.endpoint, path: path, update: update, report: report, inspection: explains ? detail.inspection : nil)
         let steps = Diagnosis(evidence).steps.map { step in Self.proven(step, by: update, report: report) ?? step }
         self.steps = steps
         other = update.cause.flatMap { Diagnosis.layers.contains($0.layer) || update.state == .up ? nil : $0 }
@@ -23,12 +27,24 @@ struct TargetLayers: Sendable {
     private static func proven(_ step: Diagnosis.Step, by update: ServerUpdate, report: ProbeReport?) -> Diagnosis.Step? {
         guard step.finding == .unproven else { return nil }
         var step = step
-        guard let detail = detail(of: step.layer, update, hasReport: report != nil) else { return nil }
+        guard let detail = detail(of: step.layer, update, hasFacts: report?.levels?.tls != nil || report?.levels?.http != nil)
+        else { return nil }
         (step.finding, step.detail) = (.works, detail)
+        step.duration = step.duration ?? duration(of: step.layer, report)
         return step
     }
 
-    private static func detail(of layer: Cause.Layer, _ update: ServerUpdate, hasReport: Bool) -> String? {
+    private static func duration(of layer: Cause.Layer, _ report: ProbeReport?) -> Duration? {
+        switch layer {
+        case .dns: report?.resolution
+        case .tcp: report?.connection
+        case .tls: report?.levels?.handshake
+        case .http: report?.levels?.exchange
+        default: nil
+        }
+    }
+
+    private static func detail(of layer: Cause.Layer, _ update: ServerUpdate, hasFacts: Bool) -> String? {
         let answers = update.state == .up || update.state == .degraded
         guard let address = update.address, isBefore(layer, update, answers: answers) else { return nil }
         let over = update.interface.map { " over \($0.name)" } ?? ""
@@ -39,8 +55,8 @@ struct TargetLayers: Sendable {
         case .dns: return "\(Self.host(of: update.endpoint)) is resolved to \(address)"
         case .network: return hasAnswer(update, answers: answers) ? "packets reach \(address), and its answers return" : nil
         case .tcp: return "\(address) accepts connections to port \(update.endpoint.port)"
-        case .tls where !hasReport: return "the handshake is complete"
-        case .http where !hasReport && answers: return "the response is an expected one"
+        case .tls where !hasFacts: return "the handshake is complete"
+        case .http where !hasFacts && answers: return "the response is an expected one"
         default: return nil
         }
     }

@@ -34,7 +34,7 @@ struct HistoryAnswers: Sendable {
             if question.after != nil { return document }
         }
         let page = try reader.incidents(
-            range, of: target?.names.text, limit: Self.limit, after: question.includesSamples ? nil : question.after)
+            range, of: target?.number, limit: Self.limit, after: question.includesSamples ? nil : question.after)
         document.incidents = page.elements.map { BoardIncident(incident: $0, isRecorded: true) }
         if !question.includesSamples { document.next = page.next }
         document.pathEvents = try reader.pathEvents(range, limit: Self.limit).map(\.record)
@@ -46,22 +46,35 @@ struct HistoryAnswers: Sendable {
         let range = question.period.range
         let target = try question.target.map { try self.target($0, reader) }
         let summaries = try reader.summaries(range, of: target?.number)
-        var outages: [String: [Incident]] = [:]
-        let incidents = try reader.incidents(range, of: target?.names.text, limit: 100_000).elements
-        for incident in incidents { for endpoint in incident.targets { outages[endpoint.text, default: []].append(incident) } }
+        let incidents = try reader.incidents(range, of: target?.number, limit: 100_000).elements
+        let longest = incidents.sorted { $0.length(until: moment) > $1.length(until: moment) }
+        let outages =
+            try target.map { [$0.number: Array(longest.prefix(ReportDocument.worst))] } ?? worst(longest, reader, range)
         let targets = try target.map { [$0] } ?? reader.targets()
         return ReportDocument(
             moment: moment, period: range, timeZone: timeZone,
             targets: targets.compactMap { target in
                 guard let summary = summaries[target.number] else { return nil }
-                let found = outages[target.names.text] ?? []
-                let longest = found.sorted { $0.length(until: moment) > $1.length(until: moment) }
-                // An incident lists its first ten targets only, so the states count the outages.
+                // A target can leave an incident before its end, so its own states count the outages.
                 return ReportDocument.Target(
                     text: target.names.text, id: target.names.id, title: target.names.title, summary: summary,
                     outages: summary.overlappingOutages,
-                    worst: Array(longest.prefix(ReportDocument.worst)))
+                    worst: outages[target.number] ?? [])
             })
+    }
+
+    /// Returns the first incidents of each target, by its number.
+    private func worst(_ incidents: [Incident], _ reader: HistoryReader, _ range: Range<Int64>) throws -> [Int: [Incident]] {
+        let members = try reader.members(range)
+        var worst: [Int: [Incident]] = [:]
+        for incident in incidents {
+            try reader.checkTime()
+            for number in (members[incident.id] ?? TargetSet()).numbers
+            where worst[number]?.count ?? 0 < ReportDocument.worst {
+                worst[number, default: []].append(incident)
+            }
+        }
+        return worst
     }
 
     /// Returns the target with an identifier, a name or a text.

@@ -9,6 +9,8 @@ struct IncidentDesk: Sendable {
     /// A state of an incident that the history does not have yet.
     private struct Waiting: Sendable {
         var incident: Incident
+        /// The numbers of its targets in the history.
+        var targets: TargetSet
         /// The number of the state, so that an earlier commit does not count for a later state.
         var number: Int
         /// The time from which readers see it in any case; `nil` if they have seen it.
@@ -28,11 +30,21 @@ struct IncidentDesk: Sendable {
         shown = incidents.map { BoardIncident(incident: $0, isRecorded: true) }
     }
 
-    /// Adds a state of an incident. - Returns: The number with which its commit is reported.
-    mutating func add(_ incident: Incident, at now: Int64) -> Int {
+    /// Adds a state of an incident. Readers receive no state that differs from the one before only by further targets.
+    ///
+    /// - Parameters:
+    ///   - incident: the incident.
+    ///   - targets: the numbers of its targets in the history.
+    ///   - now: the present time in nanoseconds.
+    /// - Returns: the number with which its commit is reported.
+    mutating func add(_ incident: Incident, of targets: TargetSet = TargetSet(), at now: Int64) -> Int {
         lastNumber += 1
-        let deadline = waiting[incident.id]?.deadline ?? now + Self.limit
-        waiting[incident.id] = Waiting(incident: incident, number: lastNumber, deadline: deadline)
+        let place = shown.firstIndex { $0.incident.id == incident.id }
+        let former = waiting[incident.id]?.incident ?? place.map { shown[$0].incident }
+        let isKnown = former.map { $0.state == incident.state && $0.targetCount == incident.targetCount } ?? false
+        let deadline = waiting[incident.id]?.deadline ?? (isKnown ? nil : now + Self.limit)
+        waiting[incident.id] = Waiting(incident: incident, targets: targets, number: lastNumber, deadline: deadline)
+        if isKnown, let place { shown[place].targets.formUnion(targets) }
         return lastNumber
     }
 
@@ -40,7 +52,7 @@ struct IncidentDesk: Sendable {
     mutating func committed(_ id: String, _ number: Int) -> BoardIncident? {
         guard let state = waiting[id], state.number == number else { return nil }
         waiting[id] = nil
-        let incident = BoardIncident(incident: state.incident, isRecorded: true)
+        let incident = BoardIncident(incident: state.incident, isRecorded: true, targets: state.targets)
         show(incident)
         return state.deadline == nil ? nil : incident
     }
@@ -51,7 +63,7 @@ struct IncidentDesk: Sendable {
         return ids.compactMap { id in
             guard let state = waiting[id] else { return nil }
             waiting[id]?.deadline = nil
-            let incident = BoardIncident(incident: state.incident, isRecorded: false)
+            let incident = BoardIncident(incident: state.incident, isRecorded: false, targets: state.targets)
             show(incident)
             return incident
         }
@@ -59,6 +71,9 @@ struct IncidentDesk: Sendable {
 
     private mutating func show(_ incident: BoardIncident) {
         if let place = shown.firstIndex(where: { $0.incident.id == incident.incident.id }) {
+            // Targets that were removed from the configuration remain.
+            var incident = incident
+            incident.targets.formUnion(shown[place].targets)
             shown[place] = incident
         } else {
             shown.insert(incident, at: 0)

@@ -39,6 +39,7 @@ final class Intake: Sendable {
         var batch = Batch()
         /// The states of the targets, by their numbers at the monitor.
         var states: [RecordedState] = []
+        var probes = LastProbes()
         /// Wakes the keeper; `nil` before it runs.
         var waker: Waker?
     }
@@ -59,6 +60,7 @@ final class Intake: Sendable {
             switch event {
             case .probe(let id, let report):
                 state.add(id, report)
+                state.probes.add(report, of: id)
                 return nil
             case .server(let id, let update):
                 state.change(id, update)
@@ -72,6 +74,14 @@ final class Intake: Sendable {
 
     /// Sets the waker of the keeper.
     func attach(_ waker: Waker) { state.withLock { $0.waker = waker } }
+
+    /// Returns the last probe of a target; `nil` if it is not known.
+    func lastProbe(of id: TargetID, _ endpoint: Endpoint) -> ProbeReport? {
+        state.withLock { $0.probes.report(of: id, endpoint) }
+    }
+
+    /// Forgets the last probe of a target that is no longer monitored.
+    func remove(_ id: TargetID) { state.withLock { $0.probes.remove(id) } }
 
     /// Exchanges the batch for an empty one.
     func take(_ batch: inout Batch) {

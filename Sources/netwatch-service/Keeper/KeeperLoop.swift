@@ -118,8 +118,8 @@ final class KeeperLoop {
         for effect in effects {
             switch effect {
             case .record(let turn): record(turn, at: now)
-            case .recordIncident(let incident, let number):
-                parts.store.record(incident) { [mailbox] in mailbox.post(.committed(incident.id, number)) }
+            case .recordIncident(let incident, let members, let number):
+                parts.store.record(incident, of: members) { [mailbox] in mailbox.post(.committed(incident.id, number)) }
             case .recordPath(let update):
                 let time = update.moment.milliseconds
                 parts.store.record(pathEvent: Self.text(of: update), at: time)
@@ -207,13 +207,14 @@ final class KeeperLoop {
 
     /// Applies another configuration. - Returns: the keys that need a restart.
     private func change(_ reload: Reload, at now: Moment) -> [String] {
-        let former = parts.loaded
+        let present = parts.loaded
         let next = reload.loaded
         let difference = ConfigurationDifference(
-            from: (former.configuration, former.settings), to: (next.configuration, next.settings))
-        for place in difference.removed + difference.changed.map(\.former) {
-            parts.session.remove(parts.state.targets[place].monitor)
-        }
+            from: (present.configuration, present.settings), to: (next.configuration, next.settings))
+        let former = (difference.removed + difference.changed.map(\.former)).map { parts.state.targets[$0].monitor }
+        for target in former { parts.session.remove(target) }
+        // After the monitor's next turn, no report of these targets follows.
+        if !former.isEmpty { parts.session.withState { [intake = parts.intake] _ in former.forEach(intake.remove) } }
         let added = difference.added.map { place in
             KeeperState.NewTarget(
                 configured: next.configuration.targets[place], monitor: parts.session.newTarget(), number: reload.numbers[place],

@@ -8,8 +8,8 @@ struct KeeperState: Sendable {
     enum Effect: Sendable {
         /// The history records the turn.
         case record(HistoryTurn)
-        /// The history records a state of an incident, and reports the commit with this number.
-        case recordIncident(Incident, Int)
+        /// The history records a state of an incident with the numbers of its targets, and reports the commit with the last number.
+        case recordIncident(Incident, TargetSet, Int)
         /// The history records a change of the path.
         case recordPath(PathUpdate)
         /// The history after this time is removed.
@@ -158,11 +158,18 @@ struct KeeperState: Sendable {
             recorder.change(targets[place].number, to: state, at: update.moment.milliseconds)
             effects.append(.publish(event, isRecorded: nil))
         case .incident(let incident):
-            effects.append(.recordIncident(incident, incidents.add(incident, at: moment.monotonicNanoseconds)))
+            let members = members(of: incident)
+            let number = incidents.add(incident, of: members, at: moment.monotonicNanoseconds)
+            effects.append(.recordIncident(incident, members, number))
         case .resync, .gap: effects.append(.publish(event, isRecorded: nil))
         case .ended: effects.append(.ended)
         case .probe: break
         }
+    }
+
+    /// Returns the numbers of an incident's targets in the history, without the canary and removed targets.
+    private func members(of incident: Incident) -> TargetSet {
+        TargetSet(incident.members.numbers.lazy.compactMap { placesAtMonitor[TargetID($0)].map { targets[$0].number } })
     }
 
     // MARK: History

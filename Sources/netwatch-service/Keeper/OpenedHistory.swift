@@ -11,7 +11,7 @@ final class OpenedHistory: Sendable {
     let instance: String
     let timeZone: String
     let offset: TimeZoneOffset
-    /// What the keeper begins with; `nil` once it has taken it, so that the memory is released.
+    /// The start of the keeper; `nil` once it has taken it, so that the memory is released.
     private let beginning: Locked<Beginning?>
     private let follower: Locked<Follower>
 

@@ -52,8 +52,10 @@ final class Service {
         let targets = zip(configuration.targets.map(\.endpoint), loaded.settings).map { ($0, $1) } + [canary].compactMap { $0 }
         let intake = Intake(targets: targets.count)
         let session: MonitorSession
+        var monitored = MonitorConfiguration()
+        monitored.publishesMembers = true
         do throws(MonitorError) {
-            session = try MonitorSession(MonitorConfiguration(), targets: targets, sink: intake.put)
+            session = try MonitorSession(monitored, targets: targets, sink: intake.put)
         } catch { throw Failure(error) }
         if session.isPolling { StandardError.reportPolling() }
 
@@ -65,7 +67,7 @@ final class Service {
                 watchdogInterval: manager.watchdogInterval, started: started),
             outputs)
         history.follow { keeper.recordingChanged($0) }
-        let web = WebServer(content(session.identity, keeper), names: [history.instance])
+        let web = WebServer(content(session.identity, PresentEvidence(intake, session), keeper), names: [history.instance])
         try web.start(sockets.all)
         running = Running(session: session, keeper: keeper, web: web)
         StandardError.note("the page is at http://\(sockets.address)/")
@@ -152,10 +154,10 @@ final class Service {
             notify: manager.notify)
     }
 
-    private func content(_ identity: MonitorIdentity, _ keeper: Keeper) -> WebContent {
+    private func content(_ identity: MonitorIdentity, _ evidence: PresentEvidence, _ keeper: Keeper) -> WebContent {
         let (boards, events, sources, history, manager, worker) = (boards, events, sources, history, manager, worker)
         let pages = ServicePages(
-            store: history.store, boards: boards, timeZone: history.timeZone, offset: history.offset,
+            store: history.store, boards: boards, evidence: evidence, timeZone: history.timeZone, offset: history.offset,
             queue: renders)
         return WebContent(
             boards: boards, events: events,

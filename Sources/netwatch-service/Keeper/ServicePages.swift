@@ -5,6 +5,7 @@ import Reachability
 struct ServicePages: Sendable {
     let store: HistoryStore
     let boards: BoardSource
+    let evidence: PresentEvidence
     let timeZone: String
     let offset: TimeZoneOffset
     let queue: RenderQueue
@@ -54,6 +55,7 @@ struct ServicePages: Sendable {
         let history = TargetHistory(target: target, board: board, query: query)
         var detail = TargetDetail()
         do { detail = try await store.read { try history.detail($0) } } catch { detail.isComplete = false }
+        await evidence.complete(&detail, of: target, board.path?.path)
         switch query.format {
         case .html:
             return await content(Self.html) { [detail] in

@@ -6,6 +6,8 @@ struct TargetHistory {
     /// The samples that are read at a time, and how many times. A target with more has its round trips by hours.
     private static let pageSize = 20_000
     private static let pages = 10
+    /// The maximum number of incidents that explain the changes of a day.
+    private static let incidentLimit = 1_000
     private static let day: Int64 = 86_400_000
     private static let quarterHour: Int64 = 900_000
 
@@ -25,26 +27,33 @@ struct TargetHistory {
         var detail = TargetDetail()
         let span = span
         let interval = query.interval ?? span
-        detail.outages = try outages(reader, span)
         detail.gaps = try reader.gaps(interval, limit: TargetDetail.entryLimit).reversed()
         detail.pathEvents = try reader.pathEvents(interval, limit: TargetDetail.entryLimit).reversed().compactMap(Self.event)
         guard let number = try reader.targets().first(where: { $0.key == target.key })?.number else { return detail }
         let recent = max(interval.lowerBound, interval.upperBound - Self.day)..<interval.upperBound
         let samples = try self.samples(reader, number, recent)
-        detail.changes = Self.changes(samples.elements)
+        let known = try incidents(reader, number, recent, limit: Self.incidentLimit)
+        let causes = ChangeCauses(update: target.update, incidents: known.elements.map(\.incident), areAll: known.areAll)
+        var states: [String: RecordedState] = [:]
+        detail.changes = Self.changes(samples.elements).map { change in
+            if let incident = causes.incident(of: change) { states[incident.id] = change.state }
+            return TargetDetail.StateChange(time: change.time, state: change.state, cause: causes.cause(of: change))
+        }
+        let shown = try incidents(reader, number, span, limit: TargetDetail.outageLimit).elements
+        detail.outages = shown.map { TargetDetail.Outage($0, causes, states[$0.incident.id]) }
         detail.roundTrips = try roundTrips(reader, number, span, known: recent == span ? samples : nil)
         return detail
     }
 
-    /// Returns the samples of a time, and whether these are all.
+    /// Returns the results and the changes of a time, and whether these are all.
     private func samples(
         _ reader: HistoryReader, _ number: Int, _ time: Range<Int64>
     ) throws -> (elements: [Sample], areAll: Bool) {
-        var page = try reader.samples(of: number, time, limit: Self.pageSize)
+        var page = try reader.samples(of: number, time, limit: Self.pageSize, hasChanges: true)
         var elements = page.elements
         for _ in 1..<Self.pages {
             guard let next = page.next else { break }
-            page = try reader.samples(of: number, time, limit: Self.pageSize, after: next)
+            page = try reader.samples(of: number, time, limit: Self.pageSize, after: next, hasChanges: true)
             elements += page.elements
         }
         return (elements, page.next == nil)
@@ -64,7 +73,7 @@ struct TargetHistory {
     /// Returns the round trips of each quarter of an hour.
     static func points(_ samples: [Sample]) -> [RoundTripPoint] {
         var summaries: [PeriodSummary] = []
-        for sample in samples {
+        for sample in samples where sample.isResult {
             let start = sample.time - sample.time.quotientAndRemainder(dividingBy: quarterHour).remainder
             if summaries.last?.period.lowerBound != start { summaries.append(PeriodSummary(start..<start + quarterHour)) }
             summaries[summaries.count - 1].add(sample)
@@ -72,25 +81,28 @@ struct TargetHistory {
         return summaries.map { RoundTripPoint($0) }
     }
 
-    /// Returns the changes of the state, the newest first.
+    /// Returns the changes of the state without their causes, the newest first. The timeline has the times without a state as gaps.
     static func changes(_ samples: [Sample]) -> [TargetDetail.StateChange] {
         var changes: [TargetDetail.StateChange] = []
         var state: RecordedState?
-        for sample in samples where sample.state != state {
+        for sample in samples where sample.state != state && sample.state != .unknown && sample.state != .notRecorded {
             if state != nil { changes.append(.init(time: sample.time, state: sample.state, cause: nil)) }
             state = sample.state
         }
         return Array(changes.suffix(TargetDetail.entryLimit).reversed())
     }
 
-    /// Returns the incidents of the target, those of the board first: the history may not have them yet.
-    private func outages(_ reader: HistoryReader, _ span: Range<Int64>) throws -> [TargetDetail.Outage] {
-        let text = target.update.endpoint.text
-        let shown = board.incidents.filter { $0.incident.targets.contains { $0.text == text } }
+    /// Returns the incidents of the target, the newest first, and whether these are all. The history may not have those of the board yet.
+    private func incidents(
+        _ reader: HistoryReader, _ number: Int, _ time: Range<Int64>, limit: Int
+    ) throws -> (elements: [BoardIncident], areAll: Bool) {
+        let shown = board.incidents.filter { $0.targets.contains(number) }
         let known = Set(shown.map(\.incident.id))
-        let recorded = try reader.incidents(span, of: text, limit: TargetDetail.outageLimit).elements
-        let all = shown + recorded.filter { !known.contains($0.id) }.map { BoardIncident(incident: $0, isRecorded: true) }
-        return all.map { TargetDetail.Outage($0) }.sorted { $0.start > $1.start }.prefix(TargetDetail.outageLimit).map { $0 }
+        let recorded = try reader.incidents(time, of: number, limit: limit)
+        let further = recorded.elements.filter { !known.contains($0.id) }
+        let all = shown + further.map { BoardIncident(incident: $0, isRecorded: true) }
+        let sorted = all.sorted { $0.incident.began.milliseconds > $1.incident.began.milliseconds }
+        return (Array(sorted.prefix(limit)), recorded.next == nil)
     }
 
     /// The keys of a recorded `path` that the page shows.
@@ -119,12 +131,13 @@ struct TargetHistory {
 }
 
 extension TargetDetail.Outage {
-    fileprivate init(_ incident: BoardIncident) {
+    /// Creates the outage of an incident. - Parameter state: the state of the target in it; `nil` for the usual one of its cause.
+    fileprivate init(_ incident: BoardIncident, _ causes: ChangeCauses, _ state: RecordedState?) {
         let value = incident.incident
-        let state: RecordedState =
-            if value.cause.layer == .quality { .degraded } else if value.scope == .server { .down } else { .unreachable }
+        let isDegradation = value.cause.layer == .quality || value.cause.code == .certificateExpiring
+        let usual: RecordedState = isDegradation ? .degraded : value.scope == .server ? .down : .unreachable
         self.init(
-            start: value.began.milliseconds, end: value.ended?.milliseconds, state: state, cause: value.cause,
-            incident: value.id, isRecorded: incident.isRecorded)
+            start: value.began.milliseconds, end: value.ended?.milliseconds, state: state ?? usual,
+            cause: causes.cause(of: value), incident: value.id, isRecorded: incident.isRecorded)
     }
 }

@@ -1,5 +1,6 @@
 import Console
 import Reachability
+import Records
 
 /// The evidence about one target as JSON, and its outages as CSV.
 struct TargetDocument {
@@ -29,9 +30,18 @@ struct TargetDocument {
             writer.member("rtt_ms", milliseconds: update.roundTrip)
             writer.member("address", update.address?.description)
             writer.member("interface", update.interface?.name)
+            writer.key("last_probe")
+            if let report = detail.report {
+                writer.object { writer in
+                    writer.member("ts", Timestamp.text(report.moment))
+                    RecordEncoder.write(keysOf: report, to: &writer)
+                }
+            } else {
+                writer.null()
+            }
             writer.key("layers")
             writer.array { writer in
-                let layers = board.path.map { TargetLayers(update, path: $0.path, report: detail.report) }
+                let layers = board.path.map { TargetLayers(update, path: $0.path, detail) }
                 for step in layers?.steps ?? [] {
                     writer.object { writer in
                         writer.member("layer", step.layer.rawValue)

@@ -14,7 +14,7 @@ struct TargetPage {
     init(board: Board, target: BoardTarget, detail: TargetDetail, query: TargetQuery, now: Moment) {
         (self.board, self.target, self.detail, self.query) = (board, target, detail, query)
         frame = PageFrame(board, now: now)
-        layers = board.path.map { TargetLayers(target.update, path: $0.path, report: detail.report) }
+        layers = board.path.map { TargetLayers(target.update, path: $0.path, detail) }
     }
 
     var clock: LocalClock { frame.clock }
@@ -64,19 +64,31 @@ struct TargetPage {
     private var facts: Markup {
         let update = target.update
         var items = Markup()
+        func add(_ name: StaticString, _ value: Markup) { items += "<div><dt>\(name)</dt><dd>\(value)</dd></div>" }
         func add(_ name: StaticString, _ value: String?) {
             guard let value, !value.isEmpty else { return }
-            items += "<div><dt>\(name)</dt><dd><bdi>\(MarkupText.shortened(value, to: 400))</bdi></dd></div>"
+            add(name, "<bdi>\(MarkupText.shortened(value, to: 400))</bdi>" as Markup)
         }
         add("Target", update.endpoint.text)
         add("Group", target.group)
         add("Address", update.address?.description)
         add("Interface", update.interface.map { "\($0.name) (\($0.type.rawValue))" })
-        add("Round trip", update.roundTrip.map(PageText.roundTrip))
+        let report = detail.report
+        add("Round trip", (report?.roundTrip ?? report?.connection ?? update.roundTrip).map(PageText.roundTrip))
+        if let report { add("Last probe", Self.lastProbe(report, clock)) }
         if update.isFlapping { add("Changes", "more than 30 % of the last 20 results differ from the one before") }
         if update.isPaused { add("Probes", "wait, because the byte budget of the metered interface is used up") }
         if target.isInMaintenance { add("Maintenance", "a maintenance window covers this time") }
         return "<dl class=facts>\(items)</dl>"
+    }
+
+    /// The time of the last probe, with its phases or its failure.
+    private static func lastProbe(_ report: ProbeReport, _ clock: LocalClock) -> Markup {
+        let time = clock.element(report.moment.milliseconds)
+        if let cause = report.cause { return "\(time), failed: \(cause.markup())" }
+        let phases = report.phases.map { "\($0.name) \(PageText.roundTrip($0.duration))" }
+        guard !phases.isEmpty else { return time }
+        return "\(time) <small>\(MarkupText.shortened(phases.joined(separator: ", "), to: 200))</small>"
     }
 
     // MARK: The layers
@@ -147,5 +159,15 @@ struct TargetPage {
             <textarea id=json readonly rows=14 spellcheck=false>\(String(decoding: document.json(), as: UTF8.self))</textarea></details>\
             </section>
             """
+    }
+}
+
+extension ProbeReport {
+    /// The measured phases, in their order, with the layers' names.
+    fileprivate var phases: [(name: String, duration: Duration)] {
+        let phases = [
+            ("dns", resolution), ("tcp", connection), ("tls", levels?.handshake), ("http", levels?.exchange),
+        ]
+        return phases.compactMap { name, duration in duration.map { (name, $0) } }
     }
 }

@@ -54,10 +54,8 @@ extension HistoryDatabase {
         let selection = "SELECT id FROM incident WHERE \(condition) ORDER BY began LIMIT \(sizeRows)"
         try database.execute(
             sql: """
-                DELETE FROM incident_target WHERE (target, began, id) IN (
-                    SELECT incident_target.target, incident_target.began, incident_target.id FROM incident_target
-                    JOIN (\(selection)) AS old ON old.id = incident_target.id
-                );
+                DELETE FROM member WHERE id IN (\(selection));
+                DELETE FROM members WHERE id IN (\(selection));
                 DELETE FROM incident WHERE id IN (\(selection));
                 """)
     }

@@ -42,7 +42,8 @@ extension HistoryDatabase {
     private static func removeEvents(after time: Int64, _ database: Database) throws {
         try database.execute(sql: "DELETE FROM incident WHERE began > ?", arguments: [time])
         try database.execute(sql: "UPDATE incident SET ended = ? WHERE ended > ?", arguments: [time, time])
-        try database.execute(sql: "DELETE FROM incident_target WHERE began > ?", arguments: [time])
+        try database.execute(sql: "DELETE FROM member WHERE began > ?", arguments: [time])
+        try database.execute(sql: "DELETE FROM members WHERE began > ?", arguments: [time])
         try database.execute(sql: "DELETE FROM gap WHERE began >= ?", arguments: [time])
         try database.execute(sql: "UPDATE gap SET ended = ? WHERE ended > ?", arguments: [time, time])
         try database.execute(sql: "DELETE FROM path_event WHERE time > ?", arguments: [time])

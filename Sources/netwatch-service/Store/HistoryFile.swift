@@ -52,7 +52,8 @@ enum HistoryFile {
                 try migrator.migrate(queue)
                 try queue.readSnapshot { database in
                     for table in [
-                        "meta", "target", "ledger", "block", "hour", "day", "incident", "incident_target", "gap", "path_event",
+                        "meta", "target", "ledger", "block", "hour", "day", "incident", "member", "members", "gap",
+                        "path_event",
                     ]
                     where try !database.tableExists(table) { throw OpeningError.damaged("no table \(table)") }
                 }
@@ -133,6 +134,7 @@ enum HistoryFile {
             if try HistorySchema.migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
             guard try database.tableExists("meta") else { throw OpeningError.damaged("no table meta") }
         }
+        try queue.writeWithoutTransaction { try HistorySchema.completeForReading($0) }
         return queue
     }
 

@@ -10,10 +10,11 @@ extension HistoryReader {
     ///   - span: the time in milliseconds since 1970.
     ///   - limit: the maximum number of samples.
     ///   - cursor: ``Page/next`` of the page before. A cursor of another form is ignored.
+    ///   - hasChanges: whether changes of the state without a result are included, as by a maintenance window or a lost link.
     /// - Returns: a page of samples.
     /// - Throws: ``StoreError`` if the database cannot be read in time.
     func samples(
-        of target: Int, _ span: Range<Int64>, limit: Int = 10_000, after cursor: String? = nil
+        of target: Int, _ span: Range<Int64>, limit: Int = 10_000, after cursor: String? = nil, hasChanges: Bool = false
     ) throws(StoreError) -> Page<Sample> {
         let span = Self.limited(span)
         guard !span.isEmpty, 0..<TurnCoder.targetLimit ~= target else { return Page(elements: []) }
@@ -24,9 +25,9 @@ extension HistoryReader {
             parts.count == 2 && parts[1] >= 0 ? (max(span.lowerBound, parts[0]), parts[1]) : (span.lowerBound, 0)
         guard start < span.upperBound else { return Page(elements: []) }
         let wanted = start..<span.upperBound
-        var found = try committed(target, wanted, limit: limit + Int(min(skipped, Int64(SampleBlock.limit))))
+        var found = try committed(target, wanted, limit: limit + Int(min(skipped, Int64(SampleBlock.limit))), hasChanges)
         for block in overlay?.blocks(of: target) ?? [] {
-            found += block.samples.samples.filter { $0.isResult && wanted.contains($0.time) }
+            found += block.samples.samples.filter { ($0.isResult || hasChanges) && wanted.contains($0.time) }
         }
         found.sort { $0.time < $1.time }
         found = Array(found.dropFirst(Int(clamping: parts.count == 2 && start == parts[0] ? skipped : 0)))
@@ -38,7 +39,9 @@ extension HistoryReader {
     }
 
     /// Reads blocks, an hour at a time, until more samples than the limit are found.
-    private func committed(_ target: Int, _ span: Range<Int64>, limit: Int) throws(StoreError) -> [Sample] {
+    private func committed(
+        _ target: Int, _ span: Range<Int64>, limit: Int, _ hasChanges: Bool
+    ) throws(StoreError) -> [Sample] {
         try read { database in
             var found: [Sample] = []
             let bounds = try Row.fetchOne(database, sql: "SELECT min(hour), max(hour) FROM block")
@@ -53,7 +56,7 @@ extension HistoryReader {
                 hour += HistorySchema.hour
                 if let data = try Data.fetchOne(statement, arguments: [number]) {
                     let samples = try? SampleBlock(bytes: [UInt8](data)).samples()
-                    found += (samples ?? []).filter { $0.isResult && span.contains($0.time) }
+                    found += (samples ?? []).filter { ($0.isResult || hasChanges) && span.contains($0.time) }
                 } else if let next = try Int64.fetchOne(following, arguments: [number]) {
                     // The hours without any block are passed over.
                     hour = max(hour, SampleBlock.limited(next &* HistorySchema.hour))

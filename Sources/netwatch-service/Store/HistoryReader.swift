@@ -174,17 +174,23 @@ final class HistoryReader: Sendable {
     ///
     /// - Parameters:
     ///   - span: the time in milliseconds since 1970.
-    ///   - target: the text of a target that the incident lists or is about; `nil` for all.
+    ///   - target: the number of a target that the incident affected; `nil` for all.
     ///   - limit: the maximum number of incidents.
     ///   - cursor: ``Page/next`` of the page before. A cursor of another form is ignored.
     /// - Returns: a page of incidents.
     /// - Throws: ``StoreError`` if the database cannot be read in time.
     func incidents(
-        _ span: Range<Int64>, of target: String? = nil, limit: Int = 1_000, after cursor: String? = nil
+        _ span: Range<Int64>, of target: Int? = nil, limit: Int = 1_000, after cursor: String? = nil
     ) throws(StoreError) -> Page<Incident> {
         let place = cursor.flatMap(Self.place)
         let rows = try read { database in
-            let selection = target == nil ? "" : "AND id IN (SELECT id FROM incident_target WHERE target = :target)"
+            let selection =
+                target == nil
+                ? ""
+                : """
+                AND (id IN (SELECT id FROM member WHERE target = :target)
+                    OR EXISTS (SELECT 1 FROM members WHERE members.id = incident.id AND contains_target(members.targets, :target)))
+                """
             let rows = try Row.fetchCursor(
                 database,
                 sql: """

@@ -1,10 +1,12 @@
+import FoundationEssentials
 import GRDB
 import Pacing
+import Reachability
 
 /// The tables of the history, as a sequence of migrations. A published migration never changes; a change is a new migration.
 enum HistorySchema {
     /// The number of the last migration.
-    static let version = 1
+    static let version = 2
     /// The factor of the hour in a block's number.
     static let blockFactor: Int64 = 1 << 20
     static let hour: Int64 = 3_600_000
@@ -53,7 +55,46 @@ enum HistorySchema {
                     INSERT INTO meta VALUES ('schema', 1), ('id', random() & 0x7fffffff), ('generation', 0);
                     """)
         }
+        migrator.registerMigration("2") { database in
+            // The members of incidents, by their numbers in place of their texts: up to ten as rows, more as one encoded TargetSet.
+            try database.execute(
+                sql: """
+                    CREATE TABLE member (
+                        target INTEGER NOT NULL, began INTEGER NOT NULL, id TEXT NOT NULL, PRIMARY KEY (target, began, id)
+                    ) WITHOUT ROWID;
+                    CREATE TABLE members (id TEXT PRIMARY KEY, began INTEGER NOT NULL, targets BLOB NOT NULL);
+                    INSERT OR IGNORE INTO member \(formerMembers);
+                    DROP TABLE incident_target;
+                    UPDATE meta SET value = 2 WHERE key = 'schema';
+                    """)
+        }
         return migrator
+    }
+
+    /// The members of incidents in the schema 1.
+    private static let formerMembers = """
+        SELECT target.number AS target, incident_target.began, incident_target.id FROM incident_target
+        JOIN target ON target.text = incident_target.target
+        """
+
+    /// Adds what a database of the schema 1 lacks as temporary tables, for a connection that cannot migrate it.
+    static func completeForReading(_ database: Database) throws {
+        guard try !database.tableExists("members"), try database.tableExists("incident_target") else { return }
+        try database.execute(
+            sql: """
+                PRAGMA temp_store = MEMORY;
+                CREATE TEMP TABLE member AS \(formerMembers);
+                CREATE TEMP TABLE members (id TEXT PRIMARY KEY, began INTEGER, targets BLOB);
+                """)
+    }
+
+    /// The function of SQL that returns whether an encoded ``TargetSet`` contains a number.
+    static var containsFunction: DatabaseFunction {
+        DatabaseFunction("contains_target", argumentCount: 2, pure: true) { values in
+            guard let data = Data.fromDatabaseValue(values[0]), let number = Int64.fromDatabaseValue(values[1])
+            else { return false }
+            return TargetSet(bytes: [UInt8](data))?.contains(Int(clamping: number)) ?? false
+        }
     }
 
     /// The number of the block of a target in an hour.

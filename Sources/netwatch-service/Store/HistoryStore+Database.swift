@@ -14,6 +14,8 @@ extension HistoryStore {
 
         struct Waiting: Sendable {
             var incident: Incident
+            /// The numbers of its targets.
+            var members: TargetSet
             var completions: [@Sendable () -> Void]
         }
 
@@ -29,12 +31,18 @@ extension HistoryStore {
     ///
     /// - Parameters:
     ///   - incident: the incident. A later state replaces an earlier one with the same identifier.
+    ///   - members: the numbers of its targets, which join those of its earlier states. If there are none, they are those of
+    ///     ``Incident/targets``.
     ///   - completion: called when the incident is on the disk (`synchronous=FULL`).
-    func record(_ incident: Incident, completion: @escaping @Sendable () -> Void) {
+    func record(
+        _ incident: Incident, of members: TargetSet = TargetSet(), completion: @escaping @Sendable () -> Void
+    ) {
         guard !isClosed else { return }
         incidents.withLock { queue in
-            var waiting = queue.incidents[incident.id] ?? IncidentQueue.Waiting(incident: incident, completions: [])
+            var waiting =
+                queue.incidents[incident.id] ?? IncidentQueue.Waiting(incident: incident, members: members, completions: [])
             waiting.incident = incident
+            waiting.members.formUnion(members)
             waiting.completions.append(completion)
             queue.incidents[incident.id] = waiting
         }
@@ -185,7 +193,7 @@ extension HistoryStore {
         do throws(StoreError) {
             try database.write(.full) { database in
                 for entry in waiting.values.sorted(by: { $0.incident.id < $1.incident.id }) {
-                    try entry.incident.write(to: database)
+                    try entry.incident.write(to: database, of: entry.members)
                 }
             }
             didWrite()
@@ -194,7 +202,10 @@ extension HistoryStore {
             // A newer state has come in the meantime, or it is still the last one.
             incidents.withLock { queue in
                 queue.incidents.merge(waiting) { newer, older in
-                    IncidentQueue.Waiting(incident: newer.incident, completions: older.completions + newer.completions)
+                    var members = older.members
+                    members.formUnion(newer.members)
+                    return IncidentQueue.Waiting(
+                        incident: newer.incident, members: members, completions: older.completions + newer.completions)
                 }
             }
             condition.set(.database, error)

@@ -8,7 +8,12 @@ extension Incident {
     private static func milliseconds(_ moment: Moment) -> Int64 { moment.wallClockNanoseconds / 1_000_000 }
 
     /// Inserts or replaces the incident. The identifier stays the same from its start to its end.
-    func write(to database: Database) throws {
+    ///
+    /// - Parameters:
+    ///   - database: the database.
+    ///   - members: the numbers of its targets, which join those of its earlier states. If there are none, they are those of ``targets``.
+    /// - Throws: the errors of the database.
+    func write(to database: Database, of members: TargetSet = TargetSet()) throws {
         let began = Self.milliseconds(began)
         var writer = JSONWriter()
         writer.array { array in for target in targets { array.value(target.text) } }
@@ -22,12 +27,39 @@ extension Incident {
                 id, began, ended.map(Self.milliseconds), scope.rawValue, subject.kind.rawValue, subject.name,
                 CauseJSON.text(cause), targetCount, texts,
             ])
+        try write(members.isEmpty ? try listedNumbers(database) : members, since: began, to: database)
+    }
+
+    /// The maximum number of members that have a row each.
+    private static let rowLimit = 10
+
+    private func write(_ members: TargetSet, since began: Int64, to database: Database) throws {
+        let data = try Data.fetchOne(database, sql: "SELECT targets FROM members WHERE id = ?", arguments: [id])
+        guard data != nil || members.count > Self.rowLimit else {
+            for number in members.numbers {
+                try database.execute(
+                    sql: "INSERT OR IGNORE INTO member (target, began, id) VALUES (?, ?, ?)", arguments: [number, began, id])
+            }
+            return
+        }
+        let earlier = data.flatMap { TargetSet(bytes: [UInt8]($0)) } ?? TargetSet()
+        var all = earlier
+        all.formUnion(members)
+        guard all != earlier else { return }
+        try database.execute(
+            sql: "INSERT OR REPLACE INTO members (id, began, targets) VALUES (?, ?, ?)", arguments: [id, began, Data(all.bytes)])
+    }
+
+    /// The numbers of the listed targets.
+    private func listedNumbers(_ database: Database) throws -> TargetSet {
         var names = Set(targets.map(\.text))
         if subject.kind == .target, let name = subject.name { names.insert(name) }
+        var numbers = TargetSet()
         for name in names {
-            try database.execute(
-                sql: "INSERT OR REPLACE INTO incident_target (target, began, id) VALUES (?, ?, ?)", arguments: [name, began, id])
+            let found = try Int.fetchAll(database, sql: "SELECT number FROM target WHERE text = ?", arguments: [name])
+            for number in found { numbers.insert(number) }
         }
+        return numbers
     }
 
     static let columns = "id, began, ended, scope, kind, name, cause, target_count, targets"

@@ -8,6 +8,7 @@ extension GRDB.Configuration {
         var configuration = GRDB.Configuration()
         configuration.busyMode = .timeout(2)
         configuration.allowsUnsafeTransactions = true
+        configuration.prepareDatabase { $0.add(function: HistorySchema.containsFunction) }
         return configuration
     }
 }

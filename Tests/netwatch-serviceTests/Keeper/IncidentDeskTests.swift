@@ -44,6 +44,19 @@ import Testing
         #expect(desk.shown.count == 1)
     }
 
+    @Test func `further targets of an incident whose count does not grow are not published, and are on the board`() {
+        var desk = IncidentDesk()
+        _ = desk.committed("1", desk.add(Self.incident("1"), of: TargetSet([3]), at: 0))
+        let number = desk.add(Self.incident("1"), of: TargetSet([3, 800]), at: 0)
+        #expect(desk.shown.map(\.targets) == [TargetSet([3, 800])] && desk.deadline == nil)
+        let overdue = desk.takeOverdue(at: .max)
+        let published = desk.committed("1", number)
+        #expect(overdue.isEmpty && published == nil)
+        // A number that is missing in a later state, because its target was removed, remains.
+        let last = desk.committed("1", desk.add(Self.incident("1", isOver: true), of: TargetSet([800]), at: 0))
+        #expect(last?.incident.state == .over && desk.shown.map(\.targets) == [TargetSet([3, 800])])
+    }
+
     @Test func `all open incidents are shown, and the last hundred that are over`() {
         var desk = IncidentDesk()
         for number in 0..<250 {

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import Reachability
 import Testing
 
@@ -42,6 +41,12 @@ import Testing
         #expect(keeper.turn(0, events: [.incident(incident)]).first == "record incident 1")
         #expect(keeper.names(keeper.state.committed("1", 1)) == ["publish incident 1 recorded: true"])
         #expect(keeper.state.incidents.shown.map(\.incident.id) == ["1"])
+    }
+
+    @Test func `an incident is recorded with the numbers of its targets in the history, without the canary's`() throws {
+        var keeper = try Keeper(["a.example:1", "b.example:1", "c.example:1"])
+        let incident = Self.incident("1", members: TargetSet([0, 2, 3]))
+        #expect(keeper.turn(0, events: [.incident(incident)]).first == "record incident 1 7 9")
     }
 
     @Test func `an incident without a commit is published as not recorded`() throws {
@@ -137,7 +142,8 @@ import Testing
                 case .record(let turn):
                     (["record"] + [turn.events.map(name).joined(separator: ", ")]).filter { !$0.isEmpty }
                         .joined(separator: " ")
-                case .recordIncident(let incident, _): "record incident \(incident.id)"
+                case .recordIncident(let incident, let members, _):
+                    (["record incident \(incident.id)"] + members.numbers.map { "\($0)" }).joined(separator: " ")
                 case .recordPath: "record path"
                 case .withdraw(let time): "withdraw +\(time - start)"
                 case .publish(.incident(let incident), let isRecorded):
@@ -176,9 +182,10 @@ import Testing
             moment: moment(milliseconds))
     }
 
-    private static func incident(_ id: String) -> Incident {
+    private static func incident(_ id: String, members: TargetSet = TargetSet()) -> Incident {
         Incident(
-            id: id, scope: .server, subject: .init(.target, "db.example:5432"),
-            cause: Cause(.tcp, .refused, detail: "the server refuses connections"), from: Date(timeIntervalSince1970: 0))
+            id: id, state: .open, scope: .server, subject: .init(.target, "db.example:5432"),
+            cause: Cause(.tcp, .refused, detail: "the server refuses connections"), targetCount: 1, targets: [], members: members,
+            began: moment(0), ended: nil, moment: moment(0))
     }
 }

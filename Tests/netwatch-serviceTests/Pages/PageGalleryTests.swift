@@ -42,7 +42,9 @@ import Testing
                 var query = TargetQuery()
                 query.span = span
                 let page = TargetPage(
-                    board: PageSamples.site, target: target, detail: PageSamples.detail(state, cause: cause, span: span),
+                    board: PageSamples.site, target: target,
+                    detail: key == "site"
+                        ? PageSamples.probed(span: span) : PageSamples.detail(state, cause: cause, span: span),
                     query: query,
                     now: PageSamples.moment())
                 try write("target/\(key)\(span == .day ? "" : "-\(span.rawValue)").html", page.render())

@@ -46,6 +46,53 @@ import Testing
         }
     }
 
+    @Test func `a target that is up has the times, the route and the certificate of its last probe`() throws {
+        let page = try render("site", PageSamples.probed())
+        let facts = [
+            "<dt>Round trip</dt><dd><bdi>11 ms</bdi>", "<dt>Last probe</dt>", "dns 2.3 ms, tcp 12 ms, tls 14 ms, http 22 ms",
+            "<b>dns</b><span class=word>ok</span><span class=l>2.3 ms</span>", "by the name server 192.0.2.53",
+            "<b>tls</b><span class=word>ok</span><span class=l>14 ms</span>", "TLS_AES_256_GCM_SHA384",
+            "<b>http</b><span class=word>ok</span><span class=l>22 ms</span>", "The request is answered with 200",
+            "198.51.100.9 is routed over eth0 via 192.0.2.1", "Packets are sent from 192.0.2.7", "The gateway 192.0.2.1 answers",
+            "<i>neighbor_state</i> <bdi>REACHABLE</bdi>", "<dt>Subject</dt><dd><bdi>CN=www.example</bdi>",
+            "<dt>Issuer</dt><dd><bdi>CN=Example CA R3,O=Example</bdi>", "<dt>Valid until</dt><dd><bdi>2027-01-28T",
+        ]
+        for fact in facts { #expect(page.contains(fact), "\(fact)") }
+    }
+
+    @Test func `times without the facts of the last probe are shown beside the proof of the verdict`() throws {
+        var detail = PageSamples.detail(.up)
+        let endpoint = PageSamples.endpoint("https://www.example/")
+        detail.report = ProbeTimes(PageSamples.report())?.report(of: endpoint)
+        let page = try render("site", detail)
+        for fact in [
+            "<b>tls</b><span class=word>ok</span><span class=l>14 ms</span><div><bdi>The handshake is complete</bdi>",
+            "<b>http</b><span class=word>ok</span><span class=l>22 ms</span>", "dns 2.3 ms, tcp 12 ms, tls 14 ms, http 22 ms",
+        ] { #expect(page.contains(fact), "\(fact)") }
+        #expect(!page.contains("<h2 id=cert>"))
+    }
+
+    @Test func `a failed last probe of a target that is up is named`() throws {
+        var detail = PageSamples.detail(.up)
+        detail.report = ProbeReport(
+            endpoint: PageSamples.endpoint("https://www.example/"), cause: PageSamples.refused, moment: PageSamples.moment())
+        let page = try render("site", detail)
+        #expect(page.contains(", failed: <bdi>198.51.100.9 refuses the connection"))
+    }
+
+    @Test func `the present route never contradicts the verdict`() throws {
+        var detail = PageSamples.detail(.unreachable)
+        detail.inspection = RouteInspection(
+            PageSamples.routed.query, route: PageSamples.routed.route, neighbor: .state(.failed))
+        let timeout = Cause(.tcp, .timeout, detail: "198.51.100.9 does not answer on port 80")
+        var board = PageSamples.site
+        let place = try #require(board.targets.firstIndex { $0.key == "site" })
+        board.targets[place].update = PageSamples.update("https://www.example/", .unreachable, timeout)
+        let page = try render("site", detail, board: board)
+        #expect(page.contains("<b>tcp</b><span class=word>fails</span>"))
+        #expect(!page.contains("<b>neighbor</b><span class=word>fails</span>"))
+    }
+
     @Test func `a degraded target shows its quality as a layer of its own`() throws {
         let page = try render("api")
         #expect(page.contains("<b>quality</b><span class=word>degraded</span>"))
@@ -74,9 +121,25 @@ import Testing
         #expect((object["outages"] as? [[String: Any]])?.count == 3)
         #expect((object["timeline"] as? [[String: Any]])?.count == 6)
         #expect(((object["availability"] as? [String: Any])?["24h"] as? [String: Any])?["percent"] is Double)
+        #expect(object["last_probe"] is NSNull)
         let lines = PageSamples.text(document.csv()).split(separator: "\r\n")
         #expect(lines.count == 4)
         #expect(lines[2].hasPrefix("db.example:5432,db-main,Main database,unreachable,2026-11-25T01:03:07.000Z,"))
+    }
+
+    @Test func `the evidence has the last probe with its phases and the certificate`() throws {
+        let target = try #require(PageSamples.site.targets.first { $0.key == "site" })
+        let document = TargetDocument(
+            board: PageSamples.site, target: target, detail: PageSamples.probed(), query: TargetQuery())
+        let object = try #require(JSONSerialization.jsonObject(with: Data(document.json())) as? [String: Any])
+        let probe = try #require(object["last_probe"] as? [String: Any])
+        #expect(probe["ts"] as? String == "2026-11-25T12:03:03.000Z" && probe["ok"] as? Bool == true)
+        #expect(probe["address"] as? String == "198.51.100.9" && probe["rtt_ms"] as? Double == 11.8)
+        let phases = try #require(probe["phases_ms"] as? [String: Double])
+        #expect(phases == ["dns": 2.3, "connect": 12.1, "tls": 14.2, "http": 22.5, "processing": 21.4, "transfer": 1.1])
+        let layers = try #require(object["layers"] as? [[String: Any]])
+        let tls = try #require(layers.first { $0["layer"] as? String == "tls" }?["evidence"] as? [String: Any])
+        #expect(tls["issuer"] as? String == "CN=Example CA R3,O=Example" && tls["not_after"] != nil)
     }
 
     @Test func `names from outside never become markup`() throws {

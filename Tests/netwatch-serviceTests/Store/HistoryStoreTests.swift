@@ -222,6 +222,7 @@ import Testing
                 id: id, state: to == nil ? .open : .over, scope: .server, subject: .init(.target, "192.0.2.1:443"), cause: cause,
                 targetCount: 12, targets: [endpoint], began: moment(from), ended: to.map(moment), moment: moment(to ?? from))
         }
+        #expect(try store.numbers("192.0.2.1:443", "other:1") == [0, 1])
         let first = incident("one", from: noon, to: nil)
         let done = Completion()
         store.record(noon + 5_000)
@@ -238,11 +239,11 @@ import Testing
                 incident("two", from: noon + 20_000, to: noon + 30_000), incident("one", from: noon, to: noon + 9_000),
             ])
         // A page at a time, and those of a target.
-        let newest = try store.query { try $0.incidents(0..<Int64.max, of: "192.0.2.1:443", limit: 1) }
+        let newest = try store.query { try $0.incidents(0..<Int64.max, of: 0, limit: 1) }
         #expect(newest.elements.map(\.id) == ["two"])
         let next = try #require(newest.next)
         #expect(try store.query { try $0.incidents(0..<Int64.max, limit: 1, after: next) }.elements.map(\.id) == ["one"])
-        #expect(try store.query { try $0.incidents(0..<Int64.max, of: "other:1") }.elements.isEmpty)
+        #expect(try store.query { try $0.incidents(0..<Int64.max, of: 1) }.elements.isEmpty)
         let between = noon + 10_000..<noon + 15_000
         #expect(try store.query { try $0.incidents(between) }.elements.isEmpty)
         store.close()

@@ -1,0 +1,45 @@
+import EventLoop
+import Reachability
+
+/// The present evidence about a target for its page: its last probe, and the kernel's route to it.
+final class PresentEvidence: Sendable {
+    /// The maximum number of questions to the kernel at a time. They run on the monitor's thread, so a page beyond it shows no route.
+    static let limit = 8
+
+    private let intake: Intake
+    private let session: MonitorSession
+    private let waiting = Locked(0)
+
+    init(_ intake: Intake, _ session: MonitorSession) { (self.intake, self.session) = (intake, session) }
+
+    /// Adds the evidence to the history of a target.
+    func complete(_ detail: inout TargetDetail, of target: BoardTarget, _ path: NetworkPath?) async {
+        detail.report = target.monitor.flatMap { intake.lastProbe(of: $0, target.update.endpoint) }
+        guard let path, let query = Self.routeQuery(of: target, path), let inspection = await inspect(query) else { return }
+        // Probes that are bound to another interface, or a route that has just changed: it is not the one of the last probe.
+        guard inspection.chosen?.interface == target.update.interface?.index else { return }
+        detail.inspection = inspection
+    }
+
+    /// Returns the query for the route to the server that answered; `nil` if none is known.
+    private static func routeQuery(of target: BoardTarget, _ path: NetworkPath) -> RouteQuery? {
+        guard let address = target.update.address else { return nil }
+        let interface = target.update.interface.flatMap { interface in
+            address.isLinkLocal ? path.interfaces.first { $0.hasName(interface.name) }?.index : nil
+        }
+        return RouteQuery(address, interface: interface ?? 0, port: target.update.endpoint.port)
+    }
+
+    private func inspect(_ query: RouteQuery) async -> RouteInspection? {
+        let isAccepted = waiting.withLock { waiting in
+            guard waiting < Self.limit else { return false }
+            waiting += 1
+            return true
+        }
+        guard isAccepted else { return nil }
+        defer { waiting.withLock { $0 -= 1 } }
+        return await withCheckedContinuation { continuation in
+            session.inspect(query) { continuation.resume(returning: $0) }
+        }
+    }
+}

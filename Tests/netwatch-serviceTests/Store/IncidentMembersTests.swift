@@ -1,0 +1,161 @@
+import Foundation
+import GRDB
+import NetworkLab
+import Pacing
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+/// The targets of incidents in the history.
+@Suite(.timeLimit(.minutes(5))) struct IncidentMembersTests {
+    private let noon = TestHistory.noon
+
+    private func incident(_ id: String, targets: [String] = [], seconds: Int64 = 0, over: Int64? = nil) throws -> Incident {
+        func date(_ seconds: Int64) -> Date { Date(timeIntervalSince1970: Double(noon / 1_000 + seconds)) }
+        return Incident(
+            id: id, scope: .path, subject: .init(.gateway, "192.0.2.1"),
+            cause: Cause(.neighbor, .gatewaySilent, detail: "the gateway 192.0.2.1 does not answer on its link"),
+            targetCount: 12, targets: try targets.map { try Endpoint($0) }, from: date(seconds), to: over.map(date))
+    }
+
+    private func incidents(_ store: HistoryStore, of number: Int) throws -> [String] {
+        try store.query { try $0.incidents(.min..<(.max), of: number).elements.map(\.id) }
+    }
+
+    @Test func `an incident of many targets is found by each of them, and is an outage of each in the report`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        let texts = (0..<25).map { "host-\($0).example:80" }
+        store.register(texts.map { .init(id: nil, text: $0, title: $0) }) { _ in }
+        store.record(HistoryTurn(TestHistory.reading(noon), texts.indices.map { .begin(target: $0, .up, at: noon) }))
+        store.record(try incident("few", targets: [texts[3]]), of: TargetSet([3, 24])) {}
+        store.record(try incident("many", targets: Array(texts.prefix(10)), seconds: 1, over: 5), of: TargetSet(0..<24)) {}
+        store.settle()
+        #expect(try incidents(store, of: 3) == ["many", "few"] && incidents(store, of: 24) == ["few"])
+        #expect(try incidents(store, of: 23) == ["many"] && incidents(store, of: 25).isEmpty)
+        #expect(
+            try store.query { try $0.members(.min..<(.max)) } == ["few": TargetSet([3, 24]), "many": TargetSet(0..<24)])
+        let period = try HistoryPeriod(since: "1m", until: nil, now: noon + 9_000, offset: { _ in 0 })
+        let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: (noon + 9_000) * 1_000_000)
+        func worst(_ target: String?) throws -> [[String]] {
+            try store.query { reader in
+                try HistoryAnswers(timeZone: "UTC").report(.init(period: period, target: target), reader, at: moment).targets
+                    .map { $0.worst.map(\.id) }
+            }
+        }
+        let all = try worst(nil)
+        // The longest one comes first.
+        #expect(all[3] == ["few", "many"] && all[23] == ["many"] && all[24] == ["few"])
+        #expect(try worst(texts[23]) == [["many"]])
+        let answered = try store.query { reader in
+            try HistoryAnswers(timeZone: "UTC").history(.init(period: period, target: texts[23]), reader, at: moment)
+        }
+        #expect(answered.incidents.map(\.incident.id) == ["many"])
+        #expect(answered.incidents.map(\.incident.targets.count) == [10])
+        store.close()
+    }
+
+    @Test func `targets that join later belong to the incident, and those of earlier states remain`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        _ = try store.numbers("a:1")
+        for members in [[0, 1, 2], [2, 3], Array(40..<60), [7]] {
+            store.record(try incident("one"), of: TargetSet(members)) {}
+            store.settle()
+        }
+        let expected = TargetSet([0, 1, 2, 3, 7] + (40..<60))
+        #expect(try store.query { try $0.members(.min..<(.max)) } == ["one": expected])
+        for number in expected.numbers { #expect(try incidents(store, of: number) == ["one"], "\(number)") }
+        store.close()
+        // After a restart, and after its removal.
+        let (second, _) = try history.open(at: noon + 60_000)
+        #expect(try incidents(second, of: 41) == ["one"])
+        var retention = Retention()
+        retention.days = 1
+        try second.database.apply(retention, at: noon + 10 * 86_400_000)
+        #expect(try second.query { try $0.members(.min..<(.max)) }.isEmpty)
+        let rows = try second.database.read { database in
+            try ["member", "members"].map { try Int.fetchOne(database, sql: "SELECT count(*) FROM \($0)") }
+        }
+        #expect(rows == [0, 0])
+        second.close()
+    }
+
+    @Test func `a fault of 10,000 targets that join in any order writes little`() throws {
+        var random = SplitMix64(seed: 11)
+        var members = TargetSet()
+        var bytes = 0
+        for second in 1...10 {
+            while members.count < second * 1_000 { members.insert(Int(random.next() % 10_000)) }
+            bytes += members.bytes.count
+        }
+        // The incident is written at most once a second while the first probes fail.
+        #expect(bytes < 60_000, "\(bytes) bytes")
+        #expect(members.bytes.count == 3)
+    }
+
+    @Test(arguments: 1...6 as ClosedRange<UInt64>)
+    func `an encoded set is the same, and other bytes are none`(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        let limit = seed % 2 == 0 ? 300 : UInt64(TurnCoder.targetLimit)
+        let set = TargetSet((0..<200).map { _ in Int(random.next() % limit) } + [0, TurnCoder.targetLimit - 1])
+        #expect(TargetSet(bytes: set.bytes) == set)
+        #expect(TargetSet(bytes: set.bytes.dropLast()) == nil)
+        #expect(TargetSet(bytes: []) == TargetSet())
+        for _ in 0..<2_000 {
+            let bytes = (0..<Int(random.next() % 12)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
+            if let decoded = TargetSet(bytes: bytes) { #expect(decoded.ranges.last?.upperBound ?? 0 <= TurnCoder.targetLimit) }
+        }
+    }
+
+    // MARK: The schema before
+
+    /// Creates a history of the schema 1 with two targets, of which one has another text now, and an incident of both.
+    private func former() throws -> TestHistory {
+        let history = try TestHistory()
+        try FileManager.default.createDirectory(atPath: history.settings.directory, withIntermediateDirectories: true)
+        let queue = try DatabaseQueue(path: history.path("history.sqlite"))
+        try HistorySchema.migrator.migrate(queue, upTo: "1")
+        try queue.write { [noon] database in
+            try database.execute(
+                sql: """
+                    INSERT INTO target VALUES (0, 'a.example:1', NULL, 'a.example:1', 'a'), (1, 'b', 'b', 'b.example:1', 'b');
+                    INSERT INTO incident VALUES ('old', \(noon), \(noon + 5_000), 'path', 'gateway', '192.0.2.1',
+                        '{"layer":"neighbor","code":"gateway-silent","detail":"silent","evidence":{}}', 2, '["a.example:1","c.example:1"]');
+                    INSERT INTO incident_target VALUES ('a.example:1', \(noon), 'old'), ('c.example:1', \(noon), 'old');
+                    INSERT INTO gap VALUES (\(noon), \(noon + 1), 'stopped');
+                    """)
+        }
+        try queue.close()
+        return history
+    }
+
+    @Test func `an older schema migrates, and its incidents are found by the numbers of their targets`() throws {
+        let history = try former()
+        let (store, recovered) = try history.open(at: noon + 60_000)
+        #expect(recovered.notes.isEmpty && recovered.targets.map(\.key) == ["a.example:1", "b"])
+        #expect(try incidents(store, of: 0) == ["old"] && incidents(store, of: 1).isEmpty)
+        #expect(try store.query { try $0.gaps(.min..<(.max)) }.count == 1)
+        store.record(try incident("new", seconds: 20), of: TargetSet(0..<20)) {}
+        store.settle()
+        #expect(try incidents(store, of: 0) == ["new", "old"] && incidents(store, of: 1) == ["new"])
+        #expect(try store.database.number("schema") == 2)
+        store.close()
+        let (second, again) = try history.open(at: noon + 90_000)
+        #expect(again.notes.isEmpty)
+        #expect(try incidents(second, of: 0) == ["new", "old"])
+        second.close()
+    }
+
+    @Test func `an older schema is read without a migration`() throws {
+        let history = try former()
+        for _ in 0..<2 {
+            let reader = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
+            #expect(try reader.incidents(.min..<(.max), of: 0).elements.map(\.id) == ["old"])
+            #expect(try reader.incidents(.min..<(.max), of: 1).elements.isEmpty)
+            #expect(try reader.members(.min..<(.max)) == ["old": TargetSet([0])])
+            reader.close()
+        }
+    }
+}
