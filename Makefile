@@ -18,7 +18,8 @@ check:
 	@scripts/setup test
 	@scripts/check
 
-# Checks the pages of the service in Chromium: accessibility, width, the security policy, the script. ARGS are those of scripts/check-page.
+# Checks the pages of the service in Chromium: accessibility, width, the security policy, the script, cuts of links, 10,000 targets. ARGS are those
+# of scripts/check-page.
 check-page:
 	@scripts/setup test
 	@scripts/setup page

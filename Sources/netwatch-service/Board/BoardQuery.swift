@@ -6,7 +6,7 @@ struct BoardQuery: Hashable, Sendable {
     /// The maximum number of characters of a searched text.
     static let textLimit = 200
 
-    /// The group; `nil` for all targets. The empty text selects the targets without a group.
+    /// The group; `nil` for all targets.
     var group: String?
     /// The states; empty for all.
     var states: Set<RecordedState> = []
@@ -42,7 +42,8 @@ struct BoardQuery: Hashable, Sendable {
             self.text = String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.textLimit))).trimmed
             if text.unicodeScalars.count > Self.textLimit { note("q", "the text is longer than \(Self.textLimit) characters") }
         }
-        group = parameters["group"]
+        // The form of the page sends an empty group for all of them.
+        if let name = parameters["group"], !name.isEmpty { group = name }
         for name in (parameters["status"] ?? "").split(separator: ",").prefix(16) {
             let state = RecordedState.allCases.first { $0 != .notRecorded && $0.name == name }
             if let state {

@@ -25,9 +25,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch unwrapInboundIn(data) {
-        case .head(let head):
-            let step = received(head)
-            if step == .pass { self.head = head }
+        case .head(var head):
+            let target = RequestTarget(head.uri)
+            let step = received(head, target)
+            if step == .pass, let target {
+                // The routes know paths only.
+                head.uri = target.resource
+                self.head = head
+            }
             perform(step, context)
         case .body(let bytes): perform(machine.receivedContent(bytes.readableBytes, at: now), context)
         case .end:
@@ -39,14 +44,15 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
-    private func received(_ head: HTTPRequestHead) -> ConnectionMachine.Step {
+    private func received(_ head: HTTPRequestHead, _ target: RequestTarget?) -> ConnectionMachine.Step {
         var fields: [String: [String]] = [:]
         for (name, value) in head.headers { fields[name.lowercased(), default: []].append(value) }
-        let request = RequestCheck.Head(method: head.method.rawValue, target: head.uri, fields: fields)
-        let isStream = head.method == .GET && request.path == EventStream.path
+        let request = RequestCheck.Head(method: head.method.rawValue, target: target, fields: fields)
+        let path = String(target?.path ?? "")
+        let isStream = head.method == .GET && path == EventStream.path
         var problem = connections.check.problem(request, isLocal: isLocal)
         if problem == nil, machine.acceptsRequests {
-            if machine.isReserved, !WebRoutes.statePaths.contains(String(request.path)) {
+            if machine.isReserved, !WebRoutes.statePaths.contains(path) {
                 problem = WebProblem(.unavailable, "too many connections are open")
             } else if isStream, !connections.beginStream(id) {
                 problem = WebProblem(.unavailable, "too many streams are open")

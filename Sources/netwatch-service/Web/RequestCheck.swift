@@ -4,13 +4,13 @@ struct RequestCheck: Hashable, Sendable {
     /// The head of a request.
     struct Head: Hashable, Sendable {
         var method: String
-        /// The request target (RFC 9112 section 3.2).
-        var target: String
+        /// `nil` if the target is no path and no URI.
+        var target: RequestTarget?
         /// The values of the fields, by their names in lower case.
         var fields: [String: [String]]
 
-        /// The target without its query.
-        var path: Substring { target.prefix { $0 != "?" && $0 != "#" } }
+        /// The authority of the request: that of its target if it has one, else `Host` (RFC 9112 section 3.3).
+        var authority: String? { target?.origin?.authority ?? fields["host"]?.first }
     }
 
     /// The names that `Host` may have, in lower case, without a port. IPv6 addresses have brackets.
@@ -24,25 +24,40 @@ struct RequestCheck: Hashable, Sendable {
     /// Returns the reason why the request is refused; `nil` if it is accepted. No browser connects to a Unix socket, whose connections are
     /// local.
     func problem(_ head: Head, isLocal: Bool) -> WebProblem? {
-        guard head.target.utf8.first == UInt8(ascii: "/") else {
-            return WebProblem(.badRequest, "the request target must be a path")
+        guard let target = head.target else {
+            return WebProblem(.badRequest, "the request target must be a path or a URI with http")
         }
-        if !isLocal, let problem = problem(ofHost: head.fields["host"] ?? []) { return problem }
+        if let origin = target.origin, let problem = problem(of: origin) { return problem }
+        if !isLocal, let problem = problemOfHost(head) { return problem }
         guard ["GET", "HEAD", "POST"].contains(head.method) else {
             return WebProblem(.methodNotAllowed, "the method \(head.method) is not supported", allow: "GET, HEAD, POST")
         }
         // A stream takes one of a limited number of places, so no other site may open one.
-        guard head.method == "POST" || head.path == EventStream.path else { return nil }
+        guard head.method == "POST" || target.path == EventStream.path else { return nil }
         return problem(ofOrigin: head)
     }
 
-    private func problem(ofHost values: [String]) -> WebProblem? {
+    private func problem(of origin: RequestTarget.Origin) -> WebProblem? {
+        // RFC 9110 section 4.2.4: user information in a URI hides which host it names.
+        guard !origin.authority.contains("@") else {
+            return WebProblem(.badRequest, "the request target has user information")
+        }
+        // RFC 9110 section 7.4: this connection is not secured, so it serves no resource of https.
+        guard origin.scheme == "http" else {
+            return WebProblem(.misdirectedRequest, "'\(origin.scheme)' is no scheme of this service")
+        }
+        return nil
+    }
+
+    /// `Host` must be present also if the target has an authority, which replaces its value (RFC 9112 section 3.2.2).
+    private func problemOfHost(_ head: Head) -> WebProblem? {
+        let values = head.fields["host"] ?? []
         guard values.count < 2 else { return WebProblem(.badRequest, "the request has several Host fields") }
-        guard let host = values.first, !host.isEmpty else {
+        guard values.first != nil, let authority = head.authority, !authority.isEmpty else {
             return WebProblem(.misdirectedRequest, "the request has no Host field")
         }
-        guard let name = Self.name(of: host), names.contains(name) else {
-            return WebProblem(.misdirectedRequest, "'\(host)' is no name of this service")
+        guard let name = Self.name(of: authority), names.contains(name) else {
+            return WebProblem(.misdirectedRequest, "'\(authority)' is no name of this service")
         }
         return nil
     }
@@ -53,7 +68,7 @@ struct RequestCheck: Hashable, Sendable {
             return WebProblem(.forbidden, "the request comes from another site")
         }
         guard let origins = head.fields["origin"] else { return nil }
-        let own = head.fields["host"]?.first?.lowercased()
+        let own = head.authority?.lowercased()
         let isOwn = origins.allSatisfy { origin in
             let parts = origin.lowercased().split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false)
             return parts.count == 3 && ["http:", "https:"].contains(parts[0]) && parts[1].isEmpty && String(parts[2]) == own
@@ -61,7 +76,7 @@ struct RequestCheck: Hashable, Sendable {
         return isOwn ? nil : WebProblem(.forbidden, "the request comes from another origin")
     }
 
-    /// Returns the name or address of a `Host` field (RFC 9110 section 7.2) in lower case; `nil` if the value is malformed.
+    /// Returns the name or address of an authority, as `Host` has it (RFC 9110 section 7.2), in lower case; `nil` if the value is malformed.
     static func name(of host: String) -> String? {
         let lower = host.lowercased()
         var name = lower[...]

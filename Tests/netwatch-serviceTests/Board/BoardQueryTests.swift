@@ -16,7 +16,7 @@ import Testing
 
     @Test func `an empty query is the first page of all targets`() {
         #expect(query("") == BoardQuery())
-        #expect(query("q=&status=&after=&limit=&span=") == BoardQuery())
+        #expect(query("q=&group=&status=&after=&limit=&span=") == BoardQuery())
         #expect(query("unknown=1&&&=&x") == BoardQuery())
     }
 

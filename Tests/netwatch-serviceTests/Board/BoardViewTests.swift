@@ -60,7 +60,7 @@ import Testing
 
     @Test func `a query selects by group, state and text`() {
         #expect(keys(Self.board, "group=Web") == ["g", "d", "a", "h"])
-        #expect(keys(Self.board, "group=") == ["b", "e"])
+        #expect(keys(Self.board, "group=&q=PLANT&status=") == ["f", "c"])
         #expect(keys(Self.board, "group=none") == [])
         #expect(keys(Self.board, "status=down") == ["b", "g"])
         #expect(keys(Self.board, "status=up,unknown&group=Web") == ["a", "h"])

@@ -84,7 +84,8 @@ import Testing
     @Test(arguments: [
         "\r\n\r\n\0\0\0", "GET\r\n\r\n", "GET / HTTP/9.9\r\nHost: localhost\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\0",
         "GET / HTTP/1.1\r\nA\r\n\r\n",
-        "GET http://localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "GET http:/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        "CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", "FOO / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
