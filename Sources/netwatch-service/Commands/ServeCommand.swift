@@ -1,4 +1,5 @@
 import ArgumentParser
+import CLinux
 import Console
 import Glibc
 import Reachability
@@ -28,6 +29,8 @@ struct ServeCommand: ParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() throws {
+        // A heap for each of its threads would cost 16 MB with 10,000 targets. The threads seldom allocate at the same time.
+        mallopt(M_ARENA_MAX, 2)
         // Signals are blocked before any thread starts, so that all threads inherit the mask.
         let signals = try Signals(and: [SIGHUP])
         let sources = try options.sources()
