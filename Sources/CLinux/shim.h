@@ -1,6 +1,6 @@
-// Linux interfaces that Swift's Glibc module lacks: epoll, eventfd, timerfd, inotify, namespaces, rtnetlink, ethtool, nl80211
-// and socket error-queue definitions. Each inline function below replaces a macro, a variadic function or a flexible structure
-// that Swift cannot import.
+// Linux interfaces that Swift's Glibc module lacks: epoll, eventfd, timerfd, inotify, namespaces, rtnetlink, ethtool, nl80211,
+// socket error-queue definitions, and malloc_trim(3). Each inline function below replaces a macro, a variadic function or a
+// flexible structure that Swift cannot import.
 #ifndef NETWATCH_CLINUX_SHIM_H
 #define NETWATCH_CLINUX_SHIM_H
 
@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <iconv.h>
 #include <locale.h>
+#include <malloc.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stddef.h>

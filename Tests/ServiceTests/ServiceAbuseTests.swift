@@ -18,6 +18,8 @@ import Testing
     }
 
     private static let targets = 100
+    /// The growth of the heap in kB that may remain: results that are not in the database yet, and caches of first requests.
+    private static let remainder = 5_500
     private let scratch: ScratchDirectory
     private let host: LabHost
 
@@ -39,7 +41,7 @@ import Testing
         let service = try ServiceProgram(
             ["-q"], on: host, state: scratch.file("state"), configuration: scratch.file("netwatch.yaml"), output: .null)
         try awaitProbes(service, atLeast: Self.targets)
-        let before = try memory(of: service)
+        let (before, heapBefore) = (try memory("VmRSS", of: service), try memory("RssAnon", of: service))
         let began = try probes(service)
         let start = ContinuousClock.now
         let client = try Program(
@@ -54,22 +56,25 @@ import Testing
             let health = try host.run(
                 "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", limit, "http://\(service.address)/-/healthy")
             #expect(health == "200")
-            peak = max(peak, try memory(of: service))
+            peak = max(peak, try memory("VmRSS", of: service))
         }
         let elapsed = Double((ContinuousClock.now - start).components.seconds)
         // Each target is probed once a second. An incident adds probes, and nothing removes one.
         let ended = try probes(service)
         #expect(Double(ended - began) >= (elapsed - 2) * Double(Self.targets), "\(ended - began) probes in \(elapsed) s")
         #expect(peak - before <= 50_000, "\(before) kB before, \(peak) kB at the peak")
+        let heap = try awaitHeap(service, atMost: heapBefore + Self.remainder)
+        #expect(heap <= heapBefore + Self.remainder, "\(heapBefore) kB of heap before, \(heap) kB after")
+        print("\(abuse): \(before) kB before, \(peak) kB at the peak; heap \(heapBefore) kB before, \(heap) kB after")
         #expect(try service.program.isRunning)
     }
 
     // MARK: Steps
 
-    /// Returns the resident memory in kB.
-    private func memory(of service: ServiceProgram) throws -> Int {
+    /// Returns the resident memory in kB: all of it (`VmRSS`), or without the pages of files, such as those of the program (`RssAnon`).
+    private func memory(_ name: String, of service: ServiceProgram) throws -> Int {
         let status = try String(contentsOfFile: "/proc/\(service.program.processID)/status", encoding: .utf8)
-        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        let line = status.split(separator: "\n").first { $0.hasPrefix("\(name):") }
         return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
     }
 
@@ -80,6 +85,18 @@ import Testing
             "curl", "-s", "--unix-socket", scratch.file("state/api.sock"), "http://x/api/v1/history?report=1&since=2h")
         let report = try JSONDecoder().decode(ServiceReport.self, from: Data(text.utf8))
         return report.targets.reduce(0) { $0 + $1.probes }
+    }
+
+    /// Waits until the heap has returned to a size: the service trims it ten seconds after the last page of the hostile clients is rendered.
+    ///
+    /// - Returns: Its size in kB.
+    private func awaitHeap(_ service: ServiceProgram, atMost limit: Int) throws -> Int {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while true {
+            let heap = try memory("RssAnon", of: service)
+            if heap <= limit || ContinuousClock.now > deadline { return heap }
+            usleep(50_000)
+        }
     }
 
     private func awaitProbes(_ service: ServiceProgram, atLeast number: Int) throws {

@@ -1,3 +1,5 @@
+import CLinux
+import EventLoop
 import NIOCore
 
 // @unchecked: everything is accessed on the server's only event loop, which the compiler cannot check.
@@ -9,6 +11,9 @@ final class Connections: @unchecked Sendable {
     private var table: ConnectionTable
     private var open: [Int: (channel: any Channel, handler: ConnectionHandler)] = [:]
     private var nextID = 0
+    /// The number of connections whose task still runs. A task ends after its connection, when it has rendered the pages that were asked for.
+    let tasks = Locked(0)
+    private var trimming = HeapTrimming()
     private var whenEmpty: EventLoopPromise<Void>?
 
     init(limits: WebLimits, check: RequestCheck) {
@@ -83,8 +88,13 @@ final class Connections: @unchecked Sendable {
         for (channel, handler) in open.values { handler.check(channel, at: now) }
     }
 
+    /// Returns free memory to the kernel if many connections have ended.
+    func trimHeap() {
+        if trimming.isDue(open: tasks.withLock { $0 }) { malloc_trim(0) }
+    }
+
     /// Closes the connections that wait for a request, and returns when the others are closed too, or after ``closeAll()``.
-    func drain(on loop: any EventLoop) -> EventLoopFuture<Void> {
+    func drain(on loop: any NIOCore.EventLoop) -> EventLoopFuture<Void> {
         for (channel, handler) in open.values where handler.machine.idleSince != nil { channel.close(promise: nil) }
         guard !open.isEmpty else { return loop.makeSucceededVoidFuture() }
         let promise = loop.makePromise(of: Void.self)

@@ -25,7 +25,7 @@ struct WebLimits: Hashable, Sendable {
     var drainTime = second / 2
     /// The time between two comments of a silent stream.
     var keepAliveTime = 15 * second
-    /// The time between two checks of the times above.
+    /// The time between two checks of the times above, and of the memory of connections that have ended.
     var checkTime = second
 
     /// The maximum number of bytes of a request's content. No resource reads any.

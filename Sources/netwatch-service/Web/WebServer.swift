@@ -53,7 +53,11 @@ final class WebServer: Sendable {
                 return channel.eventLoop.makeCompletedFuture {
                     let value = try handler.setUp(channel, first)
                     // It ends when the connection is closed.
-                    Task { await handler.handle(value: value, logger: WebConnection.logger) }
+                    connections.tasks.withLock { $0 += 1 }
+                    Task {
+                        await handler.handle(value: value, logger: WebConnection.logger)
+                        connections.tasks.withLock { $0 -= 1 }
+                    }
                 }
             }
         for socket in sockets {
@@ -68,6 +72,7 @@ final class WebServer: Sendable {
         let timers = [
             loop.scheduleRepeatedTask(initialDelay: .nanoseconds(limits.checkTime), delay: .nanoseconds(limits.checkTime)) { _ in
                 connections.checkTimes()
+                connections.trimHeap()
             },
             loop.scheduleRepeatedTask(
                 initialDelay: .nanoseconds(limits.keepAliveTime), delay: .nanoseconds(limits.keepAliveTime)
