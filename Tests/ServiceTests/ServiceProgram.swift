@@ -69,6 +69,7 @@ struct ServiceReport: Decodable {
         var target: String
         var seconds: [String: Double]
         var probes: Int
+        var worst: [ServiceHistory.Incident]
     }
 
     var since: String
@@ -91,6 +92,15 @@ struct TargetEvidence: Decodable {
         var ms: Double?
     }
 
+    struct Cause: Decodable {
+        var code: String
+    }
+    struct Entry: Decodable {
+        var status: String?
+        var cause: Cause?
+    }
+
+    var outages: [Entry]
     var last_probe: Probe?
     var layers: [Layer]
 }

@@ -111,6 +111,32 @@ import Testing
         #expect(try netwatch("history", "--csv").contains("tcp/refused"))
     }
 
+    @Test func `one fault of 15 targets is an outage of each, on its page and in the report`() throws {
+        // Without a route to other networks, all fail for one cause.
+        let texts = (1...15).map { "192.0.2.\($0):80" }
+        let service = try start("interval: 200ms\ntargets: [\(texts.map { "'\($0)'" }.joined(separator: ", "))]\n")
+        _ = try service.program.nextLine { $0.contains(#""type":"incident""#) && $0.contains(#""recorded":true"#) }
+        var codes: Set<String?> = []
+        for text in texts {
+            var outages: [TargetEvidence.Entry] = []
+            try Self.await {
+                let page = try host.run("curl", "-s", "http://\(service.address)/target/\(text)?format=json")
+                outages = try JSONDecoder().decode(TargetEvidence.self, from: Data(page.utf8)).outages
+                return !outages.isEmpty
+            }
+            #expect(outages.map(\.status) == ["unreachable"], "\(text)")
+            codes.formUnion(outages.map(\.cause?.code))
+        }
+        #expect(codes.count == 1 && !codes.contains(nil), "\(codes)")
+        try service.program.signal(SIGTERM)
+        _ = try service.program.wait()
+        let report = try JSONDecoder().decode(
+            ServiceReport.self, from: Data(try netwatch("report", "--json", "--since", "1h").utf8))
+        #expect(report.targets.count == 15)
+        let incidents = Set(report.targets.map { $0.worst.map(\.incident) })
+        #expect(incidents.count == 1 && incidents.first?.count == 1, "\(incidents)")
+    }
+
     @Test func `an unknown target of the history ends with 66`() throws {
         let service = try start("")
         try service.program.signal(SIGTERM)
