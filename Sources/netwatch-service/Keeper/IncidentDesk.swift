@@ -21,6 +21,8 @@ struct IncidentDesk: Sendable {
     private var lastNumber = 0
     /// The incidents that readers see, the newest first.
     private(set) var shown: [BoardIncident] = []
+    // A thousand incidents can open in one turn: those that are new are not looked for among the others.
+    private var shownIDs: Set<String> = []
 
     /// The time of the next ``takeOverdue(at:)``; `nil` for never.
     var deadline: Int64? { waiting.values.compactMap(\.deadline).min() }
@@ -28,6 +30,7 @@ struct IncidentDesk: Sendable {
     /// Shows incidents of earlier runs of the service, the newest first.
     mutating func restore(_ incidents: [Incident]) {
         shown = incidents.map { BoardIncident(incident: $0, isRecorded: true) }
+        shownIDs = Set(incidents.map(\.id))
     }
 
     /// Adds a state of an incident. Readers receive no state that differs from the one before only by further targets.
@@ -39,7 +42,7 @@ struct IncidentDesk: Sendable {
     /// - Returns: the number with which its commit is reported.
     mutating func add(_ incident: Incident, of targets: TargetSet = TargetSet(), at now: Int64) -> Int {
         lastNumber += 1
-        let place = shown.firstIndex { $0.incident.id == incident.id }
+        let place = place(of: incident.id)
         let former = waiting[incident.id]?.incident ?? place.map { shown[$0].incident }
         let isKnown = former.map { $0.state == incident.state && $0.targetCount == incident.targetCount } ?? false
         let deadline = waiting[incident.id]?.deadline ?? (isKnown ? nil : now + Self.limit)
@@ -69,21 +72,28 @@ struct IncidentDesk: Sendable {
         }
     }
 
+    private func place(of id: String) -> Int? {
+        shownIDs.contains(id) ? shown.firstIndex { $0.incident.id == id } : nil
+    }
+
     private mutating func show(_ incident: BoardIncident) {
-        if let place = shown.firstIndex(where: { $0.incident.id == incident.incident.id }) {
+        if let place = place(of: incident.incident.id) {
             // Targets that were removed from the configuration remain.
             var incident = incident
             incident.targets.formUnion(shown[place].targets)
             shown[place] = incident
         } else {
             shown.insert(incident, at: 0)
+            shownIDs.insert(incident.incident.id)
         }
         // Open incidents stay, however many there are: the monitor limits them by its targets.
         var over = 0
         shown.removeAll { incident in
             guard incident.incident.state == .over else { return false }
             over += 1
-            return over > Board.recentIncidents
+            guard over > Board.recentIncidents else { return false }
+            shownIDs.remove(incident.incident.id)
+            return true
         }
     }
 }
