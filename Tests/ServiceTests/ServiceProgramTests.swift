@@ -147,6 +147,58 @@ import Testing
         #expect(program.standardError.contains("nobody"))
     }
 
+    @Test func `the history of a stopped service has the days of its zone, wherever it is read`() throws {
+        let service = try start("time_zone: Europe/Berlin\n")
+        try service.program.signal(SIGTERM)
+        _ = try service.program.wait()
+        let documents = try ["UTC", "America/New_York", "Asia/Tokyo"].map { zone in
+            let program = try Program(
+                [
+                    try Programs.netwatch, "report", "--json", "--state", scratch.file("state"), "--since", "2026-10-25",
+                    "--until",
+                    "2026-10-26",
+                ], on: host, environment: ["TZ": zone], output: .file)
+            #expect(try program.wait() == 0, "\(program.ending)")
+            return try JSONDecoder().decode(ServiceReport.self, from: Data(program.output.utf8))
+        }
+        // The day has 25 hours there.
+        #expect(documents.map(\.since) == Array(repeating: "2026-10-24T22:00:00.000Z", count: 3))
+        #expect(documents.map(\.until) == Array(repeating: "2026-10-25T23:00:00.000Z", count: 3))
+    }
+
+    @Test func `FIFOs and empty files in the state directory neither hang a start nor a reader`() throws {
+        try #require(mkdir(scratch.file("state"), 0o700) == 0 && mkfifo(scratch.file("state/recent-11.dat"), 0o600) == 0)
+        let service = try start("")
+        #expect(service.program.standardError.contains("recent-11.dat: damaged (it is a FIFO)"))
+        try service.program.signal(SIGTERM)
+        #expect(try service.program.wait() == 128 + SIGTERM)
+        for make in [{ mkfifo($0, 0o600) }, { creat($0, 0o600) }] as [(String) -> Int32] {
+            unlink(scratch.file("state/history.sqlite"))
+            try #require(make(scratch.file("state/history.sqlite")) >= 0)
+            for command in ["history", "report"] {
+                let program = try Program([try Programs.netwatch, command, "--state", scratch.file("state")], on: host)
+                #expect(try program.wait() == 66, "\(program.ending)")
+                #expect(program.standardError.split(separator: "\n").count == 1, "\(program.standardError)")
+            }
+        }
+    }
+
+    @Test func `a directory that may not be read ends the readers with 77`() throws {
+        let service = try start("")
+        try service.program.signal(SIGTERM)
+        _ = try service.program.wait()
+        // Without capabilities, root may not read it either.
+        chmod(scratch.file("state"), 0)
+        defer { chmod(scratch.file("state"), 0o700) }
+        for command in ["history", "report"] {
+            let program = try Program(
+                ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
+                    + [try Programs.netwatch, command, "--state", scratch.file("state")], on: host)
+            #expect(try program.wait() == 77, "\(program.ending)")
+            #expect(program.standardError.split(separator: "\n").count == 1, "\(program.standardError)")
+        }
+    }
+
     @Test func `the manager's sockets replace those of the configuration`() throws {
         _ = try Programs.built("netwatch-service")
         try write("")

@@ -44,18 +44,20 @@ struct HistoryOptions: ParsableArguments {
         let environment = ProcessInfo.processInfo.environment
         if state == nil, let bytes = try answerOfService(command, environment) { return try show(bytes) }
         guard connect == nil else { throw Failure.usage("--connect --state", "choose one of them") }
-        let zone = TimeZone.current
         let now = Clock.now
+        let path = try StateDirectory.path(configured: state, environment)
+        let (reader, zone): (HistoryReader, TimeZone)
+        do throws(StoreError) {
+            // Days are those of the service, also for a reader in another zone.
+            let name = try HistoryReader.timeZone(of: StateDirectory(path: path))
+            zone = name.flatMap { TimeZone(identifier: $0) } ?? TimeZone.current
+            reader = try HistoryReader.open(directory: path, calendar: DayCalendar(offset: zone.offset))
+        } catch { throw Failure(error) }
+        defer { reader.close() }
         let period: HistoryPeriod
         do throws(HistoryPeriod.Invalid) {
             period = try HistoryPeriod(since: since, until: until, now: now.milliseconds, offset: zone.offset)
         } catch { throw Failure.usage("--\(error.parameter)", error.reason) }
-        let path = try StateDirectory.path(configured: state, environment)
-        let reader: HistoryReader
-        do throws(StoreError) {
-            reader = try HistoryReader.open(directory: path, calendar: DayCalendar(offset: zone.offset))
-        } catch { throw Failure(error) }
-        defer { reader.close() }
         do {
             let question = HistoryAnswers.Question(period: period, target: target)
             try show(format.bytes(try answer(HistoryAnswers(timeZone: zone.identifier), question, reader, now)))

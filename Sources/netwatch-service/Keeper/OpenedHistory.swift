@@ -11,7 +11,7 @@ final class OpenedHistory: Sendable {
     let instance: String
     let timeZone: String
     let offset: TimeZoneOffset
-    /// The start of the keeper; `nil` once it has taken it, so that the memory is released.
+    /// The state that the keeper begins with; `nil` once it has taken it, so that the memory is released.
     private let beginning: Locked<Beginning?>
     private let follower: Locked<Follower>
 
@@ -44,12 +44,14 @@ final class OpenedHistory: Sendable {
         let path = try StateDirectory.path(configured: configuration.state, environment)
         var settings = HistoryStore.Settings(directory: path)
         settings.retention = configuration.retention
+        settings.timeZone = zone.identifier
         let now = ClockReading(Clock.now)
         let follower = Locked(Follower())
         self.follower = follower
         let recovered: HistoryStore.Recovered
         do throws(StoreError) {
             (store, recovered) = try HistoryStore.open(settings, calendar: DayCalendar(offset: offset), now: now) { status in
+                StandardError.note(status.reason.map { "nothing is recorded: \($0)" } ?? "the history is recorded again")
                 follower.withLock { $0.receive }?(status)
             }
         } catch { throw Failure(error) }
@@ -60,10 +62,15 @@ final class OpenedHistory: Sendable {
         var calendar = DayCalendar(offset: offset)
         let frame = BarFrame(at: recorder.now, in: &calendar)
         let numbers = try Self.numbers(of: configuration, store)
-        let (bars, incidents): ([Int: TargetBars], [Incident])
+        var (bars, incidents): ([Int: TargetBars], [Incident])
         do throws(StoreError) {
-            (bars, incidents) = try Self.read(StateDirectory(path: path), frame)
+            let reader = try Self.reader(StateDirectory(path: path), calendar, store)
+            defer { reader.close() }
+            (bars, incidents) = try reader.run(until: nil) { try Self.read($0, frame) }
         } catch { throw Failure(error) }
+        // The history ends those of the former run later if it cannot be written now.
+        let end = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: (last ?? now.wall) &* 1_000_000)
+        incidents = incidents.map { $0.state == .open ? $0.closed(at: end) : $0 }
         beginning = Locked(
             Beginning(
                 ledgers: recovered.ledgers, numbers: numbers, bars: bars, frame: frame, recorder: recorder, incidents: incidents,
@@ -71,7 +78,13 @@ final class OpenedHistory: Sendable {
     }
 
     /// Passes changes of the recording to `body`.
-    func follow(_ body: @escaping @Sendable (RecordingStatus) -> Void) { follower.withLock { $0.receive = body } }
+    func follow(_ body: @escaping @Sendable (RecordingStatus) -> Void) {
+        follower.withLock { follower in
+            follower.receive = body
+            // It may have failed since the start. A change that follows waits for the lock.
+            if !store.status.isRecording { body(store.status) }
+        }
+    }
 
     /// Returns the parts of the keeper. It is called once.
     func takeParts(
@@ -111,12 +124,17 @@ final class OpenedHistory: Sendable {
         }
     }
 
+    /// Returns a reader of the past. The turns in the logs are read only if the start could not move them into the database.
+    private static func reader(
+        _ directory: StateDirectory, _ calendar: DayCalendar, _ store: HistoryStore
+    ) throws(StoreError) -> HistoryReader {
+        store.status.isRecording
+            ? try HistoryReader(directory) : try HistoryReader(following: directory, calendar: calendar)
+    }
+
     /// Reads what the page shows of the past. The start is not bound to the time limit of the page's questions.
-    private static func read(_ directory: StateDirectory, _ frame: BarFrame) throws(StoreError) -> ([Int: TargetBars], [Incident])
-    {
-        let reader = try HistoryReader(directory)
-        defer { reader.close() }
-        return (try bars(reader, frame), try reader.incidents(.min..<(.max), limit: Board.recentIncidents).elements)
+    private static func read(_ reader: HistoryReader, _ frame: BarFrame) throws(StoreError) -> ([Int: TargetBars], [Incident]) {
+        (try bars(reader, frame), try reader.incidents(.min..<(.max), limit: Board.recentIncidents).elements)
     }
 
     private static func bars(_ reader: HistoryReader, _ frame: BarFrame) throws(StoreError) -> [Int: TargetBars] {
@@ -163,6 +181,7 @@ extension Failure {
             case .missing, .unknownTarget: ExitCode.noInput
             case .invalid: ExitCode.usage
             case .refused: ExitCode.cannotCreate
+            case .notPermitted: ExitCode.notPermitted
             case .inputOutput, .timedOut, .closed: ExitCode.inputOutput
             }
         self.init(code, error.reason)

@@ -8,6 +8,8 @@ struct DroppedTurns: Sendable {
     private(set) var time: ClockReading
     /// The state of each target that had an event; `nil` if the target is no longer monitored.
     private var states: [Int: RecordedState?] = [:]
+    /// The time before the start in which the service did not run.
+    private var stops: [HistoryGap] = []
 
     /// - Parameters:
     ///   - start: the time of the last turn that was recorded.
@@ -26,7 +28,7 @@ struct DroppedTurns: Sendable {
                 samples += 1
                 states[target] = .some(sample.state)
             case .end(let target, _): states[target] = .some(nil)
-            case .gap: break
+            case .gap(let gap): if gap.reason == .stopped { stops.append(gap) }
             }
         }
     }
@@ -35,6 +37,7 @@ struct DroppedTurns: Sendable {
         samples += later.samples
         time = later.time
         states.merge(later.states) { $1 }
+        stops += later.stops
     }
 
     /// The time that was not recorded.
@@ -45,6 +48,6 @@ struct DroppedTurns: Sendable {
         let changes = states.sorted { $0.key < $1.key }.map { target, state -> HistoryEvent in
             state.map { .begin(target: target, $0, at: time.wall) } ?? .end(target: target, at: time.wall)
         }
-        return HistoryTurn(time, [.gap(gap)] + changes)
+        return HistoryTurn(time, (stops + [gap]).map { .gap($0) } + changes)
     }
 }

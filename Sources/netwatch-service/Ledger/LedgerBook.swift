@@ -159,6 +159,11 @@ struct LedgerBook: Sendable {
         guard gap.period.lowerBound < end else { return }
         output.gaps.append(HistoryGap(period: gap.period.lowerBound..<end, reason: gap.reason))
         for target in entries.indices where entries[target]?.isActive == true {
+            // The turns before and after a stop are applied in one pass if no checkpoint could be made at the start.
+            guard gap.reason != .stopped else {
+                self.end(target, gap.period.lowerBound)
+                continue
+            }
             bridge(target, to: gap.period.lowerBound)
             skip(target, gap.period.lowerBound..<end)
         }

@@ -108,14 +108,14 @@ extension HistoryDatabase {
     /// Gives free pages at the end of the file back to the file system.
     private func vacuum(pages: Int64) throws(StoreError) {
         do {
-            try queue.writeWithoutTransaction { database in
+            try queue().writeWithoutTransaction { database in
                 try database.endRemainingTransaction()
                 // Each row of the result is a page.
                 let rows = try Row.fetchCursor(database, sql: "PRAGMA incremental_vacuum(\(pages))")
                 while try rows.next() != nil {}
             }
         } catch {
-            throw HistoryFile.failure(error, queue.path)
+            throw HistoryFile.failure(error, path)
         }
     }
 }

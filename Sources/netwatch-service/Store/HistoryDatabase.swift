@@ -1,3 +1,4 @@
+import EventLoop
 import FoundationEssentials
 import GRDB
 import Pacing
@@ -5,12 +6,36 @@ import Reachability
 
 /// The connection that writes. One thread uses it.
 final class HistoryDatabase: Sendable {
-    let queue: DatabaseQueue
-    private let path: String
+    let path: String
+    private let directory: StateDirectory
+    /// The connection; `nil` while the database cannot be opened.
+    private let connection = Locked<DatabaseQueue?>(nil)
     /// The number of path events that are kept.
     static let pathEventLimit = 10_000
 
-    init(_ queue: DatabaseQueue, path: String) { (self.queue, self.path) = (queue, path) }
+    /// Creates the connection without opening the database.
+    init(_ directory: StateDirectory) { (self.directory, path) = (directory, directory.database) }
+
+    /// Opens the database, or creates it. - Returns: a line for each file that was set aside.
+    func open(boot: String, time: Int64) throws(StoreError) -> [String] {
+        let (queue, notes) = try HistoryFile.open(directory, boot: boot, time: time)
+        connection.withLock { $0 = queue }
+        return notes
+    }
+
+    /// Opens the database if ``open(boot:time:)`` could not. - Returns: whether it was opened by this call.
+    func openAgain(boot: String) throws(StoreError) -> Bool {
+        guard connection.withLock({ $0 == nil }) else { return false }
+        let queue = try HistoryFile.openAgain(directory, boot: boot)
+        connection.withLock { $0 = queue }
+        return true
+    }
+
+    /// Returns the connection.
+    func queue() throws(StoreError) -> DatabaseQueue {
+        guard let queue = connection.withLock({ $0 }) else { throw StoreError(.inputOutput, "\(path): cannot be opened") }
+        return queue
+    }
 
     /// The durability of a transaction (`PRAGMA synchronous`).
     enum Durability: String {
@@ -23,7 +48,7 @@ final class HistoryDatabase: Sendable {
     /// Runs a transaction.
     func write<Value>(_ durability: Durability = .normal, _ body: (Database) throws -> Value) throws(StoreError) -> Value {
         do {
-            return try queue.writeWithoutTransaction { database in
+            return try queue().writeWithoutTransaction { database in
                 try database.endRemainingTransaction()
                 try database.execute(sql: "PRAGMA synchronous = \(durability.rawValue)")
                 var value: Value?
@@ -40,17 +65,21 @@ final class HistoryDatabase: Sendable {
     }
 
     func read<Value>(_ body: (Database) throws -> Value) throws(StoreError) -> Value {
-        do { return try queue.readSnapshot(body) } catch { throw HistoryFile.failure(error, path) }
+        do { return try queue().readSnapshot(body) } catch { throw HistoryFile.failure(error, path) }
     }
 
     // MARK: Meta
 
-    func number(_ key: String) throws(StoreError) -> Int64? {
-        try read { try Int64.fetchOne($0, sql: "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?", arguments: [key]) }
+    func number(_ key: String) throws(StoreError) -> Int64? { try read { try Self.number(key, $0) } }
+
+    static func number(_ key: String, _ database: Database) throws -> Int64? {
+        try Int64.fetchOne(database, sql: "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?", arguments: [key])
     }
 
-    func text(_ key: String) throws(StoreError) -> String? {
-        try read { try String.fetchOne($0, sql: "SELECT value FROM meta WHERE key = ?", arguments: [key]) }
+    func text(_ key: String) throws(StoreError) -> String? { try read { try Self.text(key, $0) } }
+
+    static func text(_ key: String, _ database: Database) throws -> String? {
+        try String.fetchOne(database, sql: "SELECT value FROM meta WHERE key = ?", arguments: [key])
     }
 
     static func set(_ key: String, _ value: some DatabaseValueConvertible, _ database: Database) throws {
@@ -141,12 +170,21 @@ final class HistoryDatabase: Sendable {
     /// Ends the incidents that are open, at a time. - Returns: the incidents as they were.
     func closeIncidents(at time: Int64) throws(StoreError) -> [Incident] {
         try write(.full) { database in
-            let open = try Row.fetchAll(
-                database, sql: "SELECT \(Incident.columns) FROM incident WHERE ended IS NULL ORDER BY began")
-            try database.execute(sql: "UPDATE incident SET ended = max(began, ?) WHERE ended IS NULL", arguments: [time])
-            return open.compactMap { Incident($0) }
+            let open = try Self.openIncidents(database)
+            try Self.closeIncidents(at: time, database)
+            return open
         }
     }
 
-    func close() { try? queue.close() }
+    static func closeIncidents(at time: Int64, _ database: Database) throws {
+        try database.execute(sql: "UPDATE incident SET ended = max(began, ?) WHERE ended IS NULL", arguments: [time])
+    }
+
+    /// Reads the incidents that are open, the oldest first.
+    static func openIncidents(_ database: Database) throws -> [Incident] {
+        try Row.fetchAll(database, sql: "SELECT \(Incident.columns) FROM incident WHERE ended IS NULL ORDER BY began")
+            .compactMap { Incident($0) }
+    }
+
+    func close() { try? connection.withLock { $0 }?.close() }
 }

@@ -10,25 +10,35 @@ enum HistoryFile {
 
     private enum OpeningError: Error {
         case newer
+        case empty
         case damaged(String)
     }
 
     /// Opens the database for writing, or creates it. The caller holds the directory's lock.
     ///
-    /// A damaged database is renamed with its logs, and a new one begins.
+    /// A damaged database is renamed with its logs, and a new one begins. No other user may read the files.
     static func open(_ directory: StateDirectory, boot: String, time: Int64) throws(StoreError) -> (
         queue: DatabaseQueue, notes: [String]
     ) {
         let path = directory.database
+        var notes: [String] = []
+        for file in directory.databaseFiles {
+            try file.requireRegularOrMissing()
+            try file.makePrivate()
+        }
+        if try StateFile("\(path)-wal").isDamagedWriteAheadLog() {
+            let damaged = try directory.setAside("\(path)-wal", time: time)
+            notes.append("\(path)-wal: damaged; it is now \(damaged), and the last changes of the history may be missing")
+        }
         do {
-            return (try opened(path, boot: boot), [])
+            return (try opened(path, boot: boot), notes)
         } catch OpeningError.damaged(let reason) {
             let damaged = try directory.setAside(path, time: time)
             // The logs number the targets of the damaged database.
             for generation in directory.generations { _ = try directory.setAside(directory.log(generation), time: time) }
             do {
-                let note = "\(path): damaged (\(reason)); it is now \(damaged), and a new history begins"
-                return (try opened(path, boot: boot), [note])
+                notes.append("\(path): damaged (\(reason)); it is now \(damaged), and a new history begins")
+                return (try opened(path, boot: boot), notes)
             } catch {
                 throw failure(error, path)
             }
@@ -37,7 +47,18 @@ enum HistoryFile {
         }
     }
 
+    /// Opens the database of a service that could not open it when it started. A damaged one is not set aside, because the service has
+    /// its numbers of the targets.
+    static func openAgain(_ directory: StateDirectory, boot: String) throws(StoreError) -> DatabaseQueue {
+        for file in directory.databaseFiles { try file.requireRegularOrMissing() }
+        do { return try opened(directory.database, boot: boot) } catch { throw failure(error, directory.database) }
+    }
+
     private static func opened(_ path: String, boot: String) throws -> DatabaseQueue {
+        // SQLite creates its files with the permissions of the database.
+        let new = Glibc.open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard new >= 0 || errno == EEXIST else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
+        if new >= 0 { close(new) }
         do {
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             do {
@@ -99,9 +120,15 @@ enum HistoryFile {
     /// Opens the database for reading only. It may be open in another process, or belong to a directory without write permission.
     static func openForReading(_ directory: StateDirectory) throws(StoreError) -> DatabaseQueue {
         let path = directory.database
-        guard access(path, F_OK) == 0 else {
-            if errno == ENOENT || errno == ENOTDIR { throw StoreError(.missing, "\(path): no history") }
-            throw StoreError(.refused, "\(path): \(SystemText.of(errno))")
+        guard StateFile(path).kind != .missing else { throw StoreError(.missing, "\(path): no history") }
+        // The logs are found by reading the directory.
+        for place in [directory.path] + directory.databaseFiles.map(\.path) where access(place, R_OK) != 0 && errno == EACCES {
+            throw StateFile.failure(place, EACCES)
+        }
+        for file in directory.databaseFiles {
+            if case .other(let kind) = file.kind {
+                throw StoreError(.missing, "\(file.path): no history: it is \(kind), not a file")
+            }
         }
         var configuration = GRDB.Configuration.history
         configuration.label = "history queries"
@@ -109,12 +136,13 @@ enum HistoryFile {
         do {
             return try checked(path, configuration)
         } catch let error as DatabaseError
-            where access("\(path)-wal", F_OK) != 0
+            where StateFile("\(path)-wal").size == 0
             && [
-                .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_IOERR,
+                .SQLITE_CANTOPEN, .SQLITE_READONLY, .SQLITE_IOERR, .SQLITE_FULL,
             ].contains(error.resultCode)
         {
-            // Without its write-ahead log the file is complete, but SQLite would create the log in a directory that it may not write to.
+            // Without its write-ahead log the file is complete, but SQLite would create the log in a directory that it may not write to,
+            // or on a disk that is full.
             let name = path.utf8.map { byte -> String in
                 let isPlain =
                     byte == 47 || byte == 45 || byte == 46 || byte == 95
@@ -132,6 +160,7 @@ enum HistoryFile {
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         try queue.readSnapshot { database in
             if try HistorySchema.migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
+            if try Int.fetchOne(database, sql: "PRAGMA page_count") == 0 { throw OpeningError.empty }
             guard try database.tableExists("meta") else { throw OpeningError.damaged("no table meta") }
         }
         try queue.writeWithoutTransaction { try HistorySchema.completeForReading($0) }
@@ -144,6 +173,7 @@ enum HistoryFile {
         case let error as StoreError: error
         case OpeningError.newer:
             StoreError(.newer, "\(path): written by a later version of netwatch; install that version, or choose another --state")
+        case OpeningError.empty: StoreError(.missing, "\(path): no history: the database is empty")
         case OpeningError.damaged(let reason): StoreError(.inputOutput, "\(path): damaged (\(reason))")
         case let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT:
             StoreError(.timedOut, "\(path): the query needs too much time")
@@ -157,6 +187,7 @@ enum HistoryFile {
     private static func text(of error: DatabaseError) -> String {
         switch error.resultCode {
         case .SQLITE_FULL: "the disk is full"
+        case .SQLITE_IOERR where error.extendedResultCode == .SQLITE_IOERR_SHMSIZE: "the disk is full"
         case .SQLITE_IOERR: "input/output error (\(error.extendedResultCode.rawValue))"
         case .SQLITE_READONLY: "cannot be written"
         case .SQLITE_BUSY, .SQLITE_LOCKED: "another program has it locked"

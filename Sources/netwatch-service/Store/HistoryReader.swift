@@ -39,6 +39,13 @@ final class HistoryReader: Sendable {
         return reader
     }
 
+    /// Returns the name of the zone that the service of a history has for its days; `nil` if the history has none.
+    static func timeZone(of directory: StateDirectory) throws(StoreError) -> String? {
+        let reader = try HistoryReader(directory)
+        defer { reader.close() }
+        return try reader.read { try HistoryDatabase.text("time_zone", $0) }
+    }
+
     /// The attempts to read the database and the logs while no checkpoint moves turns from one to the other.
     private static let consistentAttempts = 5
 

@@ -60,19 +60,32 @@ extension HistoryStore {
     }
 
     /// Returns the numbers of targets, in their order. A key that the history does not know gets a new number. A target keeps its history
-    /// by its key; changed names are kept.
+    /// by its key; changed names are kept. If the database cannot be written, the rows follow when it can.
     func register(_ targets: [TargetNames], completion: @escaping Handler<[Int]>) {
         guard !isClosed else { return completion(.failure(Self.closedError)) }
         databaseThread.run {
             do throws(StoreError) {
+                try self.writeOwed()
                 let numbers = try self.database.register(targets)
                 self.didWrite()
                 completion(.success(numbers))
             } catch {
                 self.condition.set(.database, error)
-                completion(.failure(error))
+                let numbers = [.inputOutput, .refused].contains(error.code) ? self.numbers(of: targets) : nil
+                completion(numbers.map { .success($0) } ?? .failure(error))
             }
         }
+    }
+
+    /// Gives numbers to targets while the database cannot be written; `nil` if it cannot be read either.
+    private func numbers(of targets: [TargetNames]) -> [Int]? {
+        var known = try? database.targets()
+        if known == nil, let reader = try? HistoryReader(directory) {
+            known = try? reader.targets()
+            reader.close()
+        }
+        guard let known else { return nil }
+        return owed.withLock { $0.numbers(of: targets, known) }
     }
 
     /// Moves the turns so far into the database, and applies the retention.
@@ -166,6 +179,23 @@ extension HistoryStore {
 
     // MARK: Only on the thread of the database
 
+    /// Opens the database if it could not be opened before, and writes the rows that it did not take.
+    func writeOwed() throws(StoreError) {
+        if try database.openAgain(boot: BootIdentifier.current) {
+            // The connection of the queries may take the file for one that never changes.
+            queryThread.run {
+                self.reader.withLock { reader in
+                    reader?.close()
+                    reader = nil
+                }
+            }
+        }
+        let rows = owed.withLock { $0 }
+        guard !rows.isEmpty else { return }
+        try database.write(.full) { try rows.write(to: $0) }
+        owed.withLock { $0 = OwedRows() }
+    }
+
     /// Tries again what failed.
     func retry() {
         writeIncidents()
@@ -174,6 +204,7 @@ extension HistoryStore {
         // Nothing waits, for example after a failed registration: a small write shows whether the database works again.
         do throws(StoreError) {
             let wall = condition.wall
+            try writeOwed()
             try database.write { try HistoryDatabase.set("last_attempt", wall, $0) }
             didWrite()
         } catch { condition.set(.database, error) }
@@ -191,6 +222,7 @@ extension HistoryStore {
         }
         guard !waiting.isEmpty else { return }
         do throws(StoreError) {
+            try writeOwed()
             try database.write(.full) { database in
                 for entry in waiting.values.sorted(by: { $0.incident.id < $1.incident.id }) {
                     try entry.incident.write(to: database, of: entry.members)
@@ -219,6 +251,7 @@ extension HistoryStore {
         }
         guard !events.isEmpty else { return }
         do throws(StoreError) {
+            try writeOwed()
             try database.write(pathEvents: events)
             didWrite()
         } catch {
@@ -233,6 +266,7 @@ extension HistoryStore {
     @discardableResult
     func moveLogs(before next: UInt64, isClean: Bool = false) -> Result<Void, StoreError> {
         do throws(StoreError) {
+            try writeOwed()
             let logs = directory.generations.filter { $0 < next }
             _ = try database.checkpoint(
                 logs.map(directory.log), next: next, calendar: calendar.withLock { $0 }, stops: isClean, isClean: isClean)

@@ -19,6 +19,8 @@ final class HistoryStore: Sendable {
         /// The state directory. It is created if it is missing.
         var directory: String
         var retention = Retention()
+        /// The name of the zone of the days, which readers of the files use; `nil` to keep the one that is there.
+        var timeZone: String?
         /// The maximum time of turns that wait for the log, in milliseconds. Beyond it, the samples of the oldest turns are dropped.
         var queueLimit: Int64 = 60_000
         /// The maximum size of the log in bytes. Beyond it nothing is recorded until a checkpoint succeeds.
@@ -50,7 +52,8 @@ final class HistoryStore: Sendable {
         var key: String { names.key }
     }
 
-    /// The state of the history when it was opened. Turns that no checkpoint had moved are in the database and in the ledgers.
+    /// The state of the history when it was opened. Turns that no checkpoint had moved are in the ledgers, and in the database unless it
+    /// could not be written.
     struct Recovered: Sendable {
         /// All targets of the history, also those that are no longer configured, in the order of their numbers.
         var targets: [Target]
@@ -60,7 +63,7 @@ final class HistoryStore: Sendable {
         var lastAlive: ClockReading?
         /// Whether the machine has booted since ``lastAlive``. Otherwise the monotonic clocks can be compared.
         var hasBooted: Bool
-        /// The incidents that were open at ``lastAlive``. The history has closed them at that time.
+        /// The incidents that were open at ``lastAlive``. The history closes them at that time.
         var interrupted: [Incident]
         /// Facts for the log of the service, a line each: a damaged file was set aside, damaged blocks were left out.
         var notes: [String]
@@ -73,21 +76,24 @@ final class HistoryStore: Sendable {
     let condition: RecordingCondition
     let calendar: Locked<DayCalendar>
     let incidents = Locked(IncidentQueue())
+    /// The rows that the database did not take. Only the thread of the database uses it.
+    let owed: Locked<OwedRows>
     let reader: Locked<HistoryReader?>
-    private let lock: LockFile
+    let lock: LockFile
     private let queue: Locked<TurnQueue>
     private let closing = Locked(false)
     let logThread: Worker
     let databaseThread: Worker
     let queryThread: Worker
 
-    private init(
+    /// Starts the threads. ``open(_:calendar:now:onStatus:)`` calls it.
+    init(
         _ settings: Settings, _ directory: StateDirectory, _ lock: LockFile, _ database: HistoryDatabase,
-        _ recorder: TurnRecorder,
+        _ recorder: TurnRecorder, _ owed: OwedRows,
         _ calendar: DayCalendar, at now: ClockReading, onStatus: @escaping @Sendable (RecordingStatus) -> Void
     ) throws(StoreError) {
         (self.settings, self.directory, self.lock, self.database) = (Locked(settings), directory, lock, database)
-        (self.recorder, self.calendar) = (recorder, Locked(calendar))
+        (self.recorder, self.calendar, self.owed) = (recorder, Locked(calendar), Locked(owed))
         reader = Locked(nil)
         condition = RecordingCondition(since: now.wall, retryInterval: settings.retryInterval, onStatus)
         queue = Locked(TurnQueue(limit: settings.queueLimit, start: now.wall))
@@ -96,61 +102,6 @@ final class HistoryStore: Sendable {
             databaseThread = try Worker(name: "history")
             queryThread = try Worker(name: "history query")
         } catch { throw StoreError(.refused, "a thread cannot be started: \(error)") }
-    }
-
-    /// Opens the history, or creates it. The turns of logs are moved into the database. The method blocks.
-    ///
-    /// - Parameters:
-    ///   - settings: the directory and the limits.
-    ///   - calendar: the days of the configured time zone.
-    ///   - now: the present time; the wall clock as it is.
-    ///   - onStatus: called when recording fails, and when it works again.
-    /// - Returns: the store, and the state of the history.
-    /// - Throws: ``StoreError`` with ``StoreError/Code/inUse`` if another process has the directory open, and with
-    ///   ``StoreError/Code/newer`` if a later version has written the history.
-    static func open(
-        _ settings: Settings, calendar: DayCalendar, now: ClockReading, onStatus: @escaping @Sendable (RecordingStatus) -> Void
-    ) throws(StoreError) -> (store: HistoryStore, recovered: Recovered) {
-        let directory = StateDirectory(path: settings.directory)
-        try directory.create()
-        let lock = try LockFile(directory)
-        let boot = BootIdentifier.current
-        var (queue, notes) = try HistoryFile.open(directory, boot: boot, time: now.wall)
-        let database = HistoryDatabase(queue, path: directory.database)
-        do throws(StoreError) {
-            let first = UInt64(clamping: try database.number("generation") ?? 0)
-            let lastBoot = try database.text("boot_id")
-            let generations = directory.generations
-            let next = max(first, (generations.last ?? 0) + 1)
-            let logs = generations.filter { $0 >= first }
-            let result = try database.checkpoint(logs.map(directory.log), next: next, calendar: calendar, stops: true)
-            for generation in generations { unlink(directory.log(generation)) }
-            if result.damaged > 0 { notes.append("\(directory.database): \(result.damaged) damaged values were left out") }
-            var lastAlive = result.time
-            if lastAlive == nil, let wall = try database.number("last_alive") {
-                lastAlive = ClockReading(
-                    wall: wall, monotonic: try database.number("last_monotonic") ?? 0,
-                    bootTime: try database.number("last_boottime") ?? 0)
-            }
-            let interrupted = try database.closeIncidents(at: lastAlive?.wall ?? now.wall)
-            let identifier = UInt32(truncatingIfNeeded: try database.number("id") ?? 0)
-            let start = lastAlive.map {
-                ClockReading(wall: max($0.wall, now.wall), monotonic: now.monotonic, bootTime: now.bootTime)
-            }
-            let recorder = TurnRecorder(directory, database: identifier, generation: next, after: start ?? now, settings)
-            let store = try HistoryStore(settings, directory, lock, database, recorder, calendar, at: now, onStatus: onStatus)
-            var ledgers: [Int: TargetLedger] = [:]
-            for (target, entry) in result.entries.enumerated() { if let entry { ledgers[target] = entry.ledger } }
-            directory.sync()
-            let recovered = Recovered(
-                targets: try database.targets(), ledgers: ledgers, lastAlive: lastAlive,
-                hasBooted: (result.boot ?? lastBoot ?? boot) != boot, interrupted: interrupted, notes: notes)
-            return (store, recovered)
-        } catch {
-            database.close()
-            lock.unlock()
-            throw error
-        }
     }
 
     /// The present state of the recording.

@@ -82,6 +82,16 @@ extension Incident {
     }
 }
 
+extension Incident {
+    /// Returns the incident with an end, which is not before its start.
+    func closed(at moment: Moment) -> Incident {
+        let end = moment.wallClockNanoseconds < began.wallClockNanoseconds ? began : moment
+        return Incident(
+            id: id, state: .over, scope: scope, subject: subject, cause: cause, targetCount: targetCount, targets: targets,
+            began: began, ended: end, moment: end)
+    }
+}
+
 extension Int64 {
     fileprivate func multipliedClamped(by factor: Int64) -> Int64 {
         let (product, overflows) = multipliedReportingOverflow(by: factor)

@@ -12,6 +12,8 @@ struct StateDirectory: Sendable {
     let path: String
 
     var database: String { "\(path)/history.sqlite" }
+    /// The files that SQLite opens.
+    var databaseFiles: [StateFile] { ["", "-wal", "-shm", "-journal"].map { StateFile(database + $0) } }
     func log(_ generation: UInt64) -> String { "\(path)/recent-\(generation).dat" }
 
     /// The numbers of the logs in the directory, the lowest first.
@@ -44,6 +46,34 @@ struct StateDirectory: Sendable {
             if stat(prefix, &status) == 0 { continue }
             throw StoreError(.refused, "\(prefix): cannot be created: \(SystemText.of(number))")
         }
+    }
+
+    /// Checks that no other user can create, replace or remove files in the directory.
+    func requireOwnership() throws(StoreError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw StoreError(.refused, "\(path): \(SystemText.of(errno))") }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw StoreError(.refused, "\(path): not a directory") }
+        guard status.st_uid == geteuid() else {
+            throw StoreError(
+                .refused, "\(path): the directory belongs to user \(status.st_uid), not to \(geteuid()); choose another --state")
+        }
+        guard status.st_mode & 0o022 == 0 else {
+            throw StoreError(
+                .refused, "\(path): other users may write to the directory; run 'chmod go-w' on it, or choose another --state")
+        }
+    }
+
+    /// Sets aside the files with names of logs that are none. - Returns: a line for each of them.
+    func setAsideDamagedLogs(time: Int64) throws(StoreError) -> [String] {
+        var notes: [String] = []
+        for generation in generations {
+            let log = log(generation)
+            try StateFile(log).makePrivate()
+            guard let reason = try StateFile(log).objectionToLog() else { continue }
+            let damaged = try setAside(log, time: time)
+            notes.append("\(log): damaged (\(reason)); it is now \(damaged), and its results are missing")
+        }
+        return notes
     }
 
     /// Renames a file that is damaged, with the files that belong to it. - Returns: the new path.
@@ -93,7 +123,9 @@ extension LockFile {
     /// - Throws: ``StoreError`` with ``StoreError/Code/inUse`` if another process has the lock.
     convenience init(_ directory: StateDirectory) throws(StoreError) {
         let path = "\(directory.path)/lock"
-        do throws(LockFile.Failure) { try self.init(path) } catch {
+        do throws(LockFile.Failure) {
+            try self.init(path) { StateFile.isRegular($0) ? nil : "not a file; remove it, or choose another --state" }
+        } catch {
             switch error {
             case .system(let number): throw StoreError(.refused, "\(path): \(SystemText.of(number))")
             case .refused(let reason): throw StoreError(.refused, "\(path): \(reason)")

@@ -10,6 +10,8 @@ struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case missing
         /// The directory or a file cannot be opened, or belongs to somebody else.
         case refused
+        /// The user may not read the directory or a file.
+        case notPermitted
         /// The disk is full, or reading or writing failed.
         case inputOutput
         /// A query exceeded its time.

@@ -23,7 +23,7 @@ final class TurnLogFile: @unchecked Sendable {
 
     /// Creates a log. If an error occurs, the file is removed.
     init(creating path: String, _ header: TurnLog.Header) throws(StoreError) {
-        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
         (self.path, self.descriptor, self.header) = (path, descriptor, header)
         coder = TurnCoder(after: header.time)
@@ -94,7 +94,7 @@ extension TurnLogFile {
     /// - Parameters:
     ///   - path: the path of the log.
     ///   - body: called with each turn; reading ends if it returns `false`.
-    /// - Returns: the header; `nil` if the file is no log.
+    /// - Returns: the header; `nil` if the file is no log, or no regular file.
     /// - Throws: ``StoreError`` if the file cannot be read, and the errors of `body`.
     @discardableResult
     static func read(_ path: String, _ body: (TurnLog.Header, HistoryTurn) throws -> Bool) throws -> TurnLog.Header? {

@@ -15,11 +15,10 @@ final class TurnLogReader {
     private var place = 0
     private var isDamaged = false
 
-    /// Opens a log; `nil` if the file is none.
+    /// Opens a log; `nil` if the file is none, or no regular file.
     init?(_ path: String) throws(StoreError) {
-        descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
-        guard descriptor >= 0 else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
-        self.path = path
+        guard let descriptor = try StateFile.open(path) else { return nil }
+        (self.path, self.descriptor) = (path, descriptor)
         var bytes = [UInt8](repeating: 0, count: TurnLog.headerSize)
         guard pread(descriptor, &bytes, bytes.count, 0) == bytes.count, let header = TurnLog.Header(bytes) else {
             close(descriptor)

@@ -27,12 +27,20 @@ final class TurnRecorder: @unchecked Sendable {
     /// The last error; `nil` if the last turn was written.
     private(set) var failure: StoreError?
 
+    /// - Parameters:
+    ///   - directory: the directory of the logs.
+    ///   - database: the identifier of the database whose targets the logs number.
+    ///   - generation: the number of the first log.
+    ///   - time: the time of the last turn before.
+    ///   - kept: the sizes of earlier logs that no checkpoint has removed.
+    ///   - settings: the limits.
     init(
         _ directory: StateDirectory, database: UInt32, generation: UInt64, after time: ClockReading,
-        _ settings: HistoryStore.Settings
+        kept: [UInt64: Int] = [:], _ settings: HistoryStore.Settings
     ) {
         (self.directory, self.database, self.generation, self.time) = (directory, database, generation, time)
         (limit, retryInterval) = (settings.logLimit, settings.retryInterval)
+        complete.withLock { $0 = kept }
     }
 
     /// Writes a turn, or drops it.

@@ -1,4 +1,3 @@
-import CLinux
 import EventLoop
 import Foundation
 import Glibc
@@ -14,47 +13,11 @@ import Testing
     private let noon = TestHistory.noon
     private let hour = TestHistory.hour
 
-    /// Runs `body` on a thread with its own mounts. Threads created in `body` share them.
-    private func withOwnMounts(_ body: @escaping @Sendable () throws -> Void) throws {
-        let outcome = Locked<Result<Void, any Error>?>(nil)
-        let thread = try LoopThread(name: "mounts", namespace: nil) {
-            {
-                let result = Result<Void, any Error> {
-                    try HomeThread.leave()
-                    guard unshare(netwatch_CLONE_FS | netwatch_CLONE_NEWNS) == 0,
-                        mount("", "/", "none", UInt(MS_SLAVE | MS_REC), nil) == 0
-                    else { throw POSIXError(.EPERM) }
-                    try body()
-                }
-                outcome.withLock { $0 = result }
-            }
-        }
-        thread.join()
-        try outcome.withLock { $0 }?.get()
-    }
-
-    /// Fills the disk. - Returns: the files that fill it.
-    private static func fill(_ directory: String, leaving free: Int = 0) throws -> String {
-        let path = "\(directory)/filler"
-        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-        defer { Glibc.close(descriptor) }
-        for size in [1 << 16, 1 << 12, 1] {
-            let bytes = [UInt8](repeating: 1, count: size)
-            while write(descriptor, bytes, size) == size {}
-        }
-        if free > 0 {
-            var status = stat()
-            fstat(descriptor, &status)
-            ftruncate(descriptor, status.st_size - off_t(free))
-        }
-        return path
-    }
-
     @Test(.requiresMounts) func `on a full disk nothing traps, and when there is room again the time between is a gap`() throws {
         let (noon, history) = (noon, try TestHistory())
         let (folder, settings, statuses) = (history.folder, history.settings, history.statuses)
-        try withOwnMounts {
-            guard mount("tmpfs", folder.path, "tmpfs", 0, "size=4m") == 0 else { throw POSIXError(.EPERM) }
+        try TestDisk.withOwnMounts {
+            try TestDisk.mount(folder.path, size: "4m")
             let (store, _) = try HistoryStore.open(
                 settings, calendar: DayCalendar { _ in 0 }, now: TestHistory.reading(noon)
             ) { status in statuses.withLock { $0.append(status) } }
@@ -62,7 +25,7 @@ import Testing
             store.record(noon, .begin(target: 0, .up, at: noon))
             store.record(noon + 1_000, .sample(target: 0, Sample(time: noon + 1_000, state: .up, roundTrip: 1)))
             store.settle()
-            let filler = try Self.fill(folder.path)
+            let filler = try TestDisk.fill(folder.path)
 
             // The log has pages that are allocated. When it must grow, recording fails.
             var time = noon + 1_000
@@ -125,9 +88,9 @@ import Testing
     func `opening on a nearly full disk works or fails with the reason`(free: Int) throws {
         let history = try TestHistory()
         let (folder, settings) = (history.folder, history.settings)
-        try withOwnMounts {
-            guard mount("tmpfs", folder.path, "tmpfs", 0, "size=2m") == 0 else { throw POSIXError(.EPERM) }
-            let filler = try Self.fill(folder.path, leaving: free)
+        try TestDisk.withOwnMounts {
+            try TestDisk.mount(folder.path, size: "2m")
+            let filler = try TestDisk.fill(folder.path, leaving: free)
             let open = {
                 try HistoryStore.open(settings, calendar: DayCalendar { _ in 0 }, now: TestHistory.reading(TestHistory.noon)) {
                     _ in
@@ -182,7 +145,7 @@ import Testing
         store.close()
         if !isStopped { history = killed }
         let (folder, settings, noon) = (history.folder, history.settings, noon)
-        try withOwnMounts {
+        try TestDisk.withOwnMounts {
             guard mount(folder.path, folder.path, "none", UInt(MS_BIND), nil) == 0,
                 mount("none", folder.path, "none", UInt(MS_BIND | MS_REMOUNT | MS_RDONLY), nil) == 0
             else { throw POSIXError(.EPERM) }

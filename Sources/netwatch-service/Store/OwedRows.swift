@@ -1,0 +1,57 @@
+import GRDB
+
+/// The rows that the database did not take because it could not be written. The next transaction that succeeds writes them first.
+struct OwedRows: Sendable {
+    /// The time at which the incidents end that the former run of the service left open; `nil` if they are closed.
+    var incidentEnd: Int64?
+    /// The name of the zone of the days; `nil` if the database has it.
+    var timeZone: String?
+    /// The targets that have a number, or other names, since the database cannot be written.
+    var targets: [HistoryStore.Target] = []
+    /// The lowest number that no target has in the logs.
+    var firstNumber = 0
+
+    var isEmpty: Bool { incidentEnd == nil && timeZone == nil && targets.isEmpty }
+
+    /// Gives numbers to targets. - Parameter known: the targets of the database.
+    mutating func numbers(of wanted: [HistoryStore.TargetNames], _ known: [HistoryStore.Target]) -> [Int]? {
+        var latest = Dictionary((known + targets).map { ($0.key, $0) }) { $1 }
+        var next = max(firstNumber, (latest.values.map(\.number).max() ?? -1) + 1)
+        var changed: [String: HistoryStore.Target] = Dictionary(targets.map { ($0.key, $0) }) { $1 }
+        var numbers: [Int] = []
+        for names in wanted {
+            let former = latest[names.key]
+            guard let number = former?.number ?? (next < TurnCoder.targetLimit ? next : nil) else { return nil }
+            if former == nil { next += 1 }
+            let target = HistoryStore.Target(number: number, names: names)
+            if former?.names != names { changed[names.key] = target }
+            latest[names.key] = target
+            numbers.append(number)
+        }
+        targets = changed.values.sorted { $0.number < $1.number }
+        return numbers
+    }
+
+    func write(to database: Database) throws {
+        if let incidentEnd { try HistoryDatabase.closeIncidents(at: incidentEnd, database) }
+        if let timeZone { try HistoryDatabase.set("time_zone", timeZone, database) }
+        for target in targets {
+            try database.execute(
+                sql: """
+                    INSERT INTO target (number, key, id, text, title) VALUES (?, ?, ?, ?, ?)
+                    ON CONFLICT (number) DO UPDATE SET id = excluded.id, text = excluded.text, title = excluded.title
+                    """,
+                arguments: [target.number, target.key, target.names.id, target.names.text, target.names.title])
+        }
+    }
+}
+
+extension ClockReading {
+    /// Reads the time of the last turn before the last checkpoint; `nil` for a new history.
+    init?(lastIn database: Database) throws {
+        guard let wall = try HistoryDatabase.number("last_alive", database) else { return nil }
+        self.init(
+            wall: wall, monotonic: try HistoryDatabase.number("last_monotonic", database) ?? 0,
+            bootTime: try HistoryDatabase.number("last_boottime", database) ?? 0)
+    }
+}
