@@ -61,9 +61,14 @@ import Testing
 
     @Test func `a second service with the same directory ends with 71`() throws {
         let first = try start("")
-        let program = try run("--listen", "127.0.0.1:0")
-        #expect(try program.wait() == 71, "\(program.ending)")
-        #expect(program.standardError.contains("process \(first.program.processID)"), "\(program.standardError)")
+        for address in ["127.0.0.1:0", first.address] {
+            let program = try run("--listen", address)
+            #expect(try program.wait() == 71, "\(program.ending)")
+            let reason = "process \(first.program.processID) keeps its history here"
+            #expect(program.standardError.contains(reason), "\(program.standardError)")
+        }
+        // The first service still has its lock.
+        #expect(try get(first, "/-/healthy").hasPrefix("HTTP/1.1 200"))
     }
 
     @Test func `SIGHUP loads another configuration, and an error keeps the former one`() throws {
@@ -84,6 +89,40 @@ import Testing
         try write("targets: ['127.0.0.1:2']\n")
         #expect(try host.run("curl", "-s", "-i", "-X", "POST", "http://\(service.address)/-/reload").hasPrefix("HTTP/1.1 200"))
         try Self.await { try get(service, "/api/v1/status").contains(#""total":1"#) }
+        #expect(service.program.standardError.components(separatedBy: "the former configuration stays").count == 3)
+    }
+
+    @Test func `a reload that needs a restart names its keys in the response, on standard error and on the page`() throws {
+        let service = try start("time_zone: UTC\n")
+        try write("time_zone: Europe/Berlin\n")
+        let sentence = "the configuration was loaded; a restart is needed for time_zone"
+        let answer = try host.run("curl", "-s", "-X", "POST", "http://\(service.address)/-/reload")
+        #expect(answer.split(separator: "\n") == [sentence[...]], "\(answer)")
+        #expect(service.program.standardError.contains(sentence))
+        // The page says so until the restart, also after a further reload.
+        try service.program.signal(SIGHUP)
+        try Self.await { service.program.standardError.components(separatedBy: sentence).count == 3 }
+        try Self.await { try get(service, "/").contains("A restart is needed") }
+        try write("time_zone: UTC\n")
+        _ = try host.run("curl", "-s", "-X", "POST", "http://\(service.address)/-/reload")
+        try Self.await { try !get(service, "/").contains("A restart is needed") }
+    }
+
+    @Test(arguments: [
+        ["nonsense"], ["ftp://x"], ["--interval", "10"], ["--fail-after", "0"], ["--listen", "localhost:9130"], ["a:1", "a:1"],
+    ])
+    func `arguments that are not valid end the program with 64`(arguments: [String]) throws {
+        _ = try Programs.built("netwatch-service")
+        for command in [["serve", "--state", scratch.file("state")], ["config", "check"]] {
+            let program = try Program([try Programs.netwatch] + command + arguments, on: host)
+            #expect(try program.wait() == 64, "\(program.ending)")
+            #expect(program.standardError.split(separator: "\n").count == 1, "\(program.standardError)")
+        }
+        // An error of a file decides the code.
+        try write("intervall: 3s\n")
+        let program = try Program(
+            [try Programs.netwatch, "config", "check", "--config", scratch.file("netwatch.yaml")] + arguments, on: host)
+        #expect(try program.wait() == 78, "\(program.ending)")
     }
 
     @Test func `errors of the configuration end the program with 78`() throws {
@@ -226,7 +265,9 @@ import Testing
         #expect(lines.count == 3 && lines[0].contains(#""type":"hello""#), "\(lines)")
         let text = try Program([try Programs.netwatch, "watch", "--connect", socket, "--count", "1", "127.0.0.1:2"], on: host)
         #expect(try text.wait() == 0, "\(text.ending)")
-        #expect(try text.remainingLines().last?.contains("target 127.0.0.1:2 down tcp/refused: ") == true)
+        let shown = try text.remainingLines()
+        #expect(shown.first?.contains(" hello  netwatch ") == true && shown.first?.contains(": path ") == true, "\(shown)")
+        #expect(shown.last?.contains("target 127.0.0.1:2 down tcp/refused: ") == true)
         for command in ["history", "report"] {
             let program = try Program([try Programs.netwatch, command, "--connect", socket, "--since", "1h"], on: host)
             #expect(try program.wait() == 0, "\(program.ending)")
@@ -238,6 +279,66 @@ import Testing
         let late = try Program([try Programs.netwatch, "watch", "--connect", socket], on: host)
         #expect(try late.wait() == 69, "\(late.ending)")
         #expect(late.standardError.contains("no service is running"))
+    }
+
+    @Test func `watch of a service prints what its own monitor prints, and takes names`() throws {
+        let server = try host.serve(at: "127.0.0.1", port: 8_080)
+        defer { server.close() }
+        let service = try start(
+            "targets:\n  - {id: office, name: The office, target: '127.0.0.1:8080'}\n  - {name: Closed, target: '127.0.0.1:1'}\n"
+                + "  - 127.0.0.1:2\n")
+        _ = try service.program.nextLine { $0.contains(#""status":"up""#) }
+        let socket = ["watch", "--connect", scratch.file("state/api.sock"), "--count", "1"]
+        for name in ["office", "The office", "127.0.0.1:8080"] {
+            let watch = try Program([try Programs.netwatch] + socket + [name], on: host)
+            #expect(try watch.wait() == 0, "\(watch.ending)")
+            let line = try watch.remainingLines().last ?? ""
+            let expected = /.* target 127.0.0.1:8080 up [0-9.]+ ms from 127.0.0.1 via lo \(loopback\)/
+            #expect(line.wholeMatch(of: expected) != nil, "\(line)")
+        }
+        let several = try Program(
+            [try Programs.netwatch] + socket.dropLast() + ["2", "Closed", "office"], on: host)
+        #expect(try several.wait() == 0, "\(several.ending)")
+        let lines = try several.remainingLines().joined()
+        #expect(lines.contains("127.0.0.1:1 ") && lines.contains("127.0.0.1:8080 "), "\(lines)")
+        #expect(!lines.contains("127.0.0.1:2 "), "\(lines)")
+        let quiet = try Program([try Programs.netwatch] + socket + ["-q"], on: host)
+        #expect(try quiet.wait() == 0, "\(quiet.ending)")
+        #expect(try quiet.remainingLines() == [])
+        let unknown = try Program([try Programs.netwatch] + socket + ["nobody"], on: host)
+        #expect(try unknown.wait() == 66, "\(unknown.ending)")
+        #expect(unknown.standardError == "netwatch: target 'nobody': no target has this identifier, name or text\n")
+        for option in [["--interval", "1s"], ["-v"], ["--fail-after", "2"], ["--insecure"], ["--canary", "http://a/"]] {
+            let refused = try Program([try Programs.netwatch] + socket + option, on: host)
+            #expect(try refused.wait() == 64, "\(refused.ending)")
+            let reason = "netwatch: --connect: \(option[0]) has no effect"
+            #expect(refused.standardError.hasPrefix(reason), "\(refused.standardError)")
+        }
+    }
+
+    @Test func `an error of the service is one line, as with the files of the directory`() throws {
+        let service = try start("targets: ['127.0.0.1:1']\n")
+        _ = try service.program.nextLine { $0.contains(#""recorded":true"#) }
+        for arguments in [["--since", "nonsense"], ["--until", "yesterday"], ["--target", "nobody"]] {
+            var (codes, lines): ([Int32], [String]) = ([], [])
+            for source in [["--connect", scratch.file("state/api.sock")], ["--state", scratch.file("state")]] {
+                let program = try Program([try Programs.netwatch, "history"] + arguments + source, on: host)
+                codes.append(try program.wait())
+                lines.append(program.standardError)
+            }
+            #expect(codes[0] == codes[1] && codes[0] == (arguments[0] == "--target" ? 66 : 64), "\(codes)")
+            #expect(lines[0] == lines[1] && lines[0].split(separator: "\n").count == 1, "\(lines)")
+        }
+        for query in ["samples=1&target=127.0.0.1:1&after=zzz", "samples=2", "report=1&samples=1", "limit=1&limit=1", "q=%zz"] {
+            #expect(try get(service, "/api/v1/history?\(query)").hasPrefix("HTTP/1.1 400"), "\(query)")
+        }
+        #expect(try get(service, "/target/127.0.0.1:1?at=abc").contains("<code>at</code> is ignored"))
+        #expect(try get(service, "/target/127.0.0.1:1?format=json&at=abc").hasPrefix("HTTP/1.1 400"))
+        let badge = try get(service, "/badge/nobody.svg")
+        #expect(badge.hasPrefix("HTTP/1.1 404") && badge.contains("image/svg+xml") && badge.contains("not known"))
+        let page = try host.run("curl", "-s", "-i", "-H", "Accept: text/html", "http://\(service.address)/target/nobody")
+        #expect(page.hasPrefix("HTTP/1.1 404") && page.contains("text/html") && page.contains("<a href=\"/\">All targets</a>"))
+        #expect(try get(service, "/target/nobody").contains("application/json"))
     }
 
     // MARK: Steps

@@ -23,7 +23,8 @@ enum Rules {
         "CLibnl": "Sources/Reachability/Netlink", "CAres": "Sources/Reachability/Probe", "CCurl": "Sources/HTTPSession/Curl",
         "CIdn2": "Sources/InternationalNames", "COpenSSL": "Sources/Certificates", "CTLSReading": "Sources/Certificates",
         "CRE2": "Sources/Expressions", "GRDB": "Sources/HTTPSessionJournal/Store",
-        "Yams": "Sources/netwatch-service/ConfigurationFiles", "Hummingbird": "Sources/netwatch-service/Web",
+        "Yams": "Sources/netwatch-service/ConfigurationFiles", "CYaml": "Sources/netwatch-service/ConfigurationFiles",
+        "Hummingbird": "Sources/netwatch-service/Web",
         "HummingbirdCore": "Sources/netwatch-service/Web", "NIOCore": "Sources/netwatch-service/Web",
         "NIOHTTP1": "Sources/netwatch-service/Web", "NIOPosix": "Sources/netwatch-service/Web",
     ]

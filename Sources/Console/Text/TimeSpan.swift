@@ -27,6 +27,8 @@ package struct TimeSpan: Hashable {
         case "s": unitMilliseconds = 1000
         case "m": unitMilliseconds = 60_000
         case "h": unitMilliseconds = 3_600_000
+        case "d" where !digits.isEmpty:
+            throw ParseError(description: "not a duration; write days as hours, as in 24h, at most 8760h (365 days)")
         case "" where !digits.isEmpty: throw ParseError(description: "the unit is missing; \(Self.form)")
         default: throw ParseError(description: "not a duration; \(Self.form)")
         }
@@ -41,6 +43,16 @@ package struct TimeSpan: Hashable {
 }
 
 extension TimeSpan {
+    /// Returns a duration as an option accepts it: `10ms`, `1s`, `90s`, `1h`. Fractions of a millisecond are omitted.
+    package static func exact(_ duration: Duration) -> String {
+        let milliseconds = max(0, duration.saturatingNanoseconds / 1_000_000)
+        for (unit, length) in [("h", 3_600_000), ("m", 60_000), ("s", 1000)] as [(String, Int64)]
+        where milliseconds > 0 && milliseconds % length == 0 {
+            return "\(milliseconds / length)\(unit)"
+        }
+        return "\(milliseconds)ms"
+    }
+
     /// Returns a duration in rounded form, for a person: `850ms`, `3.1s`, `2m03s`, `1h02m`, `3d04h`.
     package static func rough(_ duration: Duration) -> String {
         let milliseconds = max(0, duration.saturatingNanoseconds / 1_000_000)

@@ -1,5 +1,6 @@
 package import Console
 import EventLoop
+import FoundationEssentials
 import Glibc
 import Reachability
 
@@ -110,7 +111,10 @@ package final class ServiceConnection {
         return body
     }
 
-    /// Returns the failure of a response that is no success. Its body has the reason.
+    /// The document of an error.
+    private struct Problem: Decodable { var detail: String }
+
+    /// Returns the failure of a response that is no success: the detail of its document, or its status.
     package func failure(_ status: Int, _ body: [UInt8]) -> Failure {
         let code =
             switch status {
@@ -118,8 +122,11 @@ package final class ServiceConnection {
             case 404: ExitCode.noInput
             default: ExitCode.unavailable
             }
-        let text = String(decoding: body.prefix(4_096), as: UTF8.self)
-        return Failure(code, "\(path): the service answers \(status): \(text)")
+        guard let problem = try? JSONDecoder().decode(Problem.self, from: Data(body)), !problem.detail.isEmpty else {
+            return Failure(code, "\(path): the service answers \(status)")
+        }
+        // A mistake of the user has its subject in the detail; another one is that of the service.
+        return Failure(code, code == ExitCode.unavailable ? "\(path): \(problem.detail)" : problem.detail)
     }
 
     /// The failure for bytes that are no response.

@@ -30,9 +30,17 @@ struct Board: Hashable, Sendable {
     var cells: SpanValues<[Range<Int64>]>
     /// The problem of the last attempt to load the configuration; `nil` if it was loaded.
     var reloadProblem: String?
+    /// The keys of the configuration whose new values need a restart.
+    var restartKeys: [String] = []
 
     /// Whether the keeper still publishes boards. - Parameter now: the present time.
     func isFresh(at now: Moment) -> Bool { now.elapsed(since: moment) < .seconds(10) }
+
+    /// Returns the target with an identifier, a name or a text; `nil` if there is none.
+    func target(named text: String) -> BoardTarget? {
+        targets.first { $0.key == text } ?? targets.first { $0.title == text }
+            ?? targets.first { $0.update.endpoint.text == text }
+    }
 
     /// Returns the times of a target in each state of a span. Time before the history counts as not recorded.
     func times(of target: BoardTarget, in span: BarSpan) -> StateTimes {
@@ -87,6 +95,9 @@ enum BarSpan: String, Hashable, Sendable, CaseIterable {
     case day = "24h"
     case week = "7d"
     case quarter = "90d"
+
+    /// The remedy for another text.
+    static let form = "the spans are 24h, 7d and 90d"
 
     /// The number of cells of a bar: hours of a day, quarters of the days of a week, days.
     var cells: Int {

@@ -21,22 +21,16 @@ struct BoardQuery: Hashable, Sendable {
     /// Whether only the changing parts of the page are wanted, for its script.
     var isPart = false
     /// The first parameter that is not valid; it is ignored. `nil` if all are valid.
-    var problem: Problem?
-
-    /// The reason why a parameter is ignored.
-    struct Problem: Hashable, Sendable {
-        var parameter: String
-        /// One sentence without a final period.
-        var detail: String
-    }
+    var problem: QueryProblem?
 
     /// Creates the query for the first page of all targets.
     init() {}
 
     /// Creates the query of a URL. Parameters that are not known are ignored without a problem.
     init(_ parameters: QueryParameters) {
+        problem = parameters.problem
         func note(_ parameter: String, _ detail: String) {
-            if problem == nil { problem = Problem(parameter: parameter, detail: detail) }
+            if problem == nil { problem = QueryProblem(parameter: parameter, detail: detail) }
         }
         if let text = parameters["q"] {
             self.text = String(String.UnicodeScalarView(text.unicodeScalars.prefix(Self.textLimit))).trimmed
@@ -67,7 +61,7 @@ struct BoardQuery: Hashable, Sendable {
             if let span = BarSpan(rawValue: text) {
                 self.span = span
             } else {
-                note("span", "the spans are 24h, 7d and 90d")
+                note("span", BarSpan.form)
             }
         }
         isPart = parameters["part"] == "1"

@@ -1,3 +1,10 @@
+/// The reason why a parameter is not used.
+struct QueryProblem: Hashable, Sendable {
+    var parameter: String
+    /// One sentence without a final period.
+    var detail: String
+}
+
 /// The parameters of a URL's query (WHATWG URL Standard, application/x-www-form-urlencoded). The text may be hostile.
 struct QueryParameters: Hashable, Sendable {
     /// The maximum number of parameters; later ones are ignored.
@@ -6,16 +13,38 @@ struct QueryParameters: Hashable, Sendable {
     static let valueLimit = 4_096
 
     private var values: [String: String] = [:]
+    /// The first parameter that is malformed or repeated; `nil` if there is none. A document refuses it, and a page names it.
+    private(set) var problem: QueryProblem?
 
     /// Reads the text after the question mark. The first value of a name counts.
     init(_ query: some StringProtocol) {
-        for part in query.utf8.split(separator: UInt8(ascii: "&")).prefix(Self.limit) {
+        let parts = query.utf8.split(separator: UInt8(ascii: "&"))
+        for part in parts.prefix(Self.limit) {
             let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = pair.first else { continue }
             let value = pair.count > 1 ? Self.decoded(pair[1], isForm: true) : ""
             let key = Self.decoded(name, isForm: true)
+            if let detail = values[key] == nil ? pair.lazy.compactMap({ Self.problem(of: $0) }).first : "is set more than once" {
+                note(key, detail)
+            }
             if values[key] == nil { values[key] = value }
         }
+        if parts.count > Self.limit { note("?", "there are more than \(Self.limit) parameters") }
+    }
+
+    private mutating func note(_ parameter: String, _ detail: String) {
+        if problem == nil { problem = QueryProblem(parameter: parameter, detail: detail) }
+    }
+
+    /// Returns why encoded bytes are no text; `nil` if they are.
+    private static func problem(of bytes: some Collection<UInt8>) -> String? {
+        guard bytes.count <= valueLimit else { return "is longer than \(valueLimit) bytes" }
+        var rest = bytes[...]
+        while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {
+            rest = rest[percent...].dropFirst()
+            guard rest.prefix(2).compactMap(digit).count == 2 else { return "a percent sign needs two hexadecimal digits" }
+        }
+        return String(validating: decodedBytes(bytes, isForm: true), as: UTF8.self) == nil ? "is not UTF-8" : nil
     }
 
     /// Returns the value of a parameter; `nil` if it is missing.
@@ -23,6 +52,10 @@ struct QueryParameters: Hashable, Sendable {
 
     /// Returns the text of percent-encoded bytes. Sequences that are not valid stay as they are; bytes that are not UTF-8 become U+FFFD.
     static func decoded(_ bytes: some Collection<UInt8>, isForm: Bool = false, limit: Int = valueLimit) -> String {
+        String(decoding: decodedBytes(bytes, isForm: isForm, limit: limit), as: UTF8.self)
+    }
+
+    private static func decodedBytes(_ bytes: some Collection<UInt8>, isForm: Bool, limit: Int = valueLimit) -> [UInt8] {
         var decoded: [UInt8] = []
         var iterator = bytes.prefix(limit).makeIterator()
         var pending: [UInt8] = []
@@ -53,7 +86,7 @@ struct QueryParameters: Hashable, Sendable {
             default: decoded.append(byte)
             }
         }
-        return String(decoding: decoded, as: UTF8.self)
+        return decoded
     }
 
     private static func digit(_ byte: UInt8) -> UInt8? {

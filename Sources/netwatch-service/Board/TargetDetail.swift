@@ -96,20 +96,40 @@ struct TargetQuery: Hashable, Sendable {
     var format = Format.html
     /// Whether only the changing parts of the page are wanted, for its script.
     var isPart = false
+    /// The first parameter that is not valid; it is ignored. `nil` if all are valid.
+    var problem: QueryProblem?
 
     init() {}
 
     /// Creates the query of a URL. A value that is not valid is ignored.
     init(_ parameters: QueryParameters) {
-        span = parameters["span"].flatMap(BarSpan.init) ?? .day
-        format = parameters["format"].flatMap(Format.init) ?? .html
+        problem = parameters.problem
+        func note(_ parameter: String, _ detail: String) {
+            if problem == nil { problem = QueryProblem(parameter: parameter, detail: detail) }
+        }
+        if let text = parameters["span"], !text.isEmpty {
+            if let span = BarSpan(rawValue: text) { self.span = span } else { note("span", BarSpan.form) }
+        }
+        if let text = parameters["format"], !text.isEmpty {
+            if let format = Format(rawValue: text) {
+                self.format = format
+            } else {
+                note("format", "the forms are html, json and csv")
+            }
+        }
         isPart = parameters["part"] == "1"
-        let bounds = (parameters["at"] ?? "").split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) }
+        guard let text = parameters["at"], !text.isEmpty else { return }
+        interval = Self.interval(text)
+        if interval == nil { note("at", "not a start and an end in seconds since 1970, as in 1764090000-1764093600") }
+    }
+
+    private static func interval(_ text: String) -> Range<Int64>? {
+        let bounds = text.split(separator: "-", omittingEmptySubsequences: false).map { Int64($0) }
         // Seconds up to the year 9999.
         guard bounds.count == 2, let start = bounds[0], let end = bounds[1], start >= 0, start < end, end < 253_402_300_800 else {
-            return
+            return nil
         }
-        interval = start * 1_000..<end * 1_000
+        return start * 1_000..<end * 1_000
     }
 
     /// The text of an interval in the query: its seconds since 1970, rounded outwards.

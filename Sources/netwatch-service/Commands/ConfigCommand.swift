@@ -15,12 +15,13 @@ extension ConfigCommand {
     /// Reports the errors of the configuration, all at once.
     struct CheckCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "check", abstract: "Report all errors of the configuration. The exit code is 78 if there are any.")
+            commandName: "check",
+            abstract: "Report all errors of the configuration. The exit code is then 78, or 64 if only arguments have errors.")
 
         @OptionGroup var options: ConfigurationOptions
 
         func run() throws {
-            let loaded = try ConfigCommand.load(options)
+            let loaded = try ConfigCommand.load(options, reportsNotes: true)
             let configuration = loaded.configuration
             let files = loaded.files.isEmpty ? "no file" : loaded.files.joined(separator: ", ")
             try CommandProgram.show("\(files): no error, \(Self.count(configuration.targets.count, "target"))")
@@ -68,19 +69,21 @@ extension ConfigCommand {
         }
     }
 
-    /// Reads the configuration, and reports notes and errors, a line each.
-    static func load(_ options: ConfigurationOptions) throws -> ConfigurationSources.Loaded {
+    /// Reads the configuration, and reports errors, a line each, and notes if `reportsNotes` is set.
+    ///
+    /// - Throws: ``SilentExit`` with code 64 if only the command line has errors, otherwise with code 78.
+    static func load(_ options: ConfigurationOptions, reportsNotes: Bool = false) throws -> ConfigurationSources.Loaded {
         let loaded = try options.sources().load()
         // The named file itself cannot be read.
         if let file = options.config, let problem = loaded.problems.first(where: { $0.origin == .path(file) }) {
             throw Failure(ExitCode.noInput, "--config \(problem)")
         }
-        for note in loaded.notes { StandardError.report(Failure(ExitCode.holds, "\(note)")) }
-        for problem in loaded.problems { StandardError.report(Failure(ExitCode.configuration, "\(problem)")) }
-        if loaded.furtherProblems > 0 {
-            StandardError.report(Failure(ExitCode.configuration, "\(loaded.furtherProblems) further errors"))
-        }
-        guard loaded.problems.isEmpty else { throw SilentExit(code: ExitCode.configuration) }
-        return loaded
+        for note in reportsNotes ? loaded.notes : [] { StandardError.report(Failure(ExitCode.holds, "\(note)")) }
+        guard !loaded.problems.isEmpty else { return loaded }
+        let areUsage = loaded.problems.allSatisfy(\.origin.isArgument)
+        let code = areUsage ? ExitCode.usage : ExitCode.configuration
+        for problem in loaded.problems { StandardError.report(Failure(code, "\(problem)")) }
+        if loaded.furtherProblems > 0 { StandardError.report(Failure(code, "\(loaded.furtherProblems) further errors")) }
+        throw SilentExit(code: code)
     }
 }

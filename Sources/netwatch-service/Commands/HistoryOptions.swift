@@ -87,6 +87,10 @@ struct HistoryOptions: ParsableArguments {
         for (name, value) in [("since", since), ("until", until), ("target", target)] {
             if let value { query.append("\(name)=\(PercentEncoding.encode(value))") }
         }
-        return try connection.document("/api/v1/history?\(query.joined(separator: "&"))")
+        do throws(Failure) { return try connection.document("/api/v1/history?\(query.joined(separator: "&"))") } catch {
+            // The service names the parameter; the user has given an option.
+            let isOption = ["since", "until"].contains { error.message.hasPrefix("\($0): ") }
+            throw error.code == ExitCode.usage && isOption ? Failure(error.code, "--\(error.message)") : error
+        }
     }
 }

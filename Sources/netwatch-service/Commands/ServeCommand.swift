@@ -17,8 +17,8 @@ struct ServeCommand: ParsableCommand {
             The page's address is written to standard error, and the stream of 'netwatch watch' to standard output. Without targets, the \
             page shows the path of this machine. SIGHUP loads the configuration again; SIGINT and SIGTERM end the service.
 
-            Exit code 71: the address of the page is in use, or another service has the state directory. 78: the configuration has \
-            errors. 128+n: ended by signal n.
+            Exit code 64: an argument is not valid. 71: the address of the page is in use, or another service has the state directory. \
+            78: the configuration has errors. 128+n: ended by signal n.
             """)
 
     @OptionGroup var options: ConfigurationOptions
@@ -34,12 +34,12 @@ struct ServeCommand: ParsableCommand {
         // Signals are blocked before any thread starts, so that all threads inherit the mask.
         let signals = try Signals(and: [SIGHUP])
         let sources = try options.sources()
-        let loaded = try ConfigCommand.load(options)
+        let loaded = try ConfigCommand.load(options, reportsNotes: true)
         let service = try Service(loaded, sources, usesNextPort: nextPort)
         var settings = RecordStream.Settings(
             targets: loaded.configuration.targets.map(\.endpoint), format: output.streamFormat, isQuiet: output.quiet,
             isVerbose: output.verbose)
-        settings.reload = { service.reload { StandardError.report($0) } }
+        settings.reload = { service.reload() }
         let stream = try RecordStream(
             settings, output: output.quiet ? nil : try StandardOutput(), signals: signals, report: StandardError.report)
         try stream.run(service.start).end(

@@ -29,10 +29,10 @@ extension Configuration {
         retention = reader.retention(members["retention"])
         classes = reader.classes(members["classes"])
         groups = reader.groups(members["groups"])
-        let context = TargetContext(probes: probes, classes: classes, groups: Set(groups.map(\.name)))
+        let context = TargetContext(probes: probes, classes: classes, groups: groups.map(\.name))
         targets = (members["targets"]?.elements ?? []).compactMap { reader.target($0, context) }
         reader.checkKeys(of: targets)
-        let names = Set(targets.flatMap { [$0.key, $0.title] + ($0.group.map { [$0] } ?? []) } + groups.map(\.name))
+        let names = NameList(targets.flatMap { [$0.key, $0.title] + ($0.group.map { [$0] } ?? []) } + groups.map(\.name))
         maintenance = (members["maintenance"]?.elements ?? []).compactMap { reader.maintenance($0, names: names) }
     }
 
@@ -154,7 +154,7 @@ extension ConfigurationReader {
     }
 
     /// Reads a maintenance window. - Parameter names: the names that its targets may have.
-    mutating func maintenance(_ node: ConfigurationNode, names: Set<String>) -> MaintenanceWindow? {
+    mutating func maintenance(_ node: ConfigurationNode, names: NameList) -> MaintenanceWindow? {
         let members = members(node, "maintenance", keys: ["targets", "from", "to", "weekly", "duration"])
         var targets: [String] = []
         for element in members["targets"]?.elements ?? [] {
@@ -163,7 +163,7 @@ extension ConfigurationReader {
             if !names.contains(name) {
                 note(
                     element.origin, "'\(Self.shown(name))' is no id, name or group of a target", unknown: name,
-                    among: names.sorted())
+                    among: names.names)
             }
         }
         let from = value(members["from"], "maintenance.from", LocalTime.init)

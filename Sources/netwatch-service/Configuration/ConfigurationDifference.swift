@@ -12,9 +12,6 @@ struct ConfigurationDifference: Hashable, Sendable {
     var changed: [Pair] = []
     /// The targets whose probes continue.
     var retained: [Pair] = []
-    /// The keys whose new values need a restart.
-    var restarting: [String] = []
-
     /// The places of a target in both configurations.
     struct Pair: Hashable, Sendable {
         var former: Int
@@ -42,10 +39,15 @@ struct ConfigurationDifference: Hashable, Sendable {
             }
         }
         removed = places.values.sorted()
-        let (old, new) = (former.configuration, next.configuration)
-        restarting = [
-            ("listen", old.listen == new.listen), ("state", old.state == new.state), ("time_zone", old.timeZone == new.timeZone),
-            ("canary", old.canary == new.canary),
+    }
+}
+
+extension Configuration {
+    /// Returns the keys whose values in another configuration need a restart of the service.
+    func restartKeys(for next: Configuration) -> [String] {
+        [
+            ("listen", listen == next.listen), ("state", state == next.state), ("time_zone", timeZone == next.timeZone),
+            ("canary", canary == next.canary),
         ].filter { !$0.1 }.map(\.0)
     }
 }

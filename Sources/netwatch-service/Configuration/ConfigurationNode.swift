@@ -64,6 +64,12 @@ enum ConfigurationOrigin: Hashable, Sendable, CustomStringConvertible {
     /// The default value.
     case standard
 
+    /// The name of the command line's targets.
+    static let target = "TARGET"
+
+    /// Whether the user has to change the command line.
+    var isArgument: Bool { if case .argument = self { true } else { false } }
+
     var description: String {
         switch self {
         case .file(let path, let line, let column): "\(path):\(line):\(column)"

@@ -12,20 +12,24 @@ struct ConfigurationReader {
     /// The number of errors beyond ``limit``.
     private(set) var furtherCount = 0
 
-    init(problems: [ConfigurationProblem] = []) { self.problems = problems }
+    init(problems: [ConfigurationProblem] = []) {
+        self.problems = Array(problems.prefix(Self.limit))
+        furtherCount = problems.count - self.problems.count
+    }
 
-    mutating func note(_ origin: ConfigurationOrigin, _ reason: String) {
+    /// Notes an error. The reason of one beyond ``limit`` is not computed.
+    mutating func note(_ origin: ConfigurationOrigin, _ reason: @autoclosure () -> String) {
         guard problems.count < Self.limit else { return furtherCount += 1 }
-        problems.append(ConfigurationProblem(origin, reason))
+        problems.append(ConfigurationProblem(origin, reason()))
     }
 
     /// Notes an error about a name that is not among the known ones, with the nearest of them, or with another remedy.
     mutating func note(
-        _ origin: ConfigurationOrigin, _ reason: String, unknown name: String, among known: some Sequence<String>,
-        otherwise remedy: String = ""
+        _ origin: ConfigurationOrigin, _ reason: @autoclosure () -> String, unknown name: String,
+        among known: @autoclosure () -> [String], otherwise remedy: @autoclosure () -> String = ""
     ) {
         guard problems.count < Self.limit else { return furtherCount += 1 }
-        note(origin, reason + (NearestKey.find(name, among: known).map { "; the nearest is '\($0)'" } ?? remedy))
+        note(origin, reason() + (NearestKey.find(name, among: known()).map { "; the nearest is '\($0)'" } ?? remedy()))
     }
 
     /// The members of a map, by their keys.
@@ -76,7 +80,12 @@ struct ConfigurationReader {
     mutating func value<Value>(_ node: ConfigurationNode?, _ name: String, _ parse: (String) throws -> Value) -> Value? {
         guard let node, let text = text(node, name) else { return nil }
         do { return try parse(text) } catch {
-            note(node.origin, "\(name) '\(Self.shown(text))': \(error)")
+            switch node.origin {
+            // Options and arguments are named as in the errors of other commands.
+            case .argument(ConfigurationOrigin.target): note(.argument("target '\(Self.shown(text))'"), "\(error)")
+            case .argument(let option): note(.argument("\(option) \(text.isEmpty ? "''" : Self.shown(text))"), "\(error)")
+            default: note(node.origin, "\(name) '\(Self.shown(text))': \(error)")
+            }
             return nil
         }
     }
@@ -103,7 +112,7 @@ struct ConfigurationReader {
     mutating func duration(_ node: ConfigurationNode?, _ name: String, minimum: Duration = .milliseconds(1)) -> Duration? {
         value(node, name) { text in
             let duration = try TimeSpan(text).duration
-            guard duration >= minimum else { throw Invalid("the shortest is \(TimeSpan.rough(minimum))") }
+            guard duration >= minimum else { throw Invalid("the shortest is \(TimeSpan.exact(minimum))") }
             return duration
         }
     }

@@ -3,9 +3,25 @@ import Reachability
 /// The parts of a configuration on which its targets depend.
 struct TargetContext {
     var probes: ProbeSettings
-    var classes: [String: Configuration.TargetClass]
-    /// The names of the groups; empty if the configuration lists none.
-    var groups: Set<String>
+    let classes: [String: Configuration.TargetClass]
+    let groups: NameList
+    let classNames: [String]
+
+    /// Creates the context. - Parameter groups: the names of the groups; empty if the configuration lists none.
+    init(probes: ProbeSettings, classes: [String: Configuration.TargetClass], groups: [String]) {
+        (self.probes, self.classes, self.groups) = (probes, classes, NameList(groups))
+        classNames = classes.keys.sorted()
+    }
+}
+
+/// Names in their order, of which each is found at once.
+struct NameList {
+    let names: [String]
+    private let known: Set<String>
+
+    init(_ names: [String]) { (self.names, known) = (names, Set(names)) }
+
+    func contains(_ name: String) -> Bool { known.contains(name) }
 }
 
 extension ConfigurationReader {
@@ -50,16 +66,15 @@ extension ConfigurationReader {
     /// Reads the group, and the class, whose settings replace the general ones.
     private mutating func readMembership(_ members: Members, _ context: TargetContext, into target: inout ConfiguredTarget) {
         target.group = text(members["group"], "group", limit: 200)
-        if let group = target.group, let node = members["group"], !context.groups.isEmpty, !context.groups.contains(group) {
+        if let group = target.group, let node = members["group"], !context.groups.names.isEmpty, !context.groups.contains(group) {
             note(
-                node.origin, "the group '\(Self.shown(group))' is not in 'groups'", unknown: group, among: context.groups.sorted()
-            )
+                node.origin, "the group '\(Self.shown(group))' is not in 'groups'", unknown: group, among: context.groups.names)
         }
         guard let node = members["class"], let name = text(node, "class") else { return }
         guard let settings = context.classes[name] else {
             return note(
                 node.origin, "the class '\(Self.shown(name))' is not in 'classes'", unknown: name,
-                among: context.classes.keys.sorted())
+                among: context.classNames)
         }
         target.className = name
         if let interval = settings.interval { target.settings.interval = interval }
@@ -175,9 +190,13 @@ extension ConfigurationReader {
         for target in targets {
             guard let first = origins.updateValue(target.origin, forKey: target.key) else { continue }
             origins[target.key] = first
+            let name = "\(target.id == nil ? "target" : "id") '\(Self.shown(target.key))'"
             let remedy = target.id == nil ? "; give one of them an 'id'" : ""
-            let kind = target.id == nil ? "target" : "id"
-            note(target.origin, "the \(kind) '\(Self.shown(target.key))' is already used at \(first)\(remedy)")
+            switch (target.origin.isArgument, first.isArgument) {
+            case (true, true): note(.argument(name), "is given twice")
+            case (true, false): note(.argument(name), "is already used at \(first)")
+            case (false, _): note(target.origin, "the \(name) is already used at \(first)\(remedy)")
+            }
         }
     }
 }

@@ -1,16 +1,45 @@
 /// The search for the key that a user meant.
 enum NearestKey {
+    /// The maximum number of keys that are compared. A file of 1 MiB can have a hundred thousand.
+    static let candidateLimit = 300
+    /// The maximum number of characters of a key that are compared.
+    private static let lengthLimit = 64
+
     /// Returns the known key with the fewest differences from an unknown one; `nil` if all differ by more than a third of their length.
     static func find(_ unknown: String, among known: some Sequence<String>) -> String? {
-        let unknown = String(unknown.lowercased().prefix(64))
-        let nearest = known.map { (key: $0, distance: distance(unknown, $0)) }.min { $0.distance < $1.distance }
-        guard let nearest, nearest.distance <= max(1, nearest.key.count / 3) else { return nil }
-        return nearest.key
+        let unknown = shortened(unknown)
+        var nearest: (key: String, distance: Int)?
+        for key in candidates(for: unknown, among: known) {
+            let limit = min(allowed(key), nearest.map { $0.distance - 1 } ?? .max)
+            guard limit >= 0, let distance = distance(unknown, key, limit: limit) else { continue }
+            nearest = (key, distance)
+        }
+        return nearest?.key
     }
 
-    /// The number of letters to insert, remove, replace or exchange with their neighbor (optimal string alignment).
-    static func distance(_ first: String, _ second: String) -> Int {
+    /// Returns the first keys whose length alone does not exclude them.
+    static func candidates(for unknown: String, among known: some Sequence<String>) -> [String] {
+        let length = shortened(unknown).unicodeScalars.count
+        var candidates: [String] = []
+        for key in known where key.utf8.count <= 4 * lengthLimit && abs(key.unicodeScalars.count - length) <= allowed(key) {
+            candidates.append(key)
+            if candidates.count == candidateLimit { break }
+        }
+        return candidates
+    }
+
+    /// The number of differences that a key may have.
+    private static func allowed(_ key: String) -> Int { max(1, key.unicodeScalars.count / 3) }
+
+    private static func shortened(_ key: String) -> String {
+        String(String.UnicodeScalarView(key.unicodeScalars.prefix(lengthLimit))).lowercased()
+    }
+
+    /// The number of letters to insert, remove, replace or exchange with their neighbor (optimal string alignment); `nil` if it is
+    /// greater than `limit`.
+    static func distance(_ first: String, _ second: String, limit: Int = .max) -> Int? {
         let (first, second) = (Array(first.unicodeScalars), Array(second.unicodeScalars))
+        guard abs(first.count - second.count) <= limit else { return nil }
         var beforeLast: [Int] = []
         var last = Array(0...second.count)
         for (row, letter) in first.enumerated() {
@@ -22,8 +51,10 @@ enum NearestKey {
                 }
                 current.append(least)
             }
+            // An exchange of neighbors builds on the row before the last one.
+            guard min(current.min() ?? 0, last.min() ?? 0) <= limit else { return nil }
             (beforeLast, last) = (last, current)
         }
-        return last[second.count]
+        return last[second.count] <= limit ? last[second.count] : nil
     }
 }

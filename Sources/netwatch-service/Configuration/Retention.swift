@@ -8,6 +8,14 @@ struct Retention: Hashable, Sendable {
     var hours = 90
     /// The days for which the summary of each day, and incidents are kept.
     var days = 1_825
+
+    /// The limits that have no purpose beside the others, in words. Coarser data are there to outlast finer ones.
+    var contradictions: [String] {
+        let pairs = [(("samples", samples), ("hours", hours)), (("hours", hours), ("days", days))]
+        return pairs.filter { $0.0.1 > $0.1.1 }.map { finer, coarser in
+            "'retention.\(finer.0)' (\(finer.1)d) is longer than 'retention.\(coarser.0)' (\(coarser.1)d)"
+        }
+    }
 }
 
 /// A number of bytes as people write it: `512MiB`, `2GiB`, `1GB`.

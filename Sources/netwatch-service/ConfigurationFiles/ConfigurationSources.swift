@@ -51,12 +51,14 @@ struct ConfigurationSources {
             let scalar = ConfigurationNode(.scalar(value), .argument(option))
             tree = ConfigurationLayer.override(tree, by: ConfigurationNode(scalar, at: [key]))
         }
-        let arguments = targets.map { ConfigurationNode(.scalar($0), .argument("TARGET")) }
+        let arguments = targets.map { ConfigurationNode(.scalar($0), .argument(ConfigurationOrigin.target)) }
         tree = ConfigurationLayer.add(arguments, to: "targets", of: tree)
         var reader = ConfigurationReader(problems: problems)
         loaded.configuration = Configuration(tree, &reader)
         loaded.tree = tree.content == .empty ? nil : tree
         checkTimeZone(loaded.configuration, tree, &reader)
+        let retention = Self.member("retention", of: tree)?.origin ?? .standard
+        loaded.notes += loaded.configuration.retention.contradictions.map { ConfigurationProblem(retention, $0) }
         var files = TargetFiles(credentials: environment["CREDENTIALS_DIRECTORY"])
         loaded.settings = loaded.configuration.targets.map { files.settings(of: $0, &reader) }
         (loaded.problems, loaded.furtherProblems) = (reader.problems, reader.furtherCount)
@@ -134,9 +136,12 @@ struct ConfigurationSources {
 
     private func checkTimeZone(_ configuration: Configuration, _ tree: ConfigurationNode, _ reader: inout ConfigurationReader) {
         guard let zone = configuration.timeZone, access("/usr/share/zoneinfo/\(zone)", R_OK) != 0 else { return }
-        guard case .map(let members) = tree.content, let node = members.first(where: { $0.key == "time_zone" })?.value else {
-            return
-        }
+        guard let node = Self.member("time_zone", of: tree) else { return }
         reader.note(node.origin, "the time zone '\(zone)' is not in /usr/share/zoneinfo")
+    }
+
+    private static func member(_ key: String, of tree: ConfigurationNode) -> ConfigurationNode? {
+        guard case .map(let members) = tree.content else { return nil }
+        return members.first { $0.key == key }?.value
     }
 }

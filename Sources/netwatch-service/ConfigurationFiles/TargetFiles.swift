@@ -1,14 +1,17 @@
 import FoundationEssentials
 import Reachability
 
-/// The files that targets need: authorities, revocation lists and secrets. A file of certificates that many targets name is read once.
+/// The files that targets need: authorities, revocation lists and secrets. A file that many targets name is read once.
 struct TargetFiles {
     /// A path that begins so is one of a credential of systemd (systemd.exec(5), `LoadCredential=`).
     static let credentialPrefix = "$CREDENTIALS_DIRECTORY/"
 
     /// The directory of credentials; `nil` outside a unit of systemd.
     let credentials: String?
-    private var trusts: [TrustFiles: TLSProbeSettings] = [:]
+    private var trusts: [TrustFiles: Result<TLSProbeSettings, ConfigurationProblem>] = [:]
+    private var secrets: [String: Result<String, ConfigurationProblem>] = [:]
+    /// The number of files that were read, or could not be.
+    private(set) var readCount = 0
 
     private struct TrustFiles: Hashable {
         var authorities: String?
@@ -38,21 +41,27 @@ struct TargetFiles {
             }
         }
         guard trust != TrustFiles() else { return settings }
-        do {
-            var tls = try trusts[trust] ?? load(trust)
-            trusts[trust] = tls
+        switch self.trust(trust) {
+        case .success(var tls):
             tls.serverName = settings.tls.serverName
             tls.isInsecure = settings.tls.isInsecure
             tls.certificateDays = settings.tls.certificateDays
             settings.tls = tls
-        } catch let problem as ConfigurationProblem {
-            reader.note(origins["\(problem.origin)"] ?? target.origin, problem.reason)
-        } catch { reader.note(target.origin, "\(error)") }
+        case .failure(let problem): reader.note(origins["\(problem.origin)"] ?? target.origin, problem.reason)
+        }
         return settings
     }
 
-    private func load(_ files: TrustFiles) throws -> TLSProbeSettings {
-        func load(_ path: String?, _ change: (String) throws -> Void) throws {
+    private mutating func trust(_ files: TrustFiles) -> Result<TLSProbeSettings, ConfigurationProblem> {
+        if let known = trusts[files] { return known }
+        readCount += 1
+        let result = Result { () throws(ConfigurationProblem) in try Self.load(files) }
+        trusts[files] = result
+        return result
+    }
+
+    private static func load(_ files: TrustFiles) throws(ConfigurationProblem) -> TLSProbeSettings {
+        func load(_ path: String?, _ change: (String) throws -> Void) throws(ConfigurationProblem) {
             guard let path else { return }
             do { try change(path) } catch { throw ConfigurationProblem(.path(path), "\(error)") }
         }
@@ -62,12 +71,12 @@ struct TargetFiles {
         return tls
     }
 
-    private func authorize(
+    private mutating func authorize(
         _ settings: inout ProbeSettings, _ file: ConfiguredTarget.FileReference, _ path: String,
         _ reader: inout ConfigurationReader,
         _ authorization: (String) -> HTTPProbeSettings.Authorization
     ) {
-        do { try settings.http.authorize(by: authorization(try Self.secret(in: path))) } catch {
+        do { try settings.http.authorize(by: authorization(try secret(in: path).get())) } catch {
             reader.note(file.origin, "\(error)")
         }
     }
@@ -87,10 +96,16 @@ struct TargetFiles {
         return "\(source[..<slash])/\(file.path)"
     }
 
-    /// Reads a secret: the first line of a file.
-    private static func secret(in path: String) throws -> String {
-        let line = try ConfigurationFile.text(path).prefix { !$0.isNewline }
-        guard !line.isEmpty else { throw ConfigurationProblem(.path(path), "its first line is empty") }
-        return String(line)
+    /// Returns a secret: the first line of a file.
+    private mutating func secret(in path: String) -> Result<String, ConfigurationProblem> {
+        if let known = secrets[path] { return known }
+        readCount += 1
+        let result = Result { () throws(ConfigurationProblem) in
+            let line = try ConfigurationFile.text(path).prefix { !$0.isNewline }
+            guard !line.isEmpty else { throw ConfigurationProblem(.path(path), "its first line is empty") }
+            return String(line)
+        }
+        secrets[path] = result
+        return result
     }
 }

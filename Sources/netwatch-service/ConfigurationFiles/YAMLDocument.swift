@@ -1,11 +1,11 @@
-import Yams
-
-/// The parser of a document in YAML 1.1 (libyaml). Tags have no effect.
+/// The parser of a document in YAML 1.1. Tags have no effect.
 enum YAMLDocument {
-    /// The maximum number of nodes that aliases add to a document.
+    /// The maximum number of values that aliases add to a document.
     static let aliasLimit = 10_000
+    /// The maximum number of lists and maps that contain each other.
+    static let depthLimit = 100
 
-    /// Parses a document.
+    /// Parses a document. It costs a time that is proportional to the size of the text.
     ///
     /// - Parameters:
     ///   - text: the document; it may be empty.
@@ -15,120 +15,139 @@ enum YAMLDocument {
     static func parse(
         _ text: String, origin: @escaping (_ line: Int, _ column: Int) -> ConfigurationOrigin
     ) throws(ConfigurationProblem) -> ConfigurationNode {
-        if let line = CompoundKeys.line(in: text) {
-            throw ConfigurationProblem(
-                origin(line, 1), "a key beside aliases must be a single value; write it without '?', '*', ']' and '}'")
+        var copy = text
+        let result = copy.withUTF8 { bytes -> Result<ConfigurationNode, ConfigurationProblem> in
+            var composer = Composer(events: YAMLEvents(bytes), origin: origin)
+            do throws(ConfigurationProblem) { return .success(try composer.document()) } catch { return .failure(error) }
         }
-        let root: Node?
-        do { root = try Parser(yaml: text, encoding: .utf8).singleRoot() } catch {
-            throw problem(error as? YamlError, text, origin)
-        }
-        guard let root else { return ConfigurationNode(.empty, origin(1, 1)) }
-        var conversion = Conversion(origin: origin)
-        return try conversion.node(root)
-    }
-
-    private static func problem(
-        _ error: YamlError?, _ text: String, _ origin: (Int, Int) -> ConfigurationOrigin
-    ) -> ConfigurationProblem {
-        switch error {
-        case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
-            .composer(let context, let problem, let mark, _):
-            let indentation = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-                .dropFirst(mark.line - 1).first?.prefix { $0.isWhitespace }
-            if indentation?.contains("\t") == true {
-                return ConfigurationProblem(origin(mark.line, mark.column), "a tab cannot indent a line; write spaces")
-            }
-            let place = context.map { " (\($0.text))" } ?? ""
-            return ConfigurationProblem(origin(mark.line, mark.column), "not valid YAML: \(problem)\(place)")
-        case .reader(let problem, let offset, _, _):
-            // Yams counts characters up to the invalid one.
-            let lines = text.prefix(offset ?? 0).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-            return ConfigurationProblem(
-                origin(max(1, lines.count), 1 + (lines.last?.unicodeScalars.count ?? 0)), "not valid YAML: \(problem)")
-        case .duplicatedKeysInMapping(let keys, let context):
-            let names = keys.map { "'\(ConfigurationReader.shown($0))'" }.joined(separator: ", ")
-            return ConfigurationProblem(origin(context.mark.line, context.mark.column), "set twice in one map: \(names)")
-        case let other:
-            return ConfigurationProblem(origin(1, 1), "not valid YAML: \(other.map { "\($0)" } ?? "unknown error")")
+        switch result {
+        case .success(let root): return root
+        case .failure(let problem): throw indentedByTab(problem, text) ?? problem
         }
     }
 
-    /// The conversion of Yams' nodes, in which each alias has become a copy of its node.
-    private struct Conversion {
-        let origin: (Int, Int) -> ConfigurationOrigin
-        private var seen: Set<Place> = []
-        private var aliasedCount = 0
-
-        init(origin: @escaping (Int, Int) -> ConfigurationOrigin) { self.origin = origin }
-
-        private struct Place: Hashable {
-            var line: Int
-            var column: Int
-            /// An empty value has the place of the token that follows it.
-            var kind: Int
-        }
-
-        mutating func node(_ node: Node) throws(ConfigurationProblem) -> ConfigurationNode {
-            let mark = node.mark
-            let place = origin(mark?.line ?? 1, mark?.column ?? 1)
-            let kind: Int
-            let content: ConfigurationNode.Content
-            switch node {
-            case .scalar(let scalar):
-                if case .plain = scalar.style, ["", "~", "null", "Null", "NULL"].contains(scalar.string) {
-                    return ConfigurationNode(.empty, place)
-                }
-                (kind, content) = (0, .scalar(scalar.string))
-            case .sequence: (kind, content) = (1, .empty)
-            case .mapping: (kind, content) = (2, .empty)
-            case .alias: throw ConfigurationProblem(place, "the alias has no anchor")
-            }
-            if let mark, !seen.insert(Place(line: mark.line, column: mark.column, kind: kind)).inserted {
-                aliasedCount += 1
-                guard aliasedCount <= YAMLDocument.aliasLimit else {
-                    throw ConfigurationProblem(place, "its aliases add more than \(YAMLDocument.aliasLimit) values")
-                }
-            }
-            return ConfigurationNode(try elements(of: node) ?? content, place)
-        }
-
-        /// The converted elements of a list or a map; `nil` for a scalar.
-        private mutating func elements(of node: Node) throws(ConfigurationProblem) -> ConfigurationNode.Content? {
-            switch node {
-            case .sequence(let sequence):
-                var list: [ConfigurationNode] = []
-                for element in sequence { list.append(try self.node(element)) }
-                return .list(list)
-            case .mapping(let mapping):
-                var members: [ConfigurationNode.Member] = []
-                for (key, value) in mapping {
-                    let place = origin(key.mark?.line ?? 1, key.mark?.column ?? 1)
-                    guard case .scalar(let scalar) = key else {
-                        throw ConfigurationProblem(place, "a key must be a single value")
-                    }
-                    guard scalar.string != "<<" else {
-                        throw ConfigurationProblem(place, "merge keys ('<<') are not supported; use a class")
-                    }
-                    members.append(ConfigurationNode.Member(key: scalar.string, origin: place, value: try self.node(value)))
-                }
-                return .map(members)
-            case .scalar, .alias: return nil
-            }
-        }
+    /// Returns the error of a line that a tab indents, in place of libyaml's; `nil` for another line.
+    private static func indentedByTab(_ problem: ConfigurationProblem, _ text: String) -> ConfigurationProblem? {
+        guard problem.reason.hasPrefix("not valid YAML"), case .file(_, let line, _) = problem.origin else { return nil }
+        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
+        let indentation = lines.dropFirst(line - 1).first?.prefix { $0.isWhitespace }
+        guard indentation?.contains("\t") == true else { return nil }
+        return ConfigurationProblem(problem.origin, "a tab cannot indent a line; write spaces")
     }
 }
 
-/// The search for keys that are lists, maps or aliases, in a document with aliases.
-///
-/// Yams computes the hash of each key. A key of a few nested aliases stands for billions of values, so its hash has no end.
-private enum CompoundKeys {
-    /// Returns the first line with such a key; `nil` if there is none, or no alias.
-    static func line(in text: String) -> Int? {
-        let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-        guard lines.contains(where: { $0.contains(/(^|[\s\[{,:-])&\S/) }),
-            lines.contains(where: { $0.contains(/(^|[\s\[{,:-])\*\S/) })
-        else { return nil }
-        return lines.firstIndex { $0.contains(/(^|[\s\[{,-])\?(\s|$)|[\]}]\s*:|(^|[\s\[{,])\*[^\s,\[\]{}]+\s+:/) }.map { $0 + 1 }
+/// The composition of a tree from events. Each alias becomes a copy of its value.
+private struct Composer: ~Copyable {
+    private var events: YAMLEvents
+    private let origin: (Int, Int) -> ConfigurationOrigin
+    private var anchors: [String: Value] = [:]
+    private var aliasedCount = 0
+
+    /// A value, and the number of values in it.
+    private struct Value {
+        var node: ConfigurationNode
+        var count: Int
+    }
+
+    private typealias Problem = ConfigurationProblem
+
+    init(events: consuming YAMLEvents, origin: @escaping (Int, Int) -> ConfigurationOrigin) {
+        self.events = events
+        self.origin = origin
+    }
+
+    /// Returns the only document of the stream.
+    mutating func document() throws(ConfigurationProblem) -> ConfigurationNode {
+        guard case .documentStart = try next().event else { return ConfigurationNode(.empty, origin(1, 1)) }
+        let root = try value(try next(), depth: 0).node
+        _ = try next()
+        let further = try next()
+        guard case .end = further.event else {
+            throw Problem(place(further), "not valid YAML: but found another document (expected a single document)")
+        }
+        return root
+    }
+
+    private mutating func next() throws(Problem) -> YAMLEvents.Element {
+        do { return try events.next() } catch {
+            throw Problem(origin(error.line, error.column), "not valid YAML: \(error.problem)")
+        }
+    }
+
+    private func place(_ element: YAMLEvents.Element) -> ConfigurationOrigin { origin(element.line, element.column) }
+
+    /// Returns the value that begins with an event.
+    private mutating func value(_ first: YAMLEvents.Element, depth: Int) throws(Problem) -> Value {
+        let place = place(first)
+        guard depth <= YAMLDocument.depthLimit else {
+            throw Problem(place, "its lists and maps nest deeper than \(YAMLDocument.depthLimit) levels")
+        }
+        let value: Value
+        switch first.event {
+        case .alias(let name): return try copy(of: name, at: place)
+        case .scalar(let text, let isPlain):
+            let isEmpty = isPlain && ["", "~", "null", "Null", "NULL"].contains(text)
+            value = Value(node: ConfigurationNode(isEmpty ? .empty : .scalar(text), place), count: 1)
+        case .listStart: value = try list(at: place, depth: depth)
+        case .mapStart: value = try map(at: place, depth: depth)
+        case .listEnd, .mapEnd, .documentStart, .documentEnd, .end:
+            throw Problem(place, "not valid YAML: a value is missing")
+        }
+        if let anchor = first.anchor { anchors[anchor] = value }
+        return value
+    }
+
+    private mutating func copy(of name: String, at place: ConfigurationOrigin) throws(Problem) -> Value {
+        guard let value = anchors[name] else { throw Problem(place, "not valid YAML: found undefined alias") }
+        aliasedCount += value.count
+        guard aliasedCount <= YAMLDocument.aliasLimit else {
+            throw Problem(place, "its aliases add more than \(YAMLDocument.aliasLimit) values")
+        }
+        return value
+    }
+
+    private mutating func list(at place: ConfigurationOrigin, depth: Int) throws(Problem) -> Value {
+        var (elements, count): ([ConfigurationNode], Int) = ([], 1)
+        while true {
+            let first = try next()
+            if case .listEnd = first.event { return Value(node: ConfigurationNode(.list(elements), place), count: count) }
+            let element = try value(first, depth: depth + 1)
+            elements.append(element.node)
+            count += element.count
+        }
+    }
+
+    private mutating func map(at place: ConfigurationOrigin, depth: Int) throws(Problem) -> Value {
+        var (members, count): ([ConfigurationNode.Member], Int) = ([], 1)
+        var keys: [String: ConfigurationOrigin] = [:]
+        var repeated: [(key: String, place: ConfigurationOrigin)] = []
+        while true {
+            let first = try next()
+            let keyPlace = self.place(first)
+            switch first.event {
+            case .mapEnd:
+                guard let problem = Self.problem(ofRepeated: repeated) else {
+                    return Value(node: ConfigurationNode(.map(members), place), count: count)
+                }
+                throw problem
+            case .scalar(let key, _):
+                guard key != "<<" else { throw Problem(keyPlace, "merge keys ('<<') are not supported; use a class") }
+                if let anchor = first.anchor {
+                    anchors[anchor] = Value(node: ConfigurationNode(.scalar(key), keyPlace), count: 1)
+                }
+                let element = try value(try next(), depth: depth + 1)
+                if let earlier = keys.updateValue(keyPlace, forKey: key) { repeated.append((key, earlier)) }
+                members.append(ConfigurationNode.Member(key: key, origin: keyPlace, value: element.node))
+                count += element.count
+            default: throw Problem(keyPlace, "a key must be a single value, and no alias")
+            }
+        }
+    }
+
+    /// Returns the error of keys that a map sets twice, at the place of the first one; `nil` if there are none.
+    private static func problem(ofRepeated keys: [(key: String, place: ConfigurationOrigin)]) -> ConfigurationProblem? {
+        guard let first = keys.first else { return nil }
+        let shown = keys.prefix(10).map { "'\(ConfigurationReader.shown($0.key))'" }.joined(separator: ", ")
+        return ConfigurationProblem(first.place, "set twice in one map: \(shown)\(keys.count > 10 ? ", …" : "")")
     }
 }

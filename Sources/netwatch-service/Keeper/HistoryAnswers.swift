@@ -24,6 +24,9 @@ struct HistoryAnswers: Sendable {
         let target = try question.target.map { try self.target($0, reader) }
         var document = HistoryDocument(
             moment: moment, period: range, incidents: [], gaps: try reader.gaps(range, limit: Self.limit))
+        if let after = question.after, !Self.isPosition(after, ofSamples: question.includesSamples) {
+            throw StoreError(.invalid, "after: not a position of a page")
+        }
         if question.includesSamples {
             // Samples are the only part that has further pages: the rest belongs to the first.
             let targets = try target.map { [$0] } ?? reader.targets()
@@ -39,6 +42,14 @@ struct HistoryAnswers: Sendable {
         if !question.includesSamples { document.next = page.next }
         document.pathEvents = try reader.pathEvents(range, limit: Self.limit).map(\.record)
         return document
+    }
+
+    /// Returns whether a text has the form of a position: a time, and a number of samples or the identifier of an incident.
+    private static func isPosition(_ text: String, ofSamples: Bool) -> Bool {
+        // A time before 1970 begins with the sign.
+        guard let end = text.dropFirst().firstIndex(of: "-"), Int64(text[..<end]) != nil else { return false }
+        let rest = text[text.index(after: end)...]
+        return ofSamples ? Int64(rest).map { $0 >= 0 } == true : !rest.isEmpty
     }
 
     /// Returns the availability of targets in a period.

@@ -47,6 +47,9 @@ final class KeeperLoop {
     private var watchdog: Watchdog?
     private var recording: RecordingStatus
     private var reloadProblem: String?
+    /// The configuration with which the service started, without targets, and the keys that have had other values since.
+    private let first: Configuration
+    private var restartKeys: [String] = []
     private var isChanged = true
     private var isStopped = false
     private var lastBoard: Int64 = 0
@@ -62,6 +65,9 @@ final class KeeperLoop {
     init(_ parts: Keeper.Parts, _ outputs: Keeper.Outputs, _ mailbox: Mailbox<Message>) throws(LoopError) {
         (self.parts, self.outputs, self.mailbox) = (parts, outputs, mailbox)
         loop = try EventLoop()
+        var first = parts.loaded.configuration
+        first.targets = []
+        self.first = first
         recording = RecordingStatus(reason: nil, since: parts.started.wallClockNanoseconds / 1_000_000)
         checkpoints = Self.checkpointInterval(parts, at: parts.started)
         watchdog = parts.watchdogInterval.map { Watchdog(interval: $0, now: parts.started.monotonicNanoseconds) }
@@ -184,7 +190,7 @@ final class KeeperLoop {
             moment: now, instance: parts.instance, timeZone: parts.timeZone, started: parts.started, sequence: 0,
             path: parts.state.path, groups: parts.loaded.configuration.groups, targets: parts.state.targets.map(\.onBoard),
             canary: parts.state.canary, incidents: parts.state.incidents.shown, recording: recording,
-            cells: parts.state.frame.cells, reloadProblem: reloadProblem)
+            cells: parts.state.frame.cells, reloadProblem: reloadProblem, restartKeys: restartKeys)
         board.timeZoneOffset = Int(parts.offset(now.wallClockNanoseconds / 1_000_000) / 1_000)
         let status = ServiceStatus.line(of: board)
         if status != lastStatus, early == nil {
@@ -205,7 +211,7 @@ final class KeeperLoop {
 
     // MARK: Configurations
 
-    /// Applies another configuration. - Returns: the keys that need a restart.
+    /// Applies another configuration. - Returns: the keys that need a restart since the start of the service.
     private func change(_ reload: Reload, at now: Moment) -> [String] {
         let present = parts.loaded
         let next = reload.loaded
@@ -231,7 +237,8 @@ final class KeeperLoop {
         parts.store.set(next.configuration.retention)
         parts.loaded = next
         reloadProblem = nil
-        return difference.restarting
+        restartKeys = first.restartKeys(for: next.configuration)
+        return restartKeys
     }
 
     /// Returns the keys of a `path` record as JSON.

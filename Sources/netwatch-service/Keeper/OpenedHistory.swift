@@ -11,7 +11,7 @@ final class OpenedHistory: Sendable {
     let instance: String
     let timeZone: String
     let offset: TimeZoneOffset
-    /// The state that the keeper begins with; `nil` once it has taken it, so that the memory is released.
+    /// The state with which the keeper begins; `nil` once it has taken it, so that the memory is released.
     private let beginning: Locked<Beginning?>
     private let follower: Locked<Follower>
 
@@ -75,6 +75,18 @@ final class OpenedHistory: Sendable {
             Beginning(
                 ledgers: recovered.ledgers, numbers: numbers, bars: bars, frame: frame, recorder: recorder, incidents: incidents,
                 gap: gap))
+    }
+
+    /// Checks that no other service has the directory of the configuration, which may not exist yet.
+    ///
+    /// - Throws: ``Failure`` with code 71 if another one has it.
+    static func checkLock(_ configuration: Configuration, _ environment: [String: String]) throws(Failure) {
+        let directory = StateDirectory(path: try StateDirectory.path(configured: configuration.state, environment))
+        guard access("\(directory.path)/lock", F_OK) == 0 else { return }
+        do throws(StoreError) { try LockFile(directory).unlock() } catch {
+            // The opening of the history reports everything else.
+            if error.code == .inUse { throw Failure(error) }
+        }
     }
 
     /// Passes changes of the recording to `body`.

@@ -7,7 +7,7 @@ import Records
 
 /// The parts of the service, from its start to its end: sockets, history, monitor, keeper and page.
 ///
-/// The sockets are opened first, so that a service whose port is in use touches nothing.
+/// The directory's lock is checked first, and then the sockets are opened, so that a service whose port is in use touches nothing.
 final class Service {
     private let sources: ConfigurationSources
     private let loaded: ConfigurationSources.Loaded
@@ -32,6 +32,7 @@ final class Service {
     init(_ loaded: ConfigurationSources.Loaded, _ sources: ConfigurationSources, usesNextPort: Bool) throws(Failure) {
         (self.loaded, self.sources, environment) = (loaded, sources, sources.environment)
         manager = ServiceManager(environment)
+        try OpenedHistory.checkLock(loaded.configuration, environment)
         sockets = try ServiceSockets(loaded.configuration.listen, environment, usesNextPort: usesNextPort)
         history = try OpenedHistory(loaded.configuration, environment)
         do {
@@ -74,44 +75,40 @@ final class Service {
         return RecordStream.Source(identity: session.identity) { [self] in stop() }
     }
 
-    /// Loads the configuration again. `report` receives the reason of a failure, and the keys that need a restart.
-    func reload(_ report: @escaping @Sendable (Failure) -> Void) {
+    /// Loads the configuration again. Standard error receives the result.
+    func reload() {
         guard let keeper = running?.keeper else { return }
-        Self.reload(sources, history, keeper, manager, on: worker) { result in
-            switch result {
-            case .success(let keys) where keys.isEmpty: StandardError.note("the configuration was loaded")
-            case .success(let keys):
-                StandardError.note("the configuration was loaded; a restart is needed for \(keys.joined(separator: ", "))")
-            case .failure(let failure): report(failure)
-            }
-        }
+        Self.reload(sources, history, keeper, manager, on: worker) { _ in }
     }
 
     private static func reload(
         _ sources: ConfigurationSources, _ history: OpenedHistory, _ keeper: Keeper, _ manager: ServiceManager, on worker: Worker,
-        _ done: @escaping @Sendable (Result<[String], Failure>) -> Void
+        _ done: @escaping @Sendable (ReloadOutcome) -> Void
     ) {
-        let finish: @Sendable (Result<[String], Failure>) -> Void = { result in
+        let finish: @Sendable (ReloadOutcome) -> Void = { outcome in
             manager.notify(.ready(status: "the configuration was loaded"))
-            done(result)
+            // Each attempt has its line, whether a signal or a request asked for it.
+            StandardError.note(outcome.sentence)
+            done(outcome)
+        }
+        let refuse: @Sendable (Int32, String) -> Void = { code, reason in
+            keeper.reloadFailed(reason)
+            finish(.refused(Failure(code, "the former configuration stays: \(reason)")))
         }
         worker.run {
             manager.notify(.reloading(monotonicMicroseconds: Clock.nanoseconds / 1_000))
             let loaded = sources.load()
             if let problem = loaded.problems.first {
                 let further = loaded.problems.count + loaded.furtherProblems - 1
-                let reason = "\(problem)" + (further > 0 ? ", and \(further) further errors" : "")
-                keeper.reloadFailed(reason)
-                return finish(.failure(Failure(ExitCode.configuration, "the former configuration stays: \(reason)")))
+                return refuse(
+                    ExitCode.configuration, "\(problem)" + (further > 0 ? ", and \(further) further errors" : ""))
             }
             history.store.register(loaded.configuration.targets.map(HistoryStore.TargetNames.init)) { result in
                 switch result {
                 case .success(let numbers):
                     let next = KeeperLoop.Loaded(configuration: loaded.configuration, settings: loaded.settings)
-                    keeper.reload(.init(loaded: next, numbers: numbers)) { finish(.success($0)) }
-                case .failure(let error):
-                    keeper.reloadFailed(error.reason)
-                    finish(.failure(Failure(ExitCode.inputOutput, "the former configuration stays: \(error.reason)")))
+                    keeper.reload(.init(loaded: next, numbers: numbers)) { finish(.loaded(restartKeys: $0)) }
+                case .failure(let error): refuse(ExitCode.inputOutput, error.reason)
                 }
             }
         }
@@ -168,12 +165,7 @@ final class Service {
             history: pages.history,
             reload: {
                 await withCheckedContinuation { continuation in
-                    Self.reload(sources, history, keeper, manager, on: worker) { result in
-                        switch result {
-                        case .success: continuation.resume(returning: nil)
-                        case .failure(let failure): continuation.resume(returning: failure.message)
-                        }
-                    }
+                    Self.reload(sources, history, keeper, manager, on: worker) { continuation.resume(returning: $0) }
                 }
             },
             isHealthy: { boards.current().map { $0.isFresh(at: Clock.now) } ?? false },

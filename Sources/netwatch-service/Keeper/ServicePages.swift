@@ -19,8 +19,12 @@ struct ServicePages: Sendable {
                     StatusPage(board: board, query: BoardQuery(QueryParameters(query)), now: Clock.now).render()
                 }
             },
-            target: { board, path, query in await target(board, path, query) },
-            badge: { board, name in PageContent(type: Badge.contentType, bytes: Badge.named(name, on: board).svg()) },
+            target: { board, path, query in try await target(board, path, query) },
+            badge: { board, name in
+                let badge = Badge.named(name, on: board)
+                // The image of a name that is not known says so.
+                return PageContent(type: Badge.contentType, bytes: badge.svg(), status: badge.state == nil ? 404 : 200)
+            },
             favicon: { query in
                 PageContent(type: Badge.contentType, bytes: Favicon.svg(state: QueryParameters(query)["state"]))
             })
@@ -47,11 +51,13 @@ struct ServicePages: Sendable {
 
     private static let html = "text/html; charset=utf-8"
 
-    private func target(_ board: Board, _ path: String, _ query: String) async -> PageContent? {
+    private func target(_ board: Board, _ path: String, _ query: String) async throws -> PageContent? {
         guard let key = TargetPath.key(ofPath: path), let target = board.targets.first(where: { $0.key == key }) else {
             return nil
         }
         let query = TargetQuery(QueryParameters(query))
+        // A page names the parameter that it ignores.
+        if query.format != .html, let problem = query.problem { throw WebProblem(problem) }
         let history = TargetHistory(target: target, board: board, query: query)
         var detail = TargetDetail()
         do { detail = try await store.read { try history.detail($0) } } catch { detail.isComplete = false }
@@ -70,19 +76,32 @@ struct ServicePages: Sendable {
         }
     }
 
+    /// Returns whether a parameter is 1.
+    private static func flag(_ name: String, _ parameters: QueryParameters) throws(WebProblem) -> Bool {
+        switch parameters[name] {
+        case nil, "", "0": return false
+        case "1": return true
+        default: throw WebProblem(.badRequest, "\(name): write 1, or leave it out")
+        }
+    }
+
     /// Returns the document of `/api/v1/history`, or the report with `report=1`, as JSON, CSV or text (`format`).
     func history(_ text: String) async throws -> PageContent {
         let parameters = QueryParameters(text)
+        if let problem = parameters.problem { throw WebProblem(problem) }
         let now = Clock.now
+        let (isReport, includesSamples) = (try Self.flag("report", parameters), try Self.flag("samples", parameters))
+        if isReport, includesSamples { throw WebProblem(.badRequest, "samples: a report has none") }
+        if isReport, parameters["after"] != nil { throw WebProblem(.badRequest, "after: a report has one page") }
         let question: HistoryAnswers.Question
         do throws(HistoryPeriod.Invalid) {
             question = HistoryAnswers.Question(
                 period: try HistoryPeriod(
                     since: parameters["since"], until: parameters["until"], now: now.milliseconds, offset: offset),
-                target: parameters["target"], includesSamples: parameters["samples"] == "1", after: parameters["after"])
+                target: parameters["target"], includesSamples: includesSamples,
+                after: parameters["after"].flatMap { $0.isEmpty ? nil : $0 })
         } catch { throw WebProblem(.badRequest, "\(error.parameter): \(error.reason)") }
         let answers = HistoryAnswers(timeZone: timeZone)
-        let isReport = parameters["report"] == "1"
         guard let format = HistoryFormat(rawValue: parameters["format"] ?? "json") else {
             throw WebProblem(.badRequest, "format: write json, csv or text")
         }

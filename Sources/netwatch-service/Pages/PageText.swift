@@ -83,6 +83,14 @@ extension Cause {
     }
 }
 
+extension QueryProblem {
+    /// The notice on a page that ignores the parameter.
+    var notice: Markup {
+        let name = MarkupText.shortened(parameter, to: 60)
+        return "<p class=notice>The parameter <code>\(name)</code> is ignored: \(MarkupText.shortened(detail, to: 400)).</p>"
+    }
+}
+
 extension Moment {
     /// The wall clock in milliseconds since 1970.
     var milliseconds: Int64 { wallClockNanoseconds.floorDivided(by: 1_000_000).quotient }

@@ -89,7 +89,7 @@ struct ReportDocument: Hashable, Sendable {
         document.add(
             ["target", "id", "since", "until", "availability", "availability_with_local", "observed"]
                 + Self.states.map { "\($0.name)_s" }
-                + ["probes", "lost", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "outages"])
+                + ["probes", "lost", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "outages", "title"])
         for target in targets {
             let (summary, availability) = (target.summary, target.availability)
             let roundTrips = summary.roundTrips
@@ -104,7 +104,7 @@ struct ReportDocument: Hashable, Sendable {
             cells += Self.states.map { CSVDocument.seconds(summary.times[$0]) }
             cells += ["\(summary.probes)", "\(summary.lost)"]
             cells += measured.map { $0.map { Milliseconds.text(Sample.duration($0)) } }
-            cells.append("\(target.outages)")
+            cells += ["\(target.outages)", target.title]
             document.add(cells)
         }
         return document.bytes

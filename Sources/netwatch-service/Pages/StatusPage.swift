@@ -93,13 +93,16 @@ struct StatusPage {
                 <bdi>\(MarkupText.shortened(problem, to: 400))</bdi></span></p>
                 """
         }
+        if !board.restartKeys.isEmpty {
+            notices += """
+                <p class=notice>\(PageSymbol.state(.degraded))<span><b>A restart is needed</b> for \
+                <code>\(board.restartKeys.joined(separator: ", "))</code>: the service uses the former values until then.</span></p>
+                """
+        }
         return notices
     }
 
-    private var problem: Markup {
-        guard let problem = query.problem else { return "" }
-        return "<p class=notice>The parameter <code>\(problem.parameter)</code> is ignored: \(problem.detail).</p>"
-    }
+    private var problem: Markup { query.problem?.notice ?? Markup() }
 
     // MARK: This machine
 

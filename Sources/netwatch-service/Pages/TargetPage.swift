@@ -41,7 +41,8 @@ struct TargetPage {
             """
         if query.isPart { return frame.fragment(title: title, content: content) }
         let back: Markup = "<p class=back><a href=\"/\">All targets</a></p>"
-        return frame.document(title: title, state: target.state, content: "\(back)\(content)\(evidence)")
+        let problem = query.problem?.notice ?? Markup()
+        return frame.document(title: title, state: target.state, content: "\(back)\(problem)\(content)\(evidence)")
     }
 
     // MARK: The state

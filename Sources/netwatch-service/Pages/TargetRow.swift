@@ -82,8 +82,7 @@ struct AvailabilityText {
 
     private var unobserved: Markup {
         guard let observed = availability.observed, observed < 0.995 else { return "" }
-        let part = Int(((1 - observed) * 100).rounded())
-        return "<small>\(min(max(1, part), 99))\u{a0}% not observed</small>"
+        return "<small>\(PageText.percent(1 - observed)) not observed</small>"
     }
 }
 

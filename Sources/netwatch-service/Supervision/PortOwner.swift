@@ -19,10 +19,18 @@ enum PortOwner {
             for descriptor in names(in: "/proc/\(process)/fd")
             where target(of: "/proc/\(process)/fd/\(descriptor)") == link {
                 let name = text(of: "/proc/\(process)/comm")?.split(separator: "\n").first.map(String.init)
-                return "\(name ?? "?") (process \(process))"
+                return "\(Self.name(name ?? "?", executable: target(of: "/proc/\(process)/exe"))) (process \(process))"
             }
         }
         return nil
+    }
+
+    /// Returns the name of a process. The kernel cuts it to 15 bytes (proc(5), `comm`); the name of the executable may be the entire one.
+    static func name(_ name: String, executable: String?) -> String {
+        guard let file = executable?.split(separator: "/").last, file.hasPrefix(name) else { return name }
+        // The kernel adds this to a file that was removed or replaced.
+        let removed = " (deleted)"
+        return String(file.hasSuffix(removed) ? file.dropLast(removed.count) : file)
     }
 
     private static func names(in path: String) -> [String] {
@@ -36,7 +44,7 @@ enum PortOwner {
     }
 
     private static func target(of path: String) -> String? {
-        var buffer = [UInt8](repeating: 0, count: 64)
+        var buffer = [UInt8](repeating: 0, count: 4_096)
         let count = buffer.withUnsafeMutableBytes { bytes in
             bytes.baseAddress.map { readlink(path, $0, bytes.count) } ?? -1
         }

@@ -11,7 +11,7 @@ struct EventStream: Sendable {
 
     private let content: WebContent
     private let waiter: EventFeed.Waiter
-    /// The target that the reader wants; `nil` for all.
+    /// The key of the target that the reader wants; `nil` for all.
     private let key: String?
     private var cursor: EventLog.Cursor?
     /// The board whose targets are being written, and the first of those that are not.
@@ -87,6 +87,6 @@ struct EventStream: Sendable {
     }
 
     private func isWanted(_ target: BoardTarget) -> Bool {
-        key.map { target.key == $0 || target.id == $0 || target.update.endpoint.text == $0 } ?? true
+        key.map { target.key == $0 } ?? true
     }
 }

@@ -9,8 +9,8 @@ struct WebContent: Sendable {
     var header: @Sendable (Board) -> StreamHeader
     /// Returns the document of a history query. The text is the query of the URL. It throws a ``WebProblem`` for the client.
     var history: @Sendable (_ query: String) async throws -> PageContent
-    /// Loads the configuration again. Returns the reason if the former one stays.
-    var reload: @Sendable () async -> String?
+    /// Loads the configuration again.
+    var reload: @Sendable () async -> ReloadOutcome
     /// Returns whether the service works.
     var isHealthy: @Sendable () -> Bool
     /// Returns whether the first results are there.
@@ -18,13 +18,30 @@ struct WebContent: Sendable {
     var pages: PageRenderer
 }
 
+/// The result of loading the configuration again.
+enum ReloadOutcome: Hashable, Sendable {
+    /// The configuration is used. These keys need a restart.
+    case loaded(restartKeys: [String])
+    /// The former configuration stays.
+    case refused(Failure)
+
+    /// The line for standard error, and the body of a successful response.
+    var sentence: String {
+        switch self {
+        case .loaded(let keys) where keys.isEmpty: "the configuration was loaded"
+        case .loaded(let keys): "the configuration was loaded; a restart is needed for \(keys.joined(separator: ", "))"
+        case .refused(let failure): failure.message
+        }
+    }
+}
+
 /// The pages, as functions of the board. Queries are the text after the question mark, and paths are percent-encoded.
 struct PageRenderer: Sendable {
     /// Returns `GET /`.
     var status: @Sendable (_ board: Board, _ query: String) async -> PageContent
-    /// Returns `GET /target/KEY`; `nil` if no target has the key.
-    var target: @Sendable (_ board: Board, _ path: String, _ query: String) async -> PageContent?
-    /// Returns `GET /badge/NAME.svg`; `nil` if neither a target nor a group has the name.
+    /// Returns `GET /target/KEY`; `nil` if no target has the key. It throws a ``WebProblem`` for the client.
+    var target: @Sendable (_ board: Board, _ path: String, _ query: String) async throws -> PageContent?
+    /// Returns `GET /badge/NAME.svg`, with the status 404 if neither a target nor a group has the name.
     var badge: @Sendable (_ board: Board, _ name: String) -> PageContent?
     /// Returns `GET /favicon.svg`.
     var favicon: @Sendable (_ query: String) -> PageContent

@@ -41,6 +41,9 @@ struct WebProblem: Error, Hashable {
         (self.kind, self.detail, self.allow) = (kind, detail, allow)
     }
 
+    /// Creates the error of a parameter that is not valid.
+    init(_ problem: QueryProblem) { self.init(.badRequest, "\(problem.parameter): \(problem.detail)") }
+
     var status: Int { kind.status }
 
     /// The document. All text of clients is escaped.

@@ -25,6 +25,13 @@ struct WebRoutes: Sendable {
 
     let content: WebContent
 
+    /// The methods of a resource that is only read.
+    static let readMethods = "GET, HEAD"
+    private static let reloadPath = "/-/reload"
+
+    /// Returns the methods of the resource at a path, for the field `Allow`.
+    static func methods(of path: some StringProtocol) -> String { path == reloadPath ? "POST" : readMethods }
+
     /// The routes. Each path has the methods that it supports; the others are refused with them.
     func makeRouter() -> Router<WebContext> {
         let router = Router(context: WebContext.self)
@@ -35,7 +42,7 @@ struct WebRoutes: Sendable {
         }
         get(router, "/target/:key") { request, _ in
             let board = try board()
-            guard let page = await content.pages.target(board, request.pathText, request.queryText) else {
+            guard let page = try await content.pages.target(board, request.pathText, request.queryText) else {
                 throw WebProblem(.notFound, "no target has this identifier or text")
             }
             return document(page)
@@ -47,19 +54,20 @@ struct WebRoutes: Sendable {
         }
         get(router, "/api/v1/status") { request, _ in
             let (board, query) = (try board(), BoardQuery(QueryParameters(request.queryText)))
-            if let problem = query.problem { throw WebProblem(.badRequest, "\(problem.parameter): \(problem.detail)") }
+            if let problem = query.problem { throw WebProblem(problem) }
             return json(BoardDocument(board, query, content.header(board)).encode())
         }
         get(router, "/api/v1/history") { request, _ in document(try await content.history(request.queryText)) }
         get(router, "/api/v1/events") { request, context in try events(request, context) }
         get(router, "/-/healthy") { _, _ in try state(content.isHealthy(), "the service does not work") }
         get(router, "/-/ready") { _, _ in try state(content.isReady(), "the service has no results yet") }
-        router.post("/-/reload") { _, _ in
-            if let reason = await content.reload() { throw WebProblem(.unprocessable, reason) }
-            return text("reloaded\n")
+        router.post(RouterPath(Self.reloadPath)) { _, _ in
+            let outcome = await content.reload()
+            if case .refused = outcome { throw WebProblem(.unprocessable, outcome.sentence) }
+            return text("\(outcome.sentence)\n")
         }
-        router.get("/-/reload") { _, _ -> Response in
-            throw WebProblem(.methodNotAllowed, "reloading changes something; use POST", allow: "POST")
+        router.get(RouterPath(Self.reloadPath)) { _, _ -> Response in
+            throw WebProblem(.methodNotAllowed, "reloading changes something; use POST", allow: Self.methods(of: Self.reloadPath))
         }
         // The places of later versions.
         for path in ["/metrics", "/probe"] {
@@ -75,7 +83,7 @@ struct WebRoutes: Sendable {
     ) {
         router.get(path, use: handler)
         router.post(path) { _, _ -> Response in
-            throw WebProblem(.methodNotAllowed, "this resource can only be read", allow: "GET, HEAD")
+            throw WebProblem(.methodNotAllowed, "this resource can only be read", allow: Self.readMethods)
         }
     }
 
@@ -100,9 +108,16 @@ struct WebRoutes: Sendable {
             throw WebProblem(.unavailable, "the service is starting")
         }
         let parameters = QueryParameters(request.queryText)
-        let key = parameters["target"]
-        if let key, !board.targets.contains(where: { $0.key == key || $0.id == key || $0.update.endpoint.text == key }) {
-            throw WebProblem(.notFound, "no target has this identifier or text")
+        if let problem = parameters.problem { throw WebProblem(problem) }
+        let key = try parameters["target"].map { text throws(WebProblem) in
+            guard let target = board.target(named: text) else {
+                throw WebProblem(.notFound, "target '\(text)': no target has this identifier, name or text")
+            }
+            return target.key
+        }
+        // The page's script sends -1 before the first record.
+        if let text = parameters["last_event_id"], !text.isEmpty, Int(text) == nil {
+            throw WebProblem(.badRequest, "last_event_id: write the number of a record")
         }
         let lastEventID = request.headers[.lastEventID] ?? parameters["last_event_id"]
         let body = ResponseBody { [content] writer in

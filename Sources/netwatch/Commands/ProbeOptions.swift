@@ -61,13 +61,18 @@ struct PacingOptions: ParsableArguments {
     @Option(parsing: .unconditional, help: ArgumentHelp("The time between probes (default: 10s).", valueName: "duration"))
     var interval: String?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Failed probes in a row after which a target is down", valueName: "n"))
-    var failAfter = 2
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Failed probes in a row after which a target is down (default: 2).", valueName: "n"))
+    var failAfter: Int?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("Successful probes in a row after which it is up", valueName: "n"))
-    var recoverAfter = 1
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Successful probes in a row after which it is up (default: 1).", valueName: "n"))
+    var recoverAfter: Int?
 
     func settings(_ targets: TargetOptions, _ network: NetworkOptions) throws(Failure) -> ProbeSettings {
+        let (failAfter, recoverAfter) = (failAfter ?? 2, recoverAfter ?? 1)
         for (option, number) in [("--fail-after", failAfter), ("--recover-after", recoverAfter)]
         where !(1...1_000_000).contains(number) {
             throw .usage("\(option) \(number)", "must be from 1 to 1000000")

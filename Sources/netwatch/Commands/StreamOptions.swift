@@ -34,19 +34,33 @@ struct StreamOptions: ParsableArguments {
     /// Writes the stream of a running service until it ends, and then ends the program. An empty text stands for the usual
     /// socket.
     func run(connectedTo socket: String) throws {
-        let unsuitable = [
-            ("--netns", network.netns != nil), ("--interface", network.interface != nil), ("--exec", hook != nil),
-            ("-4", network.onlyIPv4), ("-6", network.onlyIPv6),
-        ]
-        if let option = unsuitable.first(where: \.1)?.0 {
+        if let option = optionsOfMonitor.first(where: \.isGiven)?.name {
             throw Failure.usage("--connect", "\(option) has no effect on the monitor of the service")
         }
-        let settings = try streamSettings(try targets.endpoints(network), isQuiet: output.quiet)
+        let settings = try streamSettings([], isQuiet: output.quiet)
+        // A target may be an identifier or a name of the service's configuration.
+        let names = try targets.targets + (targets.file.map { try TargetFile.read($0, families: [.v4, .v6]).map(\.text) } ?? [])
+        guard names.allSatisfy({ !$0.isEmpty }) else { throw Failure.usage("target ''", "is empty") }
         let stream = ServiceStream(
-            socket: socket.isEmpty ? nil : socket, targets: settings.targets.map(\.text), isJSON: output.json,
+            socket: socket.isEmpty ? nil : socket, targets: names, format: settings.format, isQuiet: settings.isQuiet,
             count: settings.count, duration: settings.duration)
         let ending = try stream.run(try StandardOutput(), try Signals())
         try ending.end(monitorEnded: Failure(ExitCode.unavailable, "the service has ended"))
+    }
+
+    /// The options of a monitor, which the stream of a service does not have.
+    private var optionsOfMonitor: [(name: String, isGiven: Bool)] {
+        let levels = targets.levels
+        return [
+            ("--netns", network.netns != nil), ("--interface", network.interface != nil), ("-4", network.onlyIPv4),
+            ("-6", network.onlyIPv6), ("--exec", hook != nil), ("--interval", pacing.interval != nil),
+            ("--probe-timeout", targets.probeTimeout != nil), ("--fail-after", pacing.failAfter != nil),
+            ("--recover-after", pacing.recoverAfter != nil), ("--canary", canary.canary != nil),
+            ("--canary-body", canary.canaryBody != nil), ("--cafile", levels.cafile != nil), ("--crlfile", levels.crlfile != nil),
+            ("--insecure", levels.insecure), ("--expect-status", levels.expectStatus != nil),
+            ("--expect-body", levels.expectBody != nil), ("--certificate-days", levels.certificateDays != nil),
+            ("-v", output.verbose),
+        ]
     }
 
     /// Runs the stream until it ends, and then ends the program.

@@ -8,25 +8,34 @@ import Records
 struct ServiceStream {
     /// The socket; `nil` for that of the system or of the user.
     var socket: String?
-    /// The texts or the identifiers of the targets whose records are written; empty for all.
+    /// The identifiers, the names or the texts of the targets whose records are written; empty for all.
     var targets: [String]
-    /// Whether records are written as JSON.
-    var isJSON: Bool
+    var format: OutputFormat
+    /// Whether no records are written.
+    var isQuiet: Bool
     /// The number of records after which the stream stops, not counting the first.
     var count: Int?
     /// The time after which the stream stops.
     var duration: Duration?
 
+    /// A target among several, as the service's records name it.
+    private struct Selected: Hashable, Decodable {
+        var target: String?
+        var id: String?
+    }
+
     /// Writes records until the stream ends.
     ///
-    /// - Throws: ``Failure`` with code 69 if the service ends.
+    /// - Throws: ``Failure`` with code 69 if the service ends, with 66 if it has no such target.
     func run(_ output: StandardOutput, _ signals: Signals) throws -> StreamEnding {
-        let connection = try ServiceConnection(socket, ProcessInfo.processInfo.environment)
-        let only = targets.count == 1 ? "?target=\(PercentEncoding.encode(targets[0]))" : ""
-        try connection.request("/api/v1/events\(only)")
+        let environment = ProcessInfo.processInfo.environment
+        let end = duration.map { Clock.now.advanced(by: $0).monotonicNanoseconds }
+        let selected = targets.count > 1 ? try Set(targets.map { try Self.selected($0, socket, environment) }) : nil
+        let connection = try ServiceConnection(socket, environment)
+        try connection.request(Self.address(of: targets.count == 1 ? targets[0] : nil))
         var (response, events) = (ResponseReader(), EventStreamReader())
         let main = MainLoop(try MainLoop.makeWaker(), signals: signals)
-        let end = duration.map { Clock.now.advanced(by: $0).monotonicNanoseconds }
+        var lines = RecordLines(format: format)
         var (written, refusal): (Int, [UInt8]) = (-1, [])
         while true {
             if let end, Clock.nanoseconds >= end { return .finished }
@@ -54,52 +63,64 @@ struct ServiceStream {
                 if response.isComplete || bytes.isEmpty { throw connection.failure(status, refusal) }
                 continue
             }
+            lines.columns = TerminalSize.columns(of: output.descriptor)
             for event in events.append(body) where count.map({ written < $0 }) ?? true {
-                guard let lines = lines(event) else { continue }
-                for line in lines { output.append(line: line) }
+                guard Self.isWanted(event, selected), let texts = lines.lines(event) else { continue }
+                if !isQuiet { for text in texts { output.append(line: text) } }
                 written += 1
             }
             if bytes.isEmpty || response.isComplete { throw Failure(ExitCode.unavailable, "the service has ended") }
         }
     }
 
-    /// The keys of a record that text shows.
-    private struct Keys: Decodable {
-        struct CauseKeys: Decodable {
-            var layer: String
-            var code: String
-            var detail: String
-        }
-        struct Subject: Decodable {
-            var kind: String
-            var name: String?
-        }
-
-        var ts: String
-        var status: String?
-        var target: String?
-        var id: String?
-        var cause: CauseKeys?
-        var state: String?
-        var subject: Subject?
-        var interface: String?
-        var reason: String?
+    private static func address(of target: String?) -> String {
+        "/api/v1/events\(target.map { "?target=\(PercentEncoding.encode($0))" } ?? "")"
     }
 
-    /// Returns the lines of an event; `nil` for a record of another target.
-    private func lines(_ event: EventStreamReader.Event) -> [[UInt8]]? {
-        guard let keys = try? JSONDecoder().decode(Keys.self, from: Data(event.data)) else { return isJSON ? [event.data] : nil }
-        let isOther = keys.target.map { !targets.contains($0) && !targets.contains(keys.id ?? $0) } ?? false
-        if targets.count > 1, isOther { return nil }
-        if isJSON { return [event.data] }
-        var words = [keys.ts, TextStyle.pad(event.type, 6)]
-        switch event.type {
-        case "target": words += [keys.target ?? "", keys.status ?? ""]
-        case "incident": words += [keys.subject.map { "\($0.kind) \($0.name ?? "")" } ?? "", keys.state ?? ""]
-        case "gap", "resync": words.append(keys.reason ?? "")
-        default: words += [keys.status ?? "", keys.interface.map { "via \($0)" } ?? ""]
+    private static func isWanted(_ event: EventStreamReader.Event, _ selected: Set<Selected>?) -> Bool {
+        guard let selected, event.type == Record.Kind.target.rawValue else { return true }
+        guard let target = try? JSONDecoder().decode(Selected.self, from: Data(event.data)) else { return false }
+        return selected.contains(target)
+    }
+
+    /// Asks the service for the target with an identifier, a name or a text: a stream begins with its record.
+    private static func selected(_ name: String, _ socket: String?, _ environment: [String: String]) throws(Failure) -> Selected {
+        let connection = try ServiceConnection(socket, environment)
+        try connection.request(address(of: name))
+        var (response, events, refusal) = (ResponseReader(), EventStreamReader(), [UInt8]())
+        while true {
+            let bytes = try connection.receive()
+            let body: [UInt8]
+            do throws(ResponseReader.Malformed) { body = try response.append(bytes) } catch { throw connection.malformed }
+            if let status = response.status, status != 200 {
+                refusal += body
+                if response.isComplete || bytes.isEmpty { throw connection.failure(status, refusal) }
+                continue
+            }
+            for event in events.append(body) where event.type == Record.Kind.target.rawValue {
+                if let target = try? JSONDecoder().decode(Selected.self, from: Data(event.data)) { return target }
+            }
+            if bytes.isEmpty || response.isComplete { throw Failure(ExitCode.unavailable, "the service has ended") }
         }
-        if let cause = keys.cause { words.append("\(cause.layer)/\(cause.code): \(cause.detail)") }
-        return [Array(TextStyle.printable(words.filter { !$0.isEmpty }.joined(separator: " ")).utf8)]
+    }
+}
+
+/// The lines of the service's records: those that a monitor of this program would write.
+private struct RecordLines {
+    let format: OutputFormat
+    /// The terminal's columns.
+    var columns: Int?
+    private var reader = RecordReader()
+    private var printer: RecordPrinter?
+
+    init(format: OutputFormat) { self.format = format }
+
+    /// Returns the lines of an event; `nil` for one that is no record.
+    mutating func lines(_ event: EventStreamReader.Event) -> [[UInt8]]? {
+        if case .json = format { return [event.data] }
+        guard let record = reader.record(event.data), let header = reader.header else { return nil }
+        if record.kind == .hello { printer = RecordPrinter(format: format, header: header) }
+        if printer?.isLive == true { printer?.columns = columns }
+        return printer?.lines(record)
     }
 }

@@ -44,7 +44,8 @@ import Testing
     @Test(arguments: [
         ("0s", "must be above zero"), ("-1s", "must be above zero"), ("000h", "must be above zero"), ("1e9h", "not a duration"),
         ("5", "the unit is missing"), ("1.5s", "not a duration"), ("", "not a duration"), ("s", "not a duration"),
-        ("3 s", "not a duration"), (" 3s", "not a duration"), ("3S", "not a duration"), ("3d", "not a duration"),
+        ("3 s", "not a duration"), (" 3s", "not a duration"), ("3S", "not a duration"),
+        ("366d", "not a duration; write days as hours, as in 24h, at most 8760h (365 days)"),
         ("٣s", "not a duration"), ("8761h", "longer than 365 days"), ("99999999999999999999999h", "longer than 365 days"),
         ("9223372036854775807ms", "longer than 365 days"), ("+3s", "not a duration"), ("--json", "not a duration"),
     ])
@@ -54,6 +55,11 @@ import Testing
         } throws: {
             "\($0)".hasPrefix(why)
         }
+    }
+
+    @Test(arguments: ["10ms", "1500ms", "1s", "90s", "2m", "1h", "8760h"])
+    func `an exact duration is written as an option accepts it`(text: String) throws {
+        #expect(TimeSpan.exact(try TimeSpan(text).duration) == text)
     }
 
     @Test(arguments: [

@@ -45,6 +45,35 @@ import Testing
         #expect(query("q=1&q=2").text == "1")
     }
 
+    @Test(arguments: [
+        ("limit=1&limit=2", "limit", "is set more than once"), ("a=1&q=1&q=1", "q", "is set more than once"),
+        ("q=%", "q", "a percent sign needs two hexadecimal digits"), ("q=%4", "q", "a percent sign needs two hexadecimal digits"),
+        ("q=a%zzb", "q", "a percent sign needs two hexadecimal digits"), ("q=%ff", "q", "is not UTF-8"),
+        ("q=%c3", "q", "is not UTF-8"),
+        ("%ff=1", "\u{fffd}", "is not UTF-8"),
+    ])
+    func `a parameter that is malformed or repeated is named`(text: String, parameter: String, detail: String) {
+        #expect(QueryParameters(text).problem == QueryProblem(parameter: parameter, detail: detail))
+        #expect(query(text).problem?.parameter == parameter)
+    }
+
+    @Test(arguments: ["q=%41%c3%a4", "q=%ef%bf%bd", "q=+&group=a%20b", "", "&&", "q=\u{e4}"])
+    func `a parameter of any text is accepted`(text: String) { #expect(QueryParameters(text).problem == nil) }
+
+    @Test(arguments: [
+        ("at=abc", "at"), ("at=6-5", "at"), ("span=1y", "span"), ("format=xml", "format"), ("span=7d&span=7d", "span"),
+    ])
+    func `the page of a target names what it ignores`(text: String, parameter: String) {
+        #expect(TargetQuery(QueryParameters(text)).problem?.parameter == parameter)
+        #expect(TargetQuery(QueryParameters("at=1764090000-1764093600&span=7d&format=json")).problem == nil)
+        #expect(TargetQuery(QueryParameters("at=&span=&format=")) == TargetQuery())
+    }
+
+    @Test func `more parameters than the limit are a problem`() {
+        let parameters = (0...QueryParameters.limit).map { "p\($0)=1" }.joined(separator: "&")
+        #expect(QueryParameters(parameters).problem?.detail == "there are more than 32 parameters")
+    }
+
     @Test func `a long text is shortened, and many parameters are ignored`() {
         let query = query("q=" + String(repeating: "a", count: 100_000))
         #expect(query.text.count == BoardQuery.textLimit)

@@ -13,7 +13,7 @@ import Testing
         #expect(difference.added == [2])
         #expect(difference.changed == [.init(former: 0, next: 1)])
         #expect(difference.retained == [.init(former: 2, next: 0)])
-        #expect(difference.restarting.isEmpty)
+        #expect(former.restartKeys(for: next) == [])
 
         // Another name or group changes no probe.
         next.targets[0].name = "Third"
@@ -32,7 +32,7 @@ import Testing
         next.listen = ListenAddress.standard.with(port: 1)
         next.state = "/var/lib/other"
         next.timeZone = "Europe/Berlin"
-        #expect(ConfigurationDifference(from: (former, []), to: (next, [])).restarting == ["listen", "state", "time_zone"])
+        #expect(former.restartKeys(for: next) == ["listen", "state", "time_zone"])
     }
 
     private static func configuration(_ targets: [(id: String, text: String)]) throws -> Configuration {

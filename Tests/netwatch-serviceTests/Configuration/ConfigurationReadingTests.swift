@@ -185,6 +185,43 @@ import Testing
         #expect((reader.problems.count, reader.furtherCount) == (100, 4_900))
     }
 
+    @Test func `the text of an error and its nearest name are computed only if it is noted`() {
+        var reader = ConfigurationReader()
+        var (reasons, searches) = (0, 0)
+        func reason() -> String {
+            reasons += 1
+            return "reason"
+        }
+        func known() -> [String] {
+            searches += 1
+            return ["name"]
+        }
+        for _ in 0..<5_000 { reader.note(.standard, reason(), unknown: "nama", among: known()) }
+        for _ in 0..<5_000 { reader.note(.standard, reason()) }
+        #expect((reasons, searches) == (ConfigurationReader.limit, ConfigurationReader.limit))
+        #expect(reader.furtherCount == 10_000 - ConfigurationReader.limit)
+        #expect(reader.problems.first?.reason == "reason; the nearest is 'name'")
+    }
+
+    @Test func `errors that were found before are limited too`() {
+        let former = [ConfigurationProblem](repeating: ConfigurationProblem(.standard, "x"), count: 250)
+        let reader = ConfigurationReader(problems: former)
+        #expect((reader.problems.count, reader.furtherCount) == (100, 150))
+    }
+
+    @Test func `a minimum is written as a duration that is valid`() {
+        #expect(YAML.problems("flush_every: 10ms") == ["f.yaml:1:14: flush_every '10ms': the shortest is 1s"])
+    }
+
+    @Test func `finer data that outlast coarser ones are a contradiction`() {
+        #expect(Retention().contradictions == [])
+        #expect(
+            Retention(samples: 120, hours: 90, days: 30).contradictions == [
+                "'retention.samples' (120d) is longer than 'retention.hours' (90d)",
+                "'retention.hours' (90d) is longer than 'retention.days' (30d)",
+            ])
+    }
+
     @Test func `all errors are reported at once`() {
         let problems = YAML.problems("interval: x\nfoo: 1\ntargets: [a, \"b:1\", \"c:99999\"]")
         #expect(problems.count == 4, "\(problems)")

@@ -17,4 +17,18 @@ import Testing
         #expect(NearestKey.find("time-zone", among: Configuration.keys) == "time_zone")
         #expect(NearestKey.find(String(repeating: "x", count: 100_000), among: Configuration.keys) == nil)
     }
+
+    @Test func `a limited number of keys is compared, and none whose length excludes it`() {
+        let known = (0..<100_000).map { "g\($0)" }
+        #expect(NearestKey.candidates(for: "g5000", among: known).count == NearestKey.candidateLimit)
+        #expect(NearestKey.candidates(for: "g5", among: ["a long name of a group", "g"]) == ["g"])
+        #expect(NearestKey.find("g1x", among: known) == "g1")
+    }
+
+    @Test(arguments: [("kitten", "sitting"), ("ab", "ba"), ("abcdef", "badcfe"), ("", "abc"), ("interval", "retention")])
+    func `a distance beyond the limit is none`(first: String, second: String) throws {
+        let distance = try #require(NearestKey.distance(first, second))
+        #expect(NearestKey.distance(first, second, limit: distance) == distance)
+        #expect(NearestKey.distance(first, second, limit: distance - 1) == nil)
+    }
 }

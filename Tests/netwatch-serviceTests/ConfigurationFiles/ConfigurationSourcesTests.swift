@@ -68,9 +68,48 @@ import Testing
         #expect(problems.contains("NETWATCH_CONFIG_INTERVALL: unknown key 'intervall'; the nearest is 'interval'"), "\(problems)")
         #expect(problems.contains { $0.hasPrefix("NETWATCH_CONFIG_RETENTION__: the name has an empty key") }, "\(problems)")
         #expect(problems.contains { $0.hasPrefix("NETWATCH_CONFIG_STATE: not valid YAML") }, "\(problems)")
-        #expect(problems.contains { $0.hasPrefix("--listen: listen '1.2.3.4:5': not a loopback address") }, "\(problems)")
-        #expect(problems.contains { $0.hasPrefix("TARGET: target 'x': ") }, "\(problems)")
+        #expect(problems.contains { $0.hasPrefix("--listen 1.2.3.4:5: not a loopback address") }, "\(problems)")
+        #expect(problems.contains { $0.hasPrefix("target 'x': port: is missing") }, "\(problems)")
         #expect(problems.count == 5, "\(problems)")
+    }
+
+    @Test func `a target that arguments repeat is named once`() throws {
+        var sources = sources()
+        sources.targets = ["a:1", "a:1"]
+        #expect(sources.load().problems.map(\.description) == ["target 'a:1': is given twice"])
+        try write("system/netwatch.yaml", "targets: [\"a:1\"]")
+        sources.targets = ["a:1"]
+        let place = "\(scratch.file("system/netwatch.yaml")):1:11"
+        let problems = sources.load().problems
+        #expect(problems.map(\.description) == ["target 'a:1': is already used at \(place)"])
+        #expect(problems.map(\.origin.isArgument) == [true])
+    }
+
+    @Test func `a contradiction of the retention is a note at its place`() throws {
+        try write("system/netwatch.yaml", "retention: {samples: 91d}")
+        let loaded = sources().load()
+        #expect(loaded.problems == [])
+        #expect(
+            loaded.notes.map(\.description) == [
+                "\(scratch.file("system/netwatch.yaml")):1:12: 'retention.samples' (91d) is longer than 'retention.hours' (90d)"
+            ])
+    }
+
+    @Test func `a file that many targets name is read once, also if it cannot be read`() throws {
+        try write("token", "secret")
+        var reader = ConfigurationReader()
+        let targets = try YAML.configuration(
+            "targets:\n"
+                + (0..<40).map { number in
+                    let file = number % 2 == 0 ? scratch.file("token") : scratch.file("missing")
+                    let trust = "tls: {cafile: \(scratch.file("no"))}"
+                    return "- {id: t\(number), target: 'https://a', http: {bearer_file: \(file)}, \(trust)}"
+                }.joined(separator: "\n")
+        ).targets
+        var files = TargetFiles(credentials: nil)
+        for target in targets { _ = files.settings(of: target, &reader) }
+        #expect(files.readCount == 3)
+        #expect(reader.problems.count == 60)
     }
 
     @Test func `a file of conf.d with another ending is not read, and a note says so`() throws {

@@ -35,12 +35,46 @@ import Testing
         #expect(error?.reason == "its aliases add more than 10000 values")
     }
 
-    @Test(arguments: ["? *l\n: 1", "*l : 1", "{*l : 1}", "[*l]: 1", "{a: *l}: 1"])
-    func `keys of nested aliases are refused before they are parsed`(key: String) {
-        let levels = (1...40).map { "- &l\($0) [*l\($0 - 1), *l\($0 - 1)]" }
-        let text = "- &l0 [x, x]\n\(levels.joined(separator: "\n"))\n- &l [*l40, *l40]\n- \(key.replacing("\n", with: "\n  "))"
+    @Test(arguments: ["? *l\n: 1", "*l : 1", "{*l : 1}", "[*l]: 1", "{*l}", "{[*l, *l]}", "{{*l}: 1}", "? [*l]"])
+    func `keys of nested aliases are refused`(key: String) {
+        let levels = (1...12).map { "- &l\($0) [*l\($0 - 1), *l\($0 - 1)]" }
+        let text = "- &l0 [x, x]\n\(levels.joined(separator: "\n"))\n- &l [x]\n- \(key.replacing("\n", with: "\n  "))"
         let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree(text) }
-        #expect(error?.reason.hasPrefix("a key beside aliases must be a single value") == true, "\(String(describing: error))")
+        #expect(error?.reason == "its aliases add more than 10000 values", "\(String(describing: error))")
+        let small = #expect(throws: ConfigurationProblem.self) {
+            try YAML.tree("- &l [x]\n- \(key.replacing("\n", with: "\n  "))")
+        }
+        #expect(small?.reason == "a key must be a single value, and no alias", "\(String(describing: small))")
+    }
+
+    @Test func `a key of nested maps is refused at its first map`() {
+        let text = "a: " + String(repeating: "{", count: 50) + "x" + String(repeating: "}", count: 50)
+        let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree(text) }
+        #expect(error?.description == "f.yaml:1:5: a key must be a single value, and no alias")
+    }
+
+    @Test func `a key may be repeated in another map, and keys that are set twice are named`() throws {
+        _ = try YAML.tree("a: {x: 1}\nb: {x: 1}")
+        let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree("c: 1\na: 1\na: 2\nc: 3\n\"a\": 4") }
+        #expect(error?.description == "f.yaml:2:1: set twice in one map: 'a', 'c', 'a'")
+    }
+
+    @Test func `an anchor inside its own value is not known`() {
+        let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree("a: &x [*x]") }
+        #expect(error?.description == "f.yaml:1:8: not valid YAML: found undefined alias")
+    }
+
+    @Test func `anchors of keys and of redefined names are copied`() throws {
+        let tree = try YAML.tree("&k key: &v 1\nb: [*k, *v]\nc: &v 2\nd: *v")
+        guard case .map(let members) = tree.content else { throw YAML.Problems(description: "\(tree)") }
+        #expect(members[1].value.elements.map(\.content) == [.scalar("key"), .scalar("1")])
+        #expect(members[3].value.content == .scalar("2"))
+    }
+
+    @Test func `a map keeps the place of its start`() throws {
+        let tree = try YAML.tree("a:\n  b: 1\n  c: 2")
+        guard case .map(let members) = tree.content else { throw YAML.Problems(description: "\(tree)") }
+        #expect(members[0].value.origin == .file("f.yaml", line: 2, column: 3))
     }
 
     @Test(arguments: ["[", "{a: ", "- "])

@@ -160,6 +160,23 @@ import Testing
         store.close()
     }
 
+    @Test(arguments: [("zzz", true), ("5", true), ("5-x", true), ("5--1", true), ("zzz", false), ("5-", false)])
+    func `a position that is not one of a page is refused`(after: String, ofSamples: Bool) throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        register(store, .init(id: "one", text: "a.example:1", title: "a"))
+        var question = try question(since: "1h", until: noon, "one")
+        (question.includesSamples, question.after) = (ofSamples, after)
+        let (answers, moment, asked) = (answers, moment(noon), question)
+        let error = #expect(throws: StoreError.self) { try store.query { try answers.history(asked, $0, at: moment) } }
+        #expect(error?.code == .invalid && error?.reason == "after: not a position of a page")
+        var valid = question
+        valid.after = ofSamples ? "\(noon)-3" : "-5-incident"
+        let next = valid
+        #expect(try store.query { try answers.history(next, $0, at: moment) }.next == nil)
+        store.close()
+    }
+
     @Test func `an incident of many targets is an outage of each`() throws {
         let history = try TestHistory()
         let (store, _) = try history.open()

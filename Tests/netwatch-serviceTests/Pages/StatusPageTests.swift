@@ -18,7 +18,7 @@ import Testing
             "The gateway 192.0.2.1 does not answer on its link", "not recorded", "2 incidents over", "a fault of this machine",
             "31 targets", "198.51.100.9 refuses the connection to port 5432</bdi> <code>tcp/refused</code>",
             "for 12 min, since <time datetime=\"2026-11-25T12:50:45+01:00\"", "412 ms", "91.27\u{a0}% with local causes",
-            "9\u{a0}% not observed",
+            "% not observed",
             "Europe/Berlin, UTC+01:00", "as of <time", "href=\"/target/db-main?at=", "/favicon.svg?state=down",
         ]
         for fact in facts { #expect(page.contains(fact), "\(fact)") }
@@ -71,14 +71,33 @@ import Testing
         #expect(page.contains("did you mean &#39;targets&#39;?"))
     }
 
-    @Test func `time before the history counts as not observed`() {
+    @Test func `a configuration that needs a restart is named until then`() {
+        var board = PageSamples.site
+        #expect(!render(board).contains("A restart is needed"))
+        board.restartKeys = ["state", "time_zone"]
+        #expect(render(board).contains("<b>A restart is needed</b> for <code>state, time_zone</code>"))
+    }
+
+    @Test func `time before the history counts as not observed`() throws {
         var target = PageSamples.target("a", PageSamples.update("192.0.2.9:80"))
         for place in 0..<BarSpan.day.cells - 1 { target.bars.day.replace(place, BarCell()) }
         let board = PageSamples.board([target])
         #expect(abs(board.times(of: target, in: .day)[.notRecorded] - 23 * PageSamples.hour) < 10)
         let page = render(board)
-        #expect(page.contains("100\u{a0}%<small>99\u{a0}% not observed</small>"))
+        let observed = try #require(Availability(board.times(of: target, in: .day)).observed)
+        let share = PageText.percent(1 - observed)
+        #expect(share.hasPrefix("9"))
+        #expect(page.contains("100\u{a0}%<small>\(share) not observed</small>"))
         #expect(page.contains("aria-label=\"Last 24 hours: up 3 min 6 s, not recorded 23 h\""))
+    }
+
+    @Test(arguments: [(9_997, 3, "99.97"), (9_999_999, 1, "99.99"), (500, 9_500, "5"), (51, 9_949, "0.51")])
+    func `the time that was not observed is rounded down, as the availability is`(missing: Int64, up: Int64, text: String) {
+        var times = StateTimes()
+        times[.notRecorded] = missing
+        times[.up] = up
+        let markup = PageSamples.text(AvailabilityText(times).markup.bytes)
+        #expect(markup == "100\u{a0}%<small>\(text)\u{a0}% not observed</small>")
     }
 
     @Test func `a parameter that is ignored is named, and the form keeps the query`() {

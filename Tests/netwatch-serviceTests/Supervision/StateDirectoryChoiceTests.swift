@@ -34,6 +34,17 @@ import Testing
         #expect(SocketTable.listeners(in: table, port: 80).isEmpty)
         #expect(SocketTable.listeners(in: "", port: 80).isEmpty)
     }
+
+    @Test(arguments: [
+        ("netwatch-servic", "/usr/libexec/netwatch-service", "netwatch-service"),
+        ("netwatch-servic", "/usr/libexec/netwatch-service (deleted)", "netwatch-service"),
+        ("nginx", "/usr/sbin/nginx", "nginx"), ("worker", "/usr/sbin/nginx", "worker"), ("nginx", nil, "nginx"),
+    ])
+    func `the owner of a port has the name of its executable if the kernel has cut it`(
+        name: String, executable: String?, expected: String
+    ) {
+        #expect(PortOwner.name(name, executable: executable) == expected)
+    }
 }
 
 @Suite struct StateDirectoryTests {

@@ -16,7 +16,7 @@ final class Site: Sendable {
     let port: UInt16
     let path: String
     let isHealthy = Locked(true)
-    let reloadProblem = Locked<String?>(nil)
+    let reloadOutcome = Locked(ReloadOutcome.loaded(restartKeys: []))
     let server: WebServer
     /// The requests that wait for ``release()``.
     let held = Locked<[CheckedContinuation<Void, Never>]>([])
@@ -29,7 +29,7 @@ final class Site: Sendable {
         path = directory.file("api.sock")
         events = EventFeed(limits: log)
         if let board { boards.publish(board) }
-        let (healthy, problem, held) = (isHealthy, reloadProblem, held)
+        let (healthy, outcome, held) = (isHealthy, reloadOutcome, held)
         let pages = PageRenderer(
             status: { board, query in
                 PageContent(type: "text/html; charset=utf-8", bytes: Array("<p>\(board.targets.count) \(query)".utf8))
@@ -57,7 +57,7 @@ final class Site: Sendable {
                 guard query != "since=x" else { throw WebProblem(.badRequest, "since: not a time") }
                 return PageContent(type: "application/json", bytes: Array("{\"query\":\"\(query)\"}".utf8))
             },
-            reload: { problem.withLock { $0 } }, isHealthy: { healthy.withLock { $0 } }, isReady: { true }, pages: pages)
+            reload: { outcome.withLock { $0 } }, isHealthy: { healthy.withLock { $0 } }, isReady: { true }, pages: pages)
         server = WebServer(content, limits: limits, names: ["box.example"])
         let listener = try ListeningSocket.tcp(ListenAddress("127.0.0.1:0"))
         port = try #require(listener.endpoint?.port)

@@ -1,3 +1,4 @@
+import Console
 import EventLoop
 import Foundation
 import Testing
@@ -50,7 +51,9 @@ import Testing
         ("/api/v1/history?since=x", 400), ("/nothing", 404), ("/target/none", 404), ("/target/", 404),
         ("/badge/..%2f..%2fetc%2fpasswd.svg", 404), ("/badge/office", 404), ("/badge/%00.svg", 404), ("//office", 404),
         ("/metrics", 404), ("/probe?target=x", 404), ("/api/v1/events?target=none", 404), ("/api", 404),
-        ("/target/%ff%fe\"<b>", 404), ("/%", 404),
+        ("/target/%ff%fe\"<b>", 404), ("/%", 404), ("/api/v1/status?limit=1&limit=2", 400), ("/api/v1/status?q=%zz", 400),
+        ("/api/v1/status?q=%ff", 400), ("/api/v1/events?target=office&target=office", 400),
+        ("/api/v1/events?last_event_id=x", 400),
     ])
     func `a request that cannot be answered has an error in JSON`(target: String, status: Int) async throws {
         let site = try Site()
@@ -74,7 +77,7 @@ import Testing
         let site = try Site()
         for (method, target, allow) in [
             ("POST", "/", "GET, HEAD"), ("POST", "/api/v1/status", "GET, HEAD"), ("GET", "/-/reload", "POST"),
-            ("DELETE", "/", "GET, HEAD, POST"), ("PUT", "/-/reload", "GET, HEAD, POST"),
+            ("DELETE", "/", "GET, HEAD"), ("PUT", "/", "GET, HEAD"), ("PUT", "/-/reload", "POST"),
         ] {
             let response = try await site.with { try $0.client().get(target, method: method) }
             #expect(response.status == 405 && response.fields["allow"] == allow, "\(method) \(target): \(response)")
@@ -115,8 +118,12 @@ import Testing
 
     @Test func `reloading answers 200, or 422 with the reason`() async throws {
         let site = try Site()
-        #expect(try await site.with { try $0.client().get("/-/reload", method: "POST") }.status == 200)
-        site.reloadProblem.withLock { $0 = "a.yaml:1:2: unknown key \"<b>\n\"" }
+        let loaded = try await site.with { try $0.client().get("/-/reload", method: "POST") }
+        #expect(loaded.status == 200 && loaded.body == "the configuration was loaded\n")
+        site.reloadOutcome.withLock { $0 = .loaded(restartKeys: ["state", "time_zone"]) }
+        let partly = try await site.with { try $0.client().get("/-/reload", method: "POST") }
+        #expect(partly.body == "the configuration was loaded; a restart is needed for state, time_zone\n")
+        site.reloadOutcome.withLock { $0 = .refused(Failure(78, "a.yaml:1:2: unknown key \"<b>\n\"")) }
         let refused = try await site.with { try $0.client().get("/-/reload", method: "POST", "Content-Length: 0") }
         #expect(refused.status == 422)
         #expect(try object(refused.body)["detail"] as? String == "a.yaml:1:2: unknown key \"<b>\n\"")

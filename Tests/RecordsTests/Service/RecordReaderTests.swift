@@ -1,0 +1,75 @@
+import Console
+import Reachability
+import RecordSamples
+import Testing
+
+@testable import Records
+
+/// Records that a service has encoded, and their text.
+@Suite struct RecordReaderTests {
+    private let header = StreamHeader(
+        version: "0.9.1", identity: MonitorIdentity(bootID: "b", namespaceName: "blue", namespaceInode: 7),
+        targets: [Samples.endpoint("192.0.2.9:22")])
+
+    private static let events: [MonitorEvent] = [
+        Samples.hello, Samples.path(), Samples.path(Samples.satisfied, [.interfaceChanged, .addressesChanged], at: 2),
+        Samples.server(0, initial: true), Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused, at: 4),
+        Samples.server(1, "https://a.example/", .unknown), Samples.server(0, "192.0.2.9:22", .degraded, at: 9),
+        Samples.incident(3), Samples.incident(12, over: 62), Samples.incident(1), .resync(.overrun, Samples.moment(2)),
+        .gap(from: Samples.moment(3), to: Samples.moment(60)),
+    ]
+
+    private func lines(_ printer: inout RecordPrinter, _ record: Record) -> [String] {
+        printer.lines(record).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    @Test(arguments: [false, true]) func `a record has the text that its monitor would write`(isLive: Bool) throws {
+        let style = TextStyle(choice: .always, isTerminal: true, environment: [:])
+        let format: OutputFormat = isLive ? .live(style) : .plain(style)
+        var own = RecordPrinter(format: format, header: header)
+        var reader = RecordReader()
+        var printer: RecordPrinter?
+        for (seq, event) in Self.events.enumerated() {
+            let identifier: String? = if case .server(TargetID(0), _) = event { "office" } else { nil }
+            let record = Record(event: event, seq: seq, superseded: seq == 4 ? 2 : 0, identifier: identifier)
+            let found = reader.record(RecordEncoder(header: header).encode(record))
+            let read = try #require(found, "\(event)")
+            #expect((read.seq, read.superseded, read.identifier) == (record.seq, record.superseded, record.identifier))
+            #expect(read.kind == record.kind)
+            if read.kind == .hello { printer = RecordPrinter(format: format, header: try #require(reader.header)) }
+            var other = try #require(printer)
+            let (text, expected) = (lines(&other, read), lines(&own, record))
+            #expect(text == expected, "\(event)")
+            printer = other
+        }
+        #expect(reader.header == header)
+    }
+
+    @Test func `a gap of the service is one in which it did not run`() throws {
+        var reader = RecordReader()
+        let gap = Record(event: .gap(from: Samples.moment(3), to: Samples.moment(60)), gapReason: .stopped)
+        let read = reader.record(Samples.encoder.encode(gap))
+        #expect(read?.gapReason == .stopped)
+    }
+
+    @Test(arguments: [
+        "", "{}", "[]", "{\"type\":\"other\",\"seq\":1,\"ts\":\"x\",\"mono_ns\":1}",
+        "{\"type\":\"target\",\"seq\":1,\"ts\":\"x\",\"mono_ns\":1,\"target\":\"a:1\",\"status\":\"new\"}",
+        "{\"type\":\"target\",\"seq\":1,\"ts\":\"x\",\"mono_ns\":1,\"target\":\"quic://a\",\"status\":\"up\"}",
+    ])
+    func `a record of another kind is ignored`(text: String) {
+        var reader = RecordReader()
+        let read = reader.record(Array(text.utf8))
+        #expect(read == nil)
+    }
+
+    @Test func `times and numbers beyond any clock are read`() {
+        var reader = RecordReader()
+        let text = """
+            {"type":"target","seq":1,"ts":"9999-12-31T23:59:59.999Z","mono_ns":-9223372036854775808,"target":"a:1","status":"up",\
+            "since":"0001-01-01T00:00:00.000Z","rtt_ms":1e300}
+            """
+        let read = reader.record(Array(text.utf8))
+        #expect(read?.kind == .target)
+    }
+}
