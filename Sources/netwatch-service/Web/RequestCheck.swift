@@ -30,7 +30,7 @@ struct RequestCheck: Hashable, Sendable {
         if let origin = target.origin, let problem = problem(of: origin) { return problem }
         if !isLocal, let problem = problemOfHost(head) { return problem }
         guard ["GET", "HEAD", "POST"].contains(head.method) else {
-            let methods = WebRoutes.methods(of: head.path)
+            let methods = WebRoutes.methods(of: target.path)
             return WebProblem(.methodNotAllowed, "the method \(head.method) is not supported", allow: methods)
         }
         // A stream takes one of a limited number of places, so no other site may open one.
