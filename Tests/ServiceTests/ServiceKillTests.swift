@@ -32,8 +32,9 @@ import Testing
             let killed = Date()
             try service.program.signal(SIGKILL)
             _ = try? service.program.wait()
-            // What the pipe still has was published, so it counts too.
-            let rest = try service.program.remainingLines().map { try ServiceRecord($0) }
+            // What the pipe still has was published, so it counts too. The kill may have cut the last line.
+            let lines = try service.program.remainingLines()
+            let rest = try lines.dropLast().map { try ServiceRecord($0) } + lines.suffix(1).compactMap { try? ServiceRecord($0) }
             for record in records + rest where record.type == "incident" && record.recorded == true {
                 recorded[record.incident ?? ""] = record.state
             }
