@@ -91,7 +91,7 @@ import Testing
     ///
     /// - Returns: Its size in kB.
     private func awaitHeap(_ service: ServiceProgram, atMost limit: Int) throws -> Int {
-        let deadline = ContinuousClock.now + .seconds(60)
+        let deadline = ContinuousClock.now + .seconds(120)
         while true {
             let heap = try memory("RssAnon", of: service)
             if heap <= limit || ContinuousClock.now > deadline { return heap }

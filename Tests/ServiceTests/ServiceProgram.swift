@@ -41,6 +41,8 @@ struct ServiceRecord: Decodable {
     var state: String?
     var recorded: Bool?
     var reason: String?
+    var from: String?
+    var to: String?
 
     init(_ line: String) throws { self = try JSONDecoder().decode(Self.self, from: Data(line.utf8)) }
 }

@@ -11,8 +11,8 @@ final class Connections: @unchecked Sendable {
     private var table: ConnectionTable
     private var open: [Int: (channel: any Channel, handler: ConnectionHandler)] = [:]
     private var nextID = 0
-    /// The number of connections whose task still runs. A task ends after its connection, when it has rendered the pages that were asked for.
-    let tasks = Locked(0)
+    /// The number of connections whose task has ended. It ends after its connection, when the pages that were asked for are rendered.
+    let endedTasks = Locked(0)
     private var trimming = HeapTrimming()
     private var whenEmpty: EventLoopPromise<Void>?
 
@@ -90,7 +90,7 @@ final class Connections: @unchecked Sendable {
 
     /// Returns free memory to the kernel if many connections have ended.
     func trimHeap() {
-        if trimming.isDue(open: tasks.withLock { $0 }) { malloc_trim(0) }
+        if trimming.isDue(ended: endedTasks.withLock { $0 }) { malloc_trim(0) }
     }
 
     /// Closes the connections that wait for a request, and returns when the others are closed too, or after ``closeAll()``.

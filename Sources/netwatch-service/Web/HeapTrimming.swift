@@ -1,26 +1,31 @@
 /// Decides when the free memory of the heap is returned to the kernel (`malloc_trim(3)`). free(3) returns only the end of a heap, and a few
-/// allocations that remain keep the memory of hundreds of closed connections resident.
+/// allocations that remain keep the memory of many connections resident.
 ///
 /// Trimming visits the whole heap: 0.2 s with 10,000 targets, and a thread that allocates may wait. So it follows the end of many connections,
-/// not each one, and clients that replace each other at the limit of connections cause none.
+/// not each one.
 struct HeapTrimming: Hashable, Sendable {
-    /// The number of connections whose memory is worth it: each takes about 14 kB.
+    /// The number of connections whose memory is worth it.
     static let burst = 64
-    /// The number of checks for which the connections must have ended: the threads that served them end a few seconds later, and until then
-    /// they keep small pieces of free memory, which divide it.
+    /// The number of checks without the end of a connection: the threads that served the last ones end a few seconds later, and until then they
+    /// keep small pieces of free memory, which divide it.
     static let patience = 10
+    /// The number of checks after which connections that never cease no longer delay it.
+    static let longest = 60
 
-    /// The largest number of connections since the heap was trimmed.
-    private var largest = 0
-    /// The number of checks, one after the other, that found ``burst`` connections less than that.
-    private var checks = 0
+    /// The number of connections that had ended when the heap was trimmed, and at the last check.
+    private var trimmed = 0
+    private var last = 0
+    /// The number of checks since a connection has ended, and since ``burst`` of them have.
+    private var calm = 0
+    private var age = 0
 
-    /// Checks the number of connections that are served. - Returns: Whether the heap is trimmed now.
-    mutating func isDue(open count: Int) -> Bool {
-        largest = max(largest, count)
-        checks = largest - count >= Self.burst ? checks + 1 : 0
-        guard checks == Self.patience else { return false }
-        (largest, checks) = (count, 0)
+    /// Checks the number of connections that have ended. - Returns: Whether the heap is trimmed now.
+    mutating func isDue(ended count: Int) -> Bool {
+        calm = count == last ? calm + 1 : 0
+        age = count - trimmed >= Self.burst ? age + 1 : 0
+        last = count
+        guard age > 0, calm >= Self.patience || age >= Self.longest else { return false }
+        trimmed = count
         return true
     }
 }

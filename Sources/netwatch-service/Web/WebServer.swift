@@ -53,10 +53,9 @@ final class WebServer: Sendable {
                 return channel.eventLoop.makeCompletedFuture {
                     let value = try handler.setUp(channel, first)
                     // It ends when the connection is closed.
-                    connections.tasks.withLock { $0 += 1 }
                     Task {
                         await handler.handle(value: value, logger: WebConnection.logger)
-                        connections.tasks.withLock { $0 -= 1 }
+                        connections.endedTasks.withLock { $0 += 1 }
                     }
                 }
             }

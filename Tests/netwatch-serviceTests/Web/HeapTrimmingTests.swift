@@ -3,31 +3,33 @@ import Testing
 @testable import netwatch_service
 
 @Suite struct HeapTrimmingTests {
-    /// The checks after which the heap is trimmed. Each pair is a number of open connections, and the number of checks that find it.
-    private func trims(_ counts: [(open: Int, checks: Int)]) -> [Int] {
-        var trimming = HeapTrimming()
-        return counts.flatMap { Array(repeating: $0.open, count: $0.checks) }.enumerated()
-            .filter { trimming.isDue(open: $0.element) }.map(\.offset)
+    /// The checks after which the heap is trimmed. - Parameter ends: the number of connections that end before each check.
+    private func trims(_ ends: [Int]) -> [Int] {
+        var (trimming, count) = (HeapTrimming(), 0)
+        return ends.indices.filter { index in
+            count += ends[index]
+            return trimming.isDue(ended: count)
+        }
     }
 
-    @Test func `the heap is trimmed once, ten checks after many connections have ended`() {
-        #expect(trims([(3, 5), (512, 1), (300, 1), (3, 100)]) == [15])
-    }
+    private func none(_ checks: Int) -> [Int] { Array(repeating: 0, count: checks) }
 
-    @Test func `new connections do not delay it`() {
-        #expect(trims([(200, 1), (10, 5), (30, 5), (20, 100)]) == [10])
+    @Test func `the heap is trimmed once, ten checks after the last of many connections has ended`() {
+        #expect(trims([0, 500, 100, 1] + none(200)) == [13])
+        #expect(trims([500] + none(9) + [1] + none(200)) == [20])
     }
 
     @Test func `it follows each burst`() {
-        #expect(trims([(512, 1), (0, 40), (64, 1), (0, 40)]) == [10, 51])
+        #expect(trims([512] + none(40) + [64] + none(40)) == [10, 51])
     }
 
-    @Test func `few connections, and those that replace each other, cause no trimming`() {
-        #expect(trims([(63, 1), (0, 100), (63, 1), (0, 100)]) == [])
-        #expect(trims(Array(repeating: [(512, 3), (100, 9)], count: 20).flatMap { $0 }) == [])
+    @Test func `few connections cause no trimming, and are counted together`() {
+        #expect(trims([63] + none(1_000)) == [])
+        #expect(trims([63] + none(500) + [1] + none(500)) == [511])
     }
 
-    @Test func `connections that end one after the other are counted together`() {
-        #expect(trims([(64, 1), (40, 20), (10, 20), (1, 20), (0, 20)]) == [70])
+    @Test func `connections that never cease to end do not delay it for longer than 60 checks`() {
+        #expect(trims(Array(repeating: 2, count: 200)) == [90, 181])
+        #expect(trims(Array(repeating: 1, count: 200)) == [122])
     }
 }
