@@ -3,8 +3,8 @@ import Reachability
 /// The last probe of each target, for its page.
 ///
 /// A report with the facts of a certificate has several kilobytes, so only ``limit`` targets keep theirs: those whose pages were asked
-/// for last, and others while there is room. Of a target beyond them, the times of the last successful probe are known at once, and its
-/// complete report from the first probe on that follows the question.
+/// for last, and others while there is room. A further target has the times of its last probe if that succeeded, and its complete report
+/// from the first probe on that follows the question.
 struct LastProbes: Sendable {
     /// The maximum number of complete reports.
     static let limit = 256
@@ -16,6 +16,8 @@ struct LastProbes: Sendable {
     }
 
     private var times: [TargetID: ProbeTimes] = [:]
+    /// The targets whose last probe failed. It has no times.
+    private var failed: Set<TargetID> = []
     private var complete: [TargetID: Complete] = [:]
     private var lastQuestion = 0
 
@@ -27,11 +29,13 @@ struct LastProbes: Sendable {
             complete[id] = Complete(report: report)
         }
         times[id] = ProbeTimes(report)
+        if report.succeeded { failed.remove(id) } else { failed.insert(id) }
     }
 
     /// Forgets a target that is no longer monitored.
     mutating func remove(_ id: TargetID) {
         times[id] = nil
+        failed.remove(id)
         complete[id] = nil
     }
 
@@ -40,7 +44,7 @@ struct LastProbes: Sendable {
 
     /// Returns the last probe of a target; without the facts of its answers if the report was not kept, and `nil` if nothing is known.
     mutating func report(of id: TargetID, _ endpoint: Endpoint) -> ProbeReport? {
-        guard times[id] != nil || complete[id] != nil else { return nil }
+        guard times[id] != nil || complete[id] != nil || failed.contains(id) else { return nil }
         if complete[id] == nil {
             if complete.count >= Self.limit, let oldest = complete.min(by: { $0.value.question < $1.value.question }) {
                 complete[oldest.key] = nil

@@ -7,7 +7,7 @@ import Records
 
 /// The parts of the service, from its start to its end: sockets, history, monitor, keeper and page.
 ///
-/// The directory's lock is checked first, and then the sockets are opened, so that a service whose port is in use touches nothing.
+/// The directory's lock is checked first, and then the sockets are opened, so that a service whose port is in use does not touch the history.
 final class Service {
     private let sources: ConfigurationSources
     private let loaded: ConfigurationSources.Loaded
@@ -86,7 +86,7 @@ final class Service {
         _ done: @escaping @Sendable (ReloadOutcome) -> Void
     ) {
         let finish: @Sendable (ReloadOutcome) -> Void = { outcome in
-            manager.notify(.ready(status: "the configuration was loaded"))
+            manager.notify(.ready(status: outcome.sentence))
             // Each attempt has its line, whether a signal or a request asked for it.
             StandardError.note(outcome.sentence)
             done(outcome)

@@ -96,7 +96,10 @@ struct TargetHistory {
     private func incidents(
         _ reader: HistoryReader, _ number: Int, _ time: Range<Int64>, limit: Int
     ) throws -> (elements: [BoardIncident], areAll: Bool) {
-        let shown = board.incidents.filter { $0.targets.contains(number) }
+        let shown = board.incidents.filter { entry in
+            let (began, ended) = (entry.incident.began.milliseconds, entry.incident.ended?.milliseconds)
+            return entry.targets.contains(number) && began < time.upperBound && ended.map { $0 >= time.lowerBound } ?? true
+        }
         let known = Set(shown.map(\.incident.id))
         let recorded = try reader.incidents(time, of: number, limit: limit)
         let further = recorded.elements.filter { !known.contains($0.id) }

@@ -24,7 +24,9 @@ extension HistoryReader {
                 }
             }
             try forRows("member", "target") { id, row in
-                if let number = row[1] as Int64? { members[id, default: TargetSet()].insert(Int(clamping: number)) }
+                // A damaged number would need memory for all smaller ones.
+                guard let number = row[1] as Int64?, 0..<Int64(TurnCoder.targetLimit) ~= number else { return }
+                members[id, default: TargetSet()].insert(Int(number))
             }
             try forRows("members", "targets") { id, row in
                 guard let data = row[1] as Data?, let set = TargetSet(bytes: [UInt8](data)) else { return }

@@ -57,7 +57,7 @@ extension Incident {
         var numbers = TargetSet()
         for name in names {
             let found = try Int.fetchAll(database, sql: "SELECT number FROM target WHERE text = ?", arguments: [name])
-            for number in found { numbers.insert(number) }
+            for number in found where 0..<TurnCoder.targetLimit ~= number { numbers.insert(number) }
         }
         return numbers
     }

@@ -49,6 +49,9 @@ import Testing
         for number in [0, LastProbes.limit] { probes.add(failed, of: TargetID(number)) }
         #expect(answer(&probes, 0)?.cause == PageSamples.refused)
         #expect(answer(&probes, LastProbes.limit) == nil)
+        // The question reserves a place for the next report.
+        probes.add(failed, of: TargetID(LastProbes.limit))
+        #expect(answer(&probes, LastProbes.limit)?.cause == PageSamples.refused)
     }
 
     @Test func `a target that is no longer monitored is forgotten, and its place is free`() {
