@@ -1,16 +1,16 @@
 import Foundation
 import NetworkLab
 
-/// A thousand servers on loopback of a host, a few of which close or open each 20 ms.
+/// Servers on loopback of a host, a few of which close or open each 20 ms.
 struct FlappingServers {
     static let firstPort = 20_000
     let count: Int
     private let program: Program
 
-    /// Starts the servers. They are ready when the initializer returns.
-    init(_ count: Int, on host: LabHost, seed: UInt64) throws {
+    /// Starts the servers. They are ready when the initializer returns. - Parameter changes: the number of them that change each 20 ms.
+    init(_ count: Int, on host: LabHost, seed: UInt64, changes: Int = 3) throws {
         self.count = count
-        program = try Program(["/usr/bin/python3", "-c", Self.script, "\(count)", "\(seed)"], on: host)
+        program = try Program(["/usr/bin/python3", "-c", Self.script, "\(count)", "\(seed)", "\(changes)"], on: host)
         guard try program.nextLine() == "ready" else { throw LabError("the servers did not start: \(program.ending)") }
     }
 
@@ -22,7 +22,7 @@ struct FlappingServers {
 
     private static let script = """
         import random, selectors, socket, sys, time
-        count, seed = int(sys.argv[1]), int(sys.argv[2])
+        count, seed, changes = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
         random.seed(seed)
         poll = selectors.DefaultSelector()
         servers = [None] * count
@@ -47,7 +47,7 @@ struct FlappingServers {
                 except OSError: pass
             if time.monotonic() < due: continue
             due = time.monotonic() + 0.02
-            for number in random.sample(range(count), 3):
+            for number in random.sample(range(count), changes):
                 end(number) if servers[number] else begin(number)
         """
 }

@@ -14,7 +14,7 @@ struct ListeningSocket: Sendable {
     let path: String?
 
     /// The maximum number of connections that wait until they are accepted.
-    private static let backlog: Int32 = 1_024
+    static let backlog: Int32 = 1_024
     private static let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
 
     /// Opens a TCP socket.
@@ -100,6 +100,10 @@ struct ListeningSocket: Sendable {
     func removeFile() {
         if let path { unlink(path) }
     }
+
+    /// Sets the backlog again: NIO's `withBoundSocket` calls listen(2) with 128, whatever its options are. The kernel drops the SYNs of further
+    /// clients, which repeat them after 1 s and after 3 s.
+    func restoreBacklog() { _ = Self.startListening(descriptor) }
 
     private static func startListening(_ descriptor: Int32) -> Bool { listen(descriptor, backlog) == 0 }
 

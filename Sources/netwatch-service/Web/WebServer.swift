@@ -62,6 +62,7 @@ final class WebServer: Sendable {
         for socket in sockets {
             do {
                 let listener = try bootstrap.withBoundSocket(socket.descriptor).wait()
+                socket.restoreBacklog()
                 state.withLock { $0.listeners.append(listener) }
             } catch {
                 throw Failure(ExitCode.system, "the web server: cannot accept connections: \(error)")

@@ -30,6 +30,17 @@ import Testing
         try await site.stop()
     }
 
+    @Test func `the kernel keeps as many connections for the server as it asked for`() async throws {
+        let site = try Site()
+        let program = try Program(["ss", "-H", "-l", "-t", "-n", "sport = :\(site.port)"], output: .file)
+        #expect(try program.wait() == 0, "\(program.ending)")
+        // The third column of a listening socket is its backlog (`man 8 ss`).
+        let backlog = program.output.split(separator: " ").dropFirst(2).first.flatMap { Int32($0) }
+        let maximum = try String(contentsOfFile: "/proc/sys/net/core/somaxconn", encoding: .utf8)
+        #expect(backlog == min(ListeningSocket.backlog, Int32(maximum.prefix { $0.isNumber }) ?? 0), "\(program.output)")
+        try await site.stop()
+    }
+
     @Test func `if all connections answer requests, the reserve still answers for the state of the service`() async throws {
         var limits = WebLimits()
         limits.connections = 2
