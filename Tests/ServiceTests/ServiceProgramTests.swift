@@ -181,9 +181,9 @@ import Testing
         try service.program.signal(SIGTERM)
         _ = try service.program.wait()
         let program = try Program(
-            [try Programs.netwatch, "history", "--state", scratch.file("state"), "--target", "nobody"], on: host)
+            [try Programs.netwatch, "history", "--state", scratch.file("state"), "--target", "absent"], on: host)
         #expect(try program.wait() == 66, "\(program.ending)")
-        #expect(program.standardError.contains("nobody"))
+        #expect(program.standardError.contains("absent"))
     }
 
     @Test func `the history of a stopped service has the days of its zone, wherever it is read`() throws {
@@ -305,9 +305,9 @@ import Testing
         let quiet = try Program([try Programs.netwatch] + socket + ["-q"], on: host)
         #expect(try quiet.wait() == 0, "\(quiet.ending)")
         #expect(try quiet.remainingLines() == [])
-        let unknown = try Program([try Programs.netwatch] + socket + ["nobody"], on: host)
+        let unknown = try Program([try Programs.netwatch] + socket + ["absent"], on: host)
         #expect(try unknown.wait() == 66, "\(unknown.ending)")
-        #expect(unknown.standardError == "netwatch: target 'nobody': no target has this identifier, name or text\n")
+        #expect(unknown.standardError == "netwatch: target 'absent': no target has this identifier, name or text\n")
         for option in [["--interval", "1s"], ["-v"], ["--fail-after", "2"], ["--insecure"], ["--canary", "http://a/"]] {
             let refused = try Program([try Programs.netwatch] + socket + option, on: host)
             #expect(try refused.wait() == 64, "\(refused.ending)")
@@ -319,7 +319,7 @@ import Testing
     @Test func `an error of the service is one line, as with the files of the directory`() throws {
         let service = try start("targets: ['127.0.0.1:1']\n")
         _ = try service.program.nextLine { $0.contains(#""recorded":true"#) }
-        for arguments in [["--since", "nonsense"], ["--until", "yesterday"], ["--target", "nobody"]] {
+        for arguments in [["--since", "nonsense"], ["--until", "yesterday"], ["--target", "absent"]] {
             var (codes, lines): ([Int32], [String]) = ([], [])
             for source in [["--connect", scratch.file("state/api.sock")], ["--state", scratch.file("state")]] {
                 let program = try Program([try Programs.netwatch, "history"] + arguments + source, on: host)
@@ -334,11 +334,11 @@ import Testing
         }
         #expect(try get(service, "/target/127.0.0.1:1?at=abc").contains("<code>at</code> is ignored"))
         #expect(try get(service, "/target/127.0.0.1:1?format=json&at=abc").hasPrefix("HTTP/1.1 400"))
-        let badge = try get(service, "/badge/nobody.svg")
+        let badge = try get(service, "/badge/absent.svg")
         #expect(badge.hasPrefix("HTTP/1.1 404") && badge.contains("image/svg+xml") && badge.contains("not known"))
-        let page = try host.run("curl", "-s", "-i", "-H", "Accept: text/html", "http://\(service.address)/target/nobody")
+        let page = try host.run("curl", "-s", "-i", "-H", "Accept: text/html", "http://\(service.address)/target/absent")
         #expect(page.hasPrefix("HTTP/1.1 404") && page.contains("text/html") && page.contains("<a href=\"/\">All targets</a>"))
-        #expect(try get(service, "/target/nobody").contains("application/json"))
+        #expect(try get(service, "/target/absent").contains("application/json"))
     }
 
     // MARK: Steps

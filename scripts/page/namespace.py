@@ -61,13 +61,13 @@ class Uplink:
             ["unshare", "--net", sys.executable, "-c", SERVER], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
         self.server.stdout.readline()
         command("ip", "link", "add", "uplink", "type", "veth", "peer", "name", "peer", "netns", str(self.server.pid))
-        self.there("ip", "address", "add", "192.0.2.1/24", "dev", "peer")
-        self.there("ip", "link", "set", "peer", "up")
+        self.run_in_server("ip", "address", "add", "192.0.2.1/24", "dev", "peer")
+        self.run_in_server("ip", "link", "set", "peer", "up")
         command("ip", "address", "add", "192.0.2.2/24", "dev", "uplink")
         self.set_up()
         self.cuts = [
-            ("the cable is pulled", lambda: self.there("ip", "link", "set", "peer", "down"),
-             lambda: self.there("ip", "link", "set", "peer", "up")),
+            ("the cable is pulled", lambda: self.run_in_server("ip", "link", "set", "peer", "down"),
+             lambda: self.run_in_server("ip", "link", "set", "peer", "up")),
             ("the link is set down", lambda: command("ip", "link", "set", "uplink", "down"), self.set_up),
         ]
 
@@ -76,5 +76,5 @@ class Uplink:
         # The kernel removes the routes of a link that is set down.
         command("ip", "route", "add", "default", "via", "192.0.2.1")
 
-    def there(self, *words):
+    def run_in_server(self, *words):
         command("nsenter", "--net", "--target", str(self.server.pid), *words)

@@ -73,6 +73,8 @@ struct BoardTarget: Hashable, Sendable {
     var isInMaintenance = false
     /// The bars, the oldest cell first. A bar has a cell for each of ``Board/cells``, or none before the history was read.
     var bars = SpanValues(repeating: Bar())
+    /// The number in the history; `nil` for a target that has none.
+    var number: Int?
     /// The number at the monitor; `nil` if the target is not monitored.
     var monitor: TargetID?
 

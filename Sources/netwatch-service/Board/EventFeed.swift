@@ -56,14 +56,13 @@ final class EventFeed: Sendable {
 
     /// Numbers, encodes and adds a record, and returns its number. Only the keeper calls it.
     ///
-    /// `key` is the unique key of the target, if the record is about one. `keys` are the texts by which a reader selects the target; they
-    /// are `nil` for a record that every reader receives.
+    /// `key` is the unique key of the target; `nil` for a record that every reader receives.
     @discardableResult
-    func append(_ record: Record, with encoder: RecordEncoder, key: String? = nil, keys: [String]? = nil) -> Int {
+    func append(_ record: Record, with encoder: RecordEncoder, key: String? = nil) -> Int {
         var record = record
         record.seq = last + 1
         let event = EventLog.Event(
-            type: record.kind.rawValue, subject: Self.subject(record, key), keys: keys, json: encoder.encode(record))
+            type: record.kind.rawValue, subject: Self.subject(record, key), key: key, json: encoder.encode(record))
         append(event)
         return record.seq
     }
@@ -90,10 +89,10 @@ final class EventFeed: Sendable {
         }
     }
 
-    /// Returns the records after a cursor. See ``EventLog/read(after:key:)``.
-    func read(after cursor: EventLog.Cursor, key: String?) -> EventLog.Batch {
+    /// Returns the records after a cursor. See ``EventLog/read(after:keys:)``.
+    func read(after cursor: EventLog.Cursor, keys: Set<String>?) -> EventLog.Batch {
         state.withLock { state in
-            guard key == nil else { return state.log.read(after: cursor, key: key) }
+            guard keys == nil else { return state.log.read(after: cursor, keys: keys) }
             // A batch is complete if no record follows it, or if it is full.
             if let shared = state.shared, shared.place == cursor, case .frames(let frames, let after) = shared.batch,
                 after.seq == state.log.next - 1 || frames.count >= EventLog.batchSize

@@ -19,8 +19,8 @@ struct EventLog {
         var type: String
         /// The subject. A newer record on the same subject replaces this one; `nil` if none does.
         var subject: String?
-        /// The texts by which a reader selects a target; `nil` for a record that every reader receives.
-        var keys: [String]?
+        /// The key of the target that the record is about; `nil` for a record that every reader receives.
+        var key: String?
         /// The record as one line of JSON, without the newline.
         var json: [UInt8]
     }
@@ -92,15 +92,15 @@ struct EventLog {
     }
 
     /// Reads the records after a cursor: a batch ends with the record that reaches ``batchSize``. The reader wants the records of the
-    /// target with this key; `nil` for all.
-    func read(after cursor: Cursor, key: String? = nil) -> Batch {
+    /// targets with these keys; `nil` for all.
+    func read(after cursor: Cursor, keys: Set<String>? = nil) -> Batch {
         guard cursor.seq < next, cursor.seq >= first - 1 else { return .lost }
         var cursor = cursor
         var frames: [UInt8] = []
         let isSlow = end - start(of: cursor.seq + 1) > limits.unread
         while cursor.seq + 1 < next, frames.count < Self.batchSize, let event = event(cursor.seq + 1) {
             cursor.seq += 1
-            if let key, let keys = event.keys, !keys.contains(key) { continue }
+            if let keys, let key = event.key, !keys.contains(key) { continue }
             if isSlow, let subject = event.subject, let newest = newest[subject], newest > cursor.seq {
                 cursor.superseded += 1
                 continue

@@ -12,24 +12,30 @@ struct QueryParameters: Hashable, Sendable {
     /// The maximum number of bytes of a name or a value; the others are ignored.
     static let valueLimit = 4_096
 
-    private var values: [String: String] = [:]
+    private var values: [String: [String]] = [:]
     /// The first parameter that is malformed or repeated; `nil` if there is none. A document refuses it, and a page names it.
     private(set) var problem: QueryProblem?
 
     /// Reads the text after the question mark. The first value of a name counts.
-    init(_ query: some StringProtocol) {
+    ///
+    /// - Parameters:
+    ///   - query: the text.
+    ///   - list: the name of a parameter that may be set several times.
+    ///   - limit: the maximum number of parameters.
+    init(_ query: some StringProtocol, list: String? = nil, limit: Int = limit) {
         let parts = query.utf8.split(separator: UInt8(ascii: "&"))
-        for part in parts.prefix(Self.limit) {
+        for part in parts.prefix(limit) {
             let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = pair.first else { continue }
             let value = pair.count > 1 ? Self.decoded(pair[1], isForm: true) : ""
             let key = Self.decoded(name, isForm: true)
-            if let detail = values[key] == nil ? pair.lazy.compactMap({ Self.problem(of: $0) }).first : "is set more than once" {
+            let isFurther = values[key] != nil && key != list
+            if let detail = isFurther ? "is set more than once" : pair.lazy.compactMap({ Self.problem(of: $0) }).first {
                 note(key, detail)
             }
-            if values[key] == nil { values[key] = value }
+            if !isFurther { values[key, default: []].append(value) }
         }
-        if parts.count > Self.limit { note("?", "there are more than \(Self.limit) parameters") }
+        if parts.count > limit { note("?", "there are more than \(limit) parameters") }
     }
 
     private mutating func note(_ parameter: String, _ detail: String) {
@@ -39,16 +45,19 @@ struct QueryParameters: Hashable, Sendable {
     /// Returns why encoded bytes are no text; `nil` if they are.
     private static func problem(of bytes: some Collection<UInt8>) -> String? {
         guard bytes.count <= valueLimit else { return "is longer than \(valueLimit) bytes" }
-        var rest = bytes[...]
-        while let percent = rest.firstIndex(of: UInt8(ascii: "%")) {
-            rest = rest[percent...].dropFirst()
-            guard rest.prefix(2).compactMap(digit).count == 2 else { return "a percent sign needs two hexadecimal digits" }
+        var remaining = bytes[...]
+        while let percent = remaining.firstIndex(of: UInt8(ascii: "%")) {
+            remaining = remaining[percent...].dropFirst()
+            guard remaining.prefix(2).compactMap(digit).count == 2 else { return "a percent sign needs two hexadecimal digits" }
         }
         return String(validating: decodedBytes(bytes, isForm: true), as: UTF8.self) == nil ? "is not UTF-8" : nil
     }
 
     /// Returns the value of a parameter; `nil` if it is missing.
-    subscript(name: String) -> String? { values[name] }
+    subscript(name: String) -> String? { values[name]?.first }
+
+    /// Returns all values of a parameter, in their order.
+    func all(_ name: String) -> [String] { values[name] ?? [] }
 
     /// Returns the text of percent-encoded bytes. Sequences that are not valid stay as they are; bytes that are not UTF-8 become U+FFFD.
     static func decoded(_ bytes: some Collection<UInt8>, isForm: Bool = false, limit: Int = valueLimit) -> String {

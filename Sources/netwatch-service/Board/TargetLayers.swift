@@ -30,18 +30,8 @@ struct TargetLayers: Sendable {
         guard let detail = detail(of: step.layer, update, hasFacts: report?.levels?.tls != nil || report?.levels?.http != nil)
         else { return nil }
         (step.finding, step.detail) = (.works, detail)
-        step.duration = step.duration ?? duration(of: step.layer, report)
+        step.duration = step.duration ?? report?.duration(of: step.layer)
         return step
-    }
-
-    private static func duration(of layer: Cause.Layer, _ report: ProbeReport?) -> Duration? {
-        switch layer {
-        case .dns: report?.resolution
-        case .tcp: report?.connection
-        case .tls: report?.levels?.handshake
-        case .http: report?.levels?.exchange
-        default: nil
-        }
     }
 
     private static func detail(of layer: Cause.Layer, _ update: ServerUpdate, hasFacts: Bool) -> String? {
@@ -107,6 +97,22 @@ extension Cause.Evidence {
         case .number(let number): "\(number)"
         case .flag(let flag): flag ? "yes" : "no"
         case .list(let texts): texts.joined(separator: ", ")
+        }
+    }
+}
+
+extension ProbeReport {
+    /// The layers whose time a probe measures, in their order.
+    static let measuredLayers: [Cause.Layer] = [.dns, .tcp, .tls, .http]
+
+    /// Returns the time of a layer; `nil` if it was not measured.
+    func duration(of layer: Cause.Layer) -> Duration? {
+        switch layer {
+        case .dns: resolution
+        case .tcp: connection
+        case .tls: levels?.handshake
+        case .http: levels?.exchange
+        default: nil
         }
     }
 }

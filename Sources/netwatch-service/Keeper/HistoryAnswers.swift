@@ -48,8 +48,8 @@ struct HistoryAnswers: Sendable {
     private static func isPosition(_ text: String, ofSamples: Bool) -> Bool {
         // A time before 1970 begins with the sign.
         guard let end = text.dropFirst().firstIndex(of: "-"), Int64(text[..<end]) != nil else { return false }
-        let rest = text[text.index(after: end)...]
-        return ofSamples ? Int64(rest).map { $0 >= 0 } == true : !rest.isEmpty
+        let remainder = text[text.index(after: end)...]
+        return ofSamples ? Int64(remainder).map { $0 >= 0 } == true : !remainder.isEmpty
     }
 
     /// Returns the availability of targets in a period.

@@ -20,7 +20,7 @@ struct KeptTarget: Sendable {
             key: configured.key, id: configured.id, title: configured.title, group: configured.group, update: update)
         target.isInMaintenance = isInMaintenance
         target.bars = bars.bars
-        target.monitor = monitor
+        (target.number, target.monitor) = (number, monitor)
         return target
     }
 }

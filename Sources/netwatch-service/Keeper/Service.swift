@@ -139,8 +139,7 @@ final class Service {
             records: { records in
                 for record in records {
                     sink(record)
-                    let key = record.key
-                    events.append(record, with: encoder, key: key, keys: key.map { [$0] })
+                    events.append(record, with: encoder, key: record.key)
                 }
             },
             board: { board in

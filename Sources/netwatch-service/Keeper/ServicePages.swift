@@ -61,7 +61,8 @@ struct ServicePages: Sendable {
         let history = TargetHistory(target: target, board: board, query: query)
         var detail = TargetDetail()
         do { detail = try await store.read { try history.detail($0) } } catch { detail.isComplete = false }
-        await evidence.complete(&detail, of: target, board.path?.path)
+        // CSV has only the outages.
+        if query.format != .csv { await evidence.complete(&detail, of: target, board.path?.path) }
         switch query.format {
         case .html:
             return await content(Self.html) { [detail] in

@@ -9,9 +9,9 @@ extension StatusPage {
 
     var incidents: Markup {
         let all = board.incidents.filter { $0.incident.state == .open }
-        let maintained = Set(board.targets.lazy.filter(\.isInMaintenance).map(\.update.endpoint.text))
-        let planned = maintained.isEmpty ? [] : all.filter { $0.incident.concerns(only: maintained) }
-        let open = maintained.isEmpty ? all : all.filter { !$0.incident.concerns(only: maintained) }
+        let maintained = Set(board.targets.lazy.filter(\.isInMaintenance).compactMap(\.number))
+        let planned = all.filter { $0.concerns(only: maintained) }
+        let open = all.filter { !$0.concerns(only: maintained) }
         let over = board.incidents.filter { $0.incident.state != .open }
         guard !all.isEmpty || !over.isEmpty else { return "" }
         // A fault of this machine or of the network explains the most targets.
@@ -129,10 +129,12 @@ extension StatusPage {
 extension Incident {
     /// Whether the fault concerns more than a single target.
     fileprivate var isSharedFault: Bool { targetCount > 1 || scope != .server }
+}
 
-    /// Whether the fault is of targets whose texts are in a set. An incident with more targets than it names concerns others too.
-    fileprivate func concerns(only texts: Set<String>) -> Bool {
-        scope == .server && targetCount <= targets.count && targets.allSatisfy { texts.contains($0.text) }
+extension BoardIncident {
+    /// Whether the fault is of servers with these numbers in the history.
+    fileprivate func concerns(only numbers: Set<Int>) -> Bool {
+        incident.scope == .server && !targets.isEmpty && targets.numbers.allSatisfy(numbers.contains)
     }
 }
 

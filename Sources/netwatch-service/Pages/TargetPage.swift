@@ -87,7 +87,9 @@ struct TargetPage {
     private static func lastProbe(_ report: ProbeReport, _ clock: LocalClock) -> Markup {
         let time = clock.element(report.moment.milliseconds)
         if let cause = report.cause { return "\(time), failed: \(cause.markup())" }
-        let phases = report.phases.map { "\($0.name) \(PageText.roundTrip($0.duration))" }
+        let phases = ProbeReport.measuredLayers.compactMap { layer in
+            report.duration(of: layer).map { "\(layer.rawValue) \(PageText.roundTrip($0))" }
+        }
         guard !phases.isEmpty else { return time }
         return "\(time) <small>\(MarkupText.shortened(phases.joined(separator: ", "), to: 200))</small>"
     }
@@ -160,15 +162,5 @@ struct TargetPage {
             <textarea id=json readonly rows=14 spellcheck=false>\(String(decoding: document.json(), as: UTF8.self))</textarea></details>\
             </section>
             """
-    }
-}
-
-extension ProbeReport {
-    /// The measured phases, in their order, with the layers' names.
-    fileprivate var phases: [(name: String, duration: Duration)] {
-        let phases = [
-            ("dns", resolution), ("tcp", connection), ("tls", levels?.handshake), ("http", levels?.exchange),
-        ]
-        return phases.compactMap { name, duration in duration.map { (name, $0) } }
     }
 }

@@ -65,7 +65,7 @@ extension HistoryStore {
         guard !isClosed else { return completion(.failure(Self.closedError)) }
         databaseThread.run {
             do throws(StoreError) {
-                try self.writeOwed()
+                try self.writePending()
                 let numbers = try self.database.register(targets)
                 self.didWrite()
                 completion(.success(numbers))
@@ -85,7 +85,7 @@ extension HistoryStore {
             reader.close()
         }
         guard let known else { return nil }
-        return owed.withLock { $0.numbers(of: targets, known) }
+        return pending.withLock { $0.numbers(of: targets, known) }
     }
 
     /// Moves the turns so far into the database, and applies the retention.
@@ -180,7 +180,7 @@ extension HistoryStore {
     // MARK: Only on the thread of the database
 
     /// Opens the database if it could not be opened before, and writes the rows that it did not take.
-    func writeOwed() throws(StoreError) {
+    func writePending() throws(StoreError) {
         if try database.openAgain(boot: BootIdentifier.current) {
             // The connection of the queries may take the file for one that never changes.
             queryThread.run {
@@ -190,10 +190,10 @@ extension HistoryStore {
                 }
             }
         }
-        let rows = owed.withLock { $0 }
+        let rows = pending.withLock { $0 }
         guard !rows.isEmpty else { return }
         try database.write(.full) { try rows.write(to: $0) }
-        owed.withLock { $0 = OwedRows() }
+        pending.withLock { $0 = PendingRows() }
     }
 
     /// Tries again what failed.
@@ -204,7 +204,7 @@ extension HistoryStore {
         // Nothing waits, for example after a failed registration: a small write shows whether the database works again.
         do throws(StoreError) {
             let wall = condition.wall
-            try writeOwed()
+            try writePending()
             try database.write { try HistoryDatabase.set("last_attempt", wall, $0) }
             didWrite()
         } catch { condition.set(.database, error) }
@@ -222,7 +222,7 @@ extension HistoryStore {
         }
         guard !waiting.isEmpty else { return }
         do throws(StoreError) {
-            try writeOwed()
+            try writePending()
             try database.write(.full) { database in
                 for entry in waiting.values.sorted(by: { $0.incident.id < $1.incident.id }) {
                     try entry.incident.write(to: database, of: entry.members)
@@ -251,7 +251,7 @@ extension HistoryStore {
         }
         guard !events.isEmpty else { return }
         do throws(StoreError) {
-            try writeOwed()
+            try writePending()
             try database.write(pathEvents: events)
             didWrite()
         } catch {
@@ -266,7 +266,7 @@ extension HistoryStore {
     @discardableResult
     func moveLogs(before next: UInt64, isClean: Bool = false) -> Result<Void, StoreError> {
         do throws(StoreError) {
-            try writeOwed()
+            try writePending()
             let logs = directory.generations.filter { $0 < next }
             _ = try database.checkpoint(
                 logs.map(directory.log), next: next, calendar: calendar.withLock { $0 }, stops: isClean, isClean: isClean)

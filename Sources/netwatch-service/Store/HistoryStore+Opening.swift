@@ -13,7 +13,7 @@ extension HistoryStore {
         var next: UInt64
         /// The sizes of the logs that could not be moved into the database.
         var kept: [UInt64: Int] = [:]
-        var owed = OwedRows()
+        var pending = PendingRows()
     }
 
     /// Opens the history, or creates it. The turns of logs are moved into the database. The method blocks.
@@ -59,7 +59,7 @@ extension HistoryStore {
             let recorder = TurnRecorder(
                 directory, database: start.identifier, generation: start.next, after: reading, kept: start.kept, settings)
             let store = try HistoryStore(
-                settings, directory, lock, database, recorder, start.owed, calendar, at: now, onStatus: onStatus)
+                settings, directory, lock, database, recorder, start.pending, calendar, at: now, onStatus: onStatus)
             if let failure {
                 store.incidents.withLock { $0.owesCheckpoint = true }
                 store.condition.set(.database, failure)
@@ -126,7 +126,7 @@ extension HistoryStore {
                         interrupted: try HistoryDatabase.openIncidents(database), notes: []),
                     identifier: UInt32(truncatingIfNeeded: try HistoryDatabase.number("id", database) ?? 0),
                     next: max(first, (generations.last ?? 0) + 1), kept: Dictionary(kept) { first, _ in first },
-                    owed: OwedRows(
+                    pending: PendingRows(
                         incidentEnd: lastAlive?.wall ?? now.wall, timeZone: settings.timeZone, firstNumber: entries.count))
             }
         }

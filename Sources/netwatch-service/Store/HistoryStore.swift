@@ -77,7 +77,7 @@ final class HistoryStore: Sendable {
     let calendar: Locked<DayCalendar>
     let incidents = Locked(IncidentQueue())
     /// The rows that the database did not take. Only the thread of the database uses it.
-    let owed: Locked<OwedRows>
+    let pending: Locked<PendingRows>
     let reader: Locked<HistoryReader?>
     let lock: LockFile
     private let queue: Locked<TurnQueue>
@@ -89,11 +89,11 @@ final class HistoryStore: Sendable {
     /// Starts the threads. ``open(_:calendar:now:onStatus:)`` calls it.
     init(
         _ settings: Settings, _ directory: StateDirectory, _ lock: LockFile, _ database: HistoryDatabase,
-        _ recorder: TurnRecorder, _ owed: OwedRows,
+        _ recorder: TurnRecorder, _ pending: PendingRows,
         _ calendar: DayCalendar, at now: ClockReading, onStatus: @escaping @Sendable (RecordingStatus) -> Void
     ) throws(StoreError) {
         (self.settings, self.directory, self.lock, self.database) = (Locked(settings), directory, lock, database)
-        (self.recorder, self.calendar, self.owed) = (recorder, Locked(calendar), Locked(owed))
+        (self.recorder, self.calendar, self.pending) = (recorder, Locked(calendar), Locked(pending))
         reader = Locked(nil)
         condition = RecordingCondition(since: now.wall, retryInterval: settings.retryInterval, onStatus)
         queue = Locked(TurnQueue(limit: settings.queueLimit, start: now.wall))

@@ -69,7 +69,7 @@ struct StateDirectory: Sendable {
         for generation in generations {
             let log = log(generation)
             try StateFile(log).makePrivate()
-            guard let reason = try StateFile(log).objectionToLog() else { continue }
+            guard let reason = try StateFile(log).damageOfLog() else { continue }
             let damaged = try setAside(log, time: time)
             notes.append("\(log): damaged (\(reason)); it is now \(damaged), and its results are missing")
         }

@@ -94,7 +94,7 @@ struct StateFile {
     }
 
     /// The reason why a log cannot be one; `nil` for a log. A service that ended before the first bytes were written leaves an empty one.
-    func objectionToLog() throws(StoreError) -> String? {
+    func damageOfLog() throws(StoreError) -> String? {
         if case .other(let kind) = kind { return "it is \(kind)" }
         let head = try head(TurnLog.headerSize)
         return head.allSatisfy { $0 == 0 } || TurnLog.Header(head) != nil ? nil : "its first bytes are not those of a log"

@@ -11,16 +11,16 @@ struct EventStream: Sendable {
 
     private let content: WebContent
     private let waiter: EventFeed.Waiter
-    /// The key of the target that the reader wants; `nil` for all.
-    private let key: String?
+    /// The keys of the targets that the reader wants; `nil` for all.
+    private let keys: Set<String>?
     private var cursor: EventLog.Cursor?
     /// The board whose targets are being written, and the first of those that are not.
     private var present: (board: Board, next: Int)?
 
     /// Creates a stream after the last record that the reader has received, whose number is a text of the reader. A text that is no
     /// number of a record begins a new stream, as does one that the log no longer has.
-    init(_ content: WebContent, key: String?, lastEventID: String?, waiter: EventFeed.Waiter) {
-        (self.content, self.key, self.waiter) = (content, key, waiter)
+    init(_ content: WebContent, keys: Set<String>?, lastEventID: String?, waiter: EventFeed.Waiter) {
+        (self.content, self.keys, self.waiter) = (content, keys, waiter)
         // The first record is the hello of another stream.
         if let text = lastEventID, text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let seq = Int(text), seq > 0 {
             cursor = EventLog.Cursor(seq: seq)
@@ -32,7 +32,7 @@ struct EventStream: Sendable {
         if let bytes = nextTargets() { return bytes }
         while true {
             guard let place = cursor else { return begin() }
-            switch content.events.read(after: place, key: key) {
+            switch content.events.read(after: place, keys: keys) {
             case .frames(let bytes, let after):
                 cursor = after
                 return bytes
@@ -58,7 +58,7 @@ struct EventStream: Sendable {
             path: path.path, reasons: [], isInitial: true, coalescedEventCount: 0, moment: board.moment)
         var header = content.header(board)
         let isEmpty = !board.targets.contains(where: isWanted)
-        if key != nil { header.targets = board.targets.filter(isWanted).map(\.update.endpoint) }
+        if keys != nil { header.targets = board.targets.filter(isWanted).map(\.update.endpoint) }
         let json = RecordEncoder(header: header).encode(Record(event: .path(update), seq: max(0, place.seq)))
         var bytes: [UInt8] = []
         let event = EventLog.Event(type: Record.Kind.hello.rawValue, json: json)
@@ -87,6 +87,6 @@ struct EventStream: Sendable {
     }
 
     private func isWanted(_ target: BoardTarget) -> Bool {
-        key.map { target.key == $0 } ?? true
+        keys?.contains(target.key) ?? true
     }
 }

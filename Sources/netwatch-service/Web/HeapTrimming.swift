@@ -8,24 +8,24 @@ struct HeapTrimming: Hashable, Sendable {
     static let burst = 64
     /// The number of checks without the end of a connection: the threads that served the last ones end a few seconds later, and until then they
     /// keep small pieces of free memory, which divide it.
-    static let patience = 10
+    static let quietChecks = 10
     /// The number of checks after which connections that never cease no longer delay it.
-    static let longest = 60
+    static let limit = 60
 
     /// The number of connections that had ended when the heap was trimmed, and at the last check.
-    private var trimmed = 0
+    private var countAtTrimming = 0
     private var last = 0
     /// The number of checks since a connection has ended, and since ``burst`` of them have.
-    private var calm = 0
-    private var age = 0
+    private var checksWithoutEnd = 0
+    private var checksSinceBurst = 0
 
     /// Checks the number of connections that have ended. - Returns: Whether the heap is trimmed now.
     mutating func isDue(ended count: Int) -> Bool {
-        calm = count == last ? calm + 1 : 0
-        age = count - trimmed >= Self.burst ? age + 1 : 0
+        checksWithoutEnd = count == last ? checksWithoutEnd + 1 : 0
+        checksSinceBurst = count - countAtTrimming >= Self.burst ? checksSinceBurst + 1 : 0
         last = count
-        guard age > 0, calm >= Self.patience || age >= Self.longest else { return false }
-        trimmed = count
+        guard checksSinceBurst > 0, checksWithoutEnd >= Self.quietChecks || checksSinceBurst >= Self.limit else { return false }
+        countAtTrimming = count
         return true
     }
 }

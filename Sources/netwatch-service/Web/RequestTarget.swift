@@ -27,12 +27,12 @@ struct RequestTarget: Hashable, Sendable {
         else {
             return nil
         }
-        let rest = text[mark.upperBound...]
-        let authority = rest.prefix { !"/?#".contains($0) }
+        let remainder = text[mark.upperBound...]
+        let authority = remainder.prefix { !"/?#".contains($0) }
         // RFC 9110 section 4.2.1: a URI with an empty host is invalid.
         guard !authority.isEmpty else { return nil }
         origin = Origin(scheme: scheme.lowercased(), authority: String(authority))
-        let path = rest[authority.endIndex...]
+        let path = remainder[authority.endIndex...]
         resource = path.utf8.first == UInt8(ascii: "/") ? String(path) : "/\(path)"
     }
 

@@ -107,9 +107,10 @@ struct WebRoutes: Sendable {
         guard let board = content.boards.current(), board.path != nil else {
             throw WebProblem(.unavailable, "the service is starting")
         }
-        let parameters = QueryParameters(request.queryText)
+        // The length of the request's target limits the number.
+        let parameters = QueryParameters(request.queryText, list: "target", limit: 1_000)
         if let problem = parameters.problem { throw WebProblem(problem) }
-        let key = try parameters["target"].map { text throws(WebProblem) in
+        let keys = try parameters.all("target").map { text throws(WebProblem) in
             guard let target = board.target(named: text) else {
                 throw WebProblem(.notFound, "target '\(text)': no target has this identifier, name or text")
             }
@@ -124,7 +125,8 @@ struct WebRoutes: Sendable {
             let waiter = EventFeed.Waiter()
             context.channel.closeFuture.whenComplete { _ in waiter.end() }
             defer { content.events.remove(waiter) }
-            var stream = EventStream(content, key: key, lastEventID: lastEventID, waiter: waiter)
+            var stream = EventStream(
+                content, keys: keys.isEmpty ? nil : Set(keys), lastEventID: lastEventID, waiter: waiter)
             while let bytes = await stream.next() { try await writer.write(ByteBuffer(bytes: bytes)) }
             try await writer.finish(nil)
         }

@@ -18,21 +18,14 @@ struct ServiceStream {
     /// The time after which the stream stops.
     var duration: Duration?
 
-    /// A target among several, as the service's records name it.
-    private struct Selected: Hashable, Decodable {
-        var target: String?
-        var id: String?
-    }
-
     /// Writes records until the stream ends.
     ///
     /// - Throws: ``Failure`` with code 69 if the service ends, with 66 if it has no such target.
     func run(_ output: StandardOutput, _ signals: Signals) throws -> StreamEnding {
         let environment = ProcessInfo.processInfo.environment
         let end = duration.map { Clock.now.advanced(by: $0).monotonicNanoseconds }
-        let selected = targets.count > 1 ? try Set(targets.map { try Self.selected($0, socket, environment) }) : nil
         let connection = try ServiceConnection(socket, environment)
-        try connection.request(Self.address(of: targets.count == 1 ? targets[0] : nil))
+        try connection.request(address)
         var (response, events) = (ResponseReader(), EventStreamReader())
         let main = MainLoop(try MainLoop.makeWaker(), signals: signals)
         var lines = RecordLines(format: format)
@@ -65,7 +58,7 @@ struct ServiceStream {
             }
             lines.columns = TerminalSize.columns(of: output.descriptor)
             for event in events.append(body) where count.map({ written < $0 }) ?? true {
-                guard Self.isWanted(event, selected), let texts = lines.lines(event) else { continue }
+                guard let texts = lines.lines(event) else { continue }
                 if !isQuiet { for text in texts { output.append(line: text) } }
                 written += 1
             }
@@ -73,35 +66,9 @@ struct ServiceStream {
         }
     }
 
-    private static func address(of target: String?) -> String {
-        "/api/v1/events\(target.map { "?target=\(PercentEncoding.encode($0))" } ?? "")"
-    }
-
-    private static func isWanted(_ event: EventStreamReader.Event, _ selected: Set<Selected>?) -> Bool {
-        guard let selected, event.type == Record.Kind.target.rawValue else { return true }
-        guard let target = try? JSONDecoder().decode(Selected.self, from: Data(event.data)) else { return false }
-        return selected.contains(target)
-    }
-
-    /// Asks the service for the target with an identifier, a name or a text: a stream begins with its record.
-    private static func selected(_ name: String, _ socket: String?, _ environment: [String: String]) throws(Failure) -> Selected {
-        let connection = try ServiceConnection(socket, environment)
-        try connection.request(address(of: name))
-        var (response, events, refusal) = (ResponseReader(), EventStreamReader(), [UInt8]())
-        while true {
-            let bytes = try connection.receive()
-            let body: [UInt8]
-            do throws(ResponseReader.Malformed) { body = try response.append(bytes) } catch { throw connection.malformed }
-            if let status = response.status, status != 200 {
-                refusal += body
-                if response.isComplete || bytes.isEmpty { throw connection.failure(status, refusal) }
-                continue
-            }
-            for event in events.append(body) where event.type == Record.Kind.target.rawValue {
-                if let target = try? JSONDecoder().decode(Selected.self, from: Data(event.data)) { return target }
-            }
-            if bytes.isEmpty || response.isComplete { throw Failure(ExitCode.unavailable, "the service has ended") }
-        }
+    private var address: String {
+        let query = targets.map { "target=\(PercentEncoding.encode($0))" }.joined(separator: "&")
+        return "/api/v1/events\(query.isEmpty ? "" : "?\(query)")"
     }
 }
 

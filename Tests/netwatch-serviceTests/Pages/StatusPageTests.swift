@@ -26,6 +26,21 @@ import Testing
         #expect(!page.contains("<script>"))
     }
 
+    @Test func `an incident stands apart if all its targets are in maintenance, also those that it does not list`() {
+        var targets = ["a:1", "b:1"].map { PageSamples.target($0, PageSamples.update($0, .down, PageSamples.refused)) }
+        for place in targets.indices { targets[place].number = 7 + place }
+        targets[0].isInMaintenance = true
+        var board = PageSamples.board(targets)
+        var incident = PageSamples.incident(
+            "1", .server, .init(.target, "a:1"), PageSamples.refused, ["a:1"], from: PageSamples.now - 60_000)
+        incident.targets = TargetSet([7, 8])
+        board.incidents = [incident]
+        #expect(!render(board).contains("of targets in maintenance"))
+        board.targets[1].isInMaintenance = true
+        let page = render(board)
+        #expect(page.contains("1 incident of targets in maintenance") && page.contains("No incident is open now."))
+    }
+
     @Test func `problems are before the groups, and a folded group is one line`() throws {
         let page = render(PageSamples.site)
         let order = [

@@ -135,15 +135,8 @@ import Testing
 
     @Test(.requiresMounts, arguments: [true, false])
     func `the history on a read-only file system is read, also after a kill`(isStopped: Bool) throws {
-        var history = try TestHistory()
-        let (store, _) = try history.open()
-        _ = try store.numbers("a")
-        store.record(noon, .begin(target: 0, .up, at: noon))
-        store.record(noon + 5_000)
-        store.settle()
-        let killed = try history.killed()
-        store.close()
-        if !isStopped { history = killed }
+        let (stopped, killed) = try TestHistory.withTurns()
+        let history = isStopped ? stopped : killed
         let (folder, settings, noon) = (history.folder, history.settings, noon)
         try TestDisk.withOwnMounts {
             guard mount(folder.path, folder.path, "none", UInt(MS_BIND), nil) == 0,

@@ -10,19 +10,6 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct StateFileTests {
     private let noon = TestHistory.noon
 
-    /// Makes a history whose last turns are in a log, as SIGKILL leaves it.
-    private func killedHistory() throws -> TestHistory {
-        let history = try TestHistory()
-        let (store, _) = try history.open()
-        _ = try store.numbers("a")
-        store.record(noon, .begin(target: 0, .up, at: noon))
-        store.record(noon + 5_000)
-        store.settle()
-        let killed = try history.killed()
-        store.close()
-        return killed
-    }
-
     /// Puts a file of another kind at a path.
     private func make(_ kind: String, at path: String, for history: TestHistory) throws {
         switch kind {
@@ -34,7 +21,7 @@ import Testing
 
     @Test(arguments: ["a FIFO", "a symbolic link", "a directory"])
     func `a log that is no file is set aside and named, and readers leave it out`(kind: String) throws {
-        let history = try killedHistory()
+        let history = try TestHistory.withTurns().killed
         try make(kind, at: history.path("recent-11.dat"), for: history)
         let reader = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
         #expect(try reader.lastAlive() == noon + 5_000)
@@ -117,7 +104,7 @@ import Testing
             chmod(history.path("history.sqlite"), 0o644)
         }
         // As after a kill: all files have the permissions of an earlier version.
-        let killed = try killedHistory()
+        let killed = try TestHistory.withTurns().killed
         for name in killed.names where name != "lock" { chmod(killed.path(name), 0o644) }
         let (store, _) = try killed.open()
         #expect(modes(killed) == [0o600])
@@ -127,7 +114,7 @@ import Testing
     // MARK: Damage
 
     @Test func `a log of other bytes is set aside and named, and an empty or torn one is not`() throws {
-        let history = try killedHistory()
+        let history = try TestHistory.withTurns().killed
         let log = try #require(history.names.first { $0.hasPrefix("recent-") })
         let file = try FileHandle(forUpdating: URL(fileURLWithPath: history.path(log)))
         // The last turn is torn.
@@ -148,7 +135,7 @@ import Testing
     }
 
     @Test func `a write-ahead log of other bytes is set aside and named, and one of SQLite is not`() throws {
-        let history = try killedHistory()
+        let history = try TestHistory.withTurns().killed
         #expect(StateFile(history.path("history.sqlite-wal")).size > 0)
         #expect(try !StateFile(history.path("history.sqlite-wal")).isDamagedWriteAheadLog())
         let (store, intact) = try history.open(at: noon + 10_000)

@@ -46,6 +46,19 @@ final class TestHistory {
         return copy
     }
 
+    /// Makes a history of one target that is up for five seconds, and its copy as SIGKILL leaves it, with the turns in a log.
+    static func withTurns() throws -> (stopped: TestHistory, killed: TestHistory) {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        _ = try store.numbers("a")
+        store.record(noon, .begin(target: 0, .up, at: noon))
+        store.record(noon + 5_000)
+        store.settle()
+        let killed = try history.killed()
+        store.close()
+        return (history, killed)
+    }
+
     var names: [String] { (try? FileManager.default.contentsOfDirectory(atPath: settings.directory).sorted()) ?? [] }
 
     func path(_ name: String) -> String { "\(settings.directory)/\(name)" }

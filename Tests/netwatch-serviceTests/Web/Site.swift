@@ -123,7 +123,7 @@ final class Site: Sendable {
         let key = number == 1 ? "office" : text
         events.append(
             Record(event: .server(TargetID(number), Self.update(text, state))), with: RecordEncoder(header: Samples.header),
-            key: key, keys: [key, text])
+            key: key)
     }
 
     /// Appends a record that every reader receives.

@@ -52,7 +52,7 @@ import Testing
         ("/badge/..%2f..%2fetc%2fpasswd.svg", 404), ("/badge/office", 404), ("/badge/%00.svg", 404), ("//office", 404),
         ("/metrics", 404), ("/probe?target=x", 404), ("/api/v1/events?target=none", 404), ("/api", 404),
         ("/target/%ff%fe\"<b>", 404), ("/%", 404), ("/api/v1/status?limit=1&limit=2", 400), ("/api/v1/status?q=%zz", 400),
-        ("/api/v1/status?q=%ff", 400), ("/api/v1/events?target=office&target=office", 400),
+        ("/api/v1/status?q=%ff", 400), ("/api/v1/events?target=office&target=none", 404),
         ("/api/v1/events?last_event_id=x", 400),
     ])
     func `a request that cannot be answered has an error in JSON`(target: String, status: Int) async throws {

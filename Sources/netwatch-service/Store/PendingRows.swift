@@ -1,7 +1,7 @@
 import GRDB
 
 /// The rows that the database did not take because it could not be written. The next transaction that succeeds writes them first.
-struct OwedRows: Sendable {
+struct PendingRows: Sendable {
     /// The time at which the incidents end that the former run of the service left open; `nil` if they are closed.
     var incidentEnd: Int64?
     /// The name of the zone of the days; `nil` if the database has it.
