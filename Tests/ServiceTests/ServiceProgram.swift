@@ -37,6 +37,8 @@ struct ServiceRecord: Decodable {
     var seq: Int
     var type: String
     var ts: String
+    var target: String?
+    var status: String?
     var incident: String?
     var state: String?
     var recorded: Bool?
