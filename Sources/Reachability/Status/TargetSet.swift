@@ -16,20 +16,36 @@ package struct TargetSet: Hashable, Sendable {
     /// Adds a number. A negative one is ignored.
     package mutating func insert(_ number: Int) {
         guard number >= 0 else { return }
-        let place = number >> 6
+        insert(1 << UInt64(number & 63), at: number >> 6)
+    }
+
+    /// Adds the numbers of a range, which costs a step for 64 of them. Negative ones are ignored.
+    package mutating func insert(contentsOf range: Range<Int>) {
+        let range = range.clamped(to: 0..<Int.max)
+        guard !range.isEmpty else { return }
+        let (first, last) = (range.lowerBound >> 6, (range.upperBound - 1) >> 6)
+        for place in first...last {
+            let lowest = place == first ? range.lowerBound & 63 : 0
+            let highest = place == last ? (range.upperBound - 1) & 63 : 63
+            insert((~0 >> UInt64(63 - highest + lowest)) << UInt64(lowest), at: place)
+        }
+    }
+
+    /// Adds the bits of a word, at least one.
+    private mutating func insert(_ bits: UInt64, at place: Int) {
         if words.isEmpty { start = place }
         if place < start {
             words.insert(contentsOf: repeatElement(0, count: start - place), at: 0)
             start = place
         }
         if place - start >= words.count { words += repeatElement(0, count: place - start + 1 - words.count) }
-        let bit: UInt64 = 1 << UInt64(number & 63)
-        guard words[place - start] & bit == 0 else { return }
-        words[place - start] |= bit
-        count += 1
+        count += (bits & ~words[place - start]).nonzeroBitCount
+        words[place - start] |= bits
     }
 
-    package mutating func formUnion(_ other: TargetSet) { for number in other.numbers { insert(number) } }
+    package mutating func formUnion(_ other: TargetSet) {
+        for (index, word) in other.words.enumerated() where word != 0 { insert(word, at: other.start + index) }
+    }
 
     package func contains(_ number: Int) -> Bool {
         let place = (number >> 6) - start

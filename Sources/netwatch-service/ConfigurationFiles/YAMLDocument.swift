@@ -43,10 +43,17 @@ private struct Composer: ~Copyable {
     private var anchors: [String: Value] = [:]
     private var aliasedCount = 0
 
-    /// A value, and the number of values in it.
+    /// A value, the number of values in it, and the number of lists and maps that contain each other in it.
     private struct Value {
         var node: ConfigurationNode
-        var count: Int
+        var count = 1
+        var height = 0
+
+        /// Counts an element of this list or map.
+        mutating func add(_ element: Value) {
+            count += element.count
+            height = max(height, element.height + 1)
+        }
     }
 
     private typealias Problem = ConfigurationProblem
@@ -79,15 +86,13 @@ private struct Composer: ~Copyable {
     /// Returns the value that begins with an event.
     private mutating func value(_ first: YAMLEvents.Element, depth: Int) throws(Problem) -> Value {
         let place = place(first)
-        guard depth <= YAMLDocument.depthLimit else {
-            throw Problem(place, "its lists and maps nest deeper than \(YAMLDocument.depthLimit) levels")
-        }
+        try requireDepth(depth, at: place)
         let value: Value
         switch first.event {
-        case .alias(let name): return try copy(of: name, at: place)
+        case .alias(let name): return try copy(of: name, at: place, depth: depth)
         case .scalar(let text, let isPlain):
             let isEmpty = isPlain && ["", "~", "null", "Null", "NULL"].contains(text)
-            value = Value(node: ConfigurationNode(isEmpty ? .empty : .scalar(text), place), count: 1)
+            value = Value(node: ConfigurationNode(isEmpty ? .empty : .scalar(text), place))
         case .listStart: value = try list(at: place, depth: depth)
         case .mapStart: value = try map(at: place, depth: depth)
         case .listEnd, .mapEnd, .documentStart, .documentEnd, .end:
@@ -97,8 +102,15 @@ private struct Composer: ~Copyable {
         return value
     }
 
-    private mutating func copy(of name: String, at place: ConfigurationOrigin) throws(Problem) -> Value {
+    private func requireDepth(_ depth: Int, at place: ConfigurationOrigin) throws(Problem) {
+        guard depth <= YAMLDocument.depthLimit else {
+            throw Problem(place, "its lists and maps nest deeper than \(YAMLDocument.depthLimit) levels")
+        }
+    }
+
+    private mutating func copy(of name: String, at place: ConfigurationOrigin, depth: Int) throws(Problem) -> Value {
         guard let value = anchors[name] else { throw Problem(place, "not valid YAML: found undefined alias") }
+        try requireDepth(depth + value.height, at: place)
         aliasedCount += value.count
         guard aliasedCount <= YAMLDocument.aliasLimit else {
             throw Problem(place, "its aliases add more than \(YAMLDocument.aliasLimit) values")
@@ -107,18 +119,23 @@ private struct Composer: ~Copyable {
     }
 
     private mutating func list(at place: ConfigurationOrigin, depth: Int) throws(Problem) -> Value {
-        var (elements, count): ([ConfigurationNode], Int) = ([], 1)
+        var list = Value(node: ConfigurationNode(.empty, place))
+        var elements: [ConfigurationNode] = []
         while true {
             let first = try next()
-            if case .listEnd = first.event { return Value(node: ConfigurationNode(.list(elements), place), count: count) }
+            if case .listEnd = first.event {
+                list.node = ConfigurationNode(.list(elements), place)
+                return list
+            }
             let element = try value(first, depth: depth + 1)
             elements.append(element.node)
-            count += element.count
+            list.add(element)
         }
     }
 
     private mutating func map(at place: ConfigurationOrigin, depth: Int) throws(Problem) -> Value {
-        var (members, count): ([ConfigurationNode.Member], Int) = ([], 1)
+        var map = Value(node: ConfigurationNode(.empty, place))
+        var members: [ConfigurationNode.Member] = []
         var keys: [String: ConfigurationOrigin] = [:]
         var repeated: [(key: String, place: ConfigurationOrigin)] = []
         while true {
@@ -126,19 +143,18 @@ private struct Composer: ~Copyable {
             let keyPlace = self.place(first)
             switch first.event {
             case .mapEnd:
-                guard let problem = Self.problem(ofRepeated: repeated) else {
-                    return Value(node: ConfigurationNode(.map(members), place), count: count)
-                }
-                throw problem
+                if let problem = Self.problem(ofRepeated: repeated) { throw problem }
+                map.node = ConfigurationNode(.map(members), place)
+                return map
             case .scalar(let key, _):
                 guard key != "<<" else { throw Problem(keyPlace, "merge keys ('<<') are not supported; use a class") }
                 if let anchor = first.anchor {
-                    anchors[anchor] = Value(node: ConfigurationNode(.scalar(key), keyPlace), count: 1)
+                    anchors[anchor] = Value(node: ConfigurationNode(.scalar(key), keyPlace))
                 }
                 let element = try value(try next(), depth: depth + 1)
                 if let earlier = keys.updateValue(keyPlace, forKey: key) { repeated.append((key, earlier)) }
                 members.append(ConfigurationNode.Member(key: key, origin: keyPlace, value: element.node))
-                count += element.count
+                map.add(element)
             default: throw Problem(keyPlace, "a key must be a single value, and no alias")
             }
         }

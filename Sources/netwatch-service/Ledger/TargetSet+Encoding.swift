@@ -29,7 +29,7 @@ extension TargetSet {
             else { return nil }
             let start = end + Int(distance)
             end = start + Int(length)
-            for number in start..<end { insert(number) }
+            insert(contentsOf: start..<end)
         }
     }
 }

@@ -100,10 +100,11 @@ final class HistoryDatabase: Sendable {
         }
     }
 
-    /// Returns the numbers of targets. Unknown keys get new numbers, and changed names are kept.
-    func register(_ targets: [HistoryStore.TargetNames]) throws(StoreError) -> [Int] {
+    /// Returns the numbers of targets. Unknown keys get new numbers, at least `first`, and changed names are kept.
+    func register(_ targets: [HistoryStore.TargetNames], from first: Int = 0) throws(StoreError) -> [Int] {
         try write(.full) { database in
-            var next = try Int64.fetchOne(database, sql: "SELECT ifnull(max(number) + 1, 0) FROM target") ?? 0
+            let unused = try Int64.fetchOne(database, sql: "SELECT ifnull(max(number) + 1, 0) FROM target") ?? 0
+            var next = max(unused, Int64(first))
             let select = try database.cachedStatement(sql: "SELECT number, id, text, title FROM target WHERE key = ?")
             return try targets.map { names in
                 if let row = try Row.fetchOne(select, arguments: [names.key]), let number = row[0] as Int64? {

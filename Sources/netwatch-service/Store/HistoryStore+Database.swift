@@ -66,7 +66,7 @@ extension HistoryStore {
         databaseThread.run {
             do throws(StoreError) {
                 try self.writePending()
-                let numbers = try self.database.register(targets)
+                let numbers = try self.database.register(targets, from: self.pending.withLock { $0.firstNumber })
                 self.didWrite()
                 completion(.success(numbers))
             } catch {
@@ -193,7 +193,8 @@ extension HistoryStore {
         let rows = pending.withLock { $0 }
         guard !rows.isEmpty else { return }
         try database.write(.full) { try rows.write(to: $0) }
-        pending.withLock { $0 = PendingRows() }
+        // The logs of the former run may have targets without a row until they are moved.
+        pending.withLock { $0 = PendingRows(firstNumber: rows.firstNumber) }
     }
 
     /// Tries again what failed.
@@ -272,6 +273,7 @@ extension HistoryStore {
                 logs.map(directory.log), next: next, calendar: calendar.withLock { $0 }, stops: isClean, isClean: isClean)
             for log in logs { unlink(directory.log(log)) }
             recorder.didRemove(before: next)
+            pending.withLock { $0.firstNumber = 0 }
             // The turns are in the database now, so the reader need not have them in memory.
             queryThread.run { self.reader.withLock { $0 }?.releaseTurns() }
             incidents.withLock { $0.owesCheckpoint = false }

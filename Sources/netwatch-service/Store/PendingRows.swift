@@ -8,7 +8,7 @@ struct PendingRows: Sendable {
     var timeZone: String?
     /// The targets that have a number, or other names, since the database cannot be written.
     var targets: [HistoryStore.Target] = []
-    /// The lowest number that no target has in the logs.
+    /// The lowest number that no target has in the logs of the former run. Their targets may have no rows: it was killed before them.
     var firstNumber = 0
 
     var isEmpty: Bool { incidentEnd == nil && timeZone == nil && targets.isEmpty }

@@ -20,6 +20,8 @@ struct ConnectionTable: Sendable {
     }
 
     private enum Kind: Hashable, Sendable {
+        /// No request is complete yet.
+        case waiting
         case requests, stream, reserved
     }
 
@@ -33,6 +35,9 @@ struct ConnectionTable: Sendable {
     private var entries: [Int: Entry] = [:]
     private var numberOf: [Client: Int] = [:]
     private var numberOfKind: [Kind: Int] = [:]
+    /// The connections in the order in which they arrived, from `firstArrival` on; not all of them still wait.
+    private var arrivals: [Int] = []
+    private var firstArrival = 0
 
     init(limits: WebLimits) { self.limits = limits }
 
@@ -43,20 +48,56 @@ struct ConnectionTable: Sendable {
     var streams: Int { numberOfKind[.stream] ?? 0 }
 
     private var reserved: Int { numberOfKind[.reserved] ?? 0 }
+    private var waiting: Int { numberOfKind[.waiting] ?? 0 }
 
-    /// Decides about a connection, and enters it if it is not refused. The one that it replaces is removed; the caller closes it.
+    /// Decides about a new connection, and enters it if it is not refused. The one that it replaces is removed; the caller closes it.
     mutating func admit(_ id: Int, _ client: Client, at now: Int64) -> Admission {
-        let admission = admission(client)
+        var victim: Int?
+        if case .address = client, (numberOf[client] ?? 0) >= limits.connectionsOfAddress {
+            victim = oldest(.waiting, of: client) ?? oldest(.requests, of: client)
+            guard victim != nil else { return .refused }
+        } else if waiting >= limits.waiting {
+            victim = oldestWaiting()
+        }
+        if let victim { remove(victim) }
+        enter(id, Entry(client: client, kind: .waiting, idleSince: now))
+        arrivals.append(id)
+        forgetArrivals()
+        return .accepted(replacing: victim)
+    }
+
+    /// Decides about a connection whose first request is complete, or too long to wait for it. It is removed if it is refused. The one
+    /// that it replaces is removed; the caller closes it.
+    mutating func beginRequests(_ id: Int, at now: Int64) -> Admission {
+        guard let entry = entries[id], entry.kind == .waiting else { return .refused }
+        remove(id)
+        let admission = placeForRequests
         switch admission {
         case .accepted(let victim):
             if let victim { remove(victim) }
-            enter(id, Entry(client: client, kind: .requests, idleSince: now))
+            enter(id, Entry(client: entry.client, kind: .requests, idleSince: now))
         case .reserved(let victim):
             if let victim { remove(victim) }
-            enter(id, Entry(client: client, kind: .reserved, idleSince: now))
+            enter(id, Entry(client: entry.client, kind: .reserved, idleSince: now))
         case .refused: break
         }
         return admission
+    }
+
+    private mutating func oldestWaiting() -> Int? {
+        while firstArrival < arrivals.count {
+            let id = arrivals[firstArrival]
+            firstArrival += 1
+            if entries[id]?.kind == .waiting { return id }
+        }
+        return nil
+    }
+
+    /// Removes the arrivals that wait no longer, when they are the majority.
+    private mutating func forgetArrivals() {
+        guard arrivals.count > 2 * waiting + 64 else { return }
+        arrivals = arrivals[firstArrival...].filter { entries[$0]?.kind == .waiting }
+        firstArrival = 0
     }
 
     private mutating func enter(_ id: Int, _ entry: Entry) {
@@ -65,10 +106,7 @@ struct ConnectionTable: Sendable {
         numberOfKind[entry.kind, default: 0] += 1
     }
 
-    private func admission(_ client: Client) -> Admission {
-        if case .address = client, (numberOf[client] ?? 0) >= limits.connectionsOfAddress {
-            return oldest(.requests, of: client).map { .accepted(replacing: $0) } ?? .refused
-        }
+    private var placeForRequests: Admission {
         guard requests >= limits.connections else { return .accepted(replacing: nil) }
         if let victim = oldest(.requests, of: heaviest) { return .accepted(replacing: victim) }
         guard reserved >= limits.reserve else { return .reserved(replacing: nil) }

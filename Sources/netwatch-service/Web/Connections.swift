@@ -9,12 +9,22 @@ final class Connections: @unchecked Sendable {
     let limits: WebLimits
     let check: RequestCheck
     private var table: ConnectionTable
-    private var open: [Int: (channel: any Channel, handler: ConnectionHandler)] = [:]
+    private var open: [Int: Open] = [:]
     private var nextID = 0
-    /// The number of connections whose task has ended. It ends after its connection, when the pages that were asked for are rendered.
-    let endedTasks = Locked(0)
+    /// The number of connections that have ended. One with requests ends with its task, when the pages that were asked for are rendered.
+    let ended = Locked(0)
     private var trimming = HeapTrimming()
     private var whenEmpty: EventLoopPromise<Void>?
+
+    private struct Open {
+        var channel: any Channel
+        var since: Int64
+        /// The handler of requests; `nil` until the first one is complete.
+        var handler: ConnectionHandler?
+
+        /// Whether no request is answered.
+        var isIdle: Bool { handler.map { $0.machine.idleSince != nil } ?? true }
+    }
 
     init(limits: WebLimits, check: RequestCheck) {
         (self.limits, self.check) = (limits, check)
@@ -27,23 +37,33 @@ final class Connections: @unchecked Sendable {
     /// The number of open connections.
     var count: Int { open.count }
 
-    /// Returns the handler of a new connection; `nil` if there are too many.
-    func add(_ channel: any Channel) -> ConnectionHandler? {
-        let (id, now, client) = (nextID, Self.now, Self.client(channel.remoteAddress))
+    /// Enters a new connection. - Returns: its number; `nil` if there are too many.
+    func add(_ channel: any Channel) -> Int? {
+        let (id, now) = (nextID, Self.now)
         nextID += 1
+        guard case .accepted(let victim) = table.admit(id, Self.client(channel.remoteAddress), at: now) else { return nil }
+        close(victim)
+        open[id] = Open(channel: channel, since: now)
+        // A connection that is replaced before it is active has no event at its end.
+        channel.closeFuture.whenComplete { _ in self.remove(id) }
+        return id
+    }
+
+    /// Returns the handler of a connection whose first request has arrived; `nil` if there are too many.
+    func begin(_ id: Int) -> ConnectionHandler? {
+        guard let connection = open[id] else { return nil }
         var isReserved = false
-        switch table.admit(id, client, at: now) {
+        switch table.beginRequests(id, at: Self.now) {
         case .accepted(let victim): close(victim)
         case .reserved(let victim):
             close(victim)
             isReserved = true
         case .refused: return nil
         }
-        let machine = ConnectionMachine(limits: limits, isReserved: isReserved, now: now)
-        let handler = ConnectionHandler(self, id, isLocal: client == .socket, machine)
-        open[id] = (channel, handler)
-        // A connection that is replaced before it is active has no event at its end.
-        channel.closeFuture.whenComplete { _ in self.remove(id) }
+        let isLocal = Self.client(connection.channel.remoteAddress) == .socket
+        let machine = ConnectionMachine(limits: limits, isReserved: isReserved, now: connection.since)
+        let handler = ConnectionHandler(self, id, isLocal: isLocal, machine)
+        open[id]?.handler = handler
         return handler
     }
 
@@ -73,7 +93,7 @@ final class Connections: @unchecked Sendable {
 
     private func remove(_ id: Int) {
         table.remove(id)
-        open[id] = nil
+        if let connection = open.removeValue(forKey: id), connection.handler == nil { ended.withLock { $0 += 1 } }
         if open.isEmpty { finishDraining() }
     }
 
@@ -85,19 +105,25 @@ final class Connections: @unchecked Sendable {
     /// Closes the connections that have exceeded a time limit.
     func checkTimes() {
         let now = Self.now
-        for (channel, handler) in open.values { handler.check(channel, at: now) }
+        for connection in open.values {
+            if let handler = connection.handler {
+                handler.check(connection.channel, at: now)
+            } else if now - connection.since >= limits.headTime {
+                connection.channel.close(promise: nil)
+            }
+        }
     }
 
     /// Returns free memory to the kernel if many connections have ended.
     func trimHeap() {
-        guard trimming.isDue(ended: endedTasks.withLock { $0 }) else { return }
+        guard trimming.isDue(ended: ended.withLock { $0 }) else { return }
         // It takes 0.2 s with 10,000 targets; this thread answers meanwhile.
         Task.detached { malloc_trim(0) }
     }
 
     /// Closes the connections that wait for a request, and returns when the others are closed too, or after ``closeAll()``.
     func drain(on loop: any NIOCore.EventLoop) -> EventLoopFuture<Void> {
-        for (channel, handler) in open.values where handler.machine.idleSince != nil { channel.close(promise: nil) }
+        for connection in open.values where connection.isIdle { connection.channel.close(promise: nil) }
         guard !open.isEmpty else { return loop.makeSucceededVoidFuture() }
         let promise = loop.makePromise(of: Void.self)
         whenEmpty = promise
@@ -106,7 +132,7 @@ final class Connections: @unchecked Sendable {
 
     /// Closes all connections.
     func closeAll() {
-        for (channel, _) in open.values { channel.close(promise: nil) }
+        for connection in open.values { connection.channel.close(promise: nil) }
         finishDraining()
     }
 }

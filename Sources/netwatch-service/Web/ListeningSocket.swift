@@ -14,7 +14,7 @@ struct ListeningSocket: Sendable {
     let path: String?
 
     /// The maximum number of connections that wait until they are accepted.
-    static let backlog: Int32 = 1_024
+    static let backlog: Int32 = 4_096
     private static let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
 
     /// Opens a TCP socket.

@@ -2,6 +2,8 @@ import EventLoop
 
 /// The limits of connections and requests. Times are in nanoseconds.
 struct WebLimits: Hashable, Sendable {
+    /// The maximum number of connections without a complete request. The oldest is closed for another.
+    var waiting = 4_096
     /// The maximum number of connections for pages and documents.
     var connections = 512
     /// The maximum number of streams of events.
@@ -48,6 +50,7 @@ struct WebLimits: Hashable, Sendable {
     ///
     /// - Parameter openFiles: the maximum number of open files of the process.
     init(openFiles: Int) {
+        waiting = min(waiting, max(16, openFiles / 8))
         connections = min(connections, max(16, openFiles / 8))
         streams = min(streams, max(16, openFiles / 8))
     }

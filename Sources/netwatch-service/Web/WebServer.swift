@@ -46,17 +46,22 @@ final class WebServer: Sendable {
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
-                guard let first = connections.add(channel) else {
+                guard let id = connections.add(channel) else {
                     channel.close(promise: nil)
                     return channel.eventLoop.makeSucceededVoidFuture()
                 }
                 return channel.eventLoop.makeCompletedFuture {
-                    let value = try handler.setUp(channel, first)
-                    // It ends when the connection is closed.
-                    Task {
-                        await handler.handle(value: value, logger: WebConnection.logger)
-                        connections.endedTasks.withLock { $0 += 1 }
-                    }
+                    try channel.pipeline.syncOperations.addHandler(
+                        FirstRequestHandler { channel in
+                            guard let first = connections.begin(id) else { return false }
+                            let value = try handler.setUp(channel, first)
+                            // It ends when the connection is closed.
+                            Task {
+                                await handler.handle(value: value, logger: WebConnection.logger)
+                                connections.ended.withLock { $0 += 1 }
+                            }
+                            return true
+                        })
                 }
             }
         for socket in sockets {

@@ -23,6 +23,11 @@ import Testing
         }
         #expect(set.count == expected.count && Array(set.numbers) == expected.sorted())
         #expect((0..<400).allSatisfy { set.contains($0) == expected.contains($0) } && !set.contains(-1))
+        let first = Int(random.next() % 500)
+        let range = first..<first + Int(random.next() % 300)
+        set.insert(contentsOf: range)
+        expected.formUnion(range)
+        #expect(set.count == expected.count && Array(set.numbers) == expected.sorted(), "\(range)")
         var union = TargetSet([7])
         union.formUnion(set)
         #expect(Set(union.numbers) == expected.union([7]))

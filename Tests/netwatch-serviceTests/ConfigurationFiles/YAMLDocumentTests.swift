@@ -47,6 +47,16 @@ import Testing
         #expect(small?.reason == "a key must be a single value, and no alias", "\(String(describing: small))")
     }
 
+    @Test func `the lists of aliases count as nested`() throws {
+        // Each line is one list deep, and its alias has all lists of the lines before it.
+        func document(levels: Int) -> String {
+            "l1: &l1 [x]\n" + (2...levels).map { "l\($0): &l\($0) [*l\($0 - 1)]" }.joined(separator: "\n")
+        }
+        _ = try YAML.tree(document(levels: 99))
+        let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree(document(levels: 100)) }
+        #expect(error?.description == "f.yaml:100:14: its lists and maps nest deeper than 100 levels")
+    }
+
     @Test func `a key of nested maps is refused at its first map`() {
         let text = "a: " + String(repeating: "{", count: 50) + "x" + String(repeating: "}", count: 50)
         let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree(text) }

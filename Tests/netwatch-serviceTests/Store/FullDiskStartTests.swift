@@ -116,6 +116,18 @@ import Testing
         }
     }
 
+    @Test func `a number in the logs of the former run is not given to another target`() throws {
+        let history = try TestHistory()
+        let (store, _) = try Self.open(history.settings, at: noon, Locked([]))
+        // Those logs have targets whose rows were never written.
+        store.pending.withLock { $0.firstNumber = 5 }
+        #expect(try store.numbers("a", "b") == [5, 6])
+        store.close()
+        let (next, _) = try Self.open(history.settings, at: noon + 1_000, Locked([]))
+        #expect(try next.numbers("b", "c") == [6, 7])
+        next.close()
+    }
+
     @Test func `a new history on a full disk is refused with one line`() throws {
         let (noon, history) = (noon, try TestHistory())
         let (folder, settings) = (history.folder, history.settings)

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct WebLoadTests {
     @Test func `200 idle connections and 200 unfinished requests do not keep a client out`() async throws {
         var limits = WebLimits()
-        limits.connections = 64
+        (limits.waiting, limits.connections) = (64, 64)
         let site = try Site(limits: limits)
         try await site.with { site in
             var clients: [RawClient] = []
