@@ -51,13 +51,14 @@ struct IncidentDesk: Sendable {
         return lastNumber
     }
 
-    /// Notes that the history has a state. - Returns: The incident, if readers have not seen this state.
+    /// Notes that the history has a state. - Returns: The incident, if readers have not seen this state, or only as not recorded.
     mutating func committed(_ id: String, _ number: Int) -> BoardIncident? {
         guard let state = waiting[id], state.number == number else { return nil }
         waiting[id] = nil
+        let wasUnrecorded = place(of: id).map { !shown[$0].isRecorded } ?? false
         let incident = BoardIncident(incident: state.incident, isRecorded: true, targets: state.targets)
         show(incident)
-        return state.deadline == nil ? nil : incident
+        return state.deadline != nil || wasUnrecorded ? incident : nil
     }
 
     /// Returns the states that the history does not have in time. Readers see them as not recorded.
