@@ -120,8 +120,9 @@ final class MonitorLoop {
             let ready = loop.wait(until: deadline)
             now = Moment.now
             refusalChecks = Self.refusalLimit
-            takeCommands()
             for descriptor in ready where isRunning { take(descriptor) }
+            // Commands follow the kernel's events, which they must not delay.
+            if isRunning { takeCommands() }
             if let due = nextPoll, due <= now.monotonicNanoseconds {
                 nextPoll = now.monotonicNanoseconds + Self.pollInterval
                 feed(.pollDue)
@@ -163,7 +164,10 @@ final class MonitorLoop {
 
     private func take(_ ready: EventLoop.Ready) {
         switch ready.token {
-        case Token.events: readEvents()
+        case Token.events:
+            // A link that goes up or down causes five to seven datagrams. The first one is handled while the kernel sends the
+            // others.
+            if readEvents(atMost: 1) { readEvents() }
         case Token.dumps: readDump()
         case Token.resolver:
             if resolver?.drain() == true {
@@ -186,11 +190,11 @@ final class MonitorLoop {
         }
     }
 
-    /// - Returns: whether more events are queued.
+    /// - Returns: whether more events may be queued.
     @discardableResult
-    private func readEvents() -> Bool {
+    private func readEvents(atMost limit: Int = .max) -> Bool {
         messages.removeAll(keepingCapacity: true)
-        let result = kernel.readEvents { bytes in
+        let result = kernel.readEvents(atMost: limit) { bytes in
             // A datagram is copied only for a recording.
             if recording != nil { record(.datagram([UInt8](bytes))) }
             NetlinkDecoder.decode(bytes, into: &messages)
