@@ -127,6 +127,25 @@ extension Kernel.Snapshot {
     }
 }
 
+extension Kernel.Snapshot {
+    /// Returns the snapshot after the loss of a link, as far as a path depends on it: routes other than default ones are not
+    /// removed. The kernel removes the routes over a link that is switched off.
+    func losing(_ link: Link) -> Kernel.Snapshot {
+        var after = self
+        after.links[link.index] = link
+        guard !link.flags.contains(.up) else { return after }
+        // A copy of the index would cost more than the evaluation.
+        after.index.isKept = false
+        for key in defaultRoutes {
+            for route in routes[key]?.list ?? []
+            where route.uses(interface: link.index) && !route.isMultipath && route.kind != .local && !route.kind.refuses {
+                after.apply(.routeRemoved(route))
+            }
+        }
+        return after
+    }
+}
+
 extension Kernel {
     /// One difference between two snapshots. Later versions may add cases.
     @nonexhaustive public enum Change: Hashable, Sendable {
