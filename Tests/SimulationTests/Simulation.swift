@@ -140,6 +140,8 @@ struct Simulation {
             if round == 64 { throw Violation(description: "a turn without an end") }
         }
         try check()
+        // The replay has no idle moments, and must have the same events.
+        if chance(30) { machine.foresee() }
     }
 
     private mutating func resume() throws {

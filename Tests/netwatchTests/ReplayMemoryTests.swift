@@ -6,7 +6,7 @@ import Testing
 /// The memory of a program that replays a recording in which no turn ends.
 @Suite(.timeLimit(.minutes(20))) struct ReplayMemoryTests {
     private static let header =
-        #"{"netwatch_recording":2,"program":"p","boot_id":"b","netns":null,"netns_inode":1,"selection":"any","families":[4,6]}"#
+        #"{"netwatch_recording":3,"program":"p","boot_id":"b","netns":null,"netns_inode":1,"selection":"any","families":[4,6]}"#
 
     /// Returns the peak resident size of a process in bytes.
     private func peakMemory(of process: Int32) throws -> Int {

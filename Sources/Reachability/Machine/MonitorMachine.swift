@@ -77,6 +77,12 @@ package struct MonitorMachine: Sendable {
     /// machine (2,000 instructions); a mutating call does not.
     mutating func nextDeadline() -> Int64? { deadline }
 
+    /// Whether ``foresee()`` has work. Mutating for the same reason as ``nextDeadline()``.
+    mutating func isForesightDue() -> Bool { path.isForesightDue }
+
+    /// Prepares for the loss of the path, in an idle moment. No event depends on this call, so recordings do not have it.
+    package mutating func foresee() { path.foresee() }
+
     /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !path.hasEnded else { return [] }

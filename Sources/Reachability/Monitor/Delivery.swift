@@ -2,10 +2,32 @@ internal import Dispatch
 internal import EventLoop
 internal import Glibc
 
-/// Runs user code on a separate thread, which is created when first needed. User code never runs on the thread that monitors the
-/// kernel.
+/// Runs user code on a separate thread, which the first subscriber's thread creates. User code never runs on the thread that
+/// monitors the kernel.
 final class Delivery: Sendable {
     private let worker = Locked<Worker?>(nil)
+
+    /// Creates the thread, unless it exists or the current thread has left the initial namespaces, which the thread would inherit.
+    func start() {
+        guard !HomeThread.isElsewhere, worker.withLock({ $0 == nil }) else { return }
+        // Created outside the lock, so that nobody who posts waits for it.
+        guard let created = try? Worker(name: "nw-delivery") else { return }
+        let surplus = worker.withLock { worker -> Worker? in
+            guard worker == nil else { return created }
+            worker = created
+            return nil
+        }
+        _ = consume surplus
+    }
+
+    /// Runs a job after earlier jobs, as ``run(_:)`` does, from any thread: to wake a thread that exists needs no ``HomeThread``.
+    func post(_ job: @escaping @Sendable () -> Void) {
+        if let worker = worker.withLock({ $0 }) {
+            worker.run(job)
+        } else {
+            HomeThread.run { self.run(job) }
+        }
+    }
 
     /// Runs a job after earlier jobs. Each subscription has at most one waiting job, so the number of subscriptions bounds the
     /// queue.
@@ -49,10 +71,9 @@ extension Broadcast {
         on queue: DispatchQueue?, through delivery: Delivery, keeping owner: any Sendable,
         _ body: @escaping @Sendable (Value) -> Void
     ) -> CallbackToken {
+        if queue == nil { delivery.start() }
         let callback = call(body) { [weak delivery] job in
-            HomeThread.run { [delivery] in
-                if let queue { queue.async(execute: job) } else { delivery?.run(job) }
-            }
+            if let queue { HomeThread.run { queue.async(execute: job) } } else { delivery?.post(job) }
         }
         return CallbackToken {
             callback.end()

@@ -16,18 +16,18 @@ final class MonitorLoop {
     /// The interval in nanoseconds at which all tables are dumped if no events arrive.
     private static let pollInterval: Int64 = 2_000_000_000
 
-    private(set) var loop: EventLoop
-    private let mailbox: Mailbox<Command>
+    var loop: EventLoop
+    let mailbox: Mailbox<Command>
     let kernel: any KernelSource
     private let evidence: InterfaceEvidenceReader
     private var resolver: ResolverWatcher?
     private let resolverFile: ResolverFile
     private var suspend: SuspendWatch?
     private var namespace: NamespaceWatch?
-    private var prober = TCPProber()
+    private(set) var prober = TCPProber()
     // The limit of sockets that the machine knows.
     private var lastLimit = 0
-    private var hostProber = HostProber()
+    private(set) var hostProber = HostProber()
     let names: NameService
     private let recording: RecordingWriter?
     private let recordingFailed: @Sendable (Int32) -> Void
@@ -45,6 +45,9 @@ final class MonitorLoop {
     /// The number of times in this turn that events are still read before a refusal is accepted.
     private var refusalChecks = MonitorLoop.refusalLimit
     private static let refusalLimit = 8
+    private var lastEvents: Int64 = 0
+    /// The time in nanoseconds without events after which the first event counts as the begin of a change.
+    private static let quietTime: Int64 = 1_000_000
     var followers: [Follower] = []
     // Followers that subscribed before the first tables were complete.
     var earlyFollowers: [Follower] = []
@@ -54,9 +57,9 @@ final class MonitorLoop {
     // Whether changes are pending that path followers have not received.
     var hasChanged = false
     var stateHandlers: [@Sendable (MonitorState) -> Void] = []
-    private var nextPoll: Int64?
+    private(set) var nextPoll: Int64?
     // If the system refuses inotify watches (fs.inotify.max_user_instances, max_user_watches), the files are polled.
-    private var nextFileCheck: Int64?
+    private(set) var nextFileCheck: Int64?
     var lastConfiguration = ResolverConfiguration()
     private let namespacePath: String?
     private let namespaceInode: UInt64
@@ -117,11 +120,12 @@ final class MonitorLoop {
         endTurn()
         reportState()
         while isRunning {
-            let ready = loop.wait(until: deadline)
+            let ready = awaitInput()
             now = Moment.now
             refusalChecks = Self.refusalLimit
-            takeCommands()
             for descriptor in ready where isRunning { take(descriptor) }
+            // Commands follow the kernel's events, which they must not delay.
+            if isRunning { takeCommands() }
             if let due = nextPoll, due <= now.monotonicNanoseconds {
                 nextPoll = now.monotonicNanoseconds + Self.pollInterval
                 feed(.pollDue)
@@ -139,16 +143,6 @@ final class MonitorLoop {
         close()
     }
 
-    private var deadline: Int64? {
-        var due = machine.nextDeadline()
-        if let nextPoll { due = min(due ?? nextPoll, nextPoll) }
-        if let nextFileCheck { due = min(due ?? nextFileCheck, nextFileCheck) }
-        if let next = names.deadline { due = min(due ?? next, next) }
-        if let next = hostProber.deadline { due = min(due ?? next, next) }
-        if let next = prober.levelDeadline { due = min(due ?? next, next) }
-        return due
-    }
-
     // Also called once at the start: the namespace's file may have been removed before it was watched.
     private func checkFiles() {
         if let namespacePath, NamespaceWatch.inode(of: namespacePath) != namespaceInode { feed(.namespaceGone) }
@@ -163,7 +157,12 @@ final class MonitorLoop {
 
     private func take(_ ready: EventLoop.Ready) {
         switch ready.token {
-        case Token.events: readEvents()
+        case Token.events:
+            // A link that goes up or down causes five to seven datagrams. The first one is handled while the kernel sends the
+            // others. In a storm, that would cost a second system call for each event.
+            let isStorm = now.monotonicNanoseconds - lastEvents < Self.quietTime
+            lastEvents = now.monotonicNanoseconds
+            if isStorm || readEvents(atMost: 1) { readEvents() }
         case Token.dumps: readDump()
         case Token.resolver:
             if resolver?.drain() == true {
@@ -186,11 +185,11 @@ final class MonitorLoop {
         }
     }
 
-    /// - Returns: whether more events are queued.
+    /// - Returns: whether more events may be queued.
     @discardableResult
-    private func readEvents() -> Bool {
+    private func readEvents(atMost limit: Int = .max) -> Bool {
         messages.removeAll(keepingCapacity: true)
-        let result = kernel.readEvents { bytes in
+        let result = kernel.readEvents(atMost: limit) { bytes in
             // A datagram is copied only for a recording.
             if recording != nil { record(.datagram([UInt8](bytes))) }
             NetlinkDecoder.decode(bytes, into: &messages)

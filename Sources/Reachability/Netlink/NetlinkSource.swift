@@ -9,8 +9,8 @@ protocol KernelSource: AnyObject {
     var eventDescriptor: Int32? { get }
     /// A descriptor that is readable while a dump runs; `nil` if a dump is complete as soon as it is requested.
     var dumpDescriptor: Int32? { get }
-    /// Reads the queued events, up to the limit of one turn.
-    func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> NetlinkSource.Drained
+    /// Reads the datagrams of queued events, at most `limit` and at most as many as one turn handles.
+    func readEvents(atMost limit: Int, _ body: (UnsafeRawBufferPointer) -> Void) -> NetlinkSource.Drained
     /// Requests a dump of a table, or only of its routes over one interface. ``readDump(_:)`` reads the dump's datagrams. Returns
     /// an errno; 0 if the request was sent.
     func startDump(_ table: KernelTable, over interface: UInt32?, sequence: UInt32) -> Int32
@@ -31,7 +31,7 @@ final class NetlinkSource: KernelSource {
     enum Drained: Hashable {
         /// All queued events were read.
         case read
-        /// The limit of one turn was reached; more events may be queued.
+        /// The limit was reached; more events may be queued.
         case more
         /// Events were lost. The remaining queue was discarded.
         case overrun
@@ -84,12 +84,17 @@ final class NetlinkSource: KernelSource {
     let eventDescriptor: Int32?
     var dumpDescriptor: Int32? { dumps.descriptor }
 
-    /// Reads the queued events, up to the limit of one turn.
-    func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> Drained {
-        for _ in 0..<Self.turnLimit / Self.batch {
+    /// Reads the datagrams of queued events, at most `limit` and at most as many as one turn handles.
+    func readEvents(atMost limit: Int, _ body: (UnsafeRawBufferPointer) -> Void) -> Drained {
+        var remaining = min(limit, Self.turnLimit)
+        while remaining > 0 {
             var end = NetlinkSocket.Received.empty
-            // Fewer datagrams than a full batch mean that the queue is empty. Later events belong to the next turn.
-            if receiveEvents(atMost: Self.batch, &end, body) == Self.batch { continue }
+            let size = min(remaining, Self.batch)
+            // Fewer datagrams than requested mean that the queue is empty. Later events belong to the next turn.
+            if receiveEvents(atMost: size, &end, body) == size {
+                remaining -= size
+                continue
+            }
             switch end {
             case .datagram, .empty: return .read
             case .failed(let errno): return .failed(errno: errno)

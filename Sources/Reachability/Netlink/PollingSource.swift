@@ -28,7 +28,7 @@ final class PollingSource: KernelSource {
     var eventDescriptor: Int32? { nil }
     var dumpDescriptor: Int32? { nil }
 
-    func readEvents(_ body: (UnsafeRawBufferPointer) -> Void) -> NetlinkSource.Drained { .read }
+    func readEvents(atMost limit: Int, _ body: (UnsafeRawBufferPointer) -> Void) -> NetlinkSource.Drained { .read }
 
     // Always dumps the complete table: the additional routes change nothing.
     func startDump(_ table: KernelTable, over interface: UInt32?, sequence: UInt32) -> Int32 {

@@ -59,23 +59,20 @@ struct PathCause {
 
     /// Returns the fault of the link or of its addresses; `nil` if both are usable.
     private func local(_ interface: NetworkInterface, _ choices: PathEvaluation.Choices) -> Cause? {
-        let name = interface.name
-        func cause(_ layer: Cause.Layer, _ code: Cause.Code, _ detail: String) -> Cause {
-            var evidence: [String: Cause.Evidence] = ["interface": .text(name), "level": .text(interface.level.rawValue)]
-            if let link = snapshot.links[interface.index] {
-                evidence["operstate"] = .text(link.operationalState.text)
-                evidence["flags"] = .text("0x" + String(link.flags.rawValue, radix: 16))
+        func cause(_ kind: InterfaceFault.Kind) -> Cause {
+            let link = snapshot.links[interface.index].map {
+                InterfaceFault.LinkState(operationalState: $0.operationalState.text, flags: $0.flags.rawValue)
             }
-            return Cause(layer, code, detail: detail, evidence: evidence)
+            return Cause(InterfaceFault(kind, interface: interface.name, level: interface.level, link: link))
         }
         switch interface.level {
-        case .off: return cause(.link, .interfaceDown, "interface \(name) is switched off")
-        case .noCarrier: return cause(.link, .noCarrier, "interface \(name) has no carrier")
-        case .dormant: return cause(.link, .dormant, "interface \(name) has carrier but waits for authentication")
+        case .off: return cause(.off)
+        case .noCarrier: return cause(.noCarrier)
+        case .dormant: return cause(.dormant)
         case .degradedCarrier, .carrier, .degraded, .enslaved, .routable: break
         }
         let addresses = (catalog.addresses[interface.index] ?? []).filter { configuration.families.contains($0.address.family) }
-        return addressFault(of: addresses).map { cause(.address, $0.code, $0.detail(of: name)) }
+        return addressFault(of: addresses).map { cause(.address($0)) }
     }
 
     private func route(_ choices: PathEvaluation.Choices, _ interface: NetworkInterface) -> Cause {

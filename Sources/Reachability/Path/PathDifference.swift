@@ -18,7 +18,7 @@ package enum PathDifference {
         switch (old.cause, new.cause) {
         case (nil, nil): break
         case (let one?, let other):
-            if !one.isSameFailure(as: other) || one.detail != other?.detail { reasons.insert(.causeChanged) }
+            if !one.hasSameDetail(as: other) { reasons.insert(.causeChanged) }
         case (nil, _?): reasons.insert(.causeChanged)
         }
         if old.isConsistent != new.isConsistent { reasons.insert(.resynced) }

@@ -11,7 +11,7 @@ internal import Pacing
 ///   namespaceGone ─→ ended
 /// ```
 /// Events are hints. The snapshot follows them, and at the end of each turn with a change the machine queries the kernel's route.
-/// Only the first path waits for dumps.
+/// Only the first path waits for dumps. The loss of the only usable link is published before the turn's end.
 package struct PathMachine: Sendable {
     /// An input of the machine.
     package enum Event: Hashable, Sendable {
@@ -87,15 +87,18 @@ package struct PathMachine: Sendable {
     var reasons: CaseSet<PathChangeReason> = []
     // Changes are collected until the turn ends; stale tables until the next event.
     var pending = SnapshotKeeper.Outcome()
-    private var awaited: Set<UInt32> = []
+    private(set) var awaited: Set<UInt32> = []
     private var subjects: [UInt32: EvidenceSubject] = [:]
     private var answers = RouteAnswers()
     private var formerAnswers = RouteAnswers()
     private var published: NetworkPath?
-    private var lastSelected: PathEvaluation.Selected?
+    private(set) var lastSelected: PathEvaluation.Selected?
     var work = Work()
     // The interfaces that the targets' routes use.
-    private var followed: Set<UInt32> = []
+    private(set) var followed: Set<UInt32> = []
+    // The losses that ``foresee()`` has computed, and whether it must be called again.
+    var foreseen: [Loss] = []
+    var isForesightMissing = false
 
     /// Creates a machine. `mergeLimit` is the approximate number of routes of a complete dump that are compared in one turn.
     package init(_ configuration: MonitorConfiguration, mergeLimit: Int = Self.defaultMergeLimit) {
@@ -136,10 +139,16 @@ package struct PathMachine: Sendable {
             schedule.requestAll(at: time)
         case .messages(let messages):
             if pending.changes.isEmpty { pending.changes.reserveCapacity(messages.count) }
+            var effects: [Effect] = []
             for message in messages {
+                // Decided by the state before the message.
+                var end: Loss?
+                if case .link(let link) = message.event { end = loss(of: link) }
                 take(message.event, at: time)
                 noteLifetime(of: message, at: time)
+                if let end { effects += publish(end, at: now) }
             }
+            return effects
         case .overrun:
             overruns += 1
             noteLoss(.overrun, at: time)
@@ -318,6 +327,7 @@ package struct PathMachine: Sendable {
             let events = work.events
             work = Work(ask: work.ask)
             lastSelected = selected
+            (foreseen, isForesightMissing) = ([], true)
             return publish(new, events: events, at: now)
         }
     }
@@ -333,6 +343,12 @@ package struct PathMachine: Sendable {
     }
 
     private var isOnlyAnswers: Bool { path != nil && !work.structure && work.interfaces.isEmpty && !formerAnswers.isEmpty }
+
+    private mutating func publish(_ loss: Loss, at now: Moment) -> [Effect] {
+        defer { work.events = 0 }
+        lastSelected = loss.selected
+        return publish(loss.path, events: work.events, at: now)
+    }
 
     private mutating func publish(_ new: NetworkPath, events: Int, at now: Moment) -> [Effect] {
         path = new

@@ -1,5 +1,5 @@
 /// The routes of both families by key, in shards. With a full Internet table in one dictionary, each copy, comparison or growth
-/// would block the monitor for tens of milliseconds.
+/// would block the monitor for tens of milliseconds. ``RouteShard`` stores the routes; 100,000 of them take 8 MB.
 package struct RouteTable: Hashable, Sendable, Sequence {
     /// The routes that share a key: nearly always one.
     package enum Bucket: Hashable, Sendable {
@@ -25,11 +25,11 @@ package struct RouteTable: Hashable, Sendable, Sequence {
         }
     }
 
-    typealias Shard = [Route.Key: Bucket]
+    package typealias Element = (key: Route.Key, value: Bucket)
 
     /// The number of shards. 100,000 routes give 800 per shard.
     static let shardsPerFamily = 128
-    private(set) var shards = [Shard](repeating: [:], count: 2 * shardsPerFamily)
+    private(set) var shards = [RouteShard](repeating: RouteShard(), count: 2 * shardsPerFamily)
     /// The number of keys.
     package private(set) var count = 0
 
@@ -40,7 +40,22 @@ package struct RouteTable: Hashable, Sendable, Sequence {
     package subscript(key: Route.Key) -> Bucket? { shards[Self.shard(of: key)][key] }
 
     /// Iterates over the keys with their routes, unordered.
-    package func makeIterator() -> FlattenSequence<[[Route.Key: Bucket]]>.Iterator { shards.joined().makeIterator() }
+    package func makeIterator() -> Iterator { Iterator(shards: shards.makeIterator()) }
+
+    package struct Iterator: IteratorProtocol {
+        fileprivate var shards: IndexingIterator<[RouteShard]>
+        private var buckets = [Element]().makeIterator()
+
+        fileprivate init(shards: IndexingIterator<[RouteShard]>) { self.shards = shards }
+
+        package mutating func next() -> Element? {
+            while true {
+                if let bucket = buckets.next() { return bucket }
+                guard let shard = shards.next() else { return nil }
+                buckets = shard.buckets.makeIterator()
+            }
+        }
+    }
 
     /// Returns the numbers of a family's shards.
     static func shards(of family: IPAddress.Family) -> Range<Int> {
@@ -55,34 +70,29 @@ package struct RouteTable: Hashable, Sendable, Sequence {
         return Int(bits >> 57) + (address.family == .v4 ? 0 : shardsPerFamily)
     }
 
-    mutating func add(_ route: Route) {
-        let shard = Self.shard(of: route.key)
-        // The key is hashed only once if no other route has it.
-        switch shards[shard].updateValue(.one(route), forKey: route.key) {
-        case nil: count += 1
-        case .one(let other): if other != route { shards[shard][route.key] = .several([other, route]) }
-        case .several(var all):
-            all.insert(route)
-            shards[shard][route.key] = .several(all)
-        }
+    /// Returns whether the table contains exactly this route.
+    func contains(_ route: Route) -> Bool { shards[Self.shard(of: route.key)].contains(route) }
+
+    /// Adds a route. Returns false if it is already present.
+    mutating func add(_ route: Route) -> Bool {
+        guard let isNew = shards[Self.shard(of: route.key)].add(route) else { return false }
+        if isNew { count += 1 }
+        return true
     }
 
-    mutating func remove(_ route: Route) {
-        let shard = Self.shard(of: route.key)
-        switch shards[shard][route.key] {
-        case .one(route):
-            shards[shard][route.key] = nil
-            count -= 1
-        case .several(var all):
-            all.remove(route)
-            shards[shard][route.key] = all.count == 1 ? all.first.map { .one($0) } : .several(all)
-        case .one, nil: break
-        }
+    /// Removes a route. Returns false if it is not present.
+    mutating func remove(_ route: Route) -> Bool {
+        guard let wasLast = shards[Self.shard(of: route.key)].remove(route) else { return false }
+        if wasLast { count -= 1 }
+        return true
     }
 
-    mutating func removeShard(_ number: Int) {
-        count -= shards[number].count
-        shards[number] = [:]
+    mutating func removeShard(_ number: Int) { setShard(number, to: RouteShard()) }
+
+    /// Replaces a shard by that of another table. Both share its memory until one of them changes.
+    mutating func setShard(_ number: Int, to shard: RouteShard) {
+        count += shard.count - shards[number].count
+        shards[number] = shard
     }
 }
 
@@ -105,6 +115,8 @@ struct RouteIndex: Hashable, Sendable {
         var keys: Set<Route.Key>? = []
     }
 
+    /// False in the shadow of a dump, which is only compared: without the index, a large table is read in less time.
+    var isKept = true
     private var entries: [Place: Entry] = [:]
     private var sources: [IPAddress: [UInt32: Int]] = [:]
     private var objectRoutes = (v4: 0, v6: 0)
@@ -133,6 +145,7 @@ struct RouteIndex: Hashable, Sendable {
     func interfaces(preferring source: IPAddress) -> some Sequence<UInt32> { (sources[source] ?? [:]).keys }
 
     mutating func add(_ route: Route) {
+        guard isKept else { return }
         if let network = route.refusedNetwork { refused.add(network) }
         if route.nexthopObject != 0 { count(object: route.key.family, 1) }
         for interface in route.interfaces {
@@ -149,6 +162,7 @@ struct RouteIndex: Hashable, Sendable {
 
     /// Removes a route. `others` are the remaining routes with its key.
     mutating func remove(_ route: Route, others: RouteTable.Bucket?) {
+        guard isKept else { return }
         if let network = route.refusedNetwork { refused.remove(network) }
         if route.nexthopObject != 0 { count(object: route.key.family, -1) }
         for interface in route.interfaces {

@@ -32,13 +32,7 @@ extension Kernel {
         public func routes(_ key: Route.Key) -> Set<Route> { routes[key]?.all ?? [] }
 
         /// Returns whether the snapshot contains exactly this route.
-        public func contains(_ route: Route) -> Bool {
-            switch routes[route.key] {
-            case .one(let only): only == route
-            case .several(let routes): routes.contains(route)
-            case nil: false
-            }
-        }
+        public func contains(_ route: Route) -> Bool { routes.contains(route) }
 
         /// Applies one change.
         public mutating func apply(_ change: Kernel.Change) {
@@ -70,16 +64,17 @@ extension Kernel {
         /// Removes the record that the kernel may have two indistinguishable routes under this key.
         mutating func forgetDuplicate(_ key: Route.Key) { index.duplicates.remove(key) }
 
-        private mutating func add(_ route: Route) {
-            guard !contains(route) else { return }
+        /// Adds a route. Returns false if it is already present.
+        @discardableResult
+        fileprivate mutating func add(_ route: Route) -> Bool {
+            guard routes.add(route) else { return false }
             if route.key.destination.isDefault { defaultRoutes.insert(route.key) }
-            routes.add(route)
             index.add(route)
+            return true
         }
 
         private mutating func remove(_ route: Route) {
-            guard contains(route) else { return }
-            routes.remove(route)
+            guard routes.remove(route) else { return }
             let others = routes[route.key]
             index.remove(route, others: others)
             if route.key.destination.isDefault, others == nil { defaultRoutes.remove(route.key) }
@@ -93,8 +88,31 @@ extension Kernel.Snapshot {
     /// Copies the links of another snapshot: the state of its link decides whether a route exists.
     mutating func takeLinks(of other: Kernel.Snapshot) { links = other.links }
 
-    /// Removes the routes of one shard. The default routes and the index stay unchanged, because they are not used in a shadow.
+    /// Creates the shadow of a dump, which has no index of its routes.
+    static var shadow: Kernel.Snapshot {
+        var shadow = Kernel.Snapshot()
+        shadow.index.isKept = false
+        return shadow
+    }
+
+    /// Adds a route of a dump, and records a second route that looks the same.
+    mutating func addDumped(_ route: Route) {
+        if !add(route) { noteDuplicate(route.key) }
+    }
+
+    /// Removes the routes of one shard. The default routes stay unchanged, because they are not used any more.
     mutating func removeRoutes(inShard number: Int) { routes.removeShard(number) }
+
+    /// Applies the changes of one shard to that of a complete dump. An empty shard becomes that of the dump, whose memory it takes
+    /// over: otherwise, the first dump of a large table would be in memory twice.
+    mutating func apply(_ changes: [Kernel.Change], leadingTo dumped: Kernel.Snapshot, inShard number: Int) {
+        guard routes.shards[number].isEmpty else { return apply(changes) }
+        routes.setShard(number, to: dumped.routes.shards[number])
+        for case .routeAdded(let route) in changes {
+            if route.key.destination.isDefault { defaultRoutes.insert(route.key) }
+            index.add(route)
+        }
+    }
 
     /// Copies the record of a family's duplicate rules from a complete dump.
     mutating func takeDuplicateRules(of dumped: Kernel.Snapshot, _ family: IPAddress.Family) {
@@ -106,6 +124,25 @@ extension Kernel.Snapshot {
         guard !index.duplicates.isEmpty || !dumped.index.duplicates.isEmpty else { return }
         index.duplicates = index.duplicates.filter { RouteTable.shard(of: $0) != number }
         index.duplicates.formUnion(dumped.index.duplicates.filter { RouteTable.shard(of: $0) == number })
+    }
+}
+
+extension Kernel.Snapshot {
+    /// Returns the snapshot after the loss of a link, as far as a path depends on it: routes other than default ones are not
+    /// removed. The kernel removes the routes over a link that is switched off.
+    func losing(_ link: Link) -> Kernel.Snapshot {
+        var after = self
+        after.links[link.index] = link
+        guard !link.flags.contains(.up) else { return after }
+        // A copy of the index would cost more than the evaluation.
+        after.index.isKept = false
+        for key in defaultRoutes {
+            for route in routes[key]?.list ?? []
+            where route.uses(interface: link.index) && !route.isMultipath && route.kind != .local && !route.kind.refuses {
+                after.apply(.routeRemoved(route))
+            }
+        }
+        return after
     }
 }
 
@@ -166,15 +203,8 @@ extension Kernel.Snapshot {
 
     /// Returns the changes of one shard of the routes.
     func routeChanges(since old: Kernel.Snapshot, inShard number: Int) -> [Kernel.Change] {
-        var changes: [Kernel.Change] = []
         let (known, new) = (old.routes.shards[number], routes.shards[number])
-        for (key, bucket) in known where new[key] != bucket {
-            for route in bucket.all.subtracting(new[key]?.all ?? []) { changes.append(.routeRemoved(route)) }
-        }
-        for (key, bucket) in new where known[key] != bucket {
-            for route in bucket.all.subtracting(known[key]?.all ?? []) { changes.append(.routeAdded(route)) }
-        }
-        return changes
+        return known.routes(missingIn: new).map { .routeRemoved($0) } + new.routes(missingIn: known).map { .routeAdded($0) }
     }
 
     private func ruleChanges(since old: Kernel.Snapshot, _ family: IPAddress.Family) -> [Kernel.Change] {

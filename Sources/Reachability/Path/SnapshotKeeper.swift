@@ -49,7 +49,7 @@ package struct SnapshotKeeper: Sendable {
         let table: KernelTable
         /// The interface to whose routes the dump is limited; `nil` for the complete table.
         let interface: UInt32?
-        var shadow = Kernel.Snapshot()
+        var shadow = Kernel.Snapshot.shadow
         var log: [NetlinkEvent] = []
         var replayed = 0
         var mergedShards: Range<Int>
@@ -130,9 +130,8 @@ package struct SnapshotKeeper: Sendable {
     }
 
     private mutating func addDumpedRoute(_ route: Route) {
-        if dump?.shadow.contains(route) == true { dump?.shadow.noteDuplicate(route.key) }
         if let interface = dump?.interface, !route.uses(interface: interface) { dump?.remnants.append(route) }
-        dump?.shadow.apply(.routeAdded(route))
+        dump?.shadow.addDumped(route)
     }
 
     /// Completes the running dump, and merges it at once.
@@ -232,7 +231,7 @@ package struct SnapshotKeeper: Sendable {
             work += max(live.routes.shards[shard].count, running.shadow.routes.shards[shard].count)
             removeHiddenRoutes(from: &running, inShard: shard)
             let changes = running.shadow.routeChanges(since: live, inShard: shard)
-            live.apply(changes)
+            live.apply(changes, leadingTo: running.shadow, inShard: shard)
             live.takeDuplicates(of: running.shadow, inShard: shard)
             outcome.changes += changes
             running.shadow.removeRoutes(inShard: shard)
@@ -249,7 +248,9 @@ package struct SnapshotKeeper: Sendable {
         var changes: [Kernel.Change] = []
         for key in live.defaultRoutes.union(running.shadow.defaultRoutes) where key.family == family {
             if running.shadow.index.duplicates.contains(key) { live.noteDuplicate(key) }
-            removeHidden(running.shadow.routes(key), from: &running)
+            let dumped = running.shadow.routes(key)
+            removeHidden(dumped.filter(live.isHidden), from: &running)
+            if dumped.contains(where: { !live.hopsOverLostLinks(of: $0).isEmpty }) { running.hasDeadRoutes = true }
             let (known, new) = (live.routes(key), running.shadow.routes(key))
             changes += known.subtracting(new).map { .routeRemoved($0) } + new.subtracting(known).map { .routeAdded($0) }
         }
@@ -257,17 +258,21 @@ package struct SnapshotKeeper: Sendable {
         outcome.changes += changes
     }
 
+    // Whether a route is hidden depends on its next hops alone, of which a large table has few.
     private func removeHiddenRoutes(from running: inout Dump, inShard shard: Int) {
-        removeHidden(running.shadow.routes.shards[shard].values.lazy.flatMap(\.list), from: &running)
+        removeHidden(running.shadow.routes.shards[shard].routes(withBody: live.isHidden), from: &running)
+        if !running.hasDeadRoutes {
+            let shard = running.shadow.routes.shards[shard]
+            running.hasDeadRoutes = !shard.routes { !live.hopsOverLostLinks(of: $0).isEmpty }.isEmpty
+        }
     }
 
     // A link may have gone down after its routes were dumped.
     private func removeHidden(_ routes: some Sequence<Route>, from running: inout Dump) {
-        for route in Array(routes.filter(live.isHidden)) {
+        for route in routes {
             running.shadow.apply(.routeRemoved(route))
             running.hasDeadRoutes = true
         }
-        if !running.hasDeadRoutes { running.hasDeadRoutes = routes.contains { !live.hopsOverLostLinks(of: $0).isEmpty } }
     }
 
     private mutating func mergeRoutes(_ finished: inout Dump, over interface: UInt32, _ outcome: inout Outcome) {

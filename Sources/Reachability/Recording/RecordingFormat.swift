@@ -2,20 +2,21 @@
 /// and an end line.
 ///
 /// ```
-/// {"netwatch_recording":2,"program":"netwatch","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}
+/// {"netwatch_recording":3,"program":"netwatch","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}
 /// {"t":81234567,"w":1763700000123456789,"input":"datagram","bytes":"<base64>"}
 /// {"t":81234567,"w":1763700000123456789,"input":"turn-ended"}
-/// {"netwatch_recording_end":2,"inputs":2}
+/// {"netwatch_recording_end":3,"inputs":2}
 /// ```
 /// `t` is CLOCK_MONOTONIC and `w` is CLOCK_REALTIME, in nanoseconds, of the turn that handled the input. A `route-reply` for a
 /// target has the `port` of its query beside `destination` and `interface`, and `all` if the query asked for all next hops.
 ///
+/// In format 3, the loss of the only usable link is published before the turn's end; in format 2, it was not.
 /// Readers refuse another number for `netwatch_recording`. They also refuse unknown inputs, because a skipped input would change
 /// all later events. The last line counts the inputs. If it is missing, the program was killed or the disk failed, and the
 /// recording is incomplete. No line follows it.
 package struct RecordingHeader: Hashable, Sendable, Codable {
     /// The version of the format.
-    package static let version = 2
+    package static let version = 3
 
     package var version: Int
     package var program: String

@@ -87,27 +87,45 @@ public struct Cause: Hashable, Sendable {
     /// The failure in that layer.
     public var code: Code { values.value.code }
     /// One sentence for a person, without a final period.
-    public var detail: String { values.value.detail }
+    public var detail: String {
+        switch values.value.account {
+        case .stated(let detail, _): detail
+        case .interface(let fault): fault.detail
+        }
+    }
     /// The facts that support the cause, by name: `errno`, `interface`, `gateway`, `icmp_type`, `offender`, ….
     public var evidence: [String: Evidence] {
-        Dictionary(values.value.facts.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
+        Dictionary(facts.map { ($0.name, $0.value) }, uniquingKeysWith: { first, _ in first })
     }
     /// The facts of ``evidence`` in the order of their names.
-    package var sortedEvidence: [(name: String, value: Evidence)] { values.value.facts.map { ($0.name, $0.value) } }
+    package var sortedEvidence: [(name: String, value: Evidence)] { facts.map { ($0.name, $0.value) } }
     /// The number of facts in ``evidence``.
-    package var evidenceCount: Int { values.value.facts.count }
+    package var evidenceCount: Int { facts.count }
 
-    private struct Fact: Hashable, Sendable {
+    fileprivate struct Fact: Hashable, Sendable {
         let name: String
         let value: Evidence
     }
 
-    private struct Values: Hashable, Sendable {
+    private var facts: [Fact] {
+        switch values.value.account {
+        case .stated(_, let facts): facts
+        case .interface(let fault): Self.facts(fault.evidence)
+        }
+    }
+
+    /// The detail and the facts, or the state of an interface from which they are made when they are read.
+    fileprivate enum Account: Sendable {
+        // The facts are sorted by name. A dictionary takes about twice the memory, and a monitor may have a cause for each of
+        // 100,000 targets.
+        case stated(detail: String, facts: [Fact])
+        indirect case interface(InterfaceFault)
+    }
+
+    fileprivate struct Values: Sendable {
         let layer: Layer
         let code: Code
-        let detail: String
-        // Sorted by name. A dictionary takes about twice the memory, and a monitor may have a cause for each of 100,000 targets.
-        let facts: [Fact]
+        let account: Account
     }
 
     private let values: Boxed<Values>
@@ -120,13 +138,50 @@ public struct Cause: Hashable, Sendable {
     ///   - detail: one sentence for a person, without a final period.
     ///   - evidence: the facts that support the cause, by name.
     public init(_ layer: Layer, _ code: Code, detail: String, evidence: [String: Evidence] = [:]) {
-        let facts = evidence.map { Fact(name: $0.key, value: $0.value) }.sorted { $0.name < $1.name }
-        values = Boxed(Values(layer: layer, code: code, detail: detail, facts: facts))
+        values = Boxed(Values(layer: layer, code: code, account: .stated(detail: detail, facts: Self.facts(evidence))))
+    }
+
+    /// Creates the cause of a path whose interface is unusable. Detail and evidence are made when they are read: the loss of a path
+    /// must not wait for them.
+    package init(_ fault: InterfaceFault) {
+        values = Boxed(Values(layer: fault.kind.layer, code: fault.kind.code, account: .interface(fault)))
+    }
+
+    fileprivate static func facts(_ evidence: [String: Evidence]) -> [Fact] {
+        evidence.map { Fact(name: $0.key, value: $0.value) }.sorted { $0.name < $1.name }
+    }
+
+    /// Returns whether `other` is the same failure with the same detail. Evidence may differ.
+    package func hasSameDetail(as other: Cause?) -> Bool {
+        guard let other, isSameFailure(as: other) else { return false }
+        if case .interface(let own) = values.value.account, case .interface(let theirs) = other.values.value.account {
+            return own.interface == theirs.interface
+        }
+        return detail == other.detail
     }
 
     /// Returns whether `other` has the same layer and the same code. Detail and evidence may differ.
     public func isSameFailure(as other: Cause?) -> Bool {
         layer == other?.layer && code == other?.code
+    }
+}
+
+extension Cause.Values: Hashable {
+    fileprivate static func == (left: Cause.Values, right: Cause.Values) -> Bool {
+        guard left.layer == right.layer, left.code == right.code else { return false }
+        switch (left.account, right.account) {
+        case (.stated(let detail, let facts), .stated(let otherDetail, let otherFacts)):
+            return detail == otherDetail && facts == otherFacts
+        case (.interface(let fault), .interface(let other)): return fault == other
+        case (.stated(let detail, let facts), .interface(let fault)), (.interface(let fault), .stated(let detail, let facts)):
+            return detail == fault.detail && facts == Cause.facts(fault.evidence)
+        }
+    }
+
+    // Equal causes may have different accounts, so only these are hashed.
+    fileprivate func hash(into hasher: inout Hasher) {
+        hasher.combine(layer)
+        hasher.combine(code)
     }
 }
 

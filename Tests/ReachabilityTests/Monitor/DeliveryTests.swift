@@ -1,3 +1,4 @@
+import Dispatch
 import EventLoop
 import Testing
 
@@ -26,5 +27,44 @@ import Testing
         broadcast.publish(Number(value: 2))
         await withCheckedContinuation { done in delivery.run { done.resume() } }
         #expect(last.withLock { $0 } == 1)
+    }
+
+    @Test func `a publisher inside another namespace wakes the delivery thread without the home thread`() throws {
+        let (broadcast, delivery) = (Broadcast<Number>(), Delivery())
+        let (called, released) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let token = broadcast.deliver(on: nil, through: delivery, keeping: ()) { _ in called.signal() }
+        let publisher = try LoopThread(name: "publisher", namespace: nil) {
+            {
+                try? HomeThread.leave()
+                HomeThread.relay { released.wait() }
+                broadcast.publish(Number(value: 1))
+            }
+        }
+        #expect(called.wait(timeout: .now() + 60) == .success)
+        released.signal()
+        publisher.join()
+        withExtendedLifetime(token) {}
+    }
+
+    @Test func `a subscriber inside another namespace leaves the delivery thread to the home thread`() throws {
+        let (broadcast, delivery) = (Broadcast<Number>(), Delivery())
+        let called = DispatchSemaphore(value: 0)
+        let isElsewhere = Locked(true)
+        let tokens = Locked<[CallbackToken]>([])
+        let subscriber = try LoopThread(name: "subscriber", namespace: nil) {
+            {
+                try? HomeThread.leave()
+                let token = broadcast.deliver(on: nil, through: delivery, keeping: ()) { _ in
+                    isElsewhere.withLock { $0 = HomeThread.isElsewhere }
+                    called.signal()
+                }
+                tokens.withLock { $0.append(token) }
+                broadcast.publish(Number(value: 1))
+            }
+        }
+        #expect(called.wait(timeout: .now() + 60) == .success)
+        subscriber.join()
+        #expect(!isElsewhere.withLock { $0 })
+        #expect(tokens.withLock { $0.count } == 1)
     }
 }

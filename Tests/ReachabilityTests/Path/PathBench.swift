@@ -42,6 +42,9 @@ struct PathBench {
         return effects
     }
 
+    /// Prepares the machine for the loss of its path, as the loop does in an idle moment.
+    mutating func foresee() { machine.foresee() }
+
     /// Makes the routes of targets use these interfaces, and ends the turn.
     @discardableResult
     mutating func follow(_ interfaces: Set<UInt32>) -> [PathMachine.Effect] {

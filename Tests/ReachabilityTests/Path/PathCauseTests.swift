@@ -30,6 +30,29 @@ import Testing
         expect(try cause([Net.eth0.with(flags: [.up, .lowerUp, .dormant], state: .dormant)]), .link, .dormant, naming: "eth0")
     }
 
+    @Test func `a cause whose sentence is made when it is read equals the stated one`() throws {
+        let fault = InterfaceFault(
+            .noCarrier, interface: "eth0", level: .noCarrier,
+            link: InterfaceFault.LinkState(operationalState: "down", flags: 0x1003))
+        let made = Cause(fault)
+        let stated = Cause(
+            .link, .noCarrier, detail: "interface eth0 has no carrier",
+            evidence: [
+                "interface": .text("eth0"), "level": .text("no-carrier"), "operstate": .text("down"), "flags": .text("0x1003"),
+            ])
+        #expect(made == stated && stated == made && made.hashValue == stated.hashValue)
+        #expect(made.hasSameDetail(as: stated) && stated.hasSameDetail(as: made) && made.hasSameDetail(as: made))
+        #expect(made.evidence == stated.evidence && made.evidenceCount == 4 && made.description == stated.description)
+        let (elsewhere, off) = (
+            InterfaceFault(.noCarrier, interface: "eth1", level: .noCarrier, link: fault.link),
+            InterfaceFault(.off, interface: "eth0", level: .off, link: fault.link)
+        )
+        for other in [elsewhere, off].map({ Cause($0) }) {
+            #expect(made != other && !made.hasSameDetail(as: other) && stated != other && !stated.hasSameDetail(as: other))
+        }
+        #expect(!made.hasSameDetail(as: nil))
+    }
+
     @Test func `a missing, tentative or duplicate address is the cause`() throws {
         expect(try cause([Net.eth0]), .address, .noAddress, naming: "eth0")
         let linkLocal = Address(interface: 2, prefix: IPPrefix(Net.linkLocal6, length: 64), scope: 253)

@@ -172,13 +172,13 @@ import Testing
 
     @Test func `the documentation's lines of a recording are decoded`() throws {
         let header =
-            #"{"netwatch_recording":2,"program":"0.1.0","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}"#
+            #"{"netwatch_recording":3,"program":"0.1.0","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}"#
         let decoded = try JSONDecoder().decode(RecordingHeader.self, from: Data(header.utf8))
         #expect(decoded.configuration == MonitorConfiguration())
         #expect(decoded.identity.namespaceInode == 4_026_531_840)
         let line = #"{"t":81234567,"w":1763700000123456789,"input":"turn-ended"}"#
         #expect(try JSONDecoder().decode(RecordedInput.self, from: Data(line.utf8)).input == .turnEnded)
-        let end = #"{"netwatch_recording_end":2,"inputs":2}"#
+        let end = #"{"netwatch_recording_end":3,"inputs":2}"#
         #expect(try JSONDecoder().decode(RecordingEnd.self, from: Data(end.utf8)) == RecordingEnd(inputs: 2))
     }
 

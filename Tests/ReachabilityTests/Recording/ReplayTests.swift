@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct ReplayTests {
     private static let header =
-        #"{"netwatch_recording":2,"program":"p","boot_id":"b","netns":null,"netns_inode":1,"selection":"any","families":[4,6]}"#
+        #"{"netwatch_recording":3,"program":"p","boot_id":"b","netns":null,"netns_inode":1,"selection":"any","families":[4,6]}"#
 
     private func line(_ input: MonitorInput, at time: Int64 = 1_000_000_000) -> String {
         let moment = Moment(monotonicNanoseconds: time, wallClockNanoseconds: 1_700_000_000_000_000_000 + time)
@@ -17,7 +17,7 @@ import Testing
     }
 
     /// The end line of a recording of these lines, which are its header and its inputs.
-    private func end(of lines: [String]) -> String { #"{"netwatch_recording_end":2,"inputs":\#(lines.count - 1)}"# }
+    private func end(of lines: [String]) -> String { #"{"netwatch_recording_end":3,"inputs":\#(lines.count - 1)}"# }
 
     /// A recording of a machine that settles with one interface, whose carrier is then lost.
     private func recording() -> [String] {
@@ -128,10 +128,10 @@ import Testing
             #expect(damage == Replay.DamageError(line: lines.count + 1, reason: "stands after the end of the recording"))
             #expect(events == (try replay(lines).events))
         }
-        let future = #"{"netwatch_recording_end":3,"inputs":\#(count)}"#
+        let former = #"{"netwatch_recording_end":2,"inputs":\#(count)}"#
         #expect(
-            try replay(lines.dropLast() + [future]).damage
-                == Replay.DamageError(line: lines.count, reason: "ends a recording of format 3"))
+            try replay(lines.dropLast() + [former]).damage
+                == Replay.DamageError(line: lines.count, reason: "ends a recording of format 2"))
     }
 
     @Test func `a recording without any turn is complete with its end line`() throws {
@@ -161,8 +161,8 @@ import Testing
         #expect(try replay([]).damage == Replay.DamageError(line: 1, reason: "the file is empty"))
         #expect(try replay(["#!/bin/sh"]).damage?.reason == "is not the header of a recording")
         #expect(
-            try replay([#"{"netwatch_recording":3,"other":"keys"}"#]).damage?.reason
-                == "has format 3; this version reads format 2")
+            try replay([#"{"netwatch_recording":2,"other":"keys"}"#]).damage?.reason
+                == "has format 2; this version reads format 3")
         let future = Self.header.replacing("\"any\"", with: "\"cleverest\"")
         #expect(try replay([future]).damage?.reason.contains("cleverest") == true)
     }

@@ -1,0 +1,113 @@
+import Pacing
+import Testing
+
+@testable import Reachability
+
+/// The routes of a table, stored in shards with shared bodies.
+@Suite struct RouteTableTests {
+    /// Few different values, so that keys and bodies repeat.
+    private struct Draws {
+        var random: SplitMix64
+
+        mutating func number(below limit: UInt64) -> UInt64 { random.next() % limit }
+
+        mutating func route() -> Route {
+            let isV4 = number(below: 2) == 0
+            let bits = number(below: 12) << 8
+            let address = isV4 ? IPAddress(v4: UInt32(0x0a00_0000 | bits)) : IPAddress(v6: 0x2001_0db8 << 32 | bits, bits)
+            let key = Route.Key(
+                table: 254 + UInt32(number(below: 2)), metric: UInt32(number(below: 2)),
+                destination: IPPrefix(address, length: isV4 ? 24 : 120 + UInt8(number(below: 2))),
+                source: !isV4 && number(below: 4) == 0 ? IPPrefix(address, length: 64) : nil,
+                typeOfService: UInt8(number(below: 2)))
+            let hops = (0..<number(below: 3)).map { place in
+                Route.NextHop(interface: UInt32(place) + 2, weight: 1 + UInt16(number(below: 2)))
+            }
+            return Route(
+                key, kind: number(below: 5) == 0 ? .blackhole : .unicast, nextHops: hops, origin: UInt8(number(below: 2)),
+                preferredSource: number(below: 3) == 0 ? address : nil, fingerprint: number(below: 2))
+        }
+    }
+
+    private func contents(_ table: RouteTable) -> [Route.Key: Set<Route>] {
+        Dictionary(uniqueKeysWithValues: table.map { ($0.key, $0.value.all) })
+    }
+
+    @Test(arguments: 1...4) func `routes that are added and removed at random are those of a dictionary`(seed: UInt64) {
+        var draws = Draws(random: SplitMix64(seed: seed))
+        var (table, model) = (RouteTable(), [Route.Key: Set<Route>]())
+        var earlier: [(table: RouteTable, model: [Route.Key: Set<Route>])] = []
+        for step in 0..<4_000 {
+            let route = draws.route()
+            let isPresent = model[route.key]?.contains(route) == true
+            #expect(table.contains(route) == isPresent)
+            if draws.number(below: 2) == 0 {
+                #expect(table.add(route) == !isPresent)
+                model[route.key, default: []].insert(route)
+            } else {
+                #expect(table.remove(route) == isPresent)
+                model[route.key]?.remove(route)
+                if model[route.key]?.isEmpty == true { model[route.key] = nil }
+            }
+            #expect(table.count == model.count)
+            #expect(table[route.key]?.all == model[route.key])
+            if step.isMultiple(of: 500) { earlier.append((table, model)) }
+        }
+        #expect(contents(table) == model)
+        // A copy stays as it was.
+        for copy in earlier { #expect(contents(copy.table) == copy.model) }
+    }
+
+    @Test(arguments: 1...4) func `the changes between two tables are the differences of their routes`(seed: UInt64) {
+        var draws = Draws(random: SplitMix64(seed: seed))
+        var (one, other) = (Kernel.Snapshot(), Kernel.Snapshot())
+        for _ in 0..<400 {
+            let route = draws.route()
+            switch draws.number(below: 3) {
+            case 0: one.apply(.routeAdded(route))
+            case 1: other.apply(.routeAdded(route))
+            default:
+                one.apply(.routeAdded(route))
+                other.apply(.routeAdded(route))
+            }
+        }
+        let changes = other.changes(since: one)
+        let (before, after) = (Set(one.allRoutes), Set(other.allRoutes))
+        #expect(
+            Set(changes)
+                == Set(before.subtracting(after).map { .routeRemoved($0) } + after.subtracting(before).map { .routeAdded($0) }))
+        #expect(Set(changes).count == changes.count)
+        one.apply(changes)
+        #expect(one == other)
+        #expect(one.changes(since: other).isEmpty)
+    }
+
+    @Test func `an empty shard takes over that of a dump, and the index knows its routes`() {
+        var keeper = SnapshotKeeper()
+        for event: NetlinkEvent in [.link(Net.lo), .link(Net.eth0), .link(Net.eth1)] { _ = keeper.apply(event) }
+        keeper.beginDump(.routesV4)
+        keeper.addDumped(.route(Net.onLink))
+        keeper.addDumped(.route(Net.defaultRoute))
+        let outcome = keeper.endDump()
+        #expect(Set(outcome.changes) == [.routeAdded(Net.onLink), .routeAdded(Net.defaultRoute)])
+        #expect(keeper.live.defaultRoutes == [Net.defaultRoute.key])
+        let removal = keeper.apply(.link(Net.eth0.off))
+        #expect(removal.changes.contains(.routeRemoved(Net.onLink)) && removal.changes.contains(.routeRemoved(Net.defaultRoute)))
+        #expect(keeper.live.routes.isEmpty && keeper.live.defaultRoutes.isEmpty)
+    }
+
+    @Test func `a value is stored once, and its number is free after the last use`() {
+        var interned = Interned<String>()
+        let (one, other) = (interned.retain("one"), interned.retain("other"))
+        #expect(one != other && interned.retain("one") == one)
+        #expect(interned.count == 2 && interned[one] == "one" && interned.number(of: "other") == other)
+        interned.release(one)
+        #expect(interned.number(of: "one") == one)
+        interned.release(one)
+        #expect(interned.number(of: "one") == nil && interned.count == 1)
+        #expect(interned.retain("third") == one && interned[one] == "third")
+        // The former value of the number is unknown, also as the latest one.
+        interned.release(one)
+        #expect(interned.number(of: "third") == nil)
+    }
+}
