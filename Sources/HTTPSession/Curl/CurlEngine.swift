@@ -152,7 +152,7 @@ final class CurlEngine {
         }
         let setup = HandleSetup(plan, trust: trust)
         guard let idle = idleHandles.popLast() else { return (try EasyHandle(), setup, false) }
-        if idle.setup != nil { reset(idle.handle) }
+        if idle.setup != nil { idle.handle.reset() }
         return (idle.handle, setup, false)
     }
 
@@ -189,15 +189,8 @@ final class CurlEngine {
             return handle.cleanUp()
         }
         let setup = isComplete && !transfer.ending.forbidsReuse ? transfer.setup : nil
-        if setup == nil { reset(handle) }
+        if setup == nil { handle.reset() }
         idleHandles.append((handle, setup))
-    }
-
-    /// Removes the options and callbacks of a handle. Connections, cookies and resolved names belong to the multi handle and the share, and remain.
-    private func reset(_ handle: EasyHandle) {
-        // libcurl 7.88 does not free the list of cookie files in a reset.
-        try? handle.set(CURLOPT_COOKIEFILE, nil)
-        curl_easy_reset(handle.raw)
     }
 
     // MARK: The turn

@@ -94,7 +94,7 @@ final class CurlTransfer {
 
     /// Sets the options of this attempt alone on the handle.
     func attach() throws(HTTPSessionError) {
-        try handle.set(CURLOPT_URL, plan.url)
+        try handle.set(url: plan.url)
         if let lines = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: lines) }
         try plan.applyAges(to: handle)
         handle.errorText.pointee = 0
