@@ -21,6 +21,8 @@ final class CurlEngine {
     let storeHandle: EasyHandle
     let network: NetworkOptions
     let overrides: LineList
+    /// The header line that requests compressed content.
+    let codingLines: LineList
     // Unchecked, as below: every mutation of these returns before a call to libcurl or a receiver, which could reenter the engine.
     @exclusivity(unchecked) private var idleHandles: [(handle: EasyHandle, setup: HandleSetup?)] = []
     let sockets = IdleSockets()
@@ -50,6 +52,7 @@ final class CurlEngine {
             throw HTTPSessionError(.transferFailed, "\(error.call) failed", context: .init(systemError: error.errno))
         }
         overrides = try LineList(network.overrideLines)
+        codingLines = try LineList([ContentCodings.headerLine(features: CurlLibrary.features)])
         storeHandle = try EasyHandle()
         guard let multi = curl_multi_init(), let share = curl_share_init(), let cookieless = curl_share_init() else {
             throw HTTPSessionError(.transferFailed, "curl_multi_init: no memory")

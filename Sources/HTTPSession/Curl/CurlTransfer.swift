@@ -70,7 +70,8 @@ final class CurlTransfer {
         self.setup = setup
         started = now
         try plan.checkHead()
-        lines = try LineList(plan.headerLines)
+        let codings = plan.decompresses && plan.requestsCompression ? engine.codingLines.raw : nil
+        lines = try LineList(plan.headerLines, followedBy: codings)
         switch network.proxy {
         case .explicit(let url, _): proxyHasUser = url.contains("@")
         case .environment: proxyHasUser = true

@@ -115,20 +115,3 @@ final class EasyHandle {
         return netwatch_curl_get_string(raw, Int32(bitPattern: info.rawValue), &value) == CURLE_OK ? value : nil
     }
 }
-
-/// A list of lines for libcurl (curl_slist_append(3)), which has to live as long as libcurl reads it.
-struct LineList: ~Copyable {
-    private(set) var raw: UnsafeMutablePointer<curl_slist>?
-
-    init(_ lines: [String]) throws(HTTPSessionError) {
-        for line in lines {
-            guard let longer = curl_slist_append(raw, line) else {
-                curl_slist_free_all(raw)
-                throw HTTPSessionError(.transferFailed, "curl_slist_append: no memory")
-            }
-            raw = longer
-        }
-    }
-
-    deinit { curl_slist_free_all(raw) }
-}
