@@ -33,6 +33,9 @@ static inline CURLcode netwatch_curl_set_open_socket(
     CURL *easy, curl_socket_t (*value)(void *, curlsocktype, struct curl_sockaddr *)) {
     return (curl_easy_setopt)(easy, CURLOPT_OPENSOCKETFUNCTION, value);
 }
+static inline CURLcode netwatch_curl_set_close_socket(CURL *easy, int (*value)(void *, curl_socket_t)) {
+    return (curl_easy_setopt)(easy, CURLOPT_CLOSESOCKETFUNCTION, value);
+}
 static inline CURLcode netwatch_curl_set_resolver_start(CURL *easy, int (*value)(void *, void *, void *)) {
     return (curl_easy_setopt)(easy, CURLOPT_RESOLVER_START_FUNCTION, value);
 }

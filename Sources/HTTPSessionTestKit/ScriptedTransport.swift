@@ -131,6 +131,7 @@ public final class ScriptedTransport: Sendable {
 
 extension ScriptedTransport: SessionTransport {
     package var probesServers: Bool { false }
+    package var handoverDelay: Int64 { 0 }
     package var verifiesCertificates: Bool { false }
     package func now() -> Int64 { clock.now }
     package func date() -> Date { clock.date }

@@ -11,8 +11,8 @@ internal import Glibc
 final class CurlEngine {
     /// The number of idle easy handles that are kept for later transfers.
     static let maximumIdleHandles = 128
-    // Unchecked: see SessionLoop.
-    @exclusivity(unchecked) private var loop: EventLoop
+    /// The event loop. libcurl's connections reference it, so the multi handle is cleaned up first (``close()``).
+    let watched: WatchedSockets
     private let multi: UnsafeMutableRawPointer
     /// The share of cookies and HSTS, and a share of HSTS alone.
     let share: UnsafeMutableRawPointer
@@ -21,6 +21,8 @@ final class CurlEngine {
     let storeHandle: EasyHandle
     let network: NetworkOptions
     let overrides: LineList
+    /// The header line that requests compressed content.
+    let codingLines: LineList
     // Unchecked, as below: every mutation of these returns before a call to libcurl or a receiver, which could reenter the engine.
     @exclusivity(unchecked) private var idleHandles: [(handle: EasyHandle, setup: HandleSetup?)] = []
     let sockets = IdleSockets()
@@ -39,17 +41,18 @@ final class CurlEngine {
     /// The time at which libcurl wants to be called although no socket is ready, on the monotonic clock.
     private var curlDeadline: Int64?
 
-    var waker: Waker { loop.waker }
+    var waker: Waker { watched.waker }
 
     /// An engine on the calling thread. `cookieLines` are the cookies of an earlier session, in Netscape's format.
     init(_ network: NetworkOptions, cookieLines: [CookieLine]) throws(HTTPSessionError) {
         guard CurlLibrary.version >= CurlLibrary.minimumVersion else {
             throw HTTPSessionError(.invalidConfiguration, "libcurl \(CurlLibrary.versionText) is too old: 7.88 is needed")
         }
-        do { loop = try EventLoop() } catch {
-            throw HTTPSessionError(.transferFailed, "\(error.call) failed", context: .init(systemError: error.errno))
+        do { watched = try WatchedSockets() } catch {
+            throw CurlEngine.refusal(error)
         }
         overrides = try LineList(network.overrideLines)
+        codingLines = try LineList([ContentCodings.headerLine(features: CurlLibrary.features)])
         storeHandle = try EasyHandle()
         guard let multi = curl_multi_init(), let share = curl_share_init(), let cookieless = curl_share_init() else {
             throw HTTPSessionError(.transferFailed, "curl_multi_init: no memory")
@@ -152,7 +155,7 @@ final class CurlEngine {
         }
         let setup = HandleSetup(plan, trust: trust)
         guard let idle = idleHandles.popLast() else { return (try EasyHandle(), setup, false) }
-        if idle.setup != nil { reset(idle.handle) }
+        if idle.setup != nil { idle.handle.reset() }
         return (idle.handle, setup, false)
     }
 
@@ -189,15 +192,8 @@ final class CurlEngine {
             return handle.cleanUp()
         }
         let setup = isComplete && !transfer.ending.forbidsReuse ? transfer.setup : nil
-        if setup == nil { reset(handle) }
+        if setup == nil { handle.reset() }
         idleHandles.append((handle, setup))
-    }
-
-    /// Removes the options and callbacks of a handle. Connections, cookies and resolved names belong to the multi handle and the share, and remain.
-    private func reset(_ handle: EasyHandle) {
-        // libcurl 7.88 does not free the list of cookie files in a reset.
-        try? handle.set(CURLOPT_COOKIEFILE, nil)
-        curl_easy_reset(handle.raw)
     }
 
     // MARK: The turn
@@ -207,10 +203,11 @@ final class CurlEngine {
     func wait(until deadline: Int64?, idleness: () -> SessionIdleness, hasCommands: () -> Bool, awake: () -> Void) {
         // Deadlines and the queue may have changed pauses since advance().
         let hasSettled = settlePauses()
-        let everyReady = loop.wait(until: hasSettled ? 0 : min(deadline ?? .max, curlDeadline ?? .max, surplus.deadline))
+        let everyReady = watched.wait(until: hasSettled ? 0 : min(deadline ?? .max, curlDeadline ?? .max, surplus.deadline))
         awake()
         for ready in everyReady {
-            let socket = curl_socket_t(truncatingIfNeeded: ready.token)
+            let socket = watched.socket(of: ready)
+            guard watched.isInUse(socket) else { continue }
             var mask: Int32 = 0
             if ready.isReadable { mask |= CURL_CSELECT_IN }
             if ready.isWritable { mask |= CURL_CSELECT_OUT }
@@ -314,32 +311,26 @@ final class CurlEngine {
 
     // MARK: Called by libcurl
 
-    func watch(_ socket: curl_socket_t, for what: Int32, isKnown: Bool, by transfer: () -> CurlTransfer?) {
+    func watch(_ socket: curl_socket_t, for what: Int32, by transfer: () -> CurlTransfer?) {
         let interest: EventLoop.Interest
         switch what {
         case CURL_POLL_IN: interest = .read
         case CURL_POLL_OUT: interest = .write
         case CURL_POLL_INOUT: interest = [.read, .write]
-        case CURL_POLL_REMOVE: return loop.remove(socket)
+        case CURL_POLL_REMOVE: return watched.release(socket)
         default: return
         }
-        let token = UInt64(UInt32(bitPattern: socket))
-        // Any pointer but null: libcurl passes it to the next call for this socket.
-        if !isKnown { curl_multi_assign(multi, socket, share) }
-        do {
-            if isKnown {
-                try loop.change(socket, interest: interest, token: token)
-            } else {
-                try loop.add(socket, interest: interest, token: token)
-            }
-        } catch {
+        do throws(LoopError) { try watched.watch(socket, for: interest) } catch {
             // Out of memory, or beyond the limit of watches per user (epoll_ctl(2)).
             guard let transfer = transfer() else { return }
-            transfer.refuse(
-                with: HTTPSessionError(
-                    .transferFailed, "\(error.call) failed", context: .init(systemError: error.errno)))
+            transfer.refuse(with: CurlEngine.refusal(error))
             unwatched.append(transfer)
         }
+    }
+
+    /// The error of a system call of the loop.
+    static func refusal(_ error: LoopError) -> HTTPSessionError {
+        HTTPSessionError(.transferFailed, "\(error.call) failed", context: .init(systemError: error.errno))
     }
 
     func setTimer(milliseconds: Int) {

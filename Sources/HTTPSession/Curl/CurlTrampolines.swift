@@ -17,6 +17,9 @@ enum CurlTrampolines {
         try handle.set(CURLOPT_PREREQDATA, pointer: context)
         try CurlFailure.check(netwatch_curl_set_socket_options(raw, socketMade))
         try handle.set(CURLOPT_SOCKOPTDATA, pointer: context)
+        // Connections outlive their transfers and handles, but not the engine.
+        try CurlFailure.check(netwatch_curl_set_close_socket(raw, closeSocket))
+        try handle.set(CURLOPT_CLOSESOCKETDATA, pointer: Unmanaged.passUnretained(transfer.engine.watched).toOpaque())
         try CurlFailure.check(netwatch_curl_set_resolver_start(raw, lookupStarts))
         try handle.set(CURLOPT_RESOLVER_START_DATA, pointer: context)
         if transfer.plan.checksAddresses {
@@ -98,6 +101,10 @@ enum CurlTrampolines {
         context, socket, _ in
         _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
         guard let transfer = transfer(context) else { return CURL_SOCKOPT_OK }
+        do throws(LoopError) { try transfer.engine.watched.made(socket) } catch {
+            transfer.networkRefusal = CurlEngine.refusal(error)
+            return CURL_SOCKOPT_ERROR
+        }
         if let refusal = DescriptorBudget.refusal(of: socket, limit: DescriptorUse.currentLimit) {
             transfer.networkRefusal = refusal
             return CURL_SOCKOPT_ERROR
@@ -118,6 +125,12 @@ enum CurlTrampolines {
             return Glibc.socket(family, address.pointee.socktype | Int32(SOCK_CLOEXEC.rawValue), address.pointee.protocol)
         }
 
+    /// `CURLOPT_CLOSESOCKETFUNCTION`, called for a socket that belongs to a connection. The engine may be in its deinitializer.
+    private static let closeSocket: @convention(c) (UnsafeMutableRawPointer?, curl_socket_t) -> Int32 = { context, socket in
+        guard let context else { return close(socket) }
+        return Unmanaged<WatchedSockets>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.close(socket) }
+    }
+
     private static let lookupStarts:
         @convention(c) (
             UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
@@ -137,10 +150,10 @@ enum CurlTrampolines {
     private static let socket:
         @convention(c) (
             UnsafeMutableRawPointer?, curl_socket_t, Int32, UnsafeMutableRawPointer?, UnsafeMutableRawPointer?
-        ) -> Int32 = { handle, socket, what, context, known in
+        ) -> Int32 = { handle, socket, what, context, _ in
             guard let context else { return -1 }
             let engine = Unmanaged<CurlEngine>.fromOpaque(context).takeUnretainedValue()
-            engine.watch(socket, for: what, isKnown: known != nil) { handle.flatMap { CurlTrampolines.transfer(of: $0) } }
+            engine.watch(socket, for: what) { handle.flatMap { CurlTrampolines.transfer(of: $0) } }
             return 0
         }
 

@@ -1,6 +1,7 @@
 internal import CCurl
 internal import Certificates
 internal import EventLoop
+internal import Glibc
 internal import Reachability
 
 /// One attempt at one transaction, between libcurl and its receiver. It counts bytes and checks the framing; it makes no decisions of the task.
@@ -70,7 +71,8 @@ final class CurlTransfer {
         self.setup = setup
         started = now
         try plan.checkHead()
-        lines = try LineList(plan.headerLines)
+        let codings = plan.decompresses && plan.requestsCompression ? engine.codingLines.raw : nil
+        lines = try LineList(plan.headerLines, followedBy: codings)
         switch network.proxy {
         case .explicit(let url, _): proxyHasUser = url.contains("@")
         case .environment: proxyHasUser = true
@@ -94,7 +96,7 @@ final class CurlTransfer {
 
     /// Sets the options of this attempt alone on the handle.
     func attach() throws(HTTPSessionError) {
-        try handle.set(CURLOPT_URL, plan.url)
+        try handle.set(url: plan.url)
         if let lines = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: lines) }
         try plan.applyAges(to: handle)
         handle.errorText.pointee = 0
@@ -152,11 +154,13 @@ final class CurlTransfer {
 
     /// Receives one header line, or several: libcurl 7.88 delivers the lines that it reads during a pause in one piece when the pause ends.
     func receiveHeader(_ piece: UnsafeRawBufferPointer) -> Int {
+        guard let base = piece.baseAddress else { return 0 }
         var start = 0
         while start < piece.count {
-            let end = piece[start...].firstIndex(of: 0x0A).map { $0 + 1 } ?? piece.count
-            guard receiveHeaderLine(UnsafeRawBufferPointer(rebasing: piece[start..<end])) else { return 0 }
-            start = end
+            let first = base + start
+            let count = memchr(first, 0x0A, piece.count - start).map { first.distance(to: $0) + 1 } ?? piece.count - start
+            guard receiveHeaderLine(UnsafeRawBufferPointer(start: first, count: count)) else { return 0 }
+            start += count
         }
         return piece.count
     }

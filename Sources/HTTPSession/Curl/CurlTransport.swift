@@ -6,6 +6,7 @@ internal import Reachability
 struct CurlTransport: SessionTransport {
     let probesServers = true
     let verifiesCertificates = true
+    let handoverDelay: Int64 = 5_000_000
     var seed: UInt64 { .random(in: 0 ... .max) }
 
     func now() -> Int64 { MonotonicClock.now() }

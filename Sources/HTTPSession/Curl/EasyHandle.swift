@@ -9,6 +9,9 @@ final class EasyHandle {
     @exclusivity(unchecked) var transfer: CurlTransfer?
     /// The text of libcurl for an error (CURLOPT_ERRORBUFFER).
     let errorText: UnsafeMutablePointer<CChar>
+    private let parsedURL = ParsedURL()
+    /// The URL that is set; `nil` after a reset.
+    private var url: String?
 
     init() throws(HTTPSessionError) {
         guard let raw = curl_easy_init() else { throw HTTPSessionError(.transferFailed, "curl_easy_init: no memory") }
@@ -21,6 +24,27 @@ final class EasyHandle {
 
     /// Frees libcurl's handle. No other method may be called after this one.
     func cleanUp() { curl_easy_cleanup(raw) }
+
+    /// Removes the options and callbacks. Connections, cookies and resolved names belong to the multi handle and the share, and remain.
+    func reset() {
+        // libcurl 7.88 does not free the list of cookie files in a reset.
+        try? set(CURLOPT_COOKIEFILE, nil)
+        curl_easy_reset(raw)
+        url = nil
+    }
+
+    /// Sets the URL of the next transfer, in two forms.
+    ///
+    /// If libcurl has only the text, it parses the text for each transfer and writes a normal form of it, which takes 10,000 instructions.
+    /// With CURLOPT_CURLU it copies the parts of a parsed URL, and changes its copy when HSTS upgrades the request. It needs the text too, for
+    /// the further requests of a login.
+    func set(url text: String) throws(HTTPSessionError) {
+        guard url != text else { return }
+        url = nil
+        try set(CURLOPT_URL, text)
+        try set(CURLOPT_CURLU, pointer: parsedURL.parse(text))
+        url = text
+    }
 
     func set(_ option: CURLoption, _ value: Int) throws(HTTPSessionError) {
         try check(netwatch_curl_set_long(raw, Int32(bitPattern: option.rawValue), value), option)
@@ -90,21 +114,4 @@ final class EasyHandle {
         var value: UnsafeMutablePointer<CChar>?
         return netwatch_curl_get_string(raw, Int32(bitPattern: info.rawValue), &value) == CURLE_OK ? value : nil
     }
-}
-
-/// A list of lines for libcurl (curl_slist_append(3)), which has to live as long as libcurl reads it.
-struct LineList: ~Copyable {
-    private(set) var raw: UnsafeMutablePointer<curl_slist>?
-
-    init(_ lines: [String]) throws(HTTPSessionError) {
-        for line in lines {
-            guard let longer = curl_slist_append(raw, line) else {
-                curl_slist_free_all(raw)
-                throw HTTPSessionError(.transferFailed, "curl_slist_append: no memory")
-            }
-            raw = longer
-        }
-    }
-
-    deinit { curl_slist_free_all(raw) }
 }

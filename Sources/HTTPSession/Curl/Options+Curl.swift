@@ -84,6 +84,7 @@ extension TransferPlan {
         try applyMethod(to: handle)
         try handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: connectTimeoutMilliseconds))
         try handle.set(CURLOPT_BUFFERSIZE, bufferSize)
+        // The field is among the attempt's lines, which replace libcurl's own.
         if decompresses { try handle.set(CURLOPT_ACCEPT_ENCODING, "") }
         if let maximumSendRate { try handle.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: maximumSendRate) }
         if avoidsHTTP2 { try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }

@@ -74,6 +74,34 @@ public struct ResponseHead: Hashable, Sendable {
         return isPresent
     }
 
+    /// Whether a list (RFC 9110 section 5.6.1) has an element, in any case. `element` and `name` are in lower case.
+    func hasElement(_ element: StaticString, in name: StaticString) -> Bool {
+        var isPresent = false
+        forEachValue(of: name) { value in
+            var remaining = value[...]
+            while !isPresent, !remaining.isEmpty {
+                let end = remaining.firstIndex(of: 0x2C) ?? remaining.endIndex
+                let text = ResponseHead.trimmed(remaining[..<end])
+                isPresent = text.count == element.utf8CodeUnitCount && ResponseHead.begins(text, with: element)
+                remaining = remaining[end...].dropFirst()
+            }
+            return !isPresent
+        }
+        return isPresent
+    }
+
+    /// Bytes without the whitespace around them, and without bare CR and NUL, which count as whitespace.
+    private static func trimmed(_ bytes: Slice<UnsafeBufferPointer<UInt8>>) -> UnsafeBufferPointer<UInt8> {
+        func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0D || byte == 0x00 }
+        var (start, end) = (bytes.startIndex, bytes.endIndex)
+        while start < end, isBlank(bytes[start]) { start += 1 }
+        while end > start, isBlank(bytes[end - 1]) { end -= 1 }
+        return UnsafeBufferPointer(rebasing: bytes[start..<end])
+    }
+
+    /// Whether the response is HTTP/1.1 (RFC 9112 section 4).
+    var isHTTP11: Bool { bytes.withUnsafeBufferPointer { ResponseHead.begins($0, with: "http/1.1 ") } }
+
     /// Calls `body` with each value of the field until it returns `false`.
     private func forEachValue(of name: StaticString, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) {
         let nameBytes = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
@@ -166,10 +194,19 @@ public struct ResponseHead: Hashable, Sendable {
 
     /// Whether the line is a field with this name, which is in lower case.
     private static func line(_ line: UnsafeBufferPointer<UInt8>, isOf name: UnsafeBufferPointer<UInt8>) -> Bool {
-        guard line.count > name.count, line[name.count] == 0x3A else { return false }
-        for index in name.indices {
-            let byte = line[index]
-            guard (byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte) == name[index] else { return false }
+        line.count > name.count && line[name.count] == 0x3A && begins(line, with: name)
+    }
+
+    /// Whether bytes begin with a word in any case. `word` is in lower case.
+    static func begins(_ bytes: UnsafeBufferPointer<UInt8>, with word: StaticString) -> Bool {
+        begins(bytes, with: UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
+    }
+
+    private static func begins(_ bytes: UnsafeBufferPointer<UInt8>, with word: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard bytes.count >= word.count else { return false }
+        for index in word.indices {
+            let byte = bytes[index]
+            guard (byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte) == word[index] else { return false }
         }
         return true
     }

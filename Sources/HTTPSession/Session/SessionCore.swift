@@ -21,7 +21,8 @@ final class SessionCore: Sendable {
         let namespace = settings.configuration.networkNamespace
         let outbox = SessionOutbox(
             name: settings.configuration.name, isInOtherNamespace: namespace != nil || HomeThread.isElsewhere,
-            telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors)
+            telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors,
+            delay: settings.transport.handoverDelay)
         let failure = Locked<HTTPSessionError?>(nil)
         do throws(LoopThread.StartError) {
             thread = try LoopThread(name: String(settings.configuration.name.prefix(15)), namespace: namespace?.path) {

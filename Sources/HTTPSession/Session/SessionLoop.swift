@@ -105,7 +105,7 @@ final class SessionLoop {
         // The files are written before the end of the session is announced.
         cookieShare?.store.settle()
         release(engine.close())
-        outbox.flush(releasing: &released)
+        outbox.flush(releasing: &released, now: nil)
         outbox.announceInvalidation()
     }
 
@@ -124,10 +124,11 @@ final class SessionLoop {
         engine.advance()
         if nextDeadline <= now { expire() }
         while admit() { engine.advance() }
-        outbox.flush(releasing: &released)
+        // After its last task, the session may not be used for long, and the program may end.
+        let handover = outbox.flush(releasing: &released, now: runs.isEmpty ? nil : now)
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
-        let deadline = min(nextDeadline, queue.deadline ?? .max)
+        let deadline = min(nextDeadline, queue.deadline ?? .max, handover ?? .max)
         // Results of this wait are reported with the time at its end, not at its beginning.
         engine.wait(until: mailbox.mayWait() ? deadline : now, idleness: idleness, hasCommands: { !mailbox.isEmpty }) {
             now = transport.now()

@@ -13,7 +13,7 @@ extension SessionOutbox {
         case .waitingForConnectivity(let reason): announce(.waitingForConnectivity(task, reason))
         case .downloadContinued(let offset, let total): announce(.downloadContinued(task, offset: offset, total: total))
         case .uploadContinued(let offset, let total): announce(.uploadContinued(task, offset: offset, total: total))
-        case .fileMoved(let destination): announce(.fileMoved(task, destination))
+        case .fileMoved(let destination): detail(.fileMoved(task, destination))
         case .fileMoveFailed(let error): announce(.fileMoveFailed(task, error))
         }
     }

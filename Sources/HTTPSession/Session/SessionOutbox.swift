@@ -8,6 +8,7 @@ internal import Synchronization
 final class SessionOutbox: Sendable {
     /// The delivery queue. It is serial: events and callbacks run one after another.
     let queue: DispatchQueue
+    private let telemetry: Telemetry
     private let monitors: [any EventMonitor]
     /// The monitors that also receive results of callbacks and the session's end.
     private let observers: [any SessionObserver]
@@ -17,8 +18,9 @@ final class SessionOutbox: Sendable {
     /// The results and events of a turn, handed over together at its end. To wake a thread costs more than most of a small request. A thread
     /// that is awake takes the next result without a wakeup.
     private let batch = Locked(Batch())
-    /// Serializes handovers by the session's thread and by callers whose tasks never began, so that events keep their order.
-    private let handover = Locked(())
+    /// The items that wait for later ones. The lock serializes handovers by the session's thread and by callers whose tasks never began, so that
+    /// events keep their order.
+    private let handover: Locked<Collected>
 
     /// Whether the session's thread is in another network namespace. Then every delivery passes through ``HomeThread``, those of callers too, so
     /// that events keep their order.
@@ -45,20 +47,40 @@ final class SessionOutbox: Sendable {
         var endings: [(task: TransferTask, ending: TransferTask.Ending)] = []
 
         var isEmpty: Bool { results.isEmpty && events.isEmpty }
+        /// Whether the events are of successful tasks only, which the log and the counters report at some time.
+        var hasOnlySuccesses: Bool {
+            events.allSatisfy {
+                if case .taskCompleted(_, .success) = $0 { return true }
+                return false
+            }
+        }
     }
 
-    init(name: String, isInOtherNamespace: Bool, telemetry: Telemetry, monitors: [any EventMonitor]) {
+    /// Items that nobody waits for.
+    private struct Collected: Sendable {
+        /// The events for the log and the counters; they had no other receiver when they occurred.
+        var events: [SessionEvent] = []
+        var objects: [any Sendable] = []
+        var delay: HandoverDelay
+    }
+
+    /// - Parameters:
+    ///   - name: The name of the delivery queue.
+    ///   - isInOtherNamespace: Whether the session's thread is in another network namespace.
+    ///   - telemetry: The log and the counters.
+    ///   - monitors: The receivers of all events.
+    ///   - delay: The time for which items that nobody waits for are collected, in nanoseconds.
+    init(name: String, isInOtherNamespace: Bool, telemetry: Telemetry, monitors: [any EventMonitor], delay: Int64) {
         queue = DispatchQueue(label: name)
         self.isInOtherNamespace = isInOtherNamespace
-        hasMonitors = !monitors.isEmpty
-        self.monitors = [telemetry] + monitors
+        self.telemetry = telemetry
+        self.monitors = monitors
+        handover = Locked(Collected(delay: HandoverDelay(duration: delay)))
         observers = monitors.compactMap { $0 as? any SessionObserver }
     }
 
-    private let hasMonitors: Bool
-
     /// Whether a monitor or a subscription receives the events that neither the log nor the counters need.
-    var reportsDetails: Bool { hasMonitors || subscriptionCount.load(ordering: .relaxed) > 0 }
+    var reportsDetails: Bool { !monitors.isEmpty || subscriptionCount.load(ordering: .relaxed) > 0 }
 
     // MARK: Events as a sequence
 
@@ -109,38 +131,68 @@ final class SessionOutbox: Sendable {
 
     func flush() {
         var objects: [any Sendable] = []
-        flush(releasing: &objects)
+        flush(releasing: &objects, now: nil)
     }
 
     /// Hands over the results and events of a turn, and the objects that it no longer needs. All of them are released on the delivery queue. The
     /// deinitializers of the user's objects may call the session, which would deadlock under a lock or on the session's thread.
-    func flush(releasing objects: inout [any Sendable]) {
-        let awaiters = handover.withLock { _ -> [TransferTask.Awaiters] in
+    ///
+    /// Results are set, and awaiters resumed, at once. Callbacks, monitors, subscriptions, errors and every event but that of a success are handed
+    /// over at once too. The other items may wait for later ones (``HandoverDelay``).
+    ///
+    /// - Parameters:
+    ///   - objects: The objects to release; empty afterwards.
+    ///   - now: The time of the turn; `nil` to hand over everything at once.
+    /// - Returns: The time at which the items that wait are due; `nil` if none wait.
+    @discardableResult
+    func flush(releasing objects: inout [any Sendable], now: Int64?) -> Int64? {
+        let (awaiters, deadline) = handover.withLock { collected -> ([TransferTask.Awaiters], Int64?) in
             var current = Batch()
             batch.withLock { swap(&current, &$0) }
-            guard !current.isEmpty || !objects.isEmpty else { return [] }
             var awaiters: [TransferTask.Awaiters] = []
             for (task, result) in current.results {
                 guard let (ending, waiting) = task.complete(result) else { continue }
-                current.endings.append((task, ending))
+                if ending.hasCallbacks { current.endings.append((task, ending)) }
                 if !waiting.isEmpty { awaiters.append(waiting) }
             }
-            let box = SendingBox((current, objects))
+            let buffers = receivers
+            let isCollected =
+                now != nil && monitors.isEmpty && buffers.isEmpty && current.endings.isEmpty && current.hasOnlySuccesses
+            if isCollected, let now {
+                collected.delay.add(current.events.count + objects.count, now: now)
+                collected.events += current.events
+                collected.objects += objects
+                current = Batch()
+                objects = []
+                guard collected.delay.isDue(now: now) else { return (awaiters, collected.delay.deadline) }
+            }
+            guard !current.isEmpty || !objects.isEmpty || collected.delay.deadline != nil else { return (awaiters, nil) }
+            let box = SendingBox((collected.events, current, objects + collected.objects))
+            (collected.events, collected.objects) = ([], [])
+            collected.delay.end()
             current = Batch()
             objects = []
             deliver { [self] in
-                if let (batch, _) = box.take() { publish(batch) }
+                guard let (earlier, batch, _) = box.take() else { return }
+                for event in earlier { telemetry.handle(event) }
+                publish(batch, to: buffers)
             }
-            return awaiters
+            return (awaiters, nil)
         }
         if !awaiters.isEmpty { wake { for waiting in awaiters { waiting.resume() } } }
+        return deadline
     }
 
-    private func publish(_ batch: Batch) {
+    /// The sequences that receive the events that occur now.
+    private var receivers: [EventBuffer] {
+        subscriptionCount.load(ordering: .relaxed) > 0 ? subscriptions.withLock { $0.buffers } : []
+    }
+
+    private func publish(_ batch: Batch, to buffers: [EventBuffer]) {
         var callbacks: [UInt64: EndCallbacks] = [:]
         for (task, ending) in batch.endings { callbacks[task.id] = ending.notify(task) }
-        let buffers = subscriptionCount.load(ordering: .relaxed) > 0 ? subscriptions.withLock { $0.buffers } : []
         for event in batch.events {
+            telemetry.handle(event)
             for monitor in monitors { monitor.handle(event) }
             for buffer in buffers { buffer.append(event) }
             event.notifyHandlers()

@@ -20,6 +20,7 @@ extension TaskDriver {
             plan.avoidsHTTP2 = true
             // Uncompressed, because libcurl would keep the decompressed bytes in memory while the transfer waits for its reader.
             if plan.decompresses { plan.headerLines.append("Accept-Encoding: identity") }
+            plan.requestsCompression = false
         }
         if machine.kind == .download {
             (plan.decompresses, plan.bufferSize) = (false, 256 << 10)

@@ -99,8 +99,8 @@ final class TaskDriver {
         case .publishState: task.become(TransferTask.State(machine.visibleState))
         case .publishBackoff: task.setBackoff(until: machine.backoffDeadline)
         case .publishProgress: task.publish(machine.progress)
-        case .reportResumed: loop.outbox.announce(.taskResumed(task))
-        case .reportSuspended: loop.outbox.announce(.taskSuspended(task))
+        case .reportResumed: loop.outbox.detail(.taskResumed(task))
+        case .reportSuspended: loop.outbox.detail(.taskSuspended(task))
         case .reportTransaction: reportTransaction()
         case .checkForReferences: if isKnownUniquelyReferenced(&task) { send(.cancel) }
         case .finishSink: deliver()

@@ -322,6 +322,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         fileprivate(set) var watchers: [Broadcast<TransferProgress>.Callback] = []
         fileprivate(set) var completions: [Completion] = []
 
+        var hasCallbacks: Bool { !watchers.isEmpty || !completions.isEmpty }
+
         /// - Returns: The callbacks that have not run yet.
         func notify(_ task: TransferTask) -> EndCallbacks? {
             for watcher in watchers { watcher.end(with: progress) }

@@ -56,10 +56,7 @@ extension ResponseHead {
 
     /// Whether the connection may carry another request (RFC 9112 section 9.3).
     var keepsConnection: Bool {
-        guard bytes.starts(with: Array("HTTP/1.1 ".utf8)) else { return false }
-        return !(values(of: "connection") + values(of: "proxy-connection")).contains { value in
-            value.split(separator: ",").contains { $0.lowercased().split { $0 == " " || $0 == "\t" } == ["close"] }
-        }
+        isHTTP11 && !hasElement("close", in: "connection") && !hasElement("close", in: "proxy-connection")
     }
 
     /// Whether a field that frames the body has a space before its colon (RFC 9112 section 5.1), or continues in the next line (section 5.2).
@@ -70,17 +67,22 @@ extension ResponseHead {
             ResponseHead.forEachLine(bytes) { line in
                 if line[0] == 0x20 || line[0] == 0x09 {
                     isUnreadable = isFramingLine
-                } else if line[0] | 0x20 == UInt8(ascii: "c") || line[0] | 0x20 == UInt8(ascii: "t") {
-                    let name = line.prefix { $0 != 0x3A }
-                    let word = String(decoding: name.prefix { $0 > 0x20 }, as: UTF8.self).lowercased()
-                    isFramingLine = name.count < line.count && (word == "content-length" || word == "transfer-encoding")
-                    isUnreadable = isFramingLine && word.utf8.count != name.count
                 } else {
-                    isFramingLine = false
+                    (isFramingLine, isUnreadable) = ResponseHead.framing(of: line)
                 }
                 return !isUnreadable
             }
         }
         return isUnreadable
+    }
+
+    /// Whether a field line frames the body, and whether something is between the name and its colon.
+    private static func framing(of line: UnsafeBufferPointer<UInt8>) -> (isFraming: Bool, isUnreadable: Bool) {
+        for name: StaticString in ["content-length", "transfer-encoding"] where begins(line, with: name) {
+            let end = name.utf8CodeUnitCount
+            if line.count > end, line[end] == 0x3A { return (true, false) }
+            if line.count > end, line[end] <= 0x20, line[end...].contains(0x3A) { return (true, true) }
+        }
+        return (false, false)
     }
 }

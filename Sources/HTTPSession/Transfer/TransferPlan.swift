@@ -53,8 +53,10 @@ package struct TransferPlan: Hashable, Sendable {
     /// Whether the request uses a proxy, as far as the session knows libcurl's choice.
     package var usesProxy = false
     package var handlesCookies = true
-    /// Whether compressed content is requested and decompressed.
+    /// Whether compressed content is decompressed, and requested if ``requestsCompression`` is set too.
     package var decompresses = true
+    /// Whether the engine requests compressed content; `false` if the header lines have their own `Accept-Encoding`.
+    package var requestsCompression = true
     /// Whether HTTP/1.1 is used even if the server offers HTTP/2.
     package var avoidsHTTP2 = false
     /// The size of the receive buffer in bytes; larger for downloads to files. libcurl allocates it for each attempt, and glibc consolidates its heap

@@ -14,6 +14,7 @@ import Testing
         #expect(first.fits(plan("https://b.test/2"), trust: nil))
         #expect(first.fits(plan { $0.headerLines = ["Accept: x"] }, trust: nil))
         #expect(first.fits(plan { $0.usesProxy = true }, trust: nil))
+        #expect(first.fits(plan { $0.requestsCompression = false }, trust: nil))
         #expect(first.fits(plan { $0.preemptiveCredential = Credential(user: "u", password: "p") }, trust: nil))
     }
 
@@ -29,7 +30,7 @@ import Testing
         ]
         for other in others { #expect(!first.fits(other, trust: nil), "\(other)") }
         // A new property of a plan is either set by every attempt or compared; add it to one of these lists.
-        let setByEachAttempt = ["url", "headerLines", "usesProxy", "preemptiveCredential"]
+        let setByEachAttempt = ["url", "headerLines", "usesProxy", "preemptiveCredential", "requestsCompression"]
         #expect(
             Mirror(reflecting: plan()).children.count == setByEachAttempt.count + ["login", "proxyLogin", "body"].count
                 + others.count)

@@ -28,8 +28,8 @@ final class DeafServer: Sendable {
     /// Sends the surplus response.
     func talk() { mayTalk.signal() }
 
-    /// Attaches a filter that accepts no byte of any segment (SO_ATTACH_FILTER, socket(7)).
-    private static func dropSegments(of client: Int32) -> Bool {
+    /// Attaches a filter that accepts no byte of any segment (SO_ATTACH_FILTER, socket(7)). A listening socket answers no client then.
+    static func dropSegments(of client: Int32) -> Bool {
         // struct sock_filter: BPF_RET | BPF_K, and 0 bytes.
         var instruction: (UInt16, UInt8, UInt8, UInt32) = (0x06, 0, 0, 0)
         return withUnsafeMutableBytes(of: &instruction) { instruction in

@@ -45,10 +45,33 @@ import Testing
         }
         let malformed = [
             "Content-Length : 5", "Content-Length\t: 5", "Transfer-Encoding : chunked", "Content-Length: 5\r\n 6",
-            "A: b\r\ncontent-length:\r\n\t5",
+            "A: b\r\ncontent-length:\r\n\t5", "CONTENT-LENGTH \t: 5", "content-length\u{1}: 5", "Transfer-Encoding x: chunked",
         ]
         for fields in malformed { #expect(throws: HTTPSessionError.self, "\(fields)") { try framing(fields) } }
         #expect(try framing("A: b\r\n Content-Length : 5\r\nContent-Length: 5") == .length(5))
+        // Other fields, and lines without a colon.
+        for line in [
+            "Content-Length-X : 1", "Content-Type : x", "Content-Lengt", "Content-Length", "Content-Length 5", "Trailer : x",
+        ] {
+            #expect(try framing("\(line)\r\nContent-Length: 5") == .length(5), "\(line)")
+        }
+    }
+
+    @Test func `a connection is kept after HTTP/1.1 unless the response has the option close`() throws {
+        func isKept(_ fields: String, version: String = "HTTP/1.1") throws -> Bool {
+            try #require(ResponseHead(bytes: Array("\(version) 200 OK\r\n\(fields)\r\n\r\n".utf8))).keepsConnection
+        }
+        let kept = [
+            "X: close", "Connection: keep-alive", "Connection:", "Connection: closed, x-close", "Connection: clo se",
+            "Connection: ,,",
+        ]
+        for fields in kept { #expect(try isKept(fields), "\(fields)") }
+        let closed = [
+            "Connection: close", "connection:Close", "CONNECTION: keep-alive , CLOSE\t", "Connection: x\r\nConnection: close",
+            "Proxy-Connection: close", "Connection: ,close,", "Connection: close\r", "Connection: x,\u{0}close\u{0}",
+        ]
+        for fields in closed { #expect(try !isKept(fields), "\(fields)") }
+        for version in ["HTTP/1.0", "HTTP/2"] { #expect(try !isKept("X: y", version: version)) }
     }
 
     @Test(arguments: [

@@ -73,6 +73,27 @@ import Testing
         for _ in 0..<200 { #expect(await threads.next() != "release") }
     }
 
+    @Test func `the objects of a finished task are released while another task is under way`() async throws {
+        let gate = try Gate()
+        let server = try TestServer {
+            $0.path == "/slow" ? StubResponse(body: .texts(["", "x"], between: .gate(gate))) : StubResponse()
+        }
+        let session = try localSession()
+        let slow = session.dataTask(for: TransferRequest(url: server.url("/slow")))
+        let (ends, ended) = AsyncStream.makeStream(of: Void.self)
+        var released = ends.makeAsyncIterator()
+        for _ in 0..<20 {
+            let held = DeinitProbe { ended.yield() }
+            var handlers = TransferHandlers()
+            handlers.response = { _ in withExtendedLifetime(held) { .allow } }
+            _ = try await session.dataTask(for: TransferRequest(url: server.url()), handlers: handlers).response
+        }
+        for _ in 0..<20 { await released.next() }
+        #expect(slow.result == nil)
+        gate.open()
+        _ = try await slow.response
+    }
+
     @Test func `a task that was never resumed is released with its callbacks and session`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let (released, group) = (Signal(), DispatchGroup())

@@ -101,6 +101,33 @@ import Testing
         for task in tasks { #expect(try await task.response.data == Data("x".utf8)) }
     }
 
+    @Test func `an http URL is upgraded to https by HSTS each time that it is requested`() async throws {
+        let certificate = try SelfSignedCertificate(names: ["secure.example"])
+        let secure = try TestServer(tls: certificate.serverTLS) { _ in
+            StubResponse(body: "secure").field("Strict-Transport-Security", "max-age=1000")
+        }
+        let plain = try TestServer { _ in StubResponse(body: "plain") }
+        let policy = try SecurityPolicy.trusting(certificate)
+        let session = try localSession {
+            $0.securityPolicy = policy
+            $0.hostOverrides = [
+                .init(host: "secure.example", port: Int(secure.port), addresses: ["127.0.0.1"]),
+                .init(host: "plain.example", port: Int(plain.port), addresses: ["127.0.0.1"]),
+            ]
+        }
+        func body(_ url: String) async throws -> String {
+            let task = session.dataTask(for: TransferRequest(url: try #require(URL(string: url))))
+            return String(decoding: try await task.response.data, as: UTF8.self)
+        }
+        _ = try await body("https://secure.example:\(secure.port)/")
+        for path in ["a", "a", "b", "a"] {
+            #expect(try await body("http://secure.example:\(secure.port)/\(path)") == "secure")
+            #expect(try await body("http://plain.example:\(plain.port)/\(path)") == "plain")
+        }
+        #expect(secure.requests.map(\.target) == ["/", "/a", "/a", "/b", "/a"])
+        #expect(plain.requests.map(\.target) == ["/a", "/a", "/b", "/a"])
+    }
+
     @Test func `an http URL is not upgraded to https if enforcesHSTS is false`() async throws {
         let certificate = try SelfSignedCertificate(names: ["secure.example"])
         let secure = try TestServer(tls: certificate.serverTLS) { _ in
