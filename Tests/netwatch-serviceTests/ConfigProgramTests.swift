@@ -59,6 +59,16 @@ import Testing
         #expect(program.standardError == "netwatch: --config missing.yaml: cannot be read: No such file or directory\n")
     }
 
+    @Test func `a FIFO and a loop of links as --config exit with 78`() throws {
+        #expect(mkfifo(scratch.file("fifo.yaml"), 0o600) == 0)
+        #expect(symlink("loop.yaml", scratch.file("loop.yaml")) == 0)
+        for (name, reason) in [("fifo", "is not a regular file"), ("loop", "its symbolic links form a loop, or are too many")] {
+            let program = try run("check", "--config", "\(name).yaml")
+            #expect(try program.wait() == 78)
+            #expect(program.standardError == "netwatch: --config \(name).yaml: \(reason)\n")
+        }
+    }
+
     @Test func `the help of config lists its commands`() throws {
         let program = try Program([try Programs.netwatch, "help", "config"], directory: scratch.path)
         #expect(try program.wait() == 0, "\(program.ending)")

@@ -15,6 +15,8 @@ struct Board: Hashable, Sendable {
     var started: Moment
     /// The number of the last record that the streams received.
     var sequence: Int
+    /// The identifier of that record in streams, with which the page's script continues.
+    var eventID = 0
     /// The path; `nil` until it has settled.
     var path: PathUpdate?
     /// The groups, in the order of the configuration. Groups that only targets name follow.

@@ -48,8 +48,19 @@ final class EventFeed: Sendable {
     }
 
     private let state: Locked<State>
+    /// The identifier of the record with the number 0 (``EventLog/firstID``).
+    let firstID: Int
 
-    init(limits: EventLog.Limits = EventLog.Limits()) { state = Locked(State(log: EventLog(limits: limits))) }
+    init(limits: EventLog.Limits = EventLog.Limits(), firstID: Int = 0) {
+        self.firstID = firstID
+        state = Locked(State(log: EventLog(limits: limits, firstID: firstID)))
+    }
+
+    /// Creates the records of a run of the service. - Parameter time: its start in milliseconds since 1970.
+    convenience init(of time: Int64) {
+        // No run has a million records a second for long. JavaScript has exact integers up to 9,007,199,254,740,991.
+        self.init(firstID: Int(max(0, min(time, 8_000_000_000_000))) * 1_000)
+    }
 
     /// The number of the last record; -1 before the first one.
     var last: Int { state.withLock { $0.log.next - 1 } }

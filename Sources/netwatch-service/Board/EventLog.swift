@@ -53,6 +53,9 @@ struct EventLog {
     static let batchSize = 1 << 16
 
     let limits: Limits
+    /// The identifier of the record with the number 0. A service that starts later has larger ones, so that a reader which
+    /// reconnects to it does not continue after a record of the former run.
+    let firstID: Int
     /// The number of the next record.
     private(set) var next = 0
     /// The oldest record is at `head`. The slots before it are empty, until there are enough of them to be removed.
@@ -61,7 +64,7 @@ struct EventLog {
     private var newest: [String: Int] = [:]
     private var end = 0
 
-    init(limits: Limits = Limits()) { self.limits = limits }
+    init(limits: Limits = Limits(), firstID: Int = 0) { (self.limits, self.firstID) = (limits, firstID) }
 
     /// The number of the oldest record in the log.
     var first: Int { next - (slots.count - head) }
@@ -105,7 +108,7 @@ struct EventLog {
                 cursor.superseded += 1
                 continue
             }
-            Self.append(event, seq: cursor.seq, superseded: cursor.superseded, to: &frames)
+            Self.append(event, id: firstID + cursor.seq, superseded: cursor.superseded, to: &frames)
             cursor.superseded = 0
         }
         return frames.isEmpty ? .none(cursor) : .frames(frames, cursor)
@@ -121,9 +124,9 @@ struct EventLog {
     }
 
     /// Appends a record in the format of a stream (WHATWG HTML, section 9.2.6). JSON has no newline, so one line of data is enough.
-    /// The number of the record is `nil` if the reader cannot continue after it.
-    static func append(_ event: Event, seq: Int?, superseded: Int = 0, to frames: inout [UInt8]) {
-        if let seq { frames += "id: \(seq)\n".utf8 }
+    /// The identifier of the record is `nil` if the reader cannot continue after it.
+    static func append(_ event: Event, id: Int?, superseded: Int = 0, to frames: inout [UInt8]) {
+        if let id { frames += "id: \(id)\n".utf8 }
         frames += "event: \(event.type)\ndata: ".utf8
         if superseded > 0, event.json.last == UInt8(ascii: "}") {
             frames += event.json.dropLast()

@@ -74,9 +74,10 @@ extension ConfigCommand {
     /// - Throws: ``SilentExit`` with code 64 if only the command line has errors, otherwise with code 78.
     static func load(_ options: ConfigurationOptions, reportsNotes: Bool = false) throws -> ConfigurationSources.Loaded {
         let loaded = try options.sources().load()
-        // The named file itself cannot be read.
+        // The named file itself cannot be read. A loop of links, a FIFO and a file that is too large are errors of the configuration.
         if let file = options.config, let problem = loaded.problems.first(where: { $0.origin == .path(file) }) {
-            throw Failure(ExitCode.noInput, "--config \(problem)")
+            let isMissing = access(file, R_OK) != 0 && errno != ELOOP
+            throw Failure(isMissing ? ExitCode.noInput : ExitCode.configuration, "--config \(problem)")
         }
         for note in reportsNotes ? loaded.notes : [] { StandardError.report(Failure(ExitCode.holds, "\(note)")) }
         guard !loaded.problems.isEmpty else { return loaded }

@@ -31,6 +31,8 @@ struct ServeCommand: ParsableCommand {
     func run() throws {
         // A heap for each of its threads would cost 16 MB with 10,000 targets. The threads seldom allocate at the same time.
         mallopt(M_ARENA_MAX, 2)
+        // At the limit of a file's size (RLIMIT_FSIZE), writing fails as on a full disk.
+        netwatch_signal_ignore(SIGXFSZ)
         // Signals are blocked before any thread starts, so that all threads inherit the mask.
         let signals = try Signals(and: [SIGHUP])
         let sources = try options.sources()

@@ -16,7 +16,7 @@ final class Service {
     private let sockets: ServiceSockets
     private let history: OpenedHistory
     private let boards = BoardSource()
-    private let events = EventFeed()
+    private let events = EventFeed(of: Clock.now.milliseconds)
     /// Loads configurations, one after another.
     private let worker: Worker
     private let renders: RenderQueue
@@ -145,6 +145,7 @@ final class Service {
             board: { board in
                 var board = board
                 board.sequence = events.last
+                board.eventID = events.firstID + events.last
                 boards.publish(board)
             },
             notify: manager.notify)

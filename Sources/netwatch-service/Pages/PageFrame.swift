@@ -59,7 +59,7 @@ struct PageFrame {
             ? "last heard \(clock.element(clock.now)), \(LocalClock.duration(milliseconds: age)) ago"
             : "as of \(clock.element(clock.now))"
         return """
-            <p id=fresh data-part class="fresh\(isOld ? " old" : "")" data-ts=\(clock.now) data-seq=\(board.sequence)>\
+            <p id=fresh data-part class="fresh\(isOld ? " old" : "")" data-ts=\(clock.now) data-seq=\(board.eventID)>\
             <i class=dot></i><span data-fresh>\(text)</span> <span class=zone>\(clock.zoneText)</span></p>
             """
     }

@@ -92,10 +92,10 @@ final class HistoryDatabase: Sendable {
 
     static func targets(_ database: Database) throws -> [HistoryStore.Target] {
         try Row.fetchAll(database, sql: "SELECT number, id, text, title FROM target ORDER BY number").compactMap { row in
-            guard let number = row[0] as Int64?, 0..<Int64(TurnCoder.targetLimit) ~= number, let text = row[2] as String?,
-                let title = row[3] as String?
+            guard let number = row.integer(0), 0..<Int64(TurnCoder.targetLimit) ~= number, let text = row.text(2),
+                let title = row.text(3)
             else { return nil }
-            let names = HistoryStore.TargetNames(id: row[1] as String?, text: text, title: title)
+            let names = HistoryStore.TargetNames(id: row.text(1), text: text, title: title)
             return HistoryStore.Target(number: Int(number), names: names)
         }
     }
@@ -103,12 +103,11 @@ final class HistoryDatabase: Sendable {
     /// Returns the numbers of targets. Unknown keys get new numbers, at least `first`, and changed names are kept.
     func register(_ targets: [HistoryStore.TargetNames], from first: Int = 0) throws(StoreError) -> [Int] {
         try write(.full) { database in
-            let unused = try Int64.fetchOne(database, sql: "SELECT ifnull(max(number) + 1, 0) FROM target") ?? 0
-            var next = max(unused, Int64(first))
+            var next = max(try Self.nextNumber(database), Int64(first))
             let select = try database.cachedStatement(sql: "SELECT number, id, text, title FROM target WHERE key = ?")
             return try targets.map { names in
-                if let row = try Row.fetchOne(select, arguments: [names.key]), let number = row[0] as Int64? {
-                    if row[1] as String? != names.id || row[2] as String? != names.text || row[3] as String? != names.title {
+                if let row = try Row.fetchOne(select, arguments: [names.key]), let number = row.integer(0) {
+                    if row.text(1) != names.id || row.text(2) != names.text || row.text(3) != names.title {
                         try database.execute(
                             sql: "UPDATE target SET id = ?, text = ?, title = ? WHERE number = ?",
                             arguments: [names.id, names.text, names.title, number])
@@ -127,17 +126,22 @@ final class HistoryDatabase: Sendable {
         }
     }
 
+    /// The number after those of all targets, at most ``TurnCoder/targetLimit``.
+    private static func nextNumber(_ database: Database) throws -> Int64 {
+        let last = try Int64.fetchOne(database, sql: "SELECT max(number) FROM target") ?? -1
+        return min(max(last, -1), Int64(TurnCoder.targetLimit) - 1) + 1
+    }
+
     // MARK: Ledgers
 
     /// Reads the ledgers by the number of the target, and counts the damaged ones.
     static func entries(_ database: Database) throws -> (entries: [LedgerBook.Entry?], damaged: Int) {
-        let count = try Int64.fetchOne(database, sql: "SELECT ifnull(max(number) + 1, 0) FROM target") ?? 0
-        var entries = [LedgerBook.Entry?](repeating: nil, count: Int(min(max(count, 0), Int64(TurnCoder.targetLimit))))
+        var entries = [LedgerBook.Entry?](repeating: nil, count: Int(try nextNumber(database)))
         var damaged = 0
         let rows = try Row.fetchCursor(database, sql: "SELECT target, data FROM ledger")
         while let row = try rows.next() {
-            guard let number = row[0] as Int64?, entries.indices.contains(Int(clamping: number)), let data = row[1] as Data?,
-                let (ledger, isActive) = TargetLedger.decode([UInt8](data))
+            guard let number = row.integer(0), entries.indices.contains(Int(clamping: number)), let data = row.bytes(1),
+                let (ledger, isActive) = TargetLedger.decode(data)
             else {
                 damaged += 1
                 continue

@@ -71,12 +71,14 @@ enum HistoryFile {
                     }
                 }
                 try migrator.migrate(queue)
+                let columns = try HistorySchema.columns()
                 try queue.readSnapshot { database in
-                    for table in [
-                        "meta", "target", "ledger", "block", "hour", "day", "incident", "member", "members", "gap",
-                        "path_event",
-                    ]
-                    where try !database.tableExists(table) { throw OpeningError.damaged("no table \(table)") }
+                    for (table, names) in columns {
+                        guard try database.tableExists(table) else { throw OpeningError.damaged("no table \(table)") }
+                        guard try HistorySchema.columns(of: table, in: database) == names else {
+                            throw OpeningError.damaged("the columns of the table \(table) are other ones")
+                        }
+                    }
                 }
                 return queue
             } catch {

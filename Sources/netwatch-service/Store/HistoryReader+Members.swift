@@ -20,16 +20,16 @@ extension HistoryReader {
                         """, arguments: [span.upperBound, span.lowerBound])
                 while let row = try rows.next() {
                     try checkTime()
-                    if let id = row[0] as String? { body(id, row) }
+                    if let id = row.text(0) { body(id, row) }
                 }
             }
             try forRows("member", "target") { id, row in
                 // A damaged number would need memory for all smaller ones.
-                guard let number = row[1] as Int64?, 0..<Int64(TurnCoder.targetLimit) ~= number else { return }
+                guard let number = row.integer(1), 0..<Int64(TurnCoder.targetLimit) ~= number else { return }
                 members[id, default: TargetSet()].insert(Int(number))
             }
             try forRows("members", "targets") { id, row in
-                guard let data = row[1] as Data?, let set = TargetSet(bytes: [UInt8](data)) else { return }
+                guard let data = row.bytes(1), let set = TargetSet(bytes: data) else { return }
                 members[id, default: TargetSet()].formUnion(set)
             }
             return members

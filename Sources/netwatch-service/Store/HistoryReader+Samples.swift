@@ -45,7 +45,7 @@ extension HistoryReader {
         try read { database in
             var found: [Sample] = []
             let bounds = try Row.fetchOne(database, sql: "SELECT min(hour), max(hour) FROM block")
-            guard let first = bounds?[0] as Int64?, let last = bounds?[1] as Int64? else { return [] }
+            guard let first = bounds?.integer(0), let last = bounds?.integer(1) else { return [] }
             let statement = try database.makeStatement(sql: "SELECT data FROM block WHERE number = ?")
             let following = try database.makeStatement(sql: "SELECT min(number) >> 20 FROM block WHERE number > ?")
             var hour = TargetLedger.hour(containing: SampleBlock.limited(max(span.lowerBound, first))).lowerBound

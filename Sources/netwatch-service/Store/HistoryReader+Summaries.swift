@@ -126,9 +126,9 @@ extension HistoryReader {
                 database, sql: "SELECT target, data FROM block WHERE number BETWEEN ? AND ?", arguments: [first, last])
             while let row = try rows.next() {
                 try checkTime()
-                guard let number = row[0] as Int64?, let data = row[1] as Data? else { continue }
+                guard let number = row.integer(0), let data = row.bytes(1) else { continue }
                 numbers.insert(Int(number))
-                use(Int(number), [UInt8](data))
+                use(Int(number), data)
             }
             return numbers
         }
@@ -147,12 +147,12 @@ extension HistoryReader {
                     SELECT min(t), max(until), max(t % \(HistorySchema.hour)), max(until % \(HistorySchema.hour)) FROM day
                     WHERE t >= ? AND t < ? AND until <= ?
                     """, arguments: [span.lowerBound, span.upperBound, span.upperBound])
-            guard let start = row?[0] as Int64?, let end = row?[1] as Int64?, start < end else { return nil }
-            if row?[2] as Int64? == 0, row?[3] as Int64? == 0 { return start..<end }
+            guard let row, let start = row.time(0), let end = row.time(1), start < end else { return nil }
+            if row.integer(2) == 0, row.integer(3) == 0 { return start..<end }
             guard let hour = try Int64.fetchOne(database, sql: "SELECT min(t) FROM hour"), hour > start else { return nil }
             let last = try Int64.fetchOne(
                 database, sql: "SELECT max(until) FROM day WHERE t >= ? AND until <= ?", arguments: [start, min(hour, end)])
-            return last.map { start..<$0 }
+            return last.flatMap { start <= $0 ? start..<$0 : nil }
         }
     }
 
@@ -202,10 +202,10 @@ extension HistoryReader {
                 let rows = try Row.fetchCursor(statement, arguments: [cell.lowerBound, cell.upperBound])
                 while let row = try rows.next() {
                     try checkTime()
-                    let target = Int(clamping: (row[0] as Int64?) ?? -1)
+                    let target = Int(clamping: row.integer(0) ?? -1)
                     guard times.indices.contains(target) else { continue }
                     for state in RecordedState.allCases {
-                        let time = (row[1 + Int(state.rawValue)] as Int64?) ?? 0
+                        let time = row.integer(1 + Int(state.rawValue)) ?? 0
                         times[target][state] += min(max(time, 0), 1 << 40)
                     }
                 }

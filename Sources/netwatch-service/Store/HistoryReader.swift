@@ -128,7 +128,7 @@ final class HistoryReader: Sendable {
     /// The time until which the history is recorded, in milliseconds since 1970; `nil` for an empty history.
     func lastAlive() throws(StoreError) -> Int64? {
         if let time = overlay?.time { return time.wall }
-        return try read { try Int64.fetchOne($0, sql: "SELECT value FROM meta WHERE key = 'last_alive'") }
+        return try read { try HistoryDatabase.number("last_alive", $0).map(SampleBlock.limited) }
     }
 
     /// The gaps that overlap a time, the oldest first. At most `limit` are returned.
@@ -139,8 +139,8 @@ final class HistoryReader: Sendable {
                 arguments: [span.upperBound, span.lowerBound, limit])
         }
         var gaps = rows.compactMap { row -> HistoryGap? in
-            guard let began = row[0] as Int64?, let ended = row[1] as Int64?, began <= ended,
-                let reason = (row[2] as String?).flatMap(HistoryGap.Reason.init)
+            guard let began = row.time(0), let ended = row.time(1), began <= ended,
+                let reason = row.text(2).flatMap(HistoryGap.Reason.init)
             else { return nil }
             return HistoryGap(period: began..<ended, reason: reason)
         }
@@ -162,7 +162,7 @@ final class HistoryReader: Sendable {
                 database, sql: "SELECT time, record FROM path_event WHERE time >= ? AND time < ? ORDER BY id DESC LIMIT ?",
                 arguments: [span.lowerBound, span.upperBound, limit]
             ).reversed().compactMap { row in
-                guard let time = row[0] as Int64?, let record = row[1] as String? else { return nil }
+                guard let time = row.time(0), let record = row.text(1) else { return nil }
                 return PathEvent(time: time, record: record)
             }
         }
@@ -215,7 +215,7 @@ final class HistoryReader: Sendable {
             var found: [(began: Int64, id: String, incident: Incident?)] = []
             while let row = try rows.next() {
                 try checkTime()
-                found.append(((row[1] as Int64?) ?? 0, (row[0] as String?) ?? "", Incident(row)))
+                found.append((row.integer(1) ?? 0, row.text(0) ?? "", Incident(row)))
             }
             return found
         }

@@ -66,17 +66,17 @@ extension Incident {
 
     /// Reads a row of ``columns``; `nil` if its values are those of no incident.
     init?(_ row: Row) {
-        guard let id = row[0] as String?, let began = row[1] as Int64?, let scope = (row[3] as String?).flatMap(Scope.init),
-            let kind = (row[4] as String?).flatMap(Subject.Kind.init), let text = row[6] as String?,
-            let cause = CauseJSON.cause(text), let count = row[7] as Int64?, let list = row[8] as String?,
+        guard let id = row.text(0), let began = row.integer(1), let scope = row.text(3).flatMap(Scope.init),
+            let kind = row.text(4).flatMap(Subject.Kind.init), let text = row.text(6),
+            let cause = CauseJSON.cause(text), let count = row.integer(7), let list = row.text(8),
             let names = try? JSONDecoder().decode([String].self, from: Data(list.utf8))
         else { return nil }
         func moment(_ time: Int64) -> Moment {
             Moment(monotonicNanoseconds: 0, wallClockNanoseconds: SampleBlock.limited(time).multipliedClamped(by: 1_000_000))
         }
-        let ended = (row[2] as Int64?).map(moment)
+        let ended = row.integer(2).map(moment)
         self.init(
-            id: id, state: ended == nil ? .open : .over, scope: scope, subject: Subject(kind, row[5] as String?), cause: cause,
+            id: id, state: ended == nil ? .open : .over, scope: scope, subject: Subject(kind, row.text(5)), cause: cause,
             targetCount: Int(clamping: count), targets: names.prefix(Self.listedTargets).compactMap { try? Endpoint($0) },
             began: moment(began), ended: ended, moment: ended ?? moment(began))
     }

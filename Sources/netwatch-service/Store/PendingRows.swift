@@ -49,9 +49,9 @@ struct PendingRows: Sendable {
 extension ClockReading {
     /// Reads the time of the last turn before the last checkpoint; `nil` for a new history.
     init?(lastIn database: Database) throws {
-        guard let wall = try HistoryDatabase.number("last_alive", database) else { return nil }
-        self.init(
-            wall: wall, monotonic: try HistoryDatabase.number("last_monotonic", database) ?? 0,
-            bootTime: try HistoryDatabase.number("last_boottime", database) ?? 0)
+        // The values of a damaged file may be any numbers.
+        func time(_ key: String) throws -> Int64? { try HistoryDatabase.number(key, database).map(SampleBlock.limited) }
+        guard let wall = try time("last_alive") else { return nil }
+        self.init(wall: wall, monotonic: try time("last_monotonic") ?? 0, bootTime: try time("last_boottime") ?? 0)
     }
 }

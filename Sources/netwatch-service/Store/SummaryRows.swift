@@ -30,19 +30,19 @@ struct SummaryRows {
     /// Returns the next summary. Damaged rows are left out.
     func next() throws -> (target: Int, summary: PeriodSummary)? {
         while let row = try rows.next() {
-            guard let start = row[0] as Int64?, let target = row[1] as Int64?, let end = row[2] as Int64?, start <= end,
-                start == SampleBlock.limited(start), end == SampleBlock.limited(end), let probes = row[10] as Int64?,
-                let lost = row[11] as Int64?, let outages = row[12] as Int64?, let data = row[14] as Data?
+            guard let start = row.integer(0), let target = row.integer(1), let end = row.integer(2), start <= end,
+                start == SampleBlock.limited(start), end == SampleBlock.limited(end), let probes = row.integer(10),
+                let lost = row.integer(11), let outages = row.integer(12), let data = row.bytes(14)
             else { continue }
             var summary = PeriodSummary(start..<end)
             for state in RecordedState.allCases {
-                summary.times[state] = min(max((row[3 + Int(state.rawValue)] as Int64?) ?? 0, 0), end - start)
+                summary.times[state] = min(max(row.integer(3 + Int(state.rawValue)) ?? 0, 0), end - start)
             }
-            var reader = VarintReader([UInt8](data)[...])
+            var reader = VarintReader(data[...])
             summary.probes = Int(clamping: min(max(probes, 0), 1 << 40))
             summary.lost = Int(clamping: min(max(lost, 0), 1 << 40))
             summary.outages = Int(clamping: min(max(outages, 0), 1 << 40))
-            summary.continuesOutage = row[13] as Int64? == 1
+            summary.continuesOutage = row.integer(13) == 1
             summary.roundTrips = RoundTripHistogram(&reader) ?? RoundTripHistogram()
             return (Int(clamping: target), summary)
         }

@@ -20,7 +20,7 @@ final class TurnFollower: @unchecked Sendable {
 
     /// Reads the first generation of a log whose turns are not in the database.
     static func generation(_ database: Database) throws -> UInt64 {
-        UInt64(clamping: try Int64.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'generation'") ?? 0)
+        UInt64(clamping: try HistoryDatabase.number("generation", database) ?? 0)
     }
 
     /// Forgets what was read.
@@ -33,7 +33,7 @@ final class TurnFollower: @unchecked Sendable {
         try reader.read { database in
             let first = try Self.generation(database)
             guard first != generation || book == nil else { return }
-            identifier = try Int64.fetchOne(database, sql: "SELECT value FROM meta WHERE key = 'id'") ?? 0
+            identifier = try HistoryDatabase.number("id", database) ?? 0
             book = LedgerBook(try HistoryDatabase.entries(database).entries, calendar)
             (generation, number, log) = (first, first, nil)
         }

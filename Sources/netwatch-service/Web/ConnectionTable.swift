@@ -29,6 +29,8 @@ struct ConnectionTable: Sendable {
         var client: Client
         var kind: Kind
         var idleSince: Int64?
+        /// Whether a request was complete.
+        var hasRequested = false
     }
 
     private let limits: WebLimits
@@ -108,6 +110,8 @@ struct ConnectionTable: Sendable {
 
     private var placeForRequests: Admission {
         guard requests >= limits.connections else { return .accepted(replacing: nil) }
+        // A head that is too long to wait for, and may never end, must not close a connection that has sent requests.
+        if let victim = oldest(.requests, hasRequested: false) { return .accepted(replacing: victim) }
         if let victim = oldest(.requests, of: heaviest) { return .accepted(replacing: victim) }
         guard reserved >= limits.reserve else { return .reserved(replacing: nil) }
         return oldest(.reserved).map { .reserved(replacing: $0) } ?? .refused
@@ -122,10 +126,11 @@ struct ConnectionTable: Sendable {
         return waiting.max { $0.value < $1.value }?.key
     }
 
-    /// The connection of a kind, and of a client if one is given, that has made no progress for the longest time.
-    private func oldest(_ kind: Kind, of client: Client? = nil) -> Int? {
+    /// The connection of a kind that has made no progress for the longest time, of a client if one is given.
+    private func oldest(_ kind: Kind, of client: Client? = nil, hasRequested: Bool? = nil) -> Int? {
         var found: (id: Int, since: Int64)?
         for (id, entry) in entries where entry.kind == kind && (client == nil || entry.client == client) {
+            if let hasRequested, entry.hasRequested != hasRequested { continue }
             guard let since = entry.idleSince else { continue }
             if let former = found, (former.since, former.id) < (since, id) { continue }
             found = (id, since)
@@ -134,7 +139,10 @@ struct ConnectionTable: Sendable {
     }
 
     /// Notes since when a connection makes no progress; `nil` if a request is answered.
-    mutating func setIdle(_ id: Int, since: Int64?) { entries[id]?.idleSince = since }
+    mutating func setIdle(_ id: Int, since: Int64?) {
+        entries[id]?.idleSince = since
+        if since == nil { entries[id]?.hasRequested = true }
+    }
 
     /// Makes a connection a stream. If there are too many streams, one whose reader reads nothing is removed; the caller closes it.
     mutating func beginStream(_ id: Int) -> Admission {

@@ -17,13 +17,13 @@ struct EventStream: Sendable {
     /// The board whose targets are being written, and the first of those that are not.
     private var present: (board: Board, next: Int)?
 
-    /// Creates a stream after the last record that the reader has received, whose number is a text of the reader. A text that is no
-    /// number of a record begins a new stream, as does one that the log no longer has.
+    /// Creates a stream after the last record that the reader has received, whose identifier is a text of the reader. A text that is no
+    /// identifier of a record begins a new stream, as does one that the log no longer has, or one of an earlier run of the service.
     init(_ content: WebContent, keys: Set<String>?, lastEventID: String?, waiter: EventFeed.Waiter) {
         (self.content, self.keys, self.waiter) = (content, keys, waiter)
         // The first record is the hello of another stream.
-        if let text = lastEventID, text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let seq = Int(text), seq > 0 {
-            cursor = EventLog.Cursor(seq: seq)
+        if let text = lastEventID, text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let id = Int(text), id > content.events.firstID {
+            cursor = EventLog.Cursor(seq: id - content.events.firstID)
         }
     }
 
@@ -62,7 +62,7 @@ struct EventStream: Sendable {
         let json = RecordEncoder(header: header).encode(Record(event: .path(update), seq: max(0, place.seq)))
         var bytes: [UInt8] = []
         let event = EventLog.Event(type: Record.Kind.hello.rawValue, json: json)
-        EventLog.append(event, seq: isEmpty ? max(0, place.seq) : nil, to: &bytes)
+        EventLog.append(event, id: isEmpty ? id(place) : nil, to: &bytes)
         if !isEmpty { present = (board, 0) }
         return bytes
     }
@@ -78,13 +78,15 @@ struct EventStream: Sendable {
                 var writer = JSONWriter()
                 target.write(seq: max(0, cursor.seq), to: &writer)
                 let event = EventLog.Event(type: Record.Kind.target.rawValue, json: writer.bytes)
-                EventLog.append(event, seq: index == last ? max(0, cursor.seq) : nil, to: &bytes)
+                EventLog.append(event, id: index == last ? id(cursor) : nil, to: &bytes)
             }
             index += 1
         }
         present = index < board.targets.count ? (board, index) : nil
         return bytes.isEmpty ? nil : bytes
     }
+
+    private func id(_ place: EventLog.Cursor) -> Int { content.events.firstID + max(0, place.seq) }
 
     private func isWanted(_ target: BoardTarget) -> Bool {
         keys?.contains(target.key) ?? true

@@ -21,11 +21,8 @@ final class FirstRequestHandler: ChannelInboundHandler, RemovableChannelHandler 
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if event as? ChannelEvent == .inputClosed, !hasBegun {
-            // Nothing follows, so the parser decides about what has arrived.
-            guard bytes.readableBytes > 0 else { return context.close(promise: nil) }
-            start(context)
-        }
+        // Nothing follows, so no request can become complete.
+        if event as? ChannelEvent == .inputClosed, !hasBegun { return context.close(promise: nil) }
         context.fireUserInboundEventTriggered(event)
     }
 

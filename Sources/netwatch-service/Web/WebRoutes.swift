@@ -118,7 +118,7 @@ struct WebRoutes: Sendable {
         }
         // The page's script sends -1 before the first record.
         if let text = parameters["last_event_id"], !text.isEmpty, Int(text) == nil {
-            throw WebProblem(.badRequest, "last_event_id: write the number of a record")
+            throw WebProblem(.badRequest, "last_event_id: write the id of a record")
         }
         let lastEventID = request.headers[.lastEventID] ?? parameters["last_event_id"]
         let body = ResponseBody { [content] writer in

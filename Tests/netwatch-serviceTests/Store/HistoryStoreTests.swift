@@ -145,7 +145,7 @@ import Testing
         #expect(!history.names.contains { $0.contains("damaged") })
     }
 
-    @Test(arguments: ["bytes", "page", "table"])
+    @Test(arguments: ["bytes", "page", "table", "column"])
     func `a damaged history is set aside and named, and a new one begins`(_ damage: String) throws {
         let history = try TestHistory()
         let (store, _) = try history.open()
@@ -162,8 +162,9 @@ import Testing
             try file.write(contentsOf: Data(repeating: 0xA5, count: 4096 * 20))
             try file.close()
         default:
+            let sql = damage == "table" ? "DROP TABLE ledger" : "ALTER TABLE hour RENAME COLUMN unknown TO tnknown"
             let queue = try DatabaseQueue(path: path)
-            try queue.write { try $0.execute(sql: "DROP TABLE ledger") }
+            try queue.write { try $0.execute(sql: sql) }
             try queue.close()
         }
         let (second, recovered) = try history.open()

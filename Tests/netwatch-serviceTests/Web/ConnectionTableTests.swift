@@ -23,6 +23,17 @@ import Testing
         #expect(table.requests == 1)
     }
 
+    @Test func `a connection that never had a complete request is closed before an idle one`() {
+        var table = ConnectionTable(limits: limits { _ in })
+        _ = table.admitRequest(0, .loopback, at: 0)
+        // It had an answer, and waits for the next request.
+        table.setIdle(0, since: nil)
+        table.setIdle(0, since: 1)
+        for id in 1..<3 { _ = table.admitRequest(id, .loopback, at: Int64(id + 1)) }
+        let decisions = [table.admitRequest(3, .loopback, at: 4), table.admitRequest(4, .loopback, at: 5)]
+        #expect(decisions == [.accepted(replacing: 1), .accepted(replacing: 2)])
+    }
+
     @Test func `each new connection replaces the oldest of those that remain`() {
         var table = ConnectionTable(limits: limits { $0.waiting = 3 })
         var remaining: [Int] = []

@@ -23,11 +23,12 @@ final class Site: Sendable {
     private let directory: ScratchDirectory
 
     init(
-        limits: WebLimits = WebLimits(), log: EventLog.Limits = EventLog.Limits(), board: Board? = Site.board()
+        limits: WebLimits = WebLimits(), log: EventLog.Limits = EventLog.Limits(), events feed: EventFeed? = nil,
+        board: Board? = Site.board()
     ) throws {
         directory = try ScratchDirectory()
         path = directory.file("api.sock")
-        events = EventFeed(limits: log)
+        events = feed ?? EventFeed(limits: log)
         if let board { boards.publish(board) }
         let (healthy, outcome, held) = (isHealthy, reloadOutcome, held)
         let pages = PageRenderer(

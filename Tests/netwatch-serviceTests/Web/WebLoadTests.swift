@@ -30,6 +30,23 @@ import Testing
         try await site.stop()
     }
 
+    @Test func `a connection that ends before its first request is complete is closed at once`() async throws {
+        let site = try Site()
+        try await site.with { site in
+            for part in ["", "G", "GET / HTTP/1.1\r\nHost: localhost\r\n"] {
+                let client = try site.client()
+                client.send(part)
+                client.endInput()
+                #expect(try client.readToEnd() == "")
+            }
+            let complete = try site.client()
+            complete.send("GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            complete.endInput()
+            #expect(try complete.response().status == 200)
+        }
+        try await site.stop()
+    }
+
     @Test func `the kernel keeps as many connections for the server as it asked for`() async throws {
         let site = try Site()
         let program = try Program(["ss", "-H", "-l", "-t", "-n", "sport = :\(site.port)"], output: .file)

@@ -66,6 +66,22 @@ import Testing
         try await site.stop()
     }
 
+    @Test func `a record of an earlier run of the service begins a new stream`() async throws {
+        let (first, second) = (EventFeed(of: 1_795_608_000_000), EventFeed(of: 1_795_608_000_001))
+        let site = try Site(events: second, board: Site.board(sequence: 9))
+        for _ in 0..<10 { site.change(2) }
+        for feed in [first, second] {
+            let id = feed.firstID + 4
+            let event = try await site.with { site in
+                let client = try site.client()
+                _ = try client.stream("/api/v1/events", "Last-Event-ID: \(id)")
+                return try client.event()
+            }
+            #expect(feed === second ? event.id == "\(id + 1)" : event.type == "hello", "\(event)")
+        }
+        try await site.stop()
+    }
+
     @Test(arguments: ["office", "a1:80", "a1"]) func `a stream of one target leaves out the others`(key: String) async throws {
         let site = try Site()
         let events = try await site.with { site in
