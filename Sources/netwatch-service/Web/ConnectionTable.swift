@@ -111,8 +111,11 @@ struct ConnectionTable: Sendable {
     private var placeForRequests: Admission {
         guard requests >= limits.connections else { return .accepted(replacing: nil) }
         // A head that is too long to wait for, and may never end, must not close a connection that has sent requests.
-        if let victim = oldest(.requests, hasRequested: false) { return .accepted(replacing: victim) }
-        if let victim = oldest(.requests, of: heaviest) { return .accepted(replacing: victim) }
+        let heaviest = heaviest
+        let victim =
+            oldest(.requests, of: heaviest, hasRequested: false) ?? oldest(.requests, hasRequested: false)
+            ?? oldest(.requests, of: heaviest)
+        if let victim { return .accepted(replacing: victim) }
         guard reserved >= limits.reserve else { return .reserved(replacing: nil) }
         return oldest(.reserved).map { .reserved(replacing: $0) } ?? .refused
     }

@@ -76,7 +76,7 @@ import Testing
             print(changes.joined(separator: ", "))
             let period = try HistoryPeriod(
                 since: "90d", until: nil, now: noon + 40 * TestHistory.hour, offset: TimeZone.gmt.offset)
-            func ask(_ reader: HistoryReader) {
+            @Sendable func ask(_ reader: HistoryReader) {
                 let answers = HistoryAnswers(timeZone: "UTC")
                 for target in [nil, "a"] {
                     var question = HistoryAnswers.Question(period: period, target: target)
