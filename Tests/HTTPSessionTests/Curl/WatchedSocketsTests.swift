@@ -5,7 +5,7 @@ import Testing
 @testable import HTTPSession
 
 /// Sockets in the order of libcurl's reports. Each test gives a number that was closed to another socket.
-@Suite(.timeLimit(.minutes(5))) struct WatchedSocketsTests {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct WatchedSocketsTests {
     private let watched: WatchedSockets
 
     init() throws { watched = try WatchedSockets() }
@@ -14,12 +14,18 @@ import Testing
     private final class Pair {
         private(set) var socket: Int32
         private let peer: Int32
+        /// Near the limit: the other suites have a thousand descriptors at a time.
+        private static let lowest: Int32 = {
+            var limit = rlimit()
+            getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+            return Int32(clamping: min(limit.rlim_cur, 1 << 20)) - 64
+        }()
 
         /// `number` is an open descriptor that the socket replaces; by default the socket gets a number that no other test gets.
         init(replacing number: Int32? = nil) throws {
             var ends: [Int32] = [-1, -1]
             try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &ends) == 0)
-            socket = number.map { dup2(ends[0], $0) } ?? fcntl(ends[0], F_DUPFD_CLOEXEC, 800)
+            socket = number.map { dup2(ends[0], $0) } ?? fcntl(ends[0], F_DUPFD_CLOEXEC, Self.lowest)
             peer = ends[1]
             Glibc.close(ends[0])
             try #require(socket >= 0)
