@@ -58,7 +58,7 @@ import Testing
             }
             #expect(!store.status.isRecording && !isRecorded.withLock { $0 })
             // A query still works.
-            #expect(try store.query { try $0.targets() }.count == 1)
+            #expect(try store.queryOfLogs { try $0.targets() }.count == 1)
 
             unlink(filler)
             let before = time

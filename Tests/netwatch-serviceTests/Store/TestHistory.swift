@@ -104,6 +104,13 @@ extension HistoryStore {
         return try #require(result.withLock { $0 }).get()
     }
 
+    /// Asks until the reader has all turns of the logs: a sanitizer may need longer for them than a query has.
+    func queryOfLogs<Value: Sendable>(_ body: @escaping @Sendable (HistoryReader) throws -> Value) throws -> Value {
+        while true {
+            do { return try query(body) } catch let error as StoreError where error.code == .timedOut { continue }
+        }
+    }
+
     /// Records a turn.
     func record(_ time: Int64, _ events: HistoryEvent...) { record(HistoryTurn(TestHistory.reading(time), events)) }
 }
