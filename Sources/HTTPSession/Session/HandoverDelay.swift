@@ -1,6 +1,6 @@
 internal import Pacing
 
-/// The time for which items that nobody waits for are collected, before they wake the delivery queue together: the log lines and counters of
+/// The time for which deferred items are collected before they wake the delivery queue together. These are the log lines and counters of
 /// successful tasks, and objects to be released.
 struct HandoverDelay {
     /// The number of items that are handed over at once.

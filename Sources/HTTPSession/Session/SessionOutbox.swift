@@ -56,7 +56,7 @@ final class SessionOutbox: Sendable {
         }
     }
 
-    /// Items that nobody waits for.
+    /// The deferred items: log lines and counters of successful tasks, and objects to be released.
     private struct Collected: Sendable {
         /// The events for the log and the counters; they had no other receiver when they occurred.
         var events: [SessionEvent] = []
@@ -69,7 +69,7 @@ final class SessionOutbox: Sendable {
     ///   - isInOtherNamespace: Whether the session's thread is in another network namespace.
     ///   - telemetry: The log and the counters.
     ///   - monitors: The receivers of all events.
-    ///   - delay: The time for which items that nobody waits for are collected, in nanoseconds.
+    ///   - delay: The time for which deferred items are collected, in nanoseconds.
     init(name: String, isInOtherNamespace: Bool, telemetry: Telemetry, monitors: [any EventMonitor], delay: Int64) {
         queue = DispatchQueue(label: name)
         self.isInOtherNamespace = isInOtherNamespace

@@ -12,7 +12,7 @@ package protocol SessionTransport: Sendable {
     var probesServers: Bool { get }
     /// Whether the engine verifies the certificates of servers. If not, a session loads no certificate authorities.
     var verifiesCertificates: Bool { get }
-    /// The time for which a session collects items that nobody waits for, in nanoseconds; 0 if the time does not pass by itself.
+    /// The time for which a session collects deferred items (``HandoverDelay``), in nanoseconds; 0 if the time does not pass by itself.
     var handoverDelay: Int64 { get }
     /// The seed of a new session's random numbers, which spread retries.
     var seed: UInt64 { get }

@@ -10,14 +10,9 @@ final class Delivery: Sendable {
     /// Creates the thread, unless it exists or the current thread has left the initial namespaces, which the thread would inherit.
     func start() {
         guard !HomeThread.isElsewhere, worker.withLock({ $0 == nil }) else { return }
-        // Created outside the lock, so that nobody who posts waits for it.
+        // Created outside the lock, for which publishers would wait. If two subscribers create a thread, one of them ends here.
         guard let created = try? Worker(name: "nw-delivery") else { return }
-        let surplus = worker.withLock { worker -> Worker? in
-            guard worker == nil else { return created }
-            worker = created
-            return nil
-        }
-        _ = consume surplus
+        worker.withLock { $0 = $0 ?? created }
     }
 
     /// Runs a job after earlier jobs, as ``run(_:)`` does, from any thread: to wake a thread that exists needs no ``HomeThread``.

@@ -27,7 +27,7 @@ extension RouteAnswer {
 
 extension RouteAnswer {
     /// The number of ENETUNREACH.
-    private static let noRoute: Int32 = 101
+    static let noRoute: Int32 = 101
 }
 
 extension NeighborAnswer {

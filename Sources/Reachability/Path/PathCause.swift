@@ -163,7 +163,7 @@ package enum RouteRefusal: Hashable, Sendable {
 
     package func errnoName(_ errno: Int32) -> String {
         switch self {
-        case .noRoute: errno == 101 ? "ENETUNREACH" : "errno \(errno)"
+        case .noRoute: errno == RouteAnswer.noRoute ? "ENETUNREACH" : "errno \(errno)"
         case .unreachable: "EHOSTUNREACH"
         case .prohibited: "EACCES"
         case .blackhole: "EINVAL"

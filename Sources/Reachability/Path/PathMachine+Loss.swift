@@ -66,16 +66,13 @@ extension PathMachine {
                 followed: followed)
             switch evaluation.run() {
             // The cause is that of the link, whatever the kernel answers.
-            case .ask(let queries): for query in queries { answers.add(.refused(errno: Self.noRoute), to: query) }
+            case .ask(let queries): for query in queries { answers.add(.refused(errno: RouteAnswer.noRoute), to: query) }
             case .path(let path, let selected):
                 guard path.cause?.layer == .link else { return nil }
                 return Loss(link: link, path: path, selected: selected, isConsistent: isConsistent)
             }
         }
     }
-
-    /// The number of ENETUNREACH.
-    private static let noRoute: Int32 = 101
 }
 
 extension Link {

@@ -110,30 +110,26 @@ struct ConnectionTable: Sendable {
 
     private var placeForRequests: Admission {
         guard requests >= limits.connections else { return .accepted(replacing: nil) }
-        // A head that is too long to wait for, and may never end, must not close a connection that has sent requests.
-        let heaviest = heaviest
-        let victim =
-            oldest(.requests, of: heaviest, hasRequested: false) ?? oldest(.requests, hasRequested: false)
-            ?? oldest(.requests, of: heaviest)
-        if let victim { return .accepted(replacing: victim) }
+        if let victim = leastUseful { return .accepted(replacing: victim) }
         guard reserved >= limits.reserve else { return .reserved(replacing: nil) }
         return oldest(.reserved).map { .reserved(replacing: $0) } ?? .refused
     }
 
-    /// The client with the most connections that make no progress.
-    private var heaviest: Client? {
-        var waiting: [Client: Int] = [:]
-        for entry in entries.values where entry.kind == .requests && entry.idleSince != nil {
-            waiting[entry.client, default: 0] += 1
+    /// The connection for requests that is closed for another one: the oldest of the client with the most that make no progress. A head that
+    /// is too long to wait for, and may never end, does not close a connection that has sent requests.
+    private var leastUseful: Int? {
+        let idle = entries.filter { $0.value.kind == .requests && $0.value.idleSince != nil }
+        let counts = Dictionary(idle.values.map { ($0.client, 1) }, uniquingKeysWith: +)
+        func order(_ id: Int, _ entry: Entry) -> (Int, Int, Int64, Int) {
+            (entry.hasRequested ? 1 : 0, -(counts[entry.client] ?? 0), entry.idleSince ?? 0, id)
         }
-        return waiting.max { $0.value < $1.value }?.key
+        return idle.min { order($0.key, $0.value) < order($1.key, $1.value) }?.key
     }
 
     /// The connection of a kind that has made no progress for the longest time, of a client if one is given.
-    private func oldest(_ kind: Kind, of client: Client? = nil, hasRequested: Bool? = nil) -> Int? {
+    private func oldest(_ kind: Kind, of client: Client? = nil) -> Int? {
         var found: (id: Int, since: Int64)?
         for (id, entry) in entries where entry.kind == kind && (client == nil || entry.client == client) {
-            if let hasRequested, entry.hasRequested != hasRequested { continue }
             guard let since = entry.idleSince else { continue }
             if let former = found, (former.since, former.id) < (since, id) { continue }
             found = (id, since)

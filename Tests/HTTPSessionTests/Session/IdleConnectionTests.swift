@@ -53,7 +53,7 @@ import Testing
         try await server.awaitOpenConnections(0)
     }
 
-    /// A socket that listens at ::1 and answers nobody.
+    /// A socket that listens at ::1 and never answers.
     private func silentListener(port: UInt16) throws -> Int32 {
         let listener = socket(AF_INET6, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in6()

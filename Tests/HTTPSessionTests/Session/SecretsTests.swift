@@ -85,20 +85,6 @@ import Testing
         #expect(!errors.isEmpty && errors.allSatisfy { !$0.contains("s3cret") })
     }
 
-    /// Records every log line with its metadata.
-    private struct Lines: LogHandler {
-        let lines: Locked<[String]>
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-        func log(event: LogEvent) {
-            lines.withLock { $0.append("\(event.level) \(event.message) \(event.metadata ?? [:])") }
-        }
-    }
-
     @Test func `errors, metrics and log lines contain no password, token, cookie or query`() async throws {
         let lines = Locked<[String]>([])
         let server = try TestServer { request in
@@ -112,7 +98,9 @@ import Testing
         }
         let log = EventLog()
         let session = try HTTPSessionManager(
-            configuration: localConfiguration { $0.logger = Logger(label: "test") { _ in Lines(lines: lines) } },
+            configuration: localConfiguration {
+                $0.logger = Logger(label: "test") { _ in LogLines(lines: lines, isComplete: true) }
+            },
             handlers: TransferHandlers(challenge: {
                 $0.previousFailureCount < 2 ? .useCredential(Credential(user: "u", password: "s3cret")) : .cancel
             }),

@@ -10,25 +10,13 @@ import Testing
 
 /// The items that an outbox hands over at once, and those that wait for later ones.
 @Suite(.timeLimit(.minutes(5))) struct SessionOutboxTests {
-    /// Records the messages of log lines.
-    private struct Lines: LogHandler {
-        let lines: Locked<[String]>
-        var metadata: Logger.Metadata = [:]
-        var logLevel = Logger.Level.trace
-        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
-            get { metadata[key] }
-            set { metadata[key] = newValue }
-        }
-        func log(event: LogEvent) { lines.withLock { $0.append("\(event.message)") } }
-    }
-
     private let session: HTTPSessionManager
     private let telemetry: Telemetry
     private let lines = Locked<[String]>([])
 
     init() throws {
         session = try localSession()
-        telemetry = Telemetry(logger: Logger(label: "test") { [lines] _ in Lines(lines: lines) })
+        telemetry = Telemetry(logger: Logger(label: "test") { [lines] _ in LogLines(lines: lines) })
     }
 
     private func outbox(_ monitors: any EventMonitor...) -> SessionOutbox {

@@ -112,11 +112,7 @@ import Testing
 
     @Test func `the history of a stopped service is read without permission to write`() throws {
         let history = try TestHistory()
-        let (store, _) = try history.open()
-        _ = try store.numbers("a")
-        store.record(noon, .begin(target: 0, .up, at: noon))
-        store.record(noon + 5_000)
-        store.settle()
+        let store = try history.openWithTurns()
         // While the service runs.
         let running = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
         #expect(try running.summaries(noon..<noon + 5_000)[0]?.times[.up] == 5_000)

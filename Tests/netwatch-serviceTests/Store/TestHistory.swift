@@ -46,14 +46,20 @@ final class TestHistory {
         return copy
     }
 
-    /// Makes a history of one target that is up for five seconds, and its copy as SIGKILL leaves it, with the turns in a log.
+    /// Opens a new history of one target that is up for five seconds, with the turns in a log.
+    func openWithTurns() throws -> HistoryStore {
+        let (store, _) = try open()
+        _ = try store.numbers("a")
+        store.record(Self.noon, .begin(target: 0, .up, at: Self.noon))
+        store.record(Self.noon + 5_000)
+        store.settle()
+        return store
+    }
+
+    /// Makes such a history, and its copy as SIGKILL leaves it.
     static func withTurns() throws -> (stopped: TestHistory, killed: TestHistory) {
         let history = try TestHistory()
-        let (store, _) = try history.open()
-        _ = try store.numbers("a")
-        store.record(noon, .begin(target: 0, .up, at: noon))
-        store.record(noon + 5_000)
-        store.settle()
+        let store = try history.openWithTurns()
         let killed = try history.killed()
         store.close()
         return (history, killed)
