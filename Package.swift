@@ -310,7 +310,7 @@ for target in package.targets where target.type != .system {
 // sixth of the time of a sanitizer's build.
 let pureTests: [String: [String]] = [
     "netwatchTests": ["Commands"],
-    "RecordsTests": ["Documents", "Encoding", "Lines"],
+    "RecordsTests": ["Documents", "Encoding"],
     "netwatch-transferTests": ["Output", "Plans"],
     "netwatch-serviceTests": ["Board", "Configuration", "Pages"],
     "HTTPSessionTests": [

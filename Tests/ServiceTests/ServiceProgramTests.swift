@@ -19,6 +19,8 @@ import Testing
         let service = try start("targets:\n  - id: office\n    name: The office\n    target: 127.0.0.1:8080\n")
         let up = try service.program.nextLine { $0.contains(#""status":"up""#) }
         #expect(up.contains(#""target":"127.0.0.1:8080""#) && up.contains(#""id":"office""#))
+        // The stream is ahead of the page by at most one turn of the keeper.
+        try Self.await { try get(service, "/badge/office.svg").contains("up") }
         let page = try get(service, "/")
         #expect(page.contains("The office") && page.contains("Content-Security-Policy: default-src 'none'"))
         let status = try get(service, "/api/v1/status")

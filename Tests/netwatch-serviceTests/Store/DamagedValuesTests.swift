@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import NetworkLab
 import Pacing
 import Reachability
 import Testing
@@ -69,7 +70,7 @@ import Testing
         var random = SplitMix64(seed: seed)
         let stopped = try Self.history()
         let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: (noon + 40 * TestHistory.hour) * 1_000_000)
-        for _ in 0..<40 {
+        for _ in 0..<(Sanitizer.isUsed ? 10 : 40) {
             let copy = try stopped.killed()
             let changes = try Self.damage(copy.path("history.sqlite"), &random)
             try #require(!changes.isEmpty)
