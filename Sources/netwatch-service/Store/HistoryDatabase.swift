@@ -8,8 +8,15 @@ import Reachability
 final class HistoryDatabase: Sendable {
     let path: String
     private let directory: StateDirectory
+    private struct Connection {
+        let queue: DatabaseQueue
+        let file: StateFile.Identity?
+
+        init(_ queue: DatabaseQueue, _ path: String) { (self.queue, file) = (queue, StateFile(path).identity) }
+    }
+
     /// The connection; `nil` while the database cannot be opened.
-    private let connection = Locked<DatabaseQueue?>(nil)
+    private let connection = Locked<Connection?>(nil)
     /// The number of path events that are kept.
     static let pathEventLimit = 10_000
 
@@ -19,7 +26,7 @@ final class HistoryDatabase: Sendable {
     /// Opens the database, or creates it. - Returns: a line for each file that was set aside.
     func open(boot: String, time: Int64) throws(StoreError) -> [String] {
         let (queue, notes) = try HistoryFile.open(directory, boot: boot, time: time)
-        connection.withLock { $0 = queue }
+        connection.withLock { $0 = Connection(queue, path) }
         return notes
     }
 
@@ -27,14 +34,19 @@ final class HistoryDatabase: Sendable {
     func openAgain(boot: String) throws(StoreError) -> Bool {
         guard connection.withLock({ $0 == nil }) else { return false }
         let queue = try HistoryFile.openAgain(directory, boot: boot)
-        connection.withLock { $0 = queue }
+        connection.withLock { $0 = Connection(queue, path) }
         return true
     }
 
     /// Returns the connection.
+    ///
+    /// - Throws: ``StoreError`` also if the file was removed or replaced: SQLite would write to a file that no program can open.
     func queue() throws(StoreError) -> DatabaseQueue {
-        guard let queue = connection.withLock({ $0 }) else { throw StoreError(.inputOutput, "\(path): cannot be opened") }
-        return queue
+        guard let open = connection.withLock({ $0 }) else { throw StoreError(.inputOutput, "\(path): cannot be opened") }
+        guard StateFile(path).identity == open.file else {
+            throw StoreError(.inputOutput, "\(path): the file was removed or replaced; restart the service")
+        }
+        return open.queue
     }
 
     /// The durability of a transaction (`PRAGMA synchronous`).
@@ -191,5 +203,5 @@ final class HistoryDatabase: Sendable {
             .compactMap { Incident($0) }
     }
 
-    func close() { try? connection.withLock { $0 }?.close() }
+    func close() { try? connection.withLock { $0 }?.queue.close() }
 }

@@ -36,6 +36,19 @@ struct StateFile {
         return lstat(path, &status) == 0 ? Int(status.st_size) : 0
     }
 
+    /// What distinguishes a file from every other one while it exists.
+    struct Identity: Hashable, Sendable {
+        var device: UInt64
+        var inode: UInt64
+    }
+
+    /// The identity of the file; `nil` if there is none.
+    var identity: Identity? {
+        var status = stat()
+        guard lstat(path, &status) == 0 else { return nil }
+        return Identity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    }
+
     /// Opens the file for reading. - Returns: the descriptor of a regular file; `nil` for another kind.
     static func open(_ path: String) throws(StoreError) -> Int32? {
         // Without O_NONBLOCK, opening a FIFO waits for a writer.

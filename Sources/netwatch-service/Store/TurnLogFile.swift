@@ -20,6 +20,8 @@ final class TurnLogFile: @unchecked Sendable {
     private var mapping: UnsafeMutableRawBufferPointer?
     /// The place of the mapping's first byte.
     private var mappingStart = 0
+    /// Whether another program has removed or truncated the file. No further turn can be appended.
+    private(set) var isLost = false
 
     /// Creates a log. If an error occurs, the file is removed.
     init(creating path: String, _ header: TurnLog.Header) throws(StoreError) {
@@ -47,6 +49,7 @@ final class TurnLogFile: @unchecked Sendable {
         guard bound <= TurnLog.turnLimit else {
             throw StoreError(.inputOutput, "\(path): a turn has \(turn.events.count) events, which are too many")
         }
+        try requireFile()
         try makeRoom(for: size + bound)
         let frame = TurnLog.frame(coder.encode(turn), generation: header.generation, at: size)
         guard size + frame.count <= allocated else { preconditionFailure("a turn of \(bound) bytes has \(frame.count)") }
@@ -56,6 +59,16 @@ final class TurnLogFile: @unchecked Sendable {
 
     /// Writes the log to the disk. Only a regular stop needs it.
     func sync() { fsync(descriptor) }
+
+    /// Checks that the file has a name and its pages: writing to a mapped page behind the end of a file raises SIGBUS.
+    private func requireFile() throws(StoreError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
+        let isTruncated = status.st_size < off_t(allocated)
+        guard status.st_nlink == 0 || isTruncated else { return }
+        isLost = true
+        throw StoreError(.inputOutput, "\(path): another program has \(isTruncated ? "truncated" : "removed") the file")
+    }
 
     private func write(_ bytes: [UInt8], at place: Int) {
         guard let mapping, place >= mappingStart else { return }

@@ -53,6 +53,7 @@ final class TurnRecorder: @unchecked Sendable {
             failure = nil
         } catch {
             (failure, retryTime) = (error, turn.time.monotonic.addingSaturated(retryInterval))
+            if file?.isLost == true { leaveFile() }
             drop(turn)
         }
     }
@@ -93,10 +94,15 @@ final class TurnRecorder: @unchecked Sendable {
     func complete(synchronizing: Bool = false) -> UInt64 {
         guard let file, file.size > TurnLog.headerSize else { return generation }
         if synchronizing { file.sync() }
-        complete.withLock { $0[generation] = file.size }
-        self.file = nil
-        generation += 1
+        leaveFile()
         return generation
+    }
+
+    /// Ends the current log. The next turn begins another one.
+    private func leaveFile() {
+        complete.withLock { $0[generation] = file?.size }
+        file = nil
+        generation += 1
     }
 
     /// Continues at an earlier time, after which the history was removed.

@@ -1,0 +1,82 @@
+import EventLoop
+import Foundation
+import Glibc
+import Pacing
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+/// Files that another program removes, replaces or truncates while the service runs.
+@Suite(.timeLimit(.minutes(5))) struct HistoryRemovalTests {
+    private let noon = TestHistory.noon
+
+    private static let incident = Incident(
+        id: "one", scope: .server, subject: .init(.target, "a"), cause: Cause(.tcp, .refused, detail: "refused"),
+        from: Date(timeIntervalSince1970: 1_795_608_001))
+
+    @Test(arguments: ["removed", "truncated"])
+    func `a log that is lost is replaced by the next one, and the time between is a gap`(loss: String) throws {
+        let history = try TestHistory()
+        let store = try history.openWithTurns()
+        let log = history.path("recent-1.dat")
+        try #require(history.names.contains("recent-1.dat"), "\(history.names)")
+        _ = loss == "removed" ? unlink(log) : truncate(log, 0)
+        store.record(noon + 6_000)
+        store.settle()
+        #expect(store.status.reason == "\(log): another program has \(loss) the file")
+        // The next attempt comes after the interval.
+        store.record(noon + 8_000)
+        store.settle()
+        #expect(!store.status.isRecording)
+        for time in [noon + 12_000, noon + 13_000] { store.record(time, .change(target: 0, .degraded, at: time)) }
+        store.settle()
+        #expect(store.status.isRecording && history.names.contains("recent-2.dat"))
+        #expect(history.statuses.withLock { $0.map(\.isRecording) } == [false, true])
+        try store.checkpointAndWait()
+        #expect(try store.query { try $0.gaps(0..<Int64.max) }.contains { $0.reason == .notRecorded })
+        store.close()
+        let (second, recovered) = try history.open(at: noon + 14_000)
+        #expect(recovered.notes.isEmpty && recovered.lastAlive?.wall == noon + 13_000)
+        second.close()
+    }
+
+    @Test(arguments: ["removed", "replaced", "renamed"])
+    func `without its database, no incident counts as recorded`(loss: String) throws {
+        let history = try TestHistory()
+        let store = try history.openWithTurns()
+        let database = history.path("history.sqlite")
+        let isRecorded = Locked(false)
+        try FileManager.default.moveItem(atPath: database, toPath: database + ".old")
+        if loss == "replaced" { try FileManager.default.copyItem(atPath: database + ".old", toPath: database) }
+        if loss == "removed" { unlink(database + ".old") }
+        store.record(Self.incident) { isRecorded.withLock { $0 = true } }
+        store.settle()
+        #expect(!isRecorded.withLock { $0 })
+        #expect(store.status.reason == "\(database): the file was removed or replaced; restart the service")
+        #expect(throws: StoreError.self) { try store.checkpointAndWait() }
+        if loss == "renamed" {
+            try FileManager.default.moveItem(atPath: database + ".old", toPath: database)
+            store.record(noon + 20_000)
+            store.settle()
+            #expect(store.status.isRecording && isRecorded.withLock { $0 })
+        }
+        store.close()
+    }
+
+    @Test func `without its directory nothing is recorded, and the store closes`() throws {
+        let history = try TestHistory()
+        let store = try history.openWithTurns()
+        try FileManager.default.removeItem(atPath: history.settings.directory)
+        let isRecorded = Locked(false)
+        store.record(Self.incident) { isRecorded.withLock { $0 = true } }
+        store.record(noon + 6_000)
+        store.settle()
+        #expect(!store.status.isRecording && !isRecorded.withLock { $0 })
+        store.record(noon + 20_000)
+        store.settle()
+        #expect(!store.status.isRecording && noon + 5_000...noon + 6_000 ~= store.status.since)
+        store.close()
+        #expect(access(history.settings.directory, F_OK) != 0)
+    }
+}
