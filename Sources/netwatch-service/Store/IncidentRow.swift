@@ -62,6 +62,9 @@ extension Incident {
         return numbers
     }
 
+    /// The latest time in milliseconds since 1970, in the year 2116. Differences of two moments then have no overflow.
+    private static let timeLimit = Int64.max / 2_000_000
+
     static let columns = "id, began, ended, scope, kind, name, cause, target_count, targets"
 
     /// Reads a row of ``columns``; `nil` if its values are those of no incident.
@@ -72,7 +75,7 @@ extension Incident {
             let names = try? JSONDecoder().decode([String].self, from: Data(list.utf8))
         else { return nil }
         func moment(_ time: Int64) -> Moment {
-            Moment(monotonicNanoseconds: 0, wallClockNanoseconds: SampleBlock.limited(time).multipliedClamped(by: 1_000_000))
+            Moment(monotonicNanoseconds: 0, wallClockNanoseconds: min(max(time, 0), Self.timeLimit) * 1_000_000)
         }
         let ended = row.integer(2).map(moment)
         self.init(
@@ -89,13 +92,6 @@ extension Incident {
         return Incident(
             id: id, state: .over, scope: scope, subject: subject, cause: cause, targetCount: targetCount, targets: targets,
             began: began, ended: end, moment: end)
-    }
-}
-
-extension Int64 {
-    fileprivate func multipliedClamped(by factor: Int64) -> Int64 {
-        let (product, overflows) = multipliedReportingOverflow(by: factor)
-        return overflows ? (self < 0 ? .min : .max) : product
     }
 }
 
