@@ -5,7 +5,7 @@ internal import Glibc
 /// The event loop of a monitor. Each turn waits, reads the clock once, reads the ready descriptors, passes the inputs to the
 /// machine, and performs the effects. Only the monitor's thread uses the loop.
 final class MonitorLoop {
-    private enum Token {
+    enum Token {
         static let events: UInt64 = 1
         static let dumps: UInt64 = 2
         static let resolver: UInt64 = 3
@@ -45,9 +45,7 @@ final class MonitorLoop {
     /// The number of times in this turn that events are still read before a refusal is accepted.
     private var refusalChecks = MonitorLoop.refusalLimit
     private static let refusalLimit = 8
-    private var lastEvents: Int64 = 0
-    /// The time in nanoseconds without events after which the first event counts as the begin of a change.
-    private static let quietTime: Int64 = 1_000_000
+    var pacing = EventPacing()
     var followers: [Follower] = []
     // Followers that subscribed before the first tables were complete.
     var earlyFollowers: [Follower] = []
@@ -136,6 +134,7 @@ final class MonitorLoop {
             tickNames()
             for (query, reply) in hostProber.tick(on: loop, now: now.monotonicNanoseconds) { feed(.hostReply(query, reply)) }
             if isRunning { endTurn() }
+            if pacing.endTurn(at: now.monotonicNanoseconds) { watchEvents([]) }
             // Attempts that the end of the turn canceled have freed sockets.
             startWaiting()
             reportState()
@@ -158,11 +157,9 @@ final class MonitorLoop {
     private func take(_ ready: EventLoop.Ready) {
         switch ready.token {
         case Token.events:
-            // A link that goes up or down causes five to seven datagrams. The first one is handled while the kernel sends the
-            // others. In a storm, that would cost a second system call for each event.
-            let isStorm = now.monotonicNanoseconds - lastEvents < Self.quietTime
-            lastEvents = now.monotonicNanoseconds
-            if isStorm || readEvents(atMost: 1) { readEvents() }
+            // The first datagram of a change is handled while the kernel sends the others. In a storm, that would cost a second
+            // system call for each event.
+            if pacing.begin(at: now.monotonicNanoseconds) || readEvents(atMost: 1) { readEvents() }
         case Token.dumps: readDump()
         case Token.resolver:
             if resolver?.drain() == true {
@@ -195,7 +192,10 @@ final class MonitorLoop {
             NetlinkDecoder.decode(bytes, into: &messages)
         }
         // The messages of all datagrams are handled together, because their effects follow only at the turn's end.
-        if !messages.isEmpty { perform(machine.handle(.path(.messages(messages)), at: now)) }
+        if !messages.isEmpty {
+            if messages.contains(where: \.event.isLink) { pacing.noteConsequence() }
+            perform(machine.handle(.path(.messages(messages)), at: now))
+        }
         switch result {
         case .read, .more: break
         case .overrun: feed(.overrun)
@@ -324,6 +324,7 @@ final class MonitorLoop {
         case .emit(let event):
             // Followers come first: a session reads the routes before tasks proceed with the published path.
             if case .path(let update) = event {
+                pacing.noteConsequence()
                 if !update.isInitial { names.forget() }
                 notifyPathFollowers(update.path)
             }
