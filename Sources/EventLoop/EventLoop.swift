@@ -103,7 +103,7 @@ package struct EventLoop: ~Copyable {
 }
 
 /// The failure of a system call.
-package struct LoopError: Error, Hashable, Sendable {
+package struct LoopError: Error, Hashable, Sendable, CustomStringConvertible {
     package let call: String
     package let errno: Int32
 
@@ -111,6 +111,8 @@ package struct LoopError: Error, Hashable, Sendable {
         self.call = call
         self.errno = errno
     }
+
+    package var description: String { "\(call): \(String(cString: strerror(errno)))" }
 }
 
 /// Readings of `CLOCK_MONOTONIC` and related clocks in nanoseconds.

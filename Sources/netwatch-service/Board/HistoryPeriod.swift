@@ -19,9 +19,9 @@ struct HistoryPeriod: Hashable, Sendable {
     /// The period in milliseconds since 1970.
     let range: Range<Int64>
 
-    /// Creates a period. - Parameters: `now` is the present time in milliseconds since 1970, the end without `until`.
+    /// Creates a period. - Parameters: `now` is the present time in milliseconds since 1970, the latest end and the end without `until`.
     init(since: String?, until: String?, now: Int64, offset: TimeZoneOffset) throws(Invalid) {
-        let end = try until.map { text throws(Invalid) in try Self.time(text, "until", now, offset) } ?? now
+        let end = min(try until.map { text throws(Invalid) in try Self.time(text, "until", now, offset) } ?? now, now)
         let start = try since.map { text throws(Invalid) in try Self.time(text, "since", now, offset) } ?? end - Self.standard
         guard start < end else { throw Invalid(parameter: "since", reason: "it is not before the end of the period") }
         guard end - start <= Self.limit else { throw Invalid(parameter: "since", reason: "the period is longer than 50 years") }

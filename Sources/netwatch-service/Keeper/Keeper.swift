@@ -43,7 +43,7 @@ final class Keeper: Sendable {
                 let loop = try KeeperLoop(parts, outputs, mailbox)
                 return { loop.run() }
             }
-        } catch { throw Failure(ExitCode.system, "the keeper's thread cannot start: \(error)") }
+        } catch { throw Failure(ExitCode.system, "a thread cannot be started: \(error)") }
     }
 
     /// Reports a change of the recording.

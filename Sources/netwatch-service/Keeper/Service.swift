@@ -32,13 +32,19 @@ final class Service {
     init(_ loaded: ConfigurationSources.Loaded, _ sources: ConfigurationSources, usesNextPort: Bool) throws(Failure) {
         (self.loaded, self.sources, environment) = (loaded, sources, sources.environment)
         manager = ServiceManager(environment)
+        let openFiles = DescriptorUse.currentLimit
+        guard openFiles >= WebLimits.leastOpenFiles else {
+            throw Failure(
+                ExitCode.system,
+                "the limit of open files is \(openFiles), but the service needs \(WebLimits.leastOpenFiles); raise it with 'ulimit -n'")
+        }
         try OpenedHistory.checkLock(loaded.configuration, environment)
         sockets = try ServiceSockets(loaded.configuration.listen, environment, usesNextPort: usesNextPort)
         history = try OpenedHistory(loaded.configuration, environment)
         do {
             worker = try Worker(name: "netwatch-config")
             renders = try RenderQueue()
-        } catch { throw Failure(ExitCode.system, "thread: \(error)") }
+        } catch { throw Failure(ExitCode.system, "a thread cannot be started: \(error)") }
     }
 
     /// Starts the service. `sink` receives its records.

@@ -40,18 +40,19 @@ struct WebLimits: Hashable, Sendable {
     var fields = 100
 
     static let second: Int64 = 1_000_000_000
+    /// The limit of open files (getrlimit(2), `RLIMIT_NOFILE`) below which the service does not start. It has about 50 open without a client.
+    static let leastOpenFiles = 128
 
     init() {}
 
     /// The limits for the open files of this process.
     static var ofProcess: WebLimits { WebLimits(openFiles: DescriptorUse.currentLimit) }
 
-    /// Creates limits that leave most of the open files to probes and to the history.
+    /// Creates limits that leave half of the open files or more to probes and to the history.
     ///
-    /// - Parameter openFiles: the maximum number of open files of the process.
+    /// - Parameter openFiles: the maximum number of open files of the process, at least ``leastOpenFiles``.
     init(openFiles: Int) {
-        waiting = min(waiting, max(16, openFiles / 8))
-        connections = min(connections, max(16, openFiles / 8))
-        streams = min(streams, max(16, openFiles / 8))
+        let share = max(openFiles, Self.leastOpenFiles) / 8
+        (waiting, connections, streams) = (min(waiting, share), min(connections, share), min(streams, share))
     }
 }

@@ -31,6 +31,16 @@ import Testing
         store.settle()
     }
 
+    @Test func `a period ends at the present time at the latest`() throws {
+        func range(_ since: String?, _ until: String?) throws -> Range<Int64> {
+            try HistoryPeriod(since: since, until: until, now: noon, offset: { _ in 0 }).range
+        }
+        #expect(try range("2026-11-01", "2026-12-01").upperBound == noon)
+        #expect(try range(nil, "2026-12-01") == noon - HistoryPeriod.standard..<noon)
+        #expect(try range("2h", "1h") == noon - 2 * TestHistory.hour..<noon - TestHistory.hour)
+        #expect(throws: HistoryPeriod.Invalid.self) { try range("2026-12-01", "2026-12-02") }
+    }
+
     @Test func `the report of a running service has every turn, before any checkpoint`() throws {
         let history = try TestHistory()
         let (store, _) = try history.open()

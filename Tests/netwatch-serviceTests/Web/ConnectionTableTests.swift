@@ -34,6 +34,12 @@ import Testing
         #expect(decisions == [.accepted(replacing: 1), .accepted(replacing: 2)])
     }
 
+    @Test(arguments: [WebLimits.leastOpenFiles, 256, 1_024, 65_536])
+    func `connections leave half of the open files to probes and to the history`(openFiles: Int) {
+        let limits = WebLimits(openFiles: openFiles)
+        #expect(limits.waiting + limits.connections + limits.streams + limits.reserve <= openFiles / 2)
+    }
+
     @Test func `each new connection replaces the oldest of those that remain`() {
         var table = ConnectionTable(limits: limits { $0.waiting = 3 })
         var remaining: [Int] = []
