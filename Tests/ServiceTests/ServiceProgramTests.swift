@@ -344,9 +344,8 @@ import Testing
     }
 
     @Test(arguments: [16, 24, 40, 64, 127]) func `too few open files end the program with 71 and one line`(limit: Int) throws {
-        let program = try Program(
-            ["sh", "-c", "ulimit -n \(limit); exec \"$0\" serve --listen 127.0.0.1:0 --state \"$1\"", try Programs.netwatch, scratch.file("state")],
-            on: host)
+        let start = "ulimit -n \(limit); exec \"$0\" serve --listen 127.0.0.1:0 --state \"$1\""
+        let program = try Program(["sh", "-c", start, try Programs.netwatch, scratch.file("state")], on: host)
         #expect(try program.wait() == 71, "\(program.ending)")
         #expect(program.standardError.contains("open files"), "\(program.standardError)")
         #expect(program.standardError.split(separator: "\n").count == 1, "\(program.standardError)")

@@ -24,14 +24,6 @@ package enum NetlinkEvent: Hashable, Sendable {
     /// A message that could not be decoded.
     case malformed
 
-    /// Whether the message is of a link.
-    var isLink: Bool {
-        switch self {
-        case .link, .linkRemoved: true
-        default: false
-        }
-    }
-
     /// Whether the message removes an entry over which routes may lead.
     var isRemoval: Bool {
         switch self {

@@ -6,7 +6,7 @@
 struct EventPacing: Hashable, Sendable {
     /// The time in nanoseconds without events after which the next event begins a change.
     static let quietTime: Int64 = 1_000_000
-    /// The number of turns in a row without a consequence after which events wait. A change of a link has fewer.
+    /// The number of turns in a row without an update of the path after which events wait. A change of a link has fewer.
     static let silentTurns = 16
     /// The time in nanoseconds for which they wait.
     static let pause: Int64 = 1_000_000
@@ -15,7 +15,7 @@ struct EventPacing: Hashable, Sendable {
     private(set) var pauseEnd: Int64?
     private var last: Int64 = .min / 2
     private var silentTurns = 0
-    /// Whether the events of this turn have had no consequence; `nil` if none were read.
+    /// Whether the events of this turn have caused no update of the path; `nil` if none were read.
     private var isSilent: Bool?
 
     /// Accounts events that are read at the start of a turn. - Returns: whether they follow others closely.
@@ -26,8 +26,8 @@ struct EventPacing: Hashable, Sendable {
         return isClose
     }
 
-    /// Accounts a consequence of this turn's events, or an event of a link: further events do not wait.
-    mutating func noteConsequence() { if isSilent == true { isSilent = false } }
+    /// Accounts an update of the path: further events do not wait.
+    mutating func noteUpdate() { if isSilent == true { isSilent = false } }
 
     /// Accounts the end of a turn. - Returns: whether further events wait until ``pauseEnd``.
     mutating func endTurn(at now: Int64) -> Bool {

@@ -192,10 +192,7 @@ final class MonitorLoop {
             NetlinkDecoder.decode(bytes, into: &messages)
         }
         // The messages of all datagrams are handled together, because their effects follow only at the turn's end.
-        if !messages.isEmpty {
-            if messages.contains(where: \.event.isLink) { pacing.noteConsequence() }
-            perform(machine.handle(.path(.messages(messages)), at: now))
-        }
+        if !messages.isEmpty { perform(machine.handle(.path(.messages(messages)), at: now)) }
         switch result {
         case .read, .more: break
         case .overrun: feed(.overrun)
@@ -324,7 +321,7 @@ final class MonitorLoop {
         case .emit(let event):
             // Followers come first: a session reads the routes before tasks proceed with the published path.
             if case .path(let update) = event {
-                pacing.noteConsequence()
+                pacing.noteUpdate()
                 if !update.isInitial { names.forget() }
                 notifyPathFollowers(update.path)
             }

@@ -36,7 +36,8 @@ final class Service {
         guard openFiles >= WebLimits.leastOpenFiles else {
             throw Failure(
                 ExitCode.system,
-                "the limit of open files is \(openFiles), but the service needs \(WebLimits.leastOpenFiles); raise it with 'ulimit -n'")
+                "the limit of open files is \(openFiles), but the service needs \(WebLimits.leastOpenFiles); raise it with 'ulimit -n'"
+            )
         }
         try OpenedHistory.checkLock(loaded.configuration, environment)
         sockets = try ServiceSockets(loaded.configuration.listen, environment, usesNextPort: usesNextPort)

@@ -11,7 +11,7 @@ import Testing
 
     /// Ends a turn. - Returns: the pause after it.
     private func end(_ pacing: inout EventPacing, isSilent: Bool = true, at now: Int64) -> Int64? {
-        if !isSilent { pacing.noteConsequence() }
+        if !isSilent { pacing.noteUpdate() }
         defer { pacing.resume() }
         return pacing.endTurn(at: now) ? pacing.pauseEnd.map { $0 - now } : nil
     }
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `a link or an update within a storm ends the pauses`() {
+    @Test func `an update within a storm ends the pauses`() {
         var pacing = EventPacing()
         #expect(pauses(&pacing, 20).last != .some(nil))
         let later: Int64 = 3_000 * Self.microsecond
