@@ -36,7 +36,7 @@ struct StateFile {
         return lstat(path, &status) == 0 ? Int(status.st_size) : 0
     }
 
-    /// What distinguishes a file from every other one while it exists.
+    /// The device and the inode of a file, which no other file has while it exists.
     struct Identity: Hashable, Sendable {
         var device: UInt64
         var inode: UInt64
