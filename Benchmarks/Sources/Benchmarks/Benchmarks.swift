@@ -62,6 +62,7 @@ struct Programs {
     let netwatch: String
     let flip: String
     let netlinkLatency: String
+    let netlinkReader: String
     let dnsResponder: String
     let dnsLookups: String
     let tcpListener: String
@@ -74,11 +75,12 @@ struct Programs {
         self.netwatch = netwatch
         flip = "\(limits)/flip"
         netlinkLatency = "\(limits)/netlink-latency"
+        netlinkReader = "\(limits)/netlink-reader"
         dnsResponder = "\(limits)/dns-responder"
         dnsLookups = "\(limits)/dns-lookups"
         tcpListener = "\(limits)/tcp-listener"
         tcpConnects = "\(limits)/tcp-connects"
-        let all = [netwatch, flip, netlinkLatency, dnsResponder, dnsLookups, tcpListener, tcpConnects]
+        let all = [netwatch, flip, netlinkLatency, netlinkReader, dnsResponder, dnsLookups, tcpListener, tcpConnects]
         for program in all where access(program, X_OK) != 0 {
             throw BenchmarkError("\(program) is missing: run scripts/bench, which builds it")
         }

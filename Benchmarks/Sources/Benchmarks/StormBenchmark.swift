@@ -24,7 +24,7 @@ enum StormBenchmark {
         return [
             .against(
                 name + "processor time", Distribution(watch).median, Distribution(monitor).median, milliseconds, "ip monitor",
-                atMost: 3),
+                atMost: 1.5),
             .bound(name + "wall time of ip -batch", Distribution(making).median, seconds),
             .bound(name + "resyncs in \(rounds) runs", Double(resyncs), count),
             .bound(name + "runs that ended in a wrong state", Double(lost), count, atMost: 0),
