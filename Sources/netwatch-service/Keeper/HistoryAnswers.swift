@@ -91,13 +91,18 @@ struct HistoryAnswers: Sendable {
     /// Returns the target with an identifier, a name or a text.
     private func target(_ text: String, _ reader: HistoryReader) throws -> HistoryStore.Target {
         let targets = try reader.targets()
-        let found =
-            targets.first { $0.key == text } ?? targets.first { $0.names.title == text }
-            ?? targets.first { $0.names.text == text }
-        guard let found else {
+        if let found = targets.first(where: { $0.key == text }) { return found }
+        let titled = targets.filter { $0.names.title == text }
+        let found = titled.isEmpty ? targets.filter { $0.names.text == text } : titled
+        guard let first = found.first else {
             throw StoreError(.unknownTarget, "target '\(text)': the history has no such target")
         }
-        return found
+        guard found.count == 1 else {
+            let keys = found.prefix(10).map(\.key).joined(separator: ", ")
+            throw StoreError(
+                .unknownTarget, "target '\(text)': \(found.count) targets have this name; give the id of one: \(keys)")
+        }
+        return first
     }
 }
 

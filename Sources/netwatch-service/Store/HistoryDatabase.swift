@@ -8,15 +8,8 @@ import Reachability
 final class HistoryDatabase: Sendable {
     let path: String
     private let directory: StateDirectory
-    private struct Connection {
-        let queue: DatabaseQueue
-        let file: StateFile.Identity?
-
-        init(_ queue: DatabaseQueue, _ path: String) { (self.queue, file) = (queue, StateFile(path).identity) }
-    }
-
     /// The connection; `nil` while the database cannot be opened.
-    private let connection = Locked<Connection?>(nil)
+    private let connection = Locked<OpenHistory?>(nil)
     /// The number of path events that are kept.
     static let pathEventLimit = 10_000
 
@@ -26,7 +19,7 @@ final class HistoryDatabase: Sendable {
     /// Opens the database, or creates it. - Returns: a line for each file that was set aside.
     func open(boot: String, time: Int64) throws(StoreError) -> [String] {
         let (queue, notes) = try HistoryFile.open(directory, boot: boot, time: time)
-        connection.withLock { $0 = Connection(queue, path) }
+        connection.withLock { $0 = OpenHistory(queue, directory) }
         return notes
     }
 
@@ -34,20 +27,22 @@ final class HistoryDatabase: Sendable {
     func openAgain(boot: String) throws(StoreError) -> Bool {
         guard connection.withLock({ $0 == nil }) else { return false }
         let queue = try HistoryFile.openAgain(directory, boot: boot)
-        connection.withLock { $0 = Connection(queue, path) }
+        connection.withLock { $0 = OpenHistory(queue, directory) }
         return true
     }
 
     /// Returns the connection.
     ///
-    /// - Throws: ``StoreError`` also if the file was removed or replaced: SQLite would write to a file that no program can open.
+    /// - Throws: ``StoreError`` also if another program has removed, replaced or truncated a file of the database.
     func queue() throws(StoreError) -> DatabaseQueue {
+        if let loss { throw loss }
         guard let open = connection.withLock({ $0 }) else { throw StoreError(.inputOutput, "\(path): cannot be opened") }
-        guard StateFile(path).identity == open.file else {
-            throw StoreError(.inputOutput, "\(path): the file was removed or replaced; restart the service")
-        }
         return open.queue
     }
+
+    /// The reason why what is written is lost: another program has removed, replaced or truncated a file of the open database. It may be
+    /// read on any thread.
+    var loss: StoreError? { connection.withLock { $0?.loss() } }
 
     /// The durability of a transaction (`PRAGMA synchronous`).
     enum Durability: String {

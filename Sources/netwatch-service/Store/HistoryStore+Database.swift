@@ -211,9 +211,17 @@ extension HistoryStore {
         } catch { condition.set(.database, error) }
     }
 
-    /// Reports that the database works. After a failed checkpoint it works only when the checkpoint has succeeded.
+    /// Writes what has waited for the database, and then reports that it works. After a failed checkpoint it works only when the
+    /// checkpoint has succeeded.
     private func didWrite() {
-        if !incidents.withLock({ $0.owesCheckpoint }) { condition.set(.database, nil) }
+        let (owesCheckpoint, hasIncidents, hasPathEvents) = incidents.withLock {
+            ($0.owesCheckpoint, !$0.incidents.isEmpty, !$0.pathEvents.isEmpty)
+        }
+        guard !owesCheckpoint else { return }
+        // Both come back to this method.
+        if hasIncidents { return writeIncidents() }
+        if hasPathEvents { return writePathEvents() }
+        condition.set(.database, nil)
     }
 
     func writeIncidents() {
@@ -278,7 +286,7 @@ extension HistoryStore {
             queryThread.run { self.reader.withLock { $0 }?.releaseTurns() }
             incidents.withLock { $0.owesCheckpoint = false }
             try database.apply(settings.withLock { $0.retention }, at: condition.wall)
-            condition.set(.database, nil)
+            didWrite()
             return .success(())
         } catch {
             incidents.withLock { $0.owesCheckpoint = true }

@@ -132,6 +132,7 @@ final class HistoryStore: Sendable {
         for turn in turns { recorder.record(turn) }
         guard let last = turns.last else { return }
         condition.set(.log, recorder.failure, at: last.time)
+        if !condition.hasFailed(.database), let loss = database.loss { condition.set(.database, loss) }
         if condition.isRetryDue(at: last.time) { databaseThread.run { self.retry() } }
     }
 

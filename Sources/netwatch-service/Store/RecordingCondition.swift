@@ -57,6 +57,9 @@ final class RecordingCondition: Sendable {
         if let change { handler.call(change) }
     }
 
+    /// Whether a part has an error.
+    func hasFailed(_ part: Part) -> Bool { parts.withLock { part == .log ? $0.log != nil : $0.database != nil } }
+
     /// Returns whether the database failed and is to be tried again. It returns `true` once for each attempt.
     func isRetryDue(at time: ClockReading) -> Bool {
         parts.withLock { parts in

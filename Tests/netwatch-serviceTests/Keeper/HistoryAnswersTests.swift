@@ -31,6 +31,21 @@ import Testing
         store.settle()
     }
 
+    @Test func `a name of two targets is refused with their ids`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        register(store, .init(id: "x1", text: "db.example:5432", title: "database"))
+        register(store, .init(id: "y1", text: "db.example:5432", title: "database"))
+        store.record(noon, .begin(target: 0, .up, at: noon), .begin(target: 1, .up, at: noon))
+        store.record(noon + 2_000)
+        for name in ["database", "db.example:5432"] {
+            let error = #expect(throws: StoreError.self) { try report(store, since: "1h", at: noon + 2_000, name) }
+            #expect(error?.reason == "target '\(name)': 2 targets have this name; give the id of one: x1, y1")
+        }
+        #expect(try report(store, since: "1h", at: noon + 2_000, "y1").targets.map(\.id) == ["y1"])
+        store.close()
+    }
+
     @Test func `a period ends at the present time at the latest`() throws {
         func range(_ since: String?, _ until: String?) throws -> Range<Int64> {
             try HistoryPeriod(since: since, until: until, now: noon, offset: { _ in 0 }).range

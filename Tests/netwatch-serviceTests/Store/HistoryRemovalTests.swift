@@ -64,6 +64,44 @@ import Testing
         store.close()
     }
 
+    @Test func `a checkpoint that succeeds writes the incidents that have waited`() throws {
+        let history = try TestHistory()
+        let store = try history.openWithTurns()
+        let database = history.path("history.sqlite")
+        let isRecorded = Locked(false)
+        try FileManager.default.moveItem(atPath: database, toPath: database + ".old")
+        store.record(Self.incident) { isRecorded.withLock { $0 = true } }
+        store.settle()
+        try FileManager.default.moveItem(atPath: database + ".old", toPath: database)
+        #expect(!isRecorded.withLock { $0 } && !store.status.isRecording)
+        try store.checkpointAndWait()
+        #expect(isRecorded.withLock { $0 } && store.status.isRecording)
+        #expect(try store.query { try $0.incidents(0..<Int64.max) }.elements.map(\.id) == ["one"])
+        store.close()
+    }
+
+    @Test(arguments: ["history.sqlite", "history.sqlite-wal", "history.sqlite-shm"])
+    func `a removed file of the database is noticed with the next turn`(name: String) throws {
+        let history = try TestHistory()
+        let store = try history.openWithTurns()
+        try #require(history.names.contains(name), "\(history.names)")
+        unlink(history.path(name))
+        for second in 6...20 as ClosedRange<Int64> { store.record(noon + second * 1_000) }
+        store.settle()
+        #expect(store.status.reason == "\(history.path(name)): the file was removed or replaced; restart the service")
+        store.close()
+    }
+
+    @Test func `a truncated database is noticed with the next turn`() throws {
+        let history = try TestHistory()
+        let store = try history.openWithTurns()
+        truncate(history.path("history.sqlite"), 0)
+        store.record(noon + 6_000)
+        store.settle()
+        #expect(store.status.reason == "\(history.path("history.sqlite")): the file was truncated; restart the service")
+        store.close()
+    }
+
     @Test func `without its directory nothing is recorded, and the store closes`() throws {
         let history = try TestHistory()
         let store = try history.openWithTurns()
