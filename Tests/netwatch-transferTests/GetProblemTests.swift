@@ -69,15 +69,15 @@ import Testing
         options.arrival = { _ in .respond(.raw("SSH-2.0-OpenSSH_9.2\r\n")) }
         let server = try TestServer(options: options) { _ in .never }
         let address = "https://127.0.0.1:\(server.port)/x"
-        let program = try folder.run(["get", "--json", "--timeout", "1s", address])
+        let program = try folder.run(["get", "--json", "--timeout", "4s", address])
         let records = try program.remainingLines().map(TransferLine.init)
         #expect(try program.wait() == 1, "\(program.ending)")
         let cause = try #require(records.last?.cause)
         #expect(cause.code == "protocol-mismatch" && cause.detail.contains(" speaks SSH instead of TLS: "), "\(cause)")
         #expect(program.standardError.hasPrefix("netwatch: \(address): "))
-        #expect(program.standardError.hasSuffix(" 1s: \(cause.detail)\n"), "\(program.standardError)")
+        #expect(program.standardError.hasSuffix(" 4s: \(cause.detail)\n"), "\(program.standardError)")
         // The lines for people have it too, for each attempt.
-        let lines = try folder.run(["get", "--timeout", "1s", address])
+        let lines = try folder.run(["get", "--timeout", "4s", address])
         #expect(try lines.wait() == 1)
         #expect(lines.standardError.contains("trying again in ") || lines.standardError.contains("trying again: "))
         #expect(!lines.standardError.contains("handshake failed"), "\(lines.standardError)")
