@@ -21,7 +21,7 @@ final class RawClient: @unchecked Sendable {
         var body: String
     }
 
-    private static let seconds = 30
+    private static let seconds = 60
     private let descriptor: Int32
     private var buffer: [UInt8] = []
     /// The first byte of the buffer that was not returned yet.
