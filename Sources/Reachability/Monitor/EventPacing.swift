@@ -5,9 +5,9 @@
 /// wakes for each.
 struct EventPacing: Hashable, Sendable {
     /// The time in nanoseconds without events after which the next event begins a change.
-    static let quietTime: Int64 = 1_000_000
+    private static let quietTime: Int64 = 1_000_000
     /// The number of turns in a row without an update of the path after which events wait. A change of a link has fewer.
-    static let silentTurns = 16
+    private static let silentTurnsBeforeStorm = 16
     /// The time in nanoseconds for which they wait.
     static let pause: Int64 = 1_000_000
 
@@ -18,9 +18,11 @@ struct EventPacing: Hashable, Sendable {
     /// Whether the events of this turn have caused no update of the path; `nil` if none were read.
     private var isSilent: Bool?
 
+    private var isStorm: Bool { silentTurns > Self.silentTurnsBeforeStorm }
+
     /// Accounts events that are read at the start of a turn. - Returns: whether they follow others closely.
     mutating func begin(at now: Int64) -> Bool {
-        let isClose = now - last < (silentTurns > Self.silentTurns ? 4 * Self.pause : Self.quietTime)
+        let isClose = now - last < (isStorm ? 4 * Self.pause : Self.quietTime)
         if !isClose { silentTurns = 0 }
         (last, isSilent) = (now, true)
         return isClose
@@ -34,7 +36,7 @@ struct EventPacing: Hashable, Sendable {
         guard let isSilent else { return false }
         silentTurns = isSilent ? silentTurns + 1 : 0
         self.isSilent = nil
-        guard silentTurns > Self.silentTurns else { return false }
+        guard isStorm else { return false }
         pauseEnd = now + Self.pause
         return true
     }

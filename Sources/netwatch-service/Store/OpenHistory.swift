@@ -2,8 +2,8 @@ import GRDB
 
 /// An open database with the identities of its files.
 ///
-/// SQLite goes on writing to a file that has lost its name, which no other program can open. It removes its write-ahead log and its index only
-/// with the last connection.
+/// SQLite keeps writing to a file after another program has removed or replaced it. No program can open that file later, so what is written
+/// is lost. SQLite itself removes the write-ahead log and its index only with the last connection.
 struct OpenHistory {
     let queue: DatabaseQueue
     private let files: [StateFile]
