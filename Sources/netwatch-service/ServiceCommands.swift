@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import Glibc
 
 /// The program that `netwatch serve`, `history`, `report` and `config` execute. The service needs a web server, a database and YAML,
 /// which a monitor must not load.
@@ -16,6 +17,8 @@ struct ServiceCommands: ParsableCommand {
 
     /// Parses the arguments and runs the command. Argument errors become failures with one line.
     static func run(_ arguments: [String]) throws {
+        // The service handles it as soon as it has loaded its configuration. Until then it would end the program.
+        if arguments.first == ServeCommand.configuration.commandName { Signals.block(SIGHUP) }
         let arguments = OptionalValue.complete(arguments, option: "--connect")
         try CommandProgram.run(ServiceCommands.self, TargetArguments.join(arguments))
     }

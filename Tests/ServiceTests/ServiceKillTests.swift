@@ -68,7 +68,10 @@ import Testing
         #expect(history.incidents.filter { $0.to == nil }.count <= servers.count)
 
         let gaps = history.gaps.filter { $0.reason == "stopped" }
-        #expect(gaps.count == kills)
+        // The last one is the time since the end.
+        #expect(gaps.count == kills + 1)
+        let (end, begin) = (try Date(record: #require(gaps.last).from), try #require(starts.last))
+        #expect(end > begin)
         for (gap, (stop, begin)) in zip(gaps, zip(stops, starts.dropFirst())) {
             let (from, to) = (try Date(record: gap.from), try Date(record: gap.to))
             // At most 2 s of results are lost.

@@ -1,3 +1,5 @@
+import Foundation
+import NetworkLab
 import Testing
 
 @testable import netwatch
@@ -30,6 +32,22 @@ import Testing
     @Test func `a name without a directory does not run a program in the working directory`() {
         #expect(SeparateProgram.transfer.places(besides: "netwatch") == [])
         #expect(SeparateProgram.transfer.places(besides: "") == [])
+    }
+
+    @Test(arguments: [("serve", true), ("history", false)])
+    func `a service begins with SIGHUP blocked, so that none ends it before it has loaded its configuration`(
+        command: String, isBlocked: Bool
+    ) throws {
+        let folder = try ScratchDirectory()
+        try FileManager.default.copyItem(atPath: try Programs.netwatch, toPath: folder.file("netwatch"))
+        try Data("#!/bin/sh\nexec grep SigBlk /proc/self/status\n".utf8).write(to: URL(filePath: folder.file("netwatch-service")))
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.file("netwatch-service"))
+        let program = try Program([folder.file("netwatch"), command])
+        let line = try program.remainingLines().joined()
+        #expect(try program.wait() == 0, "\(program.ending)")
+        // A mask in hexadecimal; SIGHUP is the lowest bit.
+        let mask = try #require(UInt64(line.split(separator: "\t").last ?? "", radix: 16))
+        #expect(mask & 1 == (isBlocked ? 1 : 0))
     }
 
     private func arguments(_ arguments: [String], of program: SeparateProgram) -> [String]? {

@@ -19,6 +19,14 @@ package struct Signals {
         Self.resetIgnored()
     }
 
+    /// Blocks a signal for this thread and the programs that replace this one, so that it waits for ``init(and:)``.
+    package static func block(_ number: Int32) {
+        var set = sigset_t()
+        sigemptyset(&set)
+        sigaddset(&set, number)
+        pthread_sigmask(SIG_BLOCK, &set, nil)
+    }
+
     /// Restores the default action of SIGINT and SIGTERM: a shell without job control starts background jobs with SIGINT ignored.
     ///
     /// - Returns: The signals that were ignored. A program that replaces this one must inherit them as ignored.

@@ -152,6 +152,21 @@ struct BoardIncident: Hashable, Sendable {
     var isRecorded: Bool
     /// The numbers of its targets in the history; empty for an incident of an earlier run, whose targets the history has.
     var targets = TargetSet()
+
+    /// Whether the incident overlaps a time in milliseconds since 1970, and affected a target; `nil` for any.
+    func affects(_ target: Int?, in time: Range<Int64>) -> Bool {
+        if let target, !targets.contains(target) { return false }
+        return incident.began.milliseconds < time.upperBound && incident.ended.map { $0.milliseconds >= time.lowerBound } ?? true
+    }
+}
+
+extension [BoardIncident] {
+    /// Returns these incidents and those of the history that are not among them, the newest first.
+    func joined(with recorded: [Incident]) -> [BoardIncident] {
+        let known = Set(map(\.incident.id))
+        let further = recorded.filter { !known.contains($0.id) }.map { BoardIncident(incident: $0, isRecorded: true) }
+        return (self + further).sorted { $0.incident.began.milliseconds > $1.incident.began.milliseconds }
+    }
 }
 
 /// The state of the recording.

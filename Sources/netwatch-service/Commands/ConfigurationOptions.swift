@@ -36,10 +36,11 @@ struct ConfigurationOptions: ParsableArguments {
 
     /// Returns the sources of the configuration: files, environment and these options.
     ///
-    /// - Throws: ``Failure`` with code 64 if `--config` names no file.
+    /// - Throws: ``Failure`` with code 64 if `--config` names no file, or `--state` no directory.
     func sources() throws(Failure) -> ConfigurationSources {
         var sources = ConfigurationSources()
         guard config != "" else { throw .usage("--config ''", "names no file") }
+        guard state != "" else { throw .usage("--state ''", "names no directory") }
         sources.file = config
         sources.environment = ProcessInfo.processInfo.environment
         let values: [(String, String, String?)] = [

@@ -19,11 +19,22 @@ struct HistoryAnswers: Sendable {
     let timeZone: String
 
     /// Returns what happened in a period.
-    func history(_ question: Question, _ reader: HistoryReader, at moment: Moment) throws -> HistoryDocument {
+    ///
+    /// - Parameters:
+    ///   - question: the period, and what the document contains.
+    ///   - reader: the history.
+    ///   - unrecorded: the incidents whose present state the history does not have.
+    ///   - moment: the present time.
+    /// - Returns: the document.
+    /// - Throws: ``StoreError`` if the target or the position is not known, or the history cannot be read in time.
+    func history(
+        _ question: Question, _ reader: HistoryReader, unrecorded: [BoardIncident] = [], at moment: Moment
+    ) throws -> HistoryDocument {
         let range = question.period.range
         let target = try question.target.map { try self.target($0, reader) }
         var document = HistoryDocument(
             moment: moment, period: range, incidents: [], gaps: try reader.gaps(range, limit: Self.limit))
+        if let gap = try reader.gap(until: moment.milliseconds), gap.period.overlaps(range) { document.gaps.append(gap) }
         if let after = question.after, !Self.isPosition(after, ofSamples: question.includesSamples) {
             throw StoreError(.invalid, "after: not a position of a page")
         }
@@ -38,7 +49,10 @@ struct HistoryAnswers: Sendable {
         }
         let page = try reader.incidents(
             range, of: target?.number, limit: Self.limit, after: question.includesSamples ? nil : question.after)
-        document.incidents = page.elements.map { BoardIncident(incident: $0, isRecorded: true) }
+        // The first page has all that are not recorded, in their present states.
+        let present = question.after == nil ? unrecorded.filter { $0.affects(target?.number, in: range) } : []
+        let former = Set(unrecorded.map(\.incident.id))
+        document.incidents = present.joined(with: page.elements.filter { !former.contains($0.id) })
         if !question.includesSamples { document.next = page.next }
         document.pathEvents = try reader.pathEvents(range, limit: Self.limit).map(\.record)
         return document

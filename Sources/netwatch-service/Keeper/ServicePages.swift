@@ -106,11 +106,13 @@ struct ServicePages: Sendable {
         guard let format = HistoryFormat(rawValue: parameters["format"] ?? "json") else {
             throw WebProblem(.badRequest, "format: write json, csv or text")
         }
+        // The history has an earlier state of these, or none, while its disk is full.
+        let unrecorded = boards.current()?.incidents.filter { !$0.isRecorded } ?? []
         do {
             let bytes = try await store.read { reader in
                 isReport
                     ? format.bytes(try answers.report(question, reader, at: now))
-                    : format.bytes(try answers.history(question, reader, at: now))
+                    : format.bytes(try answers.history(question, reader, unrecorded: unrecorded, at: now))
             }
             return PageContent(type: format.contentType, bytes: bytes)
         } catch {

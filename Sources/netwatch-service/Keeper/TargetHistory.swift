@@ -96,16 +96,9 @@ struct TargetHistory {
     private func incidents(
         _ reader: HistoryReader, _ number: Int, _ time: Range<Int64>, limit: Int
     ) throws -> (elements: [BoardIncident], areAll: Bool) {
-        let shown = board.incidents.filter { entry in
-            let (began, ended) = (entry.incident.began.milliseconds, entry.incident.ended?.milliseconds)
-            return entry.targets.contains(number) && began < time.upperBound && ended.map { $0 >= time.lowerBound } ?? true
-        }
-        let known = Set(shown.map(\.incident.id))
         let recorded = try reader.incidents(time, of: number, limit: limit)
-        let further = recorded.elements.filter { !known.contains($0.id) }
-        let all = shown + further.map { BoardIncident(incident: $0, isRecorded: true) }
-        let sorted = all.sorted { $0.incident.began.milliseconds > $1.incident.began.milliseconds }
-        return (Array(sorted.prefix(limit)), recorded.next == nil)
+        let all = board.incidents.filter { $0.affects(number, in: time) }.joined(with: recorded.elements)
+        return (Array(all.prefix(limit)), recorded.next == nil)
     }
 
     /// The keys of a recorded `path` that the page shows.

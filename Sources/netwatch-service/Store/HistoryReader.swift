@@ -148,6 +148,19 @@ final class HistoryReader: Sendable {
         return gaps
     }
 
+    /// The time without a service or a recording until now (milliseconds since 1970); `nil` while turns are recorded, and for an empty
+    /// history.
+    func gap(until now: Int64) throws(StoreError) -> HistoryGap? {
+        guard let last = try lastAlive(), last < now else { return nil }
+        let isClean = try read { try HistoryDatabase.text("clean", $0) } == "1"
+        if isClean, overlay?.time == nil { return HistoryGap(period: last..<now, reason: .stopped) }
+        // Without a regular stop, the service may run, with a disk that is full. The next start knows the reason.
+        return now - last > Self.turnLimit ? HistoryGap(period: last..<now, reason: .notRecorded) : nil
+    }
+
+    /// The age of the last turn of a service that records, in milliseconds. It records one every 2 seconds.
+    private static let turnLimit: Int64 = 5_000
+
     /// A path event: the keys of the record `path` as JSON.
     struct PathEvent: Hashable, Sendable {
         /// The time in milliseconds since 1970.

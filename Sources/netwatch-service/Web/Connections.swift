@@ -1,4 +1,5 @@
 import CLinux
+import Dispatch
 import EventLoop
 import NIOCore
 
@@ -13,6 +14,8 @@ final class Connections: @unchecked Sendable {
     private var nextID = 0
     /// The number of connections that have ended. One with requests ends with its task, when the pages that were asked for are rendered.
     let ended = Locked(0)
+    /// The tasks of connections with requests. Each must end before the thread does: it resumes there once more after its connection is closed.
+    let tasks = DispatchGroup()
     private var trimming = HeapTrimming()
     private var whenEmpty: EventLoopPromise<Void>?
 

@@ -1,4 +1,5 @@
 import Console
+import Dispatch
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
@@ -56,9 +57,11 @@ final class WebServer: Sendable {
                             guard let first = connections.begin(id) else { return false }
                             let value = try handler.setUp(channel, first)
                             // It ends when the connection is closed.
+                            connections.tasks.enter()
                             Task {
                                 await handler.handle(value: value, logger: WebConnection.logger)
                                 connections.ended.withLock { $0 += 1 }
+                                connections.tasks.leave()
                             }
                             return true
                         })
@@ -109,6 +112,7 @@ final class WebServer: Sendable {
             loop.scheduleTask(in: .nanoseconds(drainTime)) { connections.closeAll() }
             return connections.drain(on: loop)
         }.wait()
+        _ = connections.tasks.wait(timeout: .now() + .nanoseconds(Int(drainTime)))
         try? group.syncShutdownGracefully()
     }
 }

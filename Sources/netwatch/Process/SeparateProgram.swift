@@ -45,6 +45,8 @@ struct SeparateProgram: Hashable {
                 "the program \(name) is missing: searched \(places.joined(separator: " and ")); install it beside netwatch"
             return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(message)")
         }
+        // A service that starts must not end if it is to load its configuration again.
+        if arguments.first == "serve" { Signals.block(SIGHUP) }
         let number = OpenDescriptors.execute([program] + arguments)
         return Failure(ExitCode.unavailable, "\(program): cannot run: \(errorText(number))")
     }

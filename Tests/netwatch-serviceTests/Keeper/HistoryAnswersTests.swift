@@ -202,6 +202,56 @@ import Testing
         store.close()
     }
 
+    private func incident(_ id: String, at time: Int64, until end: Int64? = nil) throws -> Incident {
+        let endpoint = try Endpoint("a.example:1")
+        let incident = Incident(
+            id: id, scope: .server, subject: .init(.target, endpoint.text), cause: Cause(.tcp, .refused, detail: "refused"),
+            targets: [endpoint], from: Date(timeIntervalSince1970: Double(time) / 1_000))
+        return end.map { incident.closed(at: moment($0)) } ?? incident
+    }
+
+    @Test func `an incident that the history does not have, or has in an earlier state, is shown as it is`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        register(store, .init(id: nil, text: "a.example:1", title: "a"), .init(id: nil, text: "b.example:1", title: "b"))
+        store.record(noon, .begin(target: 0, .up, at: noon))
+        for (id, time) in [("1", noon), ("2", noon + 1_000)] { store.record(try incident(id, at: time), of: TargetSet([0])) {} }
+        store.record(noon + 5_000)
+        store.settle()
+        // The disk is full from now on: the first incident ends, and a third one opens.
+        let unrecorded = [
+            BoardIncident(incident: try incident("3", at: noon + 3_000), isRecorded: false, targets: TargetSet([0])),
+            BoardIncident(incident: try incident("1", at: noon, until: noon + 2_000), isRecorded: false, targets: TargetSet([0])),
+        ]
+        let (answers, now) = (answers, moment(noon + 5_000))
+        func shown(since: String, _ target: String? = nil) throws -> [String] {
+            let question = try question(since: since, until: noon + 5_000, target)
+            let document = try store.query { try answers.history(question, $0, unrecorded: unrecorded, at: now) }
+            return document.incidents.map { "\($0.incident.id) \($0.incident.state) \($0.isRecorded)" }
+        }
+        #expect(try shown(since: "1m") == ["3 open false", "2 open true", "1 over false"])
+        #expect(try shown(since: "1m", "a") == ["3 open false", "2 open true", "1 over false"])
+        #expect(try shown(since: "1m", "b") == [])
+        #expect(try shown(since: "2s") == ["3 open false", "2 open true"])
+        store.close()
+    }
+
+    @Test func `the time after the end of a service is a gap until now`() throws {
+        func gaps(_ history: TestHistory, at now: Int64, since: String = "1m") throws -> [HistoryGap] {
+            let reader = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
+            defer { reader.close() }
+            return try answers.history(try question(since: since, until: now), reader, at: moment(now)).gaps
+        }
+        let (stopped, killed) = try TestHistory.withTurns()
+        let last = noon + 5_000
+        #expect(try gaps(stopped, at: last + 1_000) == [HistoryGap(period: last..<last + 1_000, reason: .stopped)])
+        #expect(try gaps(stopped, at: last) == [])
+        // It may still run: a turn is recorded every 2 seconds.
+        #expect(try gaps(killed, at: last + 5_000) == [])
+        let hour = last + TestHistory.hour
+        #expect(try gaps(killed, at: hour) == [HistoryGap(period: last..<hour, reason: .notRecorded)])
+    }
+
     @Test func `an incident of many targets is an outage of each`() throws {
         let history = try TestHistory()
         let (store, _) = try history.open()
