@@ -9,7 +9,7 @@ import Testing
     private static let steps = 10_000
 
     static let seeds: [UInt64] = {
-        guard let text = ProcessInfo.processInfo.environment["NETWATCH_SIMULATION_SEEDS"] else { return Array(0..<6) }
+        guard let text = ProcessInfo.processInfo.environment["NETWATCH_SIMULATION_SEEDS"] else { return Array(0..<3) }
         return text.split(separator: ",").flatMap { part -> [UInt64] in
             let bounds = part.split(separator: "-").compactMap { UInt64($0) }
             return bounds.count == 2 && bounds[0] <= bounds[1] ? Array(bounds[0]...bounds[1]) : bounds

@@ -33,7 +33,8 @@ enum NamedTests {
         var isAfterTest = false
         return file.lines.flatMap { line -> [String] in
             let title = isAfterTest ? line.firstMatch(of: /^\s*"([^"]+)"/).map { [String($0.1)] } ?? [] : []
-            isAfterTest = line.hasSuffix("@Test(")
+            isAfterTest = line.has("@Test(") && line.hasSuffix("@Test(")
+            guard line.has("func ") || line.has("@Test(") else { return title }
             return title + line.matches(of: /func `([^`]+)`/).map { String($0.1) }
                 + line.matches(of: /func (\w+)\(/).map { String($0.1) }
                 + line.matches(of: /@Test\("([^"]+)"/).map { String($0.1) }

@@ -166,7 +166,8 @@ enum Rules {
     static func lockedClosures(_ file: SourceFile) -> [Finding] {
         guard file.isSwift else { return [] }
         return file.findings { line in
-            code(line).contains(/Locked<\(.*->/) ? "a closure as the value of a lock: put it into a struct" : nil
+            guard line.has("Locked<"), code(line).contains(/Locked<\(.*->/) else { return nil }
+            return "a closure as the value of a lock: put it into a struct"
         }
     }
 
@@ -187,6 +188,6 @@ enum Rules {
     /// The line without its comment. A `//` in a string ends the line too, so a rule may miss code but never reports a string's
     /// text.
     private static func code(_ line: Substring) -> Substring {
-        line.firstRange(of: "//").map { line[..<$0.lowerBound] } ?? line
+        line.has("//") ? line.firstRange(of: "//").map { line[..<$0.lowerBound] } ?? line : line
     }
 }

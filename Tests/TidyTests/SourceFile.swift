@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 
 /// A text file of the repository.
 struct SourceFile {
@@ -36,6 +37,22 @@ struct SourceFile {
             let name = kinds.contains(words[keyword + 1]) ? words.dropFirst(keyword + 2).first : words[keyword + 1]
             return name.map { (number, String($0.prefix { $0 != "." && $0 != ";" })) }
         }
+    }
+}
+
+extension Substring {
+    /// Whether the line has a text: faster than `contains(_:)`, which compares characters and not bytes.
+    func has(_ text: StaticString) -> Bool {
+        utf8.withContiguousStorageIfAvailable { line in
+            guard var rest = line.baseAddress.map({ UnsafeRawPointer($0) }) else { return false }
+            let end = rest + line.count
+            while let place = memchr(rest, Int32(text.utf8Start.pointee), end - rest) {
+                guard end - UnsafeRawPointer(place) >= text.utf8CodeUnitCount else { return false }
+                if memcmp(place, text.utf8Start, text.utf8CodeUnitCount) == 0 { return true }
+                rest = UnsafeRawPointer(place) + 1
+            }
+            return false
+        } ?? contains("\(text)")
     }
 }
 

@@ -3,17 +3,27 @@ import Testing
 
 struct TidyTests {
     @Test("the repository keeps its rules")
-    func repository() throws {
+    func repository() async throws {
         let files = try repositoryFiles()
         try #require(files.contains { $0.path == "Package.swift" } && files.contains { $0.path.hasPrefix("Sources/") })
         let architecture = try #require(files.first { $0.path == FolderOrder.document })
         let compared = try #require(files.first { $0.path == NamedTests.document })
-        let findings =
-            files.flatMap { file in Rules.all.flatMap { $0(file) } } + FolderOrder(architecture).findings(files)
-            + NamedTests.findings(compared, in: files)
+        let findings = await broken(files) + FolderOrder(architecture).findings(files) + NamedTests.findings(compared, in: files)
         for finding in findings { print(finding) }
         let count = findings.count
         #expect(count == 0, "see the lines above")
+    }
+
+    /// The findings in files, which as many tasks examine as there are processors.
+    private func broken(_ files: [SourceFile]) async -> [Finding] {
+        let share = files.count / max(1, ProcessInfo.processInfo.activeProcessorCount) + 1
+        return await withTaskGroup(of: [Finding].self) { group in
+            for start in stride(from: 0, to: files.count, by: share) {
+                let part = files[start..<min(start + share, files.count)]
+                group.addTask { part.flatMap { file in Rules.all.flatMap { $0(file) } } }
+            }
+            return await group.reduce(into: []) { $0 += $1 }
+        }
     }
 
     @Test("every exception to the rules names an existing file")

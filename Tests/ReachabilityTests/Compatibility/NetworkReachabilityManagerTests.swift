@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Reachability
 import ReachabilityTestKit
 import Synchronization
@@ -59,8 +60,9 @@ import Testing
 
     @Test(arguments: 1...4)
     func `no message is lost if the first messages of a process are posted at the same time`(repetition: Int) async {
-        // Each exit test has its own process, because Foundation's queue belongs to the process.
+        // Each exit test has its own process, because Foundation's queue belongs to the process. Without its messages it would never end.
         await #expect(processExitsWith: .success, "process \(repetition)") {
+            alarm(60)
             let managers = (0..<4).map { _ in NetworkReachabilityManager(monitor: ScriptedNetwork().monitor) }
             let (messages, received) = AsyncStream.makeStream(of: Void.self)
             let tokens = managers.map {
@@ -70,7 +72,7 @@ import Testing
             for manager in managers {
                 Thread.detachNewThread {
                     ready.add(1, ordering: .sequentiallyConsistent)
-                    while ready.load(ordering: .sequentiallyConsistent) < 4 {}
+                    while ready.load(ordering: .sequentiallyConsistent) < 4 { sched_yield() }
                     NotificationCenter.default.post(
                         NetworkReachabilityManager.StatusDidChange(status: .notReachable), subject: manager)
                 }
