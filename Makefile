@@ -1,5 +1,5 @@
 # Every target runs a script; this file only names them.
-.PHONY: run test setup check check-page abuse bench bench-service chaos verdicts fuzz docs interface install
+.PHONY: run test setup check check-page abuse bench bench-service chaos counts verdicts fuzz docs interface install
 
 # Builds netwatch and runs the service with its page; with ARGS, the command of ARGS.
 run:
@@ -29,6 +29,12 @@ check-page:
 bench:
 	@scripts/setup test
 	@scripts/bench $(ARGS)
+
+# Counts the instructions and allocations of a request, a change and a probe, and compares them with the recorded ones.
+counts:
+	@scripts/setup test
+	@for product in netwatch small-client; do swift build -c release --product $$product >&2; done
+	@scripts/counts $(ARGS)
 
 # Compares the service with Prometheus and blackbox_exporter: three rounds of a minute each. It needs both, and root.
 bench-service:

@@ -1,8 +1,9 @@
 internal import FoundationEssentials
 internal import HTTPSession
 
-/// A program that uses a session and nothing else, to measure the session's memory. `small-client URL` makes one request and
+/// A program that uses a session and nothing else, to measure the session's cost. `small-client URL` makes one request and
 /// prints the request's URL, the body's text and the sizes of its memory (proc_pid_smaps_rollup in proc(5), in KiB).
+/// `small-client URL COUNT` makes COUNT requests, one after the other, before.
 @main
 enum SmallClient {
     static func main() async throws {
@@ -10,6 +11,9 @@ enum SmallClient {
         configuration.insecureHTTP = .allowed
         configuration.proxy = .none
         let session = try HTTPSessionManager(configuration: configuration)
+        for _ in 0..<(CommandLine.arguments.dropFirst(2).first.flatMap { Int($0) } ?? 0) {
+            _ = try await session.get(CommandLine.arguments[1]).string()
+        }
         let task = session.get(CommandLine.arguments[1])
         print(task.request.url.absoluteString)
         print(try await task.string())
