@@ -234,15 +234,20 @@ import Testing
     }
 
     @Test func `after a conflict or an error the upload continues at the server's offset`() async throws {
+        let gate = try Gate()
         let server = try UploadServer(.draft) { turn in
             switch turn.number {
-            case 1: .cut(afterBodyBytes: 400_000)
+            // A reset destroys a 104 that the client has not read yet, and without its location the upload cannot continue.
+            case 1: .cut(afterBodyBytes: 400_000, after: .gate(gate))
             case 3: .refuse(StubResponse(409, fields: ["Upload-Offset": "400000"]))
             case 4: .answer(StubResponse(502))
             default: nil
             }
         }
-        _ = try await session().uploadTask(for: request(server), resumableUsing: .draft).response
+        let task = try session().uploadTask(for: request(server), resumableUsing: .draft)
+        await log.await("interim 104")
+        gate.open()
+        _ = try await task.response
         // All bytes had arrived when the server failed.
         #expect(methods(server) == "POST HEAD PATCH PATCH HEAD")
         try expectCompleteUpload(server)
