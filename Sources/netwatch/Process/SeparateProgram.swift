@@ -45,7 +45,7 @@ struct SeparateProgram: Hashable {
                 "the program \(name) is missing: searched \(places.joined(separator: " and ")); install it beside netwatch"
             return Failure(ExitCode.unavailable, "\(arguments.first ?? ""): \(message)")
         }
-        // A service that starts must not end if it is to load its configuration again.
+        // SIGHUP asks the service to load its configuration. Until it handles the signal, it would end the program.
         if arguments.first == "serve" { Signals.block(SIGHUP) }
         let number = OpenDescriptors.execute([program] + arguments)
         return Failure(ExitCode.unavailable, "\(program): cannot run: \(errorText(number))")
