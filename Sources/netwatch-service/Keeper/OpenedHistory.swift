@@ -82,8 +82,8 @@ final class OpenedHistory: Sendable {
     /// - Throws: ``Failure`` with code 71 if another one has it.
     static func checkLock(_ configuration: Configuration, _ environment: [String: String]) throws(Failure) {
         let directory = StateDirectory(path: try StateDirectory.path(configured: configuration.state, environment))
-        guard access("\(directory.path)/lock", F_OK) == 0 else { return }
-        do throws(StoreError) { try LockFile(directory).unlock() } catch {
+        guard StateFile("\(directory.path)/lock").kind != .missing else { return }
+        do throws(StoreError) { try StateLock(directory).unlock() } catch {
             // The opening of the history reports everything else.
             if error.code == .inUse { throw Failure(error) }
         }

@@ -36,7 +36,7 @@ extension HistoryStore {
         let directory = StateDirectory(path: settings.directory)
         try directory.create()
         try directory.requireOwnership()
-        let lock = try LockFile(directory)
+        let lock = try StateLock(directory)
         let database = HistoryDatabase(directory)
         do throws(StoreError) {
             var notes: [String] = []
@@ -85,6 +85,7 @@ extension HistoryStore {
         let logs = generations.filter { $0 >= first }
         let result = try database.checkpoint(logs.map(directory.log), next: next, calendar: calendar, stops: true)
         for generation in generations { unlink(directory.log(generation)) }
+        database.mergeWriteAheadLog()
         var lastAlive = result.time
         if lastAlive == nil { lastAlive = try database.read(ClockReading.init(lastIn:)) }
         let interrupted = try database.closeIncidents(at: lastAlive?.wall ?? now.wall)

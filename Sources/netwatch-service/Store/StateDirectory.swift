@@ -116,23 +116,3 @@ enum SystemText {
         return String(decoding: text.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }
-
-extension LockFile {
-    /// Locks a state directory.
-    ///
-    /// - Throws: ``StoreError`` with ``StoreError/Code/inUse`` if another process has the lock.
-    convenience init(_ directory: StateDirectory) throws(StoreError) {
-        let path = "\(directory.path)/lock"
-        do throws(LockFile.Failure) {
-            try self.init(path) { StateFile.isRegular($0) ? nil : "not a file; remove it, or choose another --state" }
-        } catch {
-            switch error {
-            case .system(let number): throw StoreError(.refused, "\(path): \(SystemText.of(number))")
-            case .refused(let reason): throw StoreError(.refused, "\(path): \(reason)")
-            case .inUse(let process):
-                let owner = process.map { "process \($0)" } ?? "another process"
-                throw StoreError(.inUse, "\(directory.path): \(owner) keeps its history here; stop it, or choose another --state")
-            }
-        }
-    }
-}

@@ -52,6 +52,19 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: history.folder.file("victim")))
     }
 
+    @Test func `a second service is refused, also after the file of the lock was removed`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        let directory = history.settings.directory
+        for owner in ["process \(getpid())", "another process"] {
+            let reason = "\(directory): \(owner) keeps its history here; stop it, or choose another --state"
+            #expect(throws: StoreError(.inUse, reason)) { _ = try history.open() }
+            unlink(history.path("lock"))
+        }
+        store.close()
+        try history.open().store.close()
+    }
+
     @Test func `a lock that is a FIFO is refused`() throws {
         let history = try TestHistory()
         try history.open().store.close()
