@@ -40,6 +40,7 @@ struct HistoryOptions: ParsableArguments {
     func run(
         _ command: String, _ answer: (HistoryAnswers, HistoryAnswers.Question, HistoryReader, Moment) throws -> some HistoryText
     ) throws {
+        guard state != "" else { throw Failure.usage("--state ''", "names no directory") }
         guard !(json && csv) else { throw Failure.usage("--json --csv", "choose one of them") }
         let environment = ProcessInfo.processInfo.environment
         if state == nil, let bytes = try answerOfService(command, environment) { return try show(bytes) }

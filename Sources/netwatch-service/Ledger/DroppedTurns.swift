@@ -51,3 +51,10 @@ struct DroppedTurns: Sendable {
         return HistoryTurn(time, (stops + [gap]).map { .gap($0) } + changes)
     }
 }
+
+extension DroppedTurns? {
+    /// Adds a turn. - Parameter start: the time of the last turn before the first one.
+    mutating func add(_ turn: HistoryTurn, after start: Int64) {
+        if self == nil { self = DroppedTurns(after: start, turn) } else { self?.add(turn) }
+    }
+}

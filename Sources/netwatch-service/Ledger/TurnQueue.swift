@@ -22,7 +22,7 @@ struct TurnQueue: Sendable {
         guard oldest > 0 else { return }
         for turn in turns[..<oldest] {
             let before = dropped?.samples ?? 0
-            if dropped == nil { dropped = DroppedTurns(after: taken, turn) } else { dropped?.add(turn) }
+            dropped.add(turn, after: taken)
             droppedSamples += (dropped?.samples ?? 0) - before
         }
         turns.removeFirst(oldest)

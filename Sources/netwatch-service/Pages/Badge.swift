@@ -38,7 +38,8 @@ struct Badge: Hashable, Sendable {
 
     /// Returns the badge as an SVG document.
     func svg() -> [UInt8] {
-        let name = MarkupText.shortened(name, to: Self.limit)
+        // A badge has one line.
+        let name = MarkupText.shortened(name.replacing("\n", with: " "), to: Self.limit)
         let (left, right) = (Self.width(name), Self.width(text))
         let badge: Markup = """
             <svg xmlns="http://www.w3.org/2000/svg" width="\(left + right)" height="\(Self.height)" role="img" \

@@ -198,5 +198,9 @@ final class HistoryDatabase: Sendable {
             .compactMap { Incident($0) }
     }
 
+    /// Moves the write-ahead log into the database file, which then shows that the service runs, also if the log is lost. An error is
+    /// not reported: the log has everything.
+    func mergeWriteAheadLog() { try? queue().writeWithoutTransaction { _ = try $0.checkpoint(.passive) } }
+
     func close() { try? connection.withLock { $0 }?.queue.close() }
 }

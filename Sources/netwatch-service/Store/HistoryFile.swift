@@ -30,8 +30,14 @@ enum HistoryFile {
             let damaged = try directory.setAside("\(path)-wal", time: time)
             notes.append("\(path)-wal: damaged; it is now \(damaged), and the last changes of the history may be missing")
         }
+        let hasLog = StateFile("\(path)-wal").kind != .missing
         do {
-            return (try opened(path, boot: boot), notes)
+            let queue = try opened(path, boot: boot)
+            if !hasLog, try queue.readSnapshot({ try HistoryDatabase.text("clean", $0) }) == "0" {
+                notes.append(
+                    "\(path)-wal: missing after a stop that was not regular; the last changes of the history may be missing")
+            }
+            return (queue, notes)
         } catch OpeningError.damaged(let reason) {
             let damaged = try directory.setAside(path, time: time)
             // The logs number the targets of the damaged database.

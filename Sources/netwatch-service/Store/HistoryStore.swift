@@ -79,7 +79,7 @@ final class HistoryStore: Sendable {
     /// The rows that the database did not take. Only the thread of the database uses it.
     let pending: Locked<PendingRows>
     let reader: Locked<HistoryReader?>
-    let lock: LockFile
+    let lock: StateLock
     private let queue: Locked<TurnQueue>
     private let closing = Locked(false)
     let logThread: Worker
@@ -88,7 +88,7 @@ final class HistoryStore: Sendable {
 
     /// Starts the threads. ``open(_:calendar:now:onStatus:)`` calls it.
     init(
-        _ settings: Settings, _ directory: StateDirectory, _ lock: LockFile, _ database: HistoryDatabase,
+        _ settings: Settings, _ directory: StateDirectory, _ lock: StateLock, _ database: HistoryDatabase,
         _ recorder: TurnRecorder, _ pending: PendingRows,
         _ calendar: DayCalendar, at now: ClockReading, onStatus: @escaping @Sendable (RecordingStatus) -> Void
     ) throws(StoreError) {
@@ -129,7 +129,10 @@ final class HistoryStore: Sendable {
     func writeTurns() {
         let (dropped, turns) = queue.withLock { $0.takeAll() }
         if let dropped { recorder.record(dropped) }
+        let generation = recorder.generation
         for turn in turns { recorder.record(turn) }
+        // Queries forget the turns of a log that another program has removed.
+        if recorder.generation != generation { queryThread.run { self.reader.withLock { $0 }?.releaseTurns() } }
         guard let last = turns.last else { return }
         condition.set(.log, recorder.failure, at: last.time)
         if !condition.hasFailed(.database), let loss = database.loss { condition.set(.database, loss) }

@@ -20,7 +20,9 @@ final class TurnLogFile: @unchecked Sendable {
     private var mapping: UnsafeMutableRawBufferPointer?
     /// The place of the mapping's first byte.
     private var mappingStart = 0
-    /// Whether another program has removed or truncated the file. No further turn can be appended.
+    /// The bytes of the last turn.
+    private var last: [UInt8] = []
+    /// Whether another program has removed, truncated or overwritten the file. No further turn can be appended.
     private(set) var isLost = false
 
     /// Creates a log. If an error occurs, the file is removed.
@@ -55,19 +57,35 @@ final class TurnLogFile: @unchecked Sendable {
         guard size + frame.count <= allocated else { preconditionFailure("a turn of \(bound) bytes has \(frame.count)") }
         write(frame, at: size)
         size += frame.count
+        last = frame
     }
 
     /// Writes the log to the disk. Only a regular stop needs it.
     func sync() { fsync(descriptor) }
 
-    /// Checks that the file has a name and its pages: writing to a mapped page behind the end of a file raises SIGBUS.
+    /// Checks that the file has a name and its pages, because writing to a mapped page behind the end of a file raises SIGBUS, and that it
+    /// begins and ends as it was written.
     private func requireFile() throws(StoreError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
-        let isTruncated = status.st_size < off_t(allocated)
-        guard status.st_nlink == 0 || isTruncated else { return }
+        let change: String
+        if status.st_size < off_t(allocated) {
+            change = "truncated"
+        } else if status.st_nlink == 0 {
+            change = "removed"
+        } else if !has(header.bytes, at: 0) || !has(last, at: size - last.count) {
+            change = "overwritten"
+        } else {
+            return
+        }
         isLost = true
-        throw StoreError(.inputOutput, "\(path): another program has \(isTruncated ? "truncated" : "removed") the file")
+        throw StoreError(.inputOutput, "\(path): another program has \(change) the file")
+    }
+
+    /// Returns whether the file has these bytes at a place. A file that cannot be read has them: the next write reports the error.
+    private func has(_ bytes: [UInt8], at place: Int) -> Bool {
+        var present = [UInt8](repeating: 0, count: bytes.count)
+        return pread(descriptor, &present, present.count, off_t(place)) != present.count || present == bytes
     }
 
     private func write(_ bytes: [UInt8], at place: Int) {

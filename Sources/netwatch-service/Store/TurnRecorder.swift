@@ -15,10 +15,12 @@ final class TurnRecorder: @unchecked Sendable {
 
     private var file: TurnLogFile?
     /// The generation of the current log, or of the next one.
-    private var generation: UInt64
+    private(set) var generation: UInt64
     /// The time of the last turn that was written.
     private var time: ClockReading
     private var dropped: DroppedTurns?
+    /// The turns of the current log, which are dropped if another program removes or changes it.
+    private var logged: DroppedTurns?
     private var retryTime: Int64 = .min
 
     private let lost = Locked(0)
@@ -53,7 +55,7 @@ final class TurnRecorder: @unchecked Sendable {
             failure = nil
         } catch {
             (failure, retryTime) = (error, turn.time.monotonic.addingSaturated(retryInterval))
-            if file?.isLost == true { leaveFile() }
+            if file?.isLost == true { dropLog() }
             drop(turn)
         }
     }
@@ -66,9 +68,20 @@ final class TurnRecorder: @unchecked Sendable {
 
     private func drop(_ turn: HistoryTurn) {
         let before = dropped?.samples ?? 0
-        if dropped == nil { dropped = DroppedTurns(after: time.wall, turn) } else { dropped?.add(turn) }
+        dropped.add(turn, after: time.wall)
         let count = (dropped?.samples ?? 0) - before
         if count > 0 { lost.withLock { $0 += count } }
+    }
+
+    /// Ends a log that is lost. The time since its start is a gap, and the next log begins with the states at the end of the gap.
+    private func dropLog() {
+        if var all = logged {
+            lost.withLock { $0 += all.samples }
+            // Turns that were dropped before came after those of the log.
+            if let dropped { all.add(dropped) }
+            dropped = all
+        }
+        leaveFile()
     }
 
     private func append(_ turn: HistoryTurn) throws(StoreError) {
@@ -80,6 +93,7 @@ final class TurnRecorder: @unchecked Sendable {
                 .inputOutput, "\(directory.path): the turns since the last checkpoint have \(total) bytes, which is the limit")
         }
         try file.append(turn)
+        logged.add(turn, after: time.wall)
         time = turn.time
     }
 
@@ -101,7 +115,7 @@ final class TurnRecorder: @unchecked Sendable {
     /// Ends the current log. The next turn begins another one.
     private func leaveFile() {
         complete.withLock { $0[generation] = file?.size }
-        file = nil
+        (file, logged) = (nil, nil)
         generation += 1
     }
 

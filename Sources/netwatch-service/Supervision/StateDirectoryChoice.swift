@@ -5,12 +5,9 @@ extension StateDirectory {
     /// Returns the directory: the configured one, else the service manager's (`$STATE_DIRECTORY`), else the user's (XDG Base Directory
     /// Specification).
     ///
-    /// - Throws: ``Failure`` with code 64 if the configured name is empty, and with code 78 if the environment names none.
+    /// - Throws: ``Failure`` with code 78 if none of them names a directory.
     static func path(configured: String?, _ environment: [String: String]) throws(Failure) -> String {
-        if let configured {
-            guard !configured.isEmpty else { throw .usage("--state ''", "names no directory") }
-            return configured
-        }
+        if let configured { return configured }
         // The manager separates several directories by colons.
         if let first = environment["STATE_DIRECTORY"]?.split(separator: ":").first, first.hasPrefix("/") { return String(first) }
         if let folder = environment["XDG_STATE_HOME"], folder.hasPrefix("/") { return "\(folder)/netwatch" }

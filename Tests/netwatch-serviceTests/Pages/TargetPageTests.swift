@@ -182,6 +182,8 @@ import Testing
         #expect(badge.contains("aria-label=\"Main database: down\""))
         #expect(badge.contains("<title>Main database: down</title>"))
         #expect(PageSamples.text(Badge.named("Web", on: PageSamples.site).svg()).contains("3 of 4 up"))
+        let lines = Badge(name: "two\nlines", state: .up, text: "up")
+        #expect(PageSamples.text(lines.svg()).contains("<title>two lines: up</title>"))
         #expect(Badge.named("x", on: PageSamples.site).state == nil)
         #expect(PageSamples.text(Badge.named("x", on: PageSamples.site).svg()).contains("x: not known"))
         #expect(PageSamples.text(Badge.named("site", on: PageSamples.site, span: .quarter).svg()).contains("% in 90d"))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import netwatch_service
 
-/// Files that another program removes, replaces or truncates while the service runs.
+/// Files that another program removes, replaces, truncates or overwrites while the service runs.
 @Suite(.timeLimit(.minutes(5))) struct HistoryRemovalTests {
     private let noon = TestHistory.noon
 
@@ -15,13 +15,19 @@ import Testing
         id: "one", scope: .server, subject: .init(.target, "a"), cause: Cause(.tcp, .refused, detail: "refused"),
         from: Date(timeIntervalSince1970: 1_795_608_001))
 
-    @Test(arguments: ["removed", "truncated"])
-    func `a log that is lost is replaced by the next one, and the time between is a gap`(loss: String) throws {
+    @Test(arguments: ["removed", "truncated", "overwritten"])
+    func `a log that is lost is replaced by the next one, and the time since its start is a gap`(loss: String) throws {
         let history = try TestHistory()
         let store = try history.openWithTurns()
         let log = history.path("recent-1.dat")
         try #require(history.names.contains("recent-1.dat"), "\(history.names)")
-        _ = loss == "removed" ? unlink(log) : truncate(log, 0)
+        // The reader has the turns of the log before it is lost.
+        #expect(try store.query { try $0.summaries(0..<Int64.max) }[0]?.times[.up] == 5_000)
+        switch loss {
+        case "removed": unlink(log)
+        case "truncated": truncate(log, 0)
+        default: try Self.overwrite(log, at: 0)
+        }
         store.record(noon + 6_000)
         store.settle()
         #expect(store.status.reason == "\(log): another program has \(loss) the file")
@@ -34,10 +40,49 @@ import Testing
         #expect(store.status.isRecording && history.names.contains("recent-2.dat"))
         #expect(history.statuses.withLock { $0.map(\.isRecording) } == [false, true])
         try store.checkpointAndWait()
-        #expect(try store.query { try $0.gaps(0..<Int64.max) }.contains { $0.reason == .notRecorded })
+        let gap = HistoryGap(period: noon..<noon + 8_000, reason: .notRecorded)
+        #expect(try store.query { try $0.gaps(0..<Int64.max) } == [gap])
+        // The target began in the lost log. It is up from the end of the gap on.
+        let times = try store.query { try $0.summaries(0..<Int64.max) }[0]?.times
+        #expect(times?[.up] == 4_000 && times?[.degraded] == 1_000 && times?[.unknown] == 0)
         store.close()
         let (second, recovered) = try history.open(at: noon + 14_000)
         #expect(recovered.notes.isEmpty && recovered.lastAlive?.wall == noon + 13_000)
+        second.close()
+    }
+
+    @Test func `a log whose last turn was overwritten is lost`() throws {
+        let history = try TestHistory()
+        let store = try history.openWithTurns()
+        let log = history.path("recent-1.dat")
+        let written = try [UInt8](Data(contentsOf: URL(fileURLWithPath: log)))
+        try Self.overwrite(log, at: try #require(written.lastIndex { $0 != 0 }))
+        store.record(noon + 6_000)
+        store.settle()
+        #expect(store.status.reason == "\(log): another program has overwritten the file")
+        store.close()
+    }
+
+    /// Writes bytes into a file that stays.
+    private static func overwrite(_ path: String, at place: Int) throws {
+        let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        try file.seek(toOffset: UInt64(place))
+        try file.write(contentsOf: Data("other".utf8))
+        try file.close()
+    }
+
+    @Test func `a start without the write-ahead log of a killed service says so`() throws {
+        let killed = try TestHistory.withTurns().killed
+        unlink(killed.path("history.sqlite-wal"))
+        let (store, recovered) = try killed.open(at: noon + 14_000)
+        #expect(
+            recovered.notes == [
+                "\(killed.path("history.sqlite"))-wal: missing after a stop that was not regular; the last changes of the history may "
+                    + "be missing"
+            ])
+        store.close()
+        let (second, next) = try killed.open(at: noon + 15_000)
+        #expect(next.notes.isEmpty)
         second.close()
     }
 

@@ -23,12 +23,6 @@ import Testing
         }
     }
 
-    @Test func `an empty name is no directory`() {
-        #expect(throws: Failure(ExitCode.usage, "--state '': names no directory")) {
-            try StateDirectory.path(configured: "", ["STATE_DIRECTORY": "/var/lib/netwatch"])
-        }
-    }
-
     @Test func `the table of sockets names the listeners of a port`() {
         let table = """
               sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
