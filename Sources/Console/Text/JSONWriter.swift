@@ -110,12 +110,21 @@ package struct JSONWriter {
         bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: depth * 2))
     }
 
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        0x20..<0x7f ~= byte && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+    }
+
     private mutating func quote(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
         defer { bytes.append(UInt8(ascii: "\"")) }
         // Nearly all texts need no escape sequence.
-        guard !text.utf8.allSatisfy({ (0x20..<0x7f).contains($0) && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") })
-        else { return bytes.append(contentsOf: text.utf8) }
+        var text = text
+        let isComplete = text.withUTF8 { utf8 in
+            for byte in utf8 where !Self.isPlain(byte) { return false }
+            bytes.append(contentsOf: utf8)
+            return true
+        }
+        guard !isComplete else { return }
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"", "\\": bytes.append(contentsOf: [UInt8(ascii: "\\"), UInt8(truncatingIfNeeded: scalar.value)])
