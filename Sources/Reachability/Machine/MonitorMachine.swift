@@ -83,6 +83,9 @@ package struct MonitorMachine: Sendable {
     /// Prepares for the loss of the path, in an idle moment. No event depends on this call, so recordings do not have it.
     package mutating func foresee() { path.foresee() }
 
+    /// Handles the messages that a published loss of the path has delayed. Call it when the loss is delivered.
+    mutating func takeDelayedMessages() { path.takeDelayedMessages() }
+
     /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !path.hasEnded else { return [] }

@@ -192,7 +192,10 @@ final class MonitorLoop {
             NetlinkDecoder.decode(bytes, into: &messages)
         }
         // The messages of all datagrams are handled together, because their effects follow only at the turn's end.
-        if !messages.isEmpty { perform(machine.handle(.path(.messages(messages)), at: now)) }
+        if !messages.isEmpty {
+            perform(machine.handle(.path(.messages(messages)), at: now))
+            machine.takeDelayedMessages()
+        }
         switch result {
         case .read, .more: break
         case .overrun: feed(.overrun)

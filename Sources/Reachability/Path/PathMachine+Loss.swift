@@ -1,10 +1,17 @@
 // The loss of the path that a message of its link shows before the kernel is asked.
 //
 // If no other interface is usable, the path ends with its link, whatever routes remain (contract, "What satisfied means"). The
-// update is published as soon as the message is handled. The consequences follow at the turn's end: removed addresses and routes,
-// and the kernel's own answer.
+// update is published before the message is handled. The consequences follow: removed addresses and routes, and at the turn's end
+// the kernel's own answer.
 
 extension PathMachine {
+    /// The message of a link that ended the path, and those after it.
+    struct DelayedMessages: Sendable {
+        let messages: ArraySlice<NetlinkMessage>
+        /// The monotonic time of their event.
+        let time: Int64
+    }
+
     /// The path after a message of the selected link.
     struct Loss: Sendable {
         /// The link as the message describes it.
@@ -13,6 +20,15 @@ extension PathMachine {
         let selected: PathEvaluation.Selected?
         /// The one input that may change without an evaluation.
         let isConsistent: Bool
+    }
+
+    /// Handles the messages that a published loss has delayed, so that ``snapshot`` has them. The next event does it otherwise.
+    package mutating func takeDelayedMessages() {
+        guard let delayed else { return }
+        self.delayed = nil
+        for message in delayed.messages { take(message, at: delayed.time) }
+        // The published update has counted the first one.
+        work.events -= 1
     }
 
     /// Whether ``foresee()`` has work. Call it when the monitor is idle.

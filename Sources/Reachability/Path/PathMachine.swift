@@ -96,6 +96,7 @@ package struct PathMachine: Sendable {
     var work = Work()
     // The interfaces that the targets' routes use.
     private(set) var followed: Set<UInt32> = []
+    var delayed: DelayedMessages?
     // The losses that ``foresee()`` has computed, and whether it must be called again.
     var foreseen: [Loss] = []
     var isForesightMissing = false
@@ -130,6 +131,7 @@ package struct PathMachine: Sendable {
     /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !hasEnded else { return [] }
+        takeDelayedMessages()
         let time = now.monotonicNanoseconds
         switch event {
         case .began(let seed, let isPolling):
@@ -139,16 +141,13 @@ package struct PathMachine: Sendable {
             schedule.requestAll(at: time)
         case .messages(let messages):
             if pending.changes.isEmpty { pending.changes.reserveCapacity(messages.count) }
-            var effects: [Effect] = []
-            for message in messages {
-                // Decided by the state before the message.
-                var end: Loss?
-                if case .link(let link) = message.event { end = loss(of: link) }
-                take(message.event, at: time)
-                noteLifetime(of: message, at: time)
-                if let end { effects += publish(end, at: now) }
+            for (place, message) in messages.enumerated() {
+                if case .link(let link) = message.event, let end = loss(of: link) {
+                    delayed = DelayedMessages(messages: messages[place...], time: time)
+                    return publish(end, at: now)
+                }
+                take(message, at: time)
             }
-            return effects
         case .overrun:
             overruns += 1
             noteLoss(.overrun, at: time)
@@ -188,6 +187,11 @@ package struct PathMachine: Sendable {
     }
 
     // MARK: Events
+
+    mutating func take(_ message: NetlinkMessage, at now: Int64) {
+        take(message.event, at: now)
+        noteLifetime(of: message, at: now)
+    }
 
     private mutating func take(_ event: NetlinkEvent, at now: Int64) {
         switch event {
@@ -347,7 +351,7 @@ package struct PathMachine: Sendable {
     private mutating func publish(_ loss: Loss, at now: Moment) -> [Effect] {
         defer { work.events = 0 }
         lastSelected = loss.selected
-        return publish(loss.path, events: work.events, at: now)
+        return publish(loss.path, events: work.events + 1, at: now)
     }
 
     private mutating func publish(_ new: NetworkPath, events: Int, at now: Moment) -> [Effect] {
