@@ -80,7 +80,14 @@ struct TargetLedger: Sendable {
         }
         let remaining = end..<gap.upperBound
         begin(\.currentHour, Self.hour(containing: gap.upperBound), remaining)
-        begin(\.currentDay, calendar.day(containing: gap.upperBound), remaining)
+        let day = calendar.day(containing: gap.upperBound)
+        if currentDay.period.upperBound != day.upperBound, currentDay.times.total > 0 {
+            // A day of another time zone ends here, and the next one begins.
+            currentDay.period = currentDay.period.lowerBound..<end
+            ended.days.append(currentDay)
+            currentDay = emptySummary(of: end..<day.upperBound)
+        }
+        begin(\.currentDay, day, remaining)
         end = gap.upperBound
         return ended
     }
@@ -89,7 +96,8 @@ struct TargetLedger: Sendable {
     private mutating func begin(
         _ summary: WritableKeyPath<TargetLedger, PeriodSummary>, _ period: Range<Int64>, _ gap: Range<Int64>
     ) {
-        if self[keyPath: summary].period == period {
+        // A day can begin later, after a day of another time zone.
+        if self[keyPath: summary].period.upperBound == period.upperBound {
             self[keyPath: summary].times[.notRecorded] += gap.upperBound - max(gap.lowerBound, period.lowerBound)
         } else {
             self[keyPath: summary] = emptySummary(of: period)
@@ -116,7 +124,7 @@ struct TargetLedger: Sendable {
         }
         if end == currentDay.period.upperBound {
             ended.days.append(currentDay)
-            currentDay = emptySummary(of: calendar.day(containing: end))
+            currentDay = emptySummary(of: end..<calendar.day(containing: end).upperBound)
         }
     }
 
