@@ -60,7 +60,7 @@ struct HistoryOptions: ParsableArguments {
             period = try HistoryPeriod(since: since, until: until, now: now.milliseconds, offset: zone.offset)
         } catch { throw Failure.usage("--\(error.parameter)", error.reason) }
         do {
-            let question = HistoryAnswers.Question(period: period, target: target)
+            let question = HistoryAnswers.Question(period: period, target: target, hasPages: format == .json)
             try show(format.bytes(try answer(HistoryAnswers(timeZone: zone.identifier), question, reader, now)))
         } catch let error as StoreError {
             throw Failure(error)

@@ -3,8 +3,10 @@ import Reachability
 
 /// The answers to questions about the history, from a reader: of the running service, or of the files of a stopped one.
 struct HistoryAnswers: Sendable {
-    /// The maximum number of incidents, path events and samples of a document.
+    /// The maximum number of incidents, path events and samples of a document. A document as text or CSV has all incidents.
     static let limit = 10_000
+    /// The maximum number of incidents of a document as text or CSV, which has no further pages.
+    static let textLimit = 100_000
 
     /// A question about a period.
     struct Question: Hashable, Sendable {
@@ -14,6 +16,8 @@ struct HistoryAnswers: Sendable {
         var includesSamples = false
         /// The position after which the answer begins; `nil` for the start.
         var after: String?
+        /// Whether the answer has further pages.
+        var hasPages = true
     }
 
     let timeZone: String
@@ -33,7 +37,7 @@ struct HistoryAnswers: Sendable {
         let range = question.period.range
         let target = try question.target.map { try self.target($0, reader) }
         var document = HistoryDocument(
-            moment: moment, period: range, incidents: [], gaps: try reader.gaps(range, limit: Self.limit))
+            moment: moment, period: range, incidents: [], gaps: try reader.gaps(range))
         if let gap = try reader.gap(until: moment.milliseconds), gap.period.overlaps(range) { document.gaps.append(gap) }
         if let after = question.after, !Self.isPosition(after, ofSamples: question.includesSamples) {
             throw StoreError(.invalid, "after: not a position of a page")
@@ -48,7 +52,12 @@ struct HistoryAnswers: Sendable {
             if question.after != nil { return document }
         }
         let page = try reader.incidents(
-            range, of: target?.number, limit: Self.limit, after: question.includesSamples ? nil : question.after)
+            range, of: target?.number, limit: question.hasPages ? Self.limit : Self.textLimit,
+            after: question.includesSamples ? nil : question.after)
+        guard question.hasPages || page.next == nil else {
+            let reason = "since: the period has more than \(Self.textLimit) incidents; choose a shorter one, or JSON"
+            throw StoreError(.invalid, reason)
+        }
         // The first page has all that are not recorded, in their present states.
         let present = question.after == nil ? unrecorded.filter { $0.affects(target?.number, in: range) } : []
         let former = Set(unrecorded.map(\.incident.id))

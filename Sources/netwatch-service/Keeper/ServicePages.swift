@@ -94,18 +94,19 @@ struct ServicePages: Sendable {
         let (isReport, includesSamples) = (try Self.flag("report", parameters), try Self.flag("samples", parameters))
         if isReport, includesSamples { throw WebProblem(.badRequest, "samples: a report has none") }
         if isReport, parameters["after"] != nil { throw WebProblem(.badRequest, "after: a report has one page") }
+        guard let format = HistoryFormat(rawValue: parameters["format"] ?? "json") else {
+            throw WebProblem(.badRequest, "format: write json, csv or text")
+        }
         let question: HistoryAnswers.Question
         do throws(HistoryPeriod.Invalid) {
             question = HistoryAnswers.Question(
                 period: try HistoryPeriod(
                     since: parameters["since"], until: parameters["until"], now: now.milliseconds, offset: offset),
                 target: parameters["target"], includesSamples: includesSamples,
-                after: parameters["after"].flatMap { $0.isEmpty ? nil : $0 })
+                after: parameters["after"].flatMap { $0.isEmpty ? nil : $0 },
+                hasPages: format == .json || parameters["after"] != nil)
         } catch { throw WebProblem(.badRequest, "\(error.parameter): \(error.reason)") }
         let answers = HistoryAnswers(timeZone: timeZone)
-        guard let format = HistoryFormat(rawValue: parameters["format"] ?? "json") else {
-            throw WebProblem(.badRequest, "format: write json, csv or text")
-        }
         // The history has an earlier state of these, or none, while its disk is full.
         let unrecorded = boards.current()?.incidents.filter { !$0.isRecorded } ?? []
         do {

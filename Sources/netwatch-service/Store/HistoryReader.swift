@@ -131,14 +131,14 @@ final class HistoryReader: Sendable {
         return try read { try HistoryDatabase.number("last_alive", $0).map(SampleBlock.limited) }
     }
 
-    /// The gaps that overlap a time, the oldest first. At most `limit` are returned.
-    func gaps(_ span: Range<Int64>, limit: Int = 10_000) throws(StoreError) -> [HistoryGap] {
+    /// The gaps that overlap a time, the oldest first. If there are more than `limit`, the last ones are returned.
+    func gaps(_ span: Range<Int64>, limit: Int = 100_000) throws(StoreError) -> [HistoryGap] {
         let rows = try read { database in
             try Row.fetchAll(
-                database, sql: "SELECT began, ended, reason FROM gap WHERE began < ? AND ended > ? ORDER BY began LIMIT ?",
+                database, sql: "SELECT began, ended, reason FROM gap WHERE began < ? AND ended > ? ORDER BY began DESC LIMIT ?",
                 arguments: [span.upperBound, span.lowerBound, limit])
         }
-        var gaps = rows.compactMap { row -> HistoryGap? in
+        var gaps = rows.reversed().compactMap { row -> HistoryGap? in
             guard let began = row.time(0), let ended = row.time(1), began <= ended,
                 let reason = row.text(2).flatMap(HistoryGap.Reason.init)
             else { return nil }
