@@ -1,3 +1,4 @@
+import Pacing
 import Reachability
 
 /// The incidents between the monitor, the history and the readers. Readers see a state of an incident once the history has it, or after
@@ -31,6 +32,35 @@ struct IncidentDesk: Sendable {
     mutating func restore(_ incidents: [Incident]) {
         shown = incidents.map { BoardIncident(incident: $0, isRecorded: true) }
         shownIDs = Set(incidents.map(\.id))
+    }
+
+    /// Returns an incident with times of the history: it begins when readers have seen it begin, not after the present time, and does
+    /// not end before. A clock that was set back between its start and its end leaves its duration.
+    ///
+    /// - Parameters:
+    ///   - incident: the incident with times of the wall clock.
+    ///   - now: the present time of the history in milliseconds since 1970.
+    /// - Returns: the incident.
+    func dated(_ incident: Incident, at now: Int64) -> Incident {
+        let former = waiting[incident.id]?.incident ?? place(of: incident.id).map { shown[$0].incident }
+        let began = (former ?? incident).began.limited(to: now)
+        guard let ended = incident.ended else { return incident.dated(from: began, to: nil) }
+        let duration = max(0, ended.monotonicNanoseconds - incident.began.monotonicNanoseconds)
+        let isAfter = ended.wallClockNanoseconds >= began.wallClockNanoseconds
+        return incident.dated(from: began, to: isAfter ? ended : began.advanced(byNanoseconds: duration))
+    }
+
+    /// Limits the times of all incidents, because the history after a time is withdrawn. - Parameter time: milliseconds since 1970.
+    mutating func limit(to time: Int64) {
+        func limited(_ incident: Incident) -> Incident {
+            incident.dated(from: incident.began.limited(to: time), to: incident.ended?.limited(to: time))
+        }
+        shown = shown.map { BoardIncident(incident: limited($0.incident), isRecorded: $0.isRecorded, targets: $0.targets) }
+        waiting = waiting.mapValues { state in
+            var state = state
+            state.incident = limited(state.incident)
+            return state
+        }
     }
 
     /// Adds a state of an incident. Readers receive no state that differs from the one before only by further targets.
@@ -96,5 +126,30 @@ struct IncidentDesk: Sendable {
             shownIDs.remove(incident.incident.id)
             return true
         }
+    }
+}
+
+extension Incident {
+    /// Returns the incident with other times.
+    fileprivate func dated(from began: Moment, to ended: Moment?) -> Incident {
+        Incident(
+            id: id, state: state, scope: scope, subject: subject, cause: cause, targetCount: targetCount, targets: targets,
+            members: members, began: began, ended: ended, moment: moment)
+    }
+}
+
+extension Moment {
+    /// Returns this moment, or one with the time `time` in milliseconds since 1970 if that is earlier.
+    fileprivate func limited(to time: Int64) -> Moment {
+        guard milliseconds > time else { return self }
+        return Moment(
+            monotonicNanoseconds: monotonicNanoseconds, wallClockNanoseconds: time * 1_000_000,
+            suspendedNanoseconds: suspendedNanoseconds)
+    }
+
+    fileprivate func advanced(byNanoseconds count: Int64) -> Moment {
+        Moment(
+            monotonicNanoseconds: monotonicNanoseconds.addingSaturated(count),
+            wallClockNanoseconds: wallClockNanoseconds.addingSaturated(count), suspendedNanoseconds: suspendedNanoseconds)
     }
 }

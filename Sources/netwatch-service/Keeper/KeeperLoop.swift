@@ -38,6 +38,8 @@ final class KeeperLoop {
     private static let boardPause: Int64 = 10
     /// The time after which a board, and a sign of life in the history, follow the last one without a change, in nanoseconds.
     private static let quietInterval: Int64 = 1_000_000_000
+    /// The time between two turns from which the process counts as stopped, as by SIGSTOP, in nanoseconds.
+    private static let lateInterval: Int64 = 10_000_000_000
 
     private let outputs: Keeper.Outputs
     private let mailbox: Mailbox<Message>
@@ -55,6 +57,9 @@ final class KeeperLoop {
     private var lastBoard: Int64 = 0
     private var boardTime: Int64 = 0
     private var lastTurnRecorded: Int64 = 0
+    private var lastTurn: Int64
+    /// The status while the wall clock shows recorded time again.
+    private var clockStatus: RecordingStatus?
     private var lastStatus = ""
     private var asksMonitor = false
     /// The number of the last checkpoint's interval.
@@ -70,6 +75,7 @@ final class KeeperLoop {
         self.first = first
         recording = RecordingStatus(reason: nil, since: parts.started.wallClockNanoseconds / 1_000_000)
         checkpoints = Self.checkpointInterval(parts, at: parts.started)
+        lastTurn = parts.started.monotonicNanoseconds
         watchdog = parts.watchdogInterval.map { Watchdog(interval: $0, now: parts.started.monotonicNanoseconds) }
         mailbox.attach(loop.waker)
         parts.intake.attach(loop.waker)
@@ -88,7 +94,10 @@ final class KeeperLoop {
             for message in mailbox.takeAll() { effects += receive(message, at: now) }
             parts.intake.take(&batch)
             if batch.dropped > 0 { StandardError.note("\(batch.dropped) results were dropped: the service does not keep up") }
-            effects += parts.state.turn(batch, at: now)
+            let isLate = now.monotonicNanoseconds - lastTurn >= Self.lateInterval
+            effects += parts.state.turn(batch, at: now, isLate: isLate)
+            lastTurn = now.monotonicNanoseconds
+            followClock(at: now)
             if !batch.events.isEmpty { isChanged = true }
             // Readers who receive a record and then ask for the board find the change there.
             publish(at: now)
@@ -99,6 +108,25 @@ final class KeeperLoop {
             let next = now.monotonicNanoseconds + Self.turnInterval
             _ = loop.wait(until: min(next, parts.state.deadline ?? next))
         }
+    }
+
+    /// Reports that nothing is recorded because the wall clock was set back, and the end of that time.
+    private func followClock(at now: Moment) {
+        let end = parts.state.resumption
+        guard (end == nil) != (clockStatus == nil) else { return }
+        clockStatus = end.map { end in
+            let reason = "the clock was set back to recorded time; recording continues at \(Timestamp.text(milliseconds: end))"
+            return RecordingStatus(reason: reason, since: now.milliseconds)
+        }
+        isChanged = true
+        StandardError.note(clockStatus?.reason.map { "nothing is recorded: \($0)" } ?? "the history is recorded again")
+    }
+
+    /// The status of the recording for readers.
+    private func recording(at now: Moment) -> RecordingStatus {
+        var status = recording.isRecording ? clockStatus ?? recording : recording
+        status.since = min(status.since, now.milliseconds)
+        return status
     }
 
     private func receive(_ message: Message, at now: Moment) -> [KeeperState.Effect] {
@@ -130,6 +158,8 @@ final class KeeperLoop {
                 let time = update.moment.milliseconds
                 parts.store.record(pathEvent: Self.text(of: update), at: time)
             case .withdraw(let time):
+                let start = Timestamp.text(milliseconds: time)
+                StandardError.note("the clock was set back: the history after \(start) is removed, except incidents")
                 // A failure is the recording's, which the history reports itself.
                 parts.store.withdraw(after: time) { [mailbox] result in
                     if case .success(let ledgers) = result { mailbox.post(.withdrawn(ledgers)) }
@@ -189,7 +219,7 @@ final class KeeperLoop {
         var board = Board(
             moment: now, instance: parts.instance, timeZone: parts.timeZone, started: parts.started, sequence: 0,
             path: parts.state.path, groups: parts.loaded.configuration.groups, targets: parts.state.targets.map(\.onBoard),
-            canary: parts.state.canary, incidents: parts.state.incidents.shown, recording: recording,
+            canary: parts.state.canary, incidents: parts.state.incidents.shown, recording: recording(at: now),
             cells: parts.state.frame.cells, reloadProblem: reloadProblem, restartKeys: restartKeys)
         board.timeZoneOffset = Int(parts.offset(now.wallClockNanoseconds / 1_000_000) / 1_000)
         let status = ServiceStatus.line(of: board)

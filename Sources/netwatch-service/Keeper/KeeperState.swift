@@ -84,15 +84,20 @@ struct KeeperState: Sendable {
     /// Returns the target with a number at the monitor; `nil` if it was removed.
     func target(at monitor: TargetID) -> KeptTarget? { placesAtMonitor[monitor].map { targets[$0] } }
 
+    /// The time at which recording continues, in milliseconds since 1970, while the wall clock shows recorded time again; `nil` while
+    /// results are recorded, and for a lag that nobody notices.
+    var resumption: Int64? { recorder.isRepeated && recorder.lag > 10_000 ? recorder.now : nil }
+
     /// The time of the next turn if nothing happens; `nil` for never.
     var deadline: Int64? { incidents.deadline }
 
     // MARK: Turns
 
-    /// Handles everything since the last turn.
-    mutating func turn(_ batch: Intake.Batch, at moment: Moment) -> [Effect] {
+    /// Handles everything since the last turn. - Parameter isLate: whether the process did not run since then.
+    mutating func turn(_ batch: Intake.Batch, at moment: Moment, isLate: Bool = false) -> [Effect] {
         var effects: [Effect] = []
-        if let time = recorder.read(ClockReading(moment)) {
+        if let time = recorder.read(ClockReading(moment), isLate: isLate) {
+            incidents.limit(to: time)
             effects.append(.withdraw(after: time))
         }
         updateMaintenance()
@@ -158,6 +163,7 @@ struct KeeperState: Sendable {
             recorder.change(targets[place].number, to: state, at: update.moment.milliseconds)
             effects.append(.publish(event, isRecorded: nil))
         case .incident(let incident):
+            let incident = incidents.dated(incident, at: recorder.now)
             let members = members(of: incident)
             let number = incidents.add(incident, of: members, at: moment.monotonicNanoseconds)
             effects.append(.recordIncident(incident, members, number))

@@ -4,15 +4,18 @@
 /// |---|---|
 /// | is set forward | the skipped time is a gap |
 /// | is set back by at most an hour | nothing is recorded until the wall clock has passed the recorded time |
-/// | is set back by more | the recorded time was wrong: the history after the present time is withdrawn |
+/// | is set back by more, to a time of this run | the recorded time was wrong: the history after the present time is withdrawn |
+/// | shows a time of an earlier run | nothing is recorded; after a day, the history after the present time is withdrawn |
 ///
-/// A device without a battery for its clock starts in the past and is set forward. One whose clock was far in the future must not
-/// wait for that time.
+/// A device without a battery for its clock starts in the past and is set forward: its history must not be lost meanwhile. One whose
+/// clock was far in the future must not wait for that time.
 struct HistoryClock: Hashable, Sendable {
     /// The difference between the wall clock and the elapsed time from which the wall clock was set, in milliseconds.
     static let tolerance: Int64 = 1_000
     /// The maximum time for which nothing is recorded after the wall clock was set back, in milliseconds.
     static let patience: Int64 = 3_600_000
+    /// The time for which the wall clock must show a time of an earlier run until that counts as the right one, in milliseconds.
+    static let proof: Int64 = 86_400_000
 
     /// The consequence of a reading.
     enum Reading: Hashable, Sendable {
@@ -29,32 +32,55 @@ struct HistoryClock: Hashable, Sendable {
     enum Reason: Hashable, Sendable {
         case clockSet
         case suspended
+        /// The process did not run.
+        case stopped
     }
 
     /// The last time of the history in milliseconds since 1970.
     private(set) var last: Int64
     private var reading: ClockReading
+    /// The end of the history of earlier runs.
+    private var origin: Int64
+    /// The monotonic time since which the wall clock shows a time of an earlier run.
+    private var earlierSince: Int64?
 
-    /// Starts the clock. - Parameter last: the time until which something was recorded, if it is later than the present time.
+    /// Starts the clock. - Parameter last: the time until which something was recorded by earlier runs.
     init(_ reading: ClockReading, last: Int64? = nil) {
         self.last = max(reading.wall, last ?? reading.wall)
+        origin = last ?? .min
         self.reading = reading
     }
 
     /// Continues with another reading of the clocks.
-    mutating func read(_ next: ClockReading) -> Reading {
+    ///
+    /// - Parameters:
+    ///   - next: the reading.
+    ///   - isLate: whether the process did not run since the reading before.
+    /// - Returns: the consequence.
+    mutating func read(_ next: ClockReading, isLate: Bool = false) -> Reading {
         let elapsed = max(0, next.monotonic - reading.monotonic)
         let suspended = max(0, next.bootTime - reading.bootTime - elapsed)
         let wall = next.wall
         reading = next
         guard wall >= last else {
-            guard last - wall > Self.patience else { return .repeated }
+            guard last - wall > Self.patience, isBelieved(next) else { return .repeated }
             last = wall
             return .withdraw(after: wall)
         }
-        let start = min(last + elapsed, wall)
+        earlierSince = nil
+        let start = isLate ? last : min(last + elapsed, wall)
         last = wall
         guard wall - start > Self.tolerance else { return .time(wall) }
-        return .gap(start..<wall, suspended > Self.tolerance ? .suspended : .clockSet)
+        return .gap(start..<wall, suspended > Self.tolerance ? .suspended : isLate ? .stopped : .clockSet)
+    }
+
+    /// Whether a time before the end of the history is the right one.
+    private mutating func isBelieved(_ next: ClockReading) -> Bool {
+        guard next.wall < origin else { return true }
+        let since = earlierSince ?? next.monotonic
+        earlierSince = since
+        guard next.monotonic - since >= Self.proof else { return false }
+        (origin, earlierSince) = (next.wall, nil)
+        return true
     }
 }

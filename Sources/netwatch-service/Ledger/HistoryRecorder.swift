@@ -32,6 +32,8 @@ struct HistoryRecorder: Sendable {
     private var events: [HistoryEvent] = []
     /// Whether the clock shows a time that was recorded already.
     private(set) var isRepeated = false
+    /// The time by which the wall clock is behind the recorded time, in milliseconds.
+    private(set) var lag: Int64 = 0
 
     /// Starts the recorder.
     ///
@@ -56,10 +58,14 @@ struct HistoryRecorder: Sendable {
 
     /// Continues with another reading of the clocks.
     ///
+    /// - Parameters:
+    ///   - next: the reading.
+    ///   - isLate: whether the process did not run since the reading before, so that the states of that time are not known.
     /// - Returns: the time after which the history is wrong and must be withdrawn, because the clock was set back; usually `nil`.
     ///   All targets then begin again.
-    mutating func read(_ next: ClockReading) -> Int64? {
-        let result = clock.read(next)
+    mutating func read(_ next: ClockReading, isLate: Bool = false) -> Int64? {
+        let result = clock.read(next, isLate: isLate)
+        lag = max(0, clock.last - next.wall)
         reading = next
         reading.wall = clock.last
         isRepeated = false

@@ -221,7 +221,8 @@ struct LedgerBook: Sendable {
     private func firstState(of target: Int, in hour: Int64, before time: Int64) -> Sample? {
         guard let ledger = entries[target]?.ledger else { return nil }
         let current = ledger.currentHour
-        let start = current.period.lowerBound == hour ? ledger.end - current.times.total : hour
+        // Time that was not recorded has no samples, as after a withdrawal.
+        let start = current.period.lowerBound == hour ? ledger.end - current.times.total + current.times[.notRecorded] : hour
         return start < time && current.period.lowerBound <= hour ? Sample(changeAt: start, to: ledger.state) : nil
     }
 }

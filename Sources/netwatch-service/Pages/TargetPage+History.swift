@@ -177,7 +177,7 @@ extension HistoryGap.Reason {
         switch self {
         case .suspend: "the machine was suspended"
         case .stopped: "the service was stopped"
-        case .notRecorded: "the history could not be written"
+        case .notRecorded: "the history could not be written, the clock was set, or the process did not run"
         }
     }
 }

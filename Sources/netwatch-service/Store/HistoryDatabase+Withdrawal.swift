@@ -6,14 +6,17 @@ extension HistoryDatabase {
     /// Removes the history after a time. The logs must be empty.
     ///
     /// The current hour and day of each target are made again from the remaining samples and hours. Time for which there are none was
-    /// not recorded.
+    /// not recorded. Incidents stay: those that began later begin and end at that time, because their right times are not known.
     ///
     /// - Returns: the ledgers at that time, by the number of the target.
     func withdraw(after time: Int64, calendar: DayCalendar) throws(StoreError) -> [Int: TargetLedger] {
         try write(.full) { database in
             var calendar = calendar
             let hour = TargetLedger.hour(containing: time)
-            let day = calendar.day(containing: time)
+            var day = calendar.day(containing: time)
+            // A day of another time zone may have ended within it.
+            let former = try Int64.fetchOne(database, sql: "SELECT max(until) FROM day WHERE until <= ?", arguments: [time])
+            if let former, day.contains(former) { day = former..<day.upperBound }
             try Self.removeEvents(after: time, database)
             let (entries, _) = try Self.entries(database)
             let earlier = try Self.times(of: "hour", in: day.lowerBound..<hour.lowerBound, database)
@@ -40,10 +43,10 @@ extension HistoryDatabase {
     }
 
     private static func removeEvents(after time: Int64, _ database: Database) throws {
-        try database.execute(sql: "DELETE FROM incident WHERE began > ?", arguments: [time])
         try database.execute(sql: "UPDATE incident SET ended = ? WHERE ended > ?", arguments: [time, time])
-        try database.execute(sql: "DELETE FROM member WHERE began > ?", arguments: [time])
-        try database.execute(sql: "DELETE FROM members WHERE began > ?", arguments: [time])
+        for table in ["incident", "member", "members"] {
+            try database.execute(sql: "UPDATE \(table) SET began = ? WHERE began > ?", arguments: [time, time])
+        }
         try database.execute(sql: "DELETE FROM gap WHERE began >= ?", arguments: [time])
         try database.execute(sql: "UPDATE gap SET ended = ? WHERE ended > ?", arguments: [time, time])
         try database.execute(sql: "DELETE FROM path_event WHERE time > ?", arguments: [time])

@@ -285,7 +285,10 @@ extension HistoryStore {
             // The turns are in the database now, so the reader need not have them in memory.
             queryThread.run { self.reader.withLock { $0 }?.releaseTurns() }
             incidents.withLock { $0.owesCheckpoint = false }
-            try database.apply(settings.withLock { $0.retention }, at: condition.wall)
+            if let (wall, monotonic) = condition.time {
+                let now = retentionClock.withLock { $0.read(wall: wall, monotonic: monotonic) }
+                try database.apply(settings.withLock { $0.retention }, at: now)
+            }
             didWrite()
             return .success(())
         } catch {

@@ -59,7 +59,8 @@ extension HistoryStore {
             let recorder = TurnRecorder(
                 directory, database: start.identifier, generation: start.next, after: reading, kept: start.kept, settings)
             let store = try HistoryStore(
-                settings, directory, lock, database, recorder, start.pending, calendar, at: now, onStatus: onStatus)
+                settings, directory, lock, database, recorder, start.pending, calendar, at: now,
+                last: start.recovered.lastAlive, onStatus: onStatus)
             if let failure {
                 store.incidents.withLock { $0.owesCheckpoint = true }
                 store.condition.set(.database, failure)

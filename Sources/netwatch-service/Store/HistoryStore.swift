@@ -76,6 +76,7 @@ final class HistoryStore: Sendable {
     let condition: RecordingCondition
     let calendar: Locked<DayCalendar>
     let incidents = Locked(IncidentQueue())
+    let retentionClock: Locked<RetentionClock>
     /// The rows that the database did not take. Only the thread of the database uses it.
     let pending: Locked<PendingRows>
     let reader: Locked<HistoryReader?>
@@ -89,12 +90,13 @@ final class HistoryStore: Sendable {
     /// Starts the threads. ``open(_:calendar:now:onStatus:)`` calls it.
     init(
         _ settings: Settings, _ directory: StateDirectory, _ lock: StateLock, _ database: HistoryDatabase,
-        _ recorder: TurnRecorder, _ pending: PendingRows,
-        _ calendar: DayCalendar, at now: ClockReading, onStatus: @escaping @Sendable (RecordingStatus) -> Void
+        _ recorder: TurnRecorder, _ pending: PendingRows, _ calendar: DayCalendar, at now: ClockReading, last: ClockReading?,
+        onStatus: @escaping @Sendable (RecordingStatus) -> Void
     ) throws(StoreError) {
         (self.settings, self.directory, self.lock, self.database) = (Locked(settings), directory, lock, database)
         (self.recorder, self.calendar, self.pending) = (recorder, Locked(calendar), Locked(pending))
         reader = Locked(nil)
+        retentionClock = Locked(RetentionClock(last?.wall ?? now.wall, at: now.monotonic))
         condition = RecordingCondition(since: now.wall, retryInterval: settings.retryInterval, onStatus)
         queue = Locked(TurnQueue(limit: settings.queueLimit, start: now.wall))
         do {

@@ -35,6 +35,8 @@ final class RecordingCondition: Sendable {
     var status: RecordingStatus { parts.withLock { $0.status } }
     /// The time of the last turn in milliseconds since 1970.
     var wall: Int64 { parts.withLock { $0.wall } }
+    /// The time of the last turn; `nil` before the first one.
+    var time: (wall: Int64, monotonic: Int64)? { parts.withLock { $0.monotonic == .min ? nil : ($0.wall, $0.monotonic) } }
 
     /// Sets or removes the error of a part, and reports a change of the status.
     func set(_ part: Part, _ error: StoreError?, at time: ClockReading? = nil) {

@@ -57,6 +57,27 @@ import Testing
         #expect(last?.incident.state == .over && desk.shown.map(\.targets) == [TargetSet([3, 800])])
     }
 
+    @Test func `a clock that is set back during an incident leaves its duration`() {
+        var desk = IncidentDesk()
+        let began = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 100_000 * Self.millisecond)
+        _ = desk.add(desk.dated(Self.incident("1", from: began), at: 100_000), at: 0)
+        // The wall clock is a minute behind after six seconds.
+        let ended = Moment(monotonicNanoseconds: 6_000 * Self.millisecond, wallClockNanoseconds: 46_000 * Self.millisecond)
+        let dated = desk.dated(Self.incident("1", from: began, to: ended), at: 106_000)
+        #expect(dated.began == began && dated.ended?.wallClockNanoseconds == 106_000 * Self.millisecond)
+    }
+
+    @Test func `an incident that began after a withdrawal's time begins and ends at it`() {
+        var desk = IncidentDesk()
+        let began = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 900_000 * Self.millisecond)
+        _ = desk.committed("1", desk.add(desk.dated(Self.incident("1", from: began), at: 900_000), at: 0))
+        desk.limit(to: 5_000)
+        #expect(desk.shown.map(\.incident.began.milliseconds) == [5_000])
+        let ended = Moment(monotonicNanoseconds: 7_000 * Self.millisecond, wallClockNanoseconds: 12_000 * Self.millisecond)
+        let dated = desk.dated(Self.incident("1", from: began, to: ended), at: 12_000)
+        #expect(dated.began.milliseconds == 5_000 && dated.ended?.milliseconds == 12_000)
+    }
+
     @Test func `all open incidents are shown, and the last hundred that are over`() {
         var desk = IncidentDesk()
         for number in 0..<250 {
@@ -73,5 +94,12 @@ import Testing
             id: id, scope: .server, subject: .init(.target, "db.example:5432"),
             cause: Cause(.tcp, .refused, detail: "the server refuses connections"),
             from: Date(timeIntervalSince1970: 0), to: isOver ? Date(timeIntervalSince1970: 60) : nil)
+    }
+
+    private static func incident(_ id: String, from began: Moment, to ended: Moment? = nil) -> Incident {
+        Incident(
+            id: id, state: ended == nil ? .open : .over, scope: .server, subject: .init(.target, "db.example:5432"),
+            cause: Cause(.tcp, .refused, detail: "the server refuses connections"), targetCount: 1, targets: [], began: began,
+            ended: ended, moment: ended ?? began)
     }
 }

@@ -38,12 +38,41 @@ import Testing
         #expect(clock.read(Self.at(900 * Self.minute + 250, 500)) == .time(900 * Self.minute + 250))
     }
 
-    @Test func `a start before the recorded time waits for it, or withdraws it`() {
+    @Test func `a start before the recorded time waits for it`() {
         var clock = HistoryClock(Self.at(10 * Self.minute, 0), last: 11 * Self.minute)
         #expect(clock.read(Self.at(10 * Self.minute + 250, 250)) == .repeated)
-        clock = HistoryClock(Self.at(10 * Self.minute, 0), last: 1_000 * Self.minute)
+    }
+
+    @Test func `a clock that starts in the past keeps the history of earlier runs until it has the right time`() {
+        let last = 1_000_000 * Self.minute
+        var clock = HistoryClock(Self.at(0, 0), last: last)
+        #expect(clock.read(Self.at(2 * Self.minute, 2 * Self.minute)) == .repeated)
         #expect(
-            clock.read(Self.at(10 * Self.minute + 250, 250)) == .withdraw(after: 10 * Self.minute + 250))
+            clock.read(Self.at(last + 10 * Self.minute, 3 * Self.minute))
+                == .gap(last + Self.minute..<last + 10 * Self.minute, .clockSet))
+    }
+
+    @Test func `a time of an earlier run is believed after a day`() {
+        let (last, day) = (1_000_000 * Self.minute, HistoryClock.proof)
+        var clock = HistoryClock(Self.at(0, 0), last: last)
+        #expect(clock.read(Self.at(250, 250)) == .repeated)
+        #expect(clock.read(Self.at(day, day)) == .repeated)
+        #expect(clock.read(Self.at(day + 250, day + 250)) == .withdraw(after: day + 250))
+        #expect(clock.read(Self.at(day + 500, day + 500)) == .time(day + 500))
+    }
+
+    @Test func `a clock that was set far forward and back withdraws only what it has recorded since`() {
+        let (start, year) = (1_000 * Self.minute, 525_600 * Self.minute)
+        var clock = HistoryClock(Self.at(start, 0), last: start - 10 * Self.minute)
+        #expect(clock.read(Self.at(start + year, 250)) == .gap(start + 250..<start + year, .clockSet))
+        #expect(clock.read(Self.at(start + year + 5_000, 5_250)) == .time(start + year + 5_000))
+        #expect(clock.read(Self.at(start + 5_500, 5_500)) == .withdraw(after: start + 5_500))
+    }
+
+    @Test func `a time in which the process did not run is a gap`() {
+        var clock = HistoryClock(Self.at(1_000_000, 0))
+        #expect(clock.read(Self.at(1_030_000, 30_000), isLate: true) == .gap(1_000_000..<1_030_000, .stopped))
+        #expect(clock.read(Self.at(1_030_250, 30_250)) == .time(1_030_250))
     }
 
     /// A reading of the clocks. The machine was not suspended if both have the same time since the boot.

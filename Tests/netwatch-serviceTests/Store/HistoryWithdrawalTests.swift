@@ -1,0 +1,105 @@
+import EventLoop
+import Foundation
+import Reachability
+import Testing
+
+@testable import netwatch_service
+
+/// A clock that was wrong, and a configuration with another time zone.
+@Suite(.timeLimit(.minutes(5))) struct HistoryWithdrawalTests {
+    private let noon = TestHistory.noon
+    private let hour = TestHistory.hour
+
+    /// Withdraws the history after a time, and waits.
+    private func withdraw(_ store: HistoryStore, after time: Int64) {
+        let done = Completion()
+        store.withdraw(after: time) { _ in done.signal() }
+        done.wait()
+    }
+
+    @Test func `time of an hour without results was not recorded, also after a withdrawal to it`() throws {
+        let history = try TestHistory()
+        // The service starts with a clock that is three hours fast.
+        let fast = noon + 3 * hour
+        let store = try history.open(at: fast).store
+        _ = try store.numbers("a")
+        store.record(fast, .begin(target: 0, .up, at: fast))
+        store.record(fast + 5_000)
+        let now = noon + 1_800_000
+        withdraw(store, after: now)
+        store.record(now, .begin(target: 0, .up, at: now))
+        store.record(now + 5_000)
+        try store.checkpointAndWait()
+        let span = noon - 600_000..<now + 5_000
+        let times = try store.query { try $0.summaries(span) }[0]?.times
+        #expect(times?[.up] == 5_000 && times?[.notRecorded] == 2_400_000)
+        store.close()
+    }
+
+    @Test func `incidents stay after a withdrawal, and begin not later than it`() throws {
+        let history = try TestHistory()
+        let store = try history.openWithTurns()
+        let began = Double(noon / 1_000 + 7_200)
+        for (id, to) in [("open", nil), ("over", Date(timeIntervalSince1970: began + 60))] as [(String, Date?)] {
+            let incident = Incident(
+                id: id, scope: .server, subject: .init(.target, "a"), cause: Cause(.tcp, .refused, detail: "refused"),
+                targets: [try Endpoint("a:1")], from: Date(timeIntervalSince1970: began), to: to)
+            store.record(incident, of: TargetSet([0])) {}
+        }
+        store.settle()
+        withdraw(store, after: noon + 1_000)
+        let found = try store.query { try $0.incidents(0..<Int64.max, of: 0) }.elements
+        #expect(Set(found.map(\.id)) == ["open", "over"])
+        #expect(found.allSatisfy { $0.began.milliseconds == noon + 1_000 })
+        #expect(found.first { $0.id == "over" }?.ended?.milliseconds == noon + 1_000)
+        store.close()
+    }
+
+    @Test func `another time zone loses no time of the running day`() throws {
+        let history = try TestHistory()
+        // The days begin at 14:00 UTC, and after the change at 16:00 UTC.
+        history.calendar = DayCalendar { _ in 10 * TestHistory.hour }
+        var (store, _) = try history.open()
+        _ = try store.numbers("a")
+        store.record(noon, .begin(target: 0, .up, at: noon))
+        store.record(noon + 3 * hour)
+        store.close()
+        history.calendar = DayCalendar { _ in 8 * TestHistory.hour }
+        let again = noon + 3 * hour + 60_000
+        (store, _) = try history.open(at: again)
+        store.record(
+            again, .gap(HistoryGap(period: again - 60_000..<again, reason: .stopped)), .begin(target: 0, .up, at: again))
+        store.record(noon + 6 * hour)
+        try store.checkpointAndWait()
+        let (whole, part) = (noon - 24 * hour..<noon + 24 * hour, noon..<noon + 6 * hour)
+        for span in [whole, part] {
+            let times = try store.query { try $0.summaries(span) }[0]?.times
+            #expect(times?[.up] == 6 * hour - 60_000, "\(span)")
+        }
+        let days = try store.query { try $0.summaries(.day, of: 0, 0..<Int64.max) }
+        #expect(days.map(\.times.total).reduce(0, +) == 6 * hour)
+        for (day, next) in zip(days, days.dropFirst()) { #expect(day.period.upperBound <= next.period.lowerBound) }
+        store.close()
+    }
+
+    @Test func `a clock that is far in the future for a moment removes nothing`() throws {
+        let history = try TestHistory()
+        let store = try history.openWithTurns()
+        try store.checkpointAndWait()
+        let reading = ClockReading(wall: noon + 6 * 365 * 24 * hour, monotonic: 1_010_000, bootTime: 1_010_000)
+        store.record(HistoryTurn(reading, []))
+        try store.checkpointAndWait()
+        #expect(try store.query { try $0.summaries(TestHistory.noon..<TestHistory.noon + 5_000) }[0]?.times[.up] == 5_000)
+        store.close()
+    }
+
+    @Test func `of too many gaps the last ones are returned`() throws {
+        let history = try TestHistory()
+        let store = try history.open().store
+        let gaps = (0..<5).map { HistoryGap(period: noon + $0 * 60_000..<noon + $0 * 60_000 + 1_000, reason: .suspend) }
+        store.record(HistoryTurn(TestHistory.reading(noon + hour), gaps.map { .gap($0) }))
+        try store.checkpointAndWait()
+        #expect(try store.query { try $0.gaps(0..<Int64.max, limit: 2) } == Array(gaps.suffix(2)))
+        store.close()
+    }
+}
