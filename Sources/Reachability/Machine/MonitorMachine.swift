@@ -83,6 +83,9 @@ package struct MonitorMachine: Sendable {
     /// Prepares for the loss of the path, in an idle moment. No event depends on this call, so recordings do not have it.
     package mutating func foresee() { path.foresee() }
 
+    /// Whether a published loss of the path has delayed messages. Mutating for the same reason as ``nextDeadline()``.
+    mutating func hasDelayedMessages() -> Bool { path.delayed != nil }
+
     /// Handles the messages that a published loss of the path has delayed. Call it when the loss is delivered.
     mutating func takeDelayedMessages() { path.takeDelayedMessages() }
 

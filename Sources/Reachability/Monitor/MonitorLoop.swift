@@ -194,7 +194,11 @@ final class MonitorLoop {
         // The messages of all datagrams are handled together, because their effects follow only at the turn's end.
         if !messages.isEmpty {
             perform(machine.handle(.path(.messages(messages)), at: now))
-            machine.takeDelayedMessages()
+            if machine.hasDelayedMessages() {
+                // The thread that receives the loss may wait for this processor, and goes first.
+                sched_yield()
+                machine.takeDelayedMessages()
+            }
         }
         switch result {
         case .read, .more: break
