@@ -29,6 +29,14 @@ package struct ResponseReader {
     /// Whether the response is complete.
     package var isComplete: Bool { if case .complete = stage { true } else { false } }
 
+    /// Whether the response is complete if the connection has ended: a body without a length ends with it (RFC 9112 section 6.3).
+    package var isCompleteAtEnd: Bool {
+        switch stage {
+        case .complete, .untilClose: true
+        case .head, .length, .chunkSize, .chunk: false
+        }
+    }
+
     /// Adds bytes. - Returns: the bytes of the body that are known now.
     package mutating func append(_ bytes: some Collection<UInt8>) throws(Malformed) -> [UInt8] {
         buffer += bytes

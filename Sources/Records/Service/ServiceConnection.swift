@@ -11,6 +11,16 @@ package final class ServiceConnection {
     /// The group whose members may use it.
     package static let group = "netwatch"
 
+    /// The limits of a document. A stream has neither: it is silent between two records, and has no end.
+    package struct DocumentLimits: Hashable, Sendable {
+        /// The maximum time without a byte.
+        package var silence = Duration.seconds(30)
+        /// The maximum number of bytes.
+        package var size = 256 << 20
+
+        package init() {}
+    }
+
     package let descriptor: Int32
     private let path: String
 
@@ -85,29 +95,49 @@ package final class ServiceConnection {
     }
 
     /// Receives bytes; waits for them. Empty if the service has closed the connection.
-    package func receive() throws(Failure) -> [UInt8] {
+    package func receive() throws(Failure) -> [UInt8] { try receive(within: nil) }
+
+    /// Limits the time in which a call receives nothing (SO_RCVTIMEO, socket(7)).
+    private func setReceiveTimeout(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        var time = timeval(tv_sec: Int(seconds), tv_usec: Int(attoseconds / 1_000_000_000_000))
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    /// Receives bytes. - Parameter limit: the timeout of the socket; `nil` without one.
+    private func receive(within limit: Duration?) throws(Failure) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 65_536)
         while true {
             let count = recv(descriptor, &buffer, buffer.count, 0)
             if count >= 0 { return Array(buffer.prefix(count)) }
+            if let limit, errno == EAGAIN {
+                throw Failure(ExitCode.unavailable, "\(path): the service has sent nothing for \(TimeSpan.exact(limit))")
+            }
             guard errno == EINTR else { throw Failure(ExitCode.unavailable, "\(path): \(errorText(errno))") }
         }
     }
 
-    /// Returns the body of a response with the status 200.
+    /// Returns the complete body of a response with the status 200.
     ///
-    /// - Throws: ``Failure`` with code 66 for 404, with 64 for 400, else with 69.
-    package func document(_ target: String) throws(Failure) -> [UInt8] {
+    /// - Throws: ``Failure`` with code 66 for 404, with 64 for 400, with 74 for a document that is incomplete or too large, else with 69.
+    package func document(_ target: String, limits: DocumentLimits = .init()) throws(Failure) -> [UInt8] {
+        setReceiveTimeout(limits.silence)
         try request(target)
         var reader = ResponseReader()
         var body: [UInt8] = []
         while !reader.isComplete {
-            let bytes = try receive()
+            let bytes = try receive(within: limits.silence)
             guard !bytes.isEmpty else { break }
             do throws(ResponseReader.Malformed) { body += try reader.append(bytes) } catch { throw malformed }
+            guard body.count <= limits.size else {
+                throw Failure(ExitCode.inputOutput, "\(path): the answer is larger than \(limits.size >> 20) MiB")
+            }
         }
         guard let status = reader.status else { throw malformed }
         guard status == 200 else { throw failure(status, body) }
+        guard reader.isCompleteAtEnd else {
+            throw Failure(ExitCode.inputOutput, "\(path): the service has closed the connection before the end of its answer")
+        }
         return body
     }
 
