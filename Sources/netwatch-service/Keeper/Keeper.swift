@@ -49,11 +49,11 @@ final class Keeper: Sendable {
     /// Reports a change of the recording.
     func recordingChanged(_ status: RecordingStatus) { mailbox.post(.recording(status)) }
 
-    /// Applies another configuration. `done` receives the keys that need a restart.
+    /// Applies another configuration. `done` receives the keys that need a restart. The status for the service manager follows it.
     func reload(_ reload: KeeperLoop.Reload, done: @escaping @Sendable ([String]) -> Void) { mailbox.post(.reload(reload, done)) }
 
-    /// Shows that a configuration could not be loaded.
-    func reloadFailed(_ reason: String) { mailbox.post(.reloadFailed(reason)) }
+    /// Shows that a configuration could not be loaded. The status for the service manager follows `done`.
+    func reloadFailed(_ reason: String, done: @escaping @Sendable () -> Void) { mailbox.post(.reloadFailed(reason, done)) }
 
     /// Ends the thread after a last turn. The monitor must be stopped.
     func stop() {

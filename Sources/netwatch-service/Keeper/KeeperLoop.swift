@@ -13,7 +13,7 @@ final class KeeperLoop {
         /// The monitor's loop has finished a turn.
         case monitorTurn
         case reload(Reload, @Sendable ([String]) -> Void)
-        case reloadFailed(String)
+        case reloadFailed(String, @Sendable () -> Void)
         /// The end of the history was withdrawn, and it continues with these ledgers.
         case withdrawn([Int: TargetLedger])
         case stop
@@ -60,7 +60,9 @@ final class KeeperLoop {
     private var lastTurn: Int64
     /// The status while the wall clock shows recorded time again.
     private var clockStatus: RecordingStatus?
-    private var lastStatus = ""
+    /// The status that the service manager shows; `nil` if it shows another one, such as the result of a reload.
+    private var lastStatus: String?
+    private var isReady = false
     private var asksMonitor = false
     /// The number of the last checkpoint's interval.
     private var checkpoints: Int64
@@ -137,8 +139,13 @@ final class KeeperLoop {
         case .monitorTurn:
             asksMonitor = false
             watchdog?.finished(.monitor)
-        case .reload(let reload, let done): done(change(reload, at: now))
-        case .reloadFailed(let reason): reloadProblem = reason
+        case .reload(let reload, let done):
+            done(change(reload, at: now))
+            lastStatus = nil
+        case .reloadFailed(let reason, let done):
+            reloadProblem = reason
+            done()
+            lastStatus = nil
         case .withdrawn(let ledgers): parts.state.withdrawn(ledgers)
         case .stop: isStopped = true
         }
@@ -224,8 +231,8 @@ final class KeeperLoop {
         board.timeZoneOffset = Int(parts.offset(now.wallClockNanoseconds / 1_000_000) / 1_000)
         let status = ServiceStatus.line(of: board)
         if status != lastStatus, early == nil {
-            outputs.notify(lastStatus.isEmpty ? .ready(status: status) : .status(status))
-            lastStatus = status
+            outputs.notify(isReady ? .status(status) : .ready(status: status))
+            (lastStatus, isReady) = (status, true)
         }
         outputs.board(board)
     }

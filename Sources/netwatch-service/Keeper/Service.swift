@@ -99,8 +99,7 @@ final class Service {
             done(outcome)
         }
         let refuse: @Sendable (Int32, String) -> Void = { code, reason in
-            keeper.reloadFailed(reason)
-            finish(.refused(Failure(code, "the former configuration stays: \(reason)")))
+            keeper.reloadFailed(reason) { finish(.refused(Failure(code, "the former configuration stays: \(reason)"))) }
         }
         worker.run {
             manager.notify(.reloading(monotonicMicroseconds: Clock.nanoseconds / 1_000))

@@ -1,4 +1,3 @@
-import Console
 import EventLoop
 import Foundation
 import NetworkLab
@@ -34,44 +33,23 @@ import Testing
     }
 
     @Test func `the manager is notified while both loops turn, and not after the monitor's loop has stopped`() throws {
-        let scratch = try ScratchDirectory()
         let calls = Calls()
-        let started = Clock.now
-        let now = ClockReading(started)
-        let offset: TimeZoneOffset = { _ in 0 }
-        let (store, _) = try HistoryStore.open(
-            .init(directory: scratch.path), calendar: DayCalendar(offset: offset),
-            now: now, onStatus: { _ in })
-        defer { store.close() }
-        let intake = Intake(targets: 0)
-        let session = try MonitorSession(MonitorConfiguration(), sink: intake.put)
-        var calendar = DayCalendar(offset: offset)
-        let state = KeeperState(
-            Configuration(), targets: [], canary: nil, ledgers: [:],
-            recorder: HistoryRecorder(now),
-            frame: BarFrame(at: now.wall, in: &calendar), offset: offset, at: started)
-        let parts = Keeper.Parts(
-            state: state, session: session, intake: intake, store: store, watchdogInterval: .milliseconds(100), instance: "here",
-            timeZone: "UTC", offset: offset, started: started, gap: nil,
-            loaded: .init(configuration: Configuration(), settings: []))
-        let keeper = try Keeper(
-            parts,
-            .init(
-                records: { _ in }, board: { _ in calls.count { $0.boards += 1 } },
-                notify: { notification in
-                    calls.count { counts in
-                        switch notification {
-                        case .watchdog: counts.watchdogs += 1
-                        case .ready: counts.ready += 1
-                        default: break
-                        }
+        let service = try RunningKeeper(
+            watchdogInterval: .milliseconds(100), board: { _ in calls.count { $0.boards += 1 } },
+            notify: { notification in
+                calls.count { counts in
+                    switch notification {
+                    case .watchdog: counts.watchdogs += 1
+                    case .ready: counts.ready += 1
+                    default: break
                     }
-                }))
+                }
+            })
         _ = try calls.await { $0.watchdogs >= 3 && $0.ready == 1 }
 
         let gate = DispatchSemaphore(value: 0)
         let hasStopped = DispatchSemaphore(value: 0)
-        session.withState { _ in
+        service.session.withState { _ in
             hasStopped.signal()
             gate.wait()
         }
@@ -85,7 +63,6 @@ import Testing
 
         gate.signal()
         _ = try calls.await { $0.watchdogs > later.watchdogs }
-        session.stop()
-        keeper.stop()
+        service.stop()
     }
 }
