@@ -12,6 +12,8 @@ struct LocalClock: Hashable, Sendable {
     let offset: Int
     /// The name of the time zone.
     let zone: String
+    /// The starts and the ends of the board's days, which had another offset before a change of daylight saving time.
+    private let midnights: Set<Int64>
 
     private static let day: Int64 = 86_400_000
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -22,6 +24,7 @@ struct LocalClock: Hashable, Sendable {
         // Offsets are at most 14 hours; no clock of this type computes with more.
         offset = min(max(board.timeZoneOffset, -86_400), 86_400)
         zone = board.timeZone
+        midnights = Set(board.cells.quarter.flatMap { [$0.lowerBound, $0.upperBound] })
     }
 
     /// The offset from UTC: `UTC+01:00`, or `UTC`.
@@ -90,19 +93,24 @@ struct LocalClock: Hashable, Sendable {
         "\(date(time))T\(self.time(time))\(offset == 0 ? "Z" : String(offsetText.dropFirst(3)))"
     }
 
-    /// Returns an interval for people: `Tue 24 Nov 14:00–15:00`, or `24 Nov` with its weekday for days.
+    private func isMidnight(_ time: Int64) -> Bool {
+        midnights.contains(time) || time.addingSaturated(Int64(offset) * 1_000).floorDivided(by: Self.day).remainder == 0
+    }
+
+    /// Returns a period for people: `14:00–15:00` or `Tue 24 Nov 14:00–15:00` within a day, `Tue 24 Nov` or
+    /// `Tue 24 Nov to Fri 27 Nov` for entire days, and `Tue 24 Nov 22:00 to Wed 25 Nov 13:00` for another one.
     func interval(_ period: Range<Int64>) -> String {
-        let length = period.upperBound.elapsed(since: period.lowerBound)
-        guard length < 23 * 3_600_000 else {
-            // The middle is on the right day, whatever the offset at its start.
-            let first = day(period.lowerBound.addingSaturated(43_200_000))
-            let last = day(period.upperBound.addingSaturated(-43_200_000))
+        let (start, end) = (period.lowerBound, period.upperBound)
+        if end.elapsed(since: start) >= 23 * 3_600_000, isMidnight(start), isMidnight(end) {
+            // Noon is on the right day, whatever the offset at midnight was.
+            let (first, last) = (day(start.addingSaturated(43_200_000)), day(end.addingSaturated(-43_200_000)))
             return first == last ? first : "\(first) to \(last)"
         }
-        let end = minute(period.upperBound)
-        let start =
-            isToday(period.lowerBound) ? minute(period.lowerBound) : "\(day(period.lowerBound)) \(minute(period.lowerBound))"
-        return "\(start)–\(end)"
+        // Midnight ends the day before it.
+        guard fields(start).date.number == fields(max(start, end.addingSaturated(-1))).date.number else {
+            return "\(day(start)) \(minute(start)) to \(day(end)) \(minute(end))"
+        }
+        return "\(isToday(start) ? minute(start) : "\(day(start)) \(minute(start))")–\(minute(end))"
     }
 
     /// Returns a duration in two units: `45 s`, `12 min 5 s`, `3 h 20 min`, `2 d 4 h`.

@@ -9,10 +9,11 @@ enum PageText {
     /// The maximum number of characters of a sentence in a list.
     static let sentenceLimit = 240
 
-    /// Returns a round trip with two digits or more: `0.21 ms`, `4.3 ms`, `120 ms`, `1.2 s`.
+    /// Returns a round trip with two digits or more, but no part of a microsecond: `0.009 ms`, `0.21 ms`, `4.3 ms`, `120 ms`, `1.2 s`.
     static func roundTrip(_ duration: Duration) -> String {
         let microseconds = max(0, duration.saturatingNanoseconds / 1_000)
         switch microseconds {
+        case ..<100: return "\(decimal(microseconds, 3)) ms"
         case ..<1_000: return "\(decimal(microseconds / 10, 2)) ms"
         case ..<10_000: return "\(decimal(microseconds / 100, 1)) ms"
         case ..<1_000_000: return "\(microseconds / 1_000) ms"

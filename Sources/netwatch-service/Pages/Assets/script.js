@@ -48,7 +48,7 @@
     return rows.get(key);
   };
   const roundTrip = (ms) =>
-    ms < 1 ? ms.toFixed(2) + " ms" : ms < 10 ? ms.toFixed(1) + " ms" : ms < 1000 ? Math.floor(ms) + " ms" : (ms / 1000).toFixed(1) + " s";
+    ms < 0.1 ? ms.toFixed(3) + " ms" : ms < 1 ? ms.toFixed(2) + " ms" : ms < 10 ? ms.toFixed(1) + " ms" : ms < 1000 ? Math.floor(ms) + " ms" : (ms / 1000).toFixed(1) + " s";
   const show = (record) => {
     const element = row(record.id ?? record.target);
     const style = styles[record.status];
