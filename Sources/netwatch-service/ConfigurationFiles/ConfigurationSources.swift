@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Glibc
 import Reachability
 
@@ -135,9 +136,22 @@ struct ConfigurationSources {
     }
 
     private func checkTimeZone(_ configuration: Configuration, _ tree: ConfigurationNode, _ reader: inout ConfigurationReader) {
-        guard let zone = configuration.timeZone, access("/usr/share/zoneinfo/\(zone)", R_OK) != 0 else { return }
-        guard let node = Self.member("time_zone", of: tree) else { return }
-        reader.note(node.origin, "the time zone '\(zone)' is not in /usr/share/zoneinfo")
+        guard let zone = configuration.timeZone, let node = Self.member("time_zone", of: tree) else { return }
+        if !Self.isZoneFile("/usr/share/zoneinfo/\(zone)") {
+            reader.note(node.origin, "the time zone '\(zone)' is not in /usr/share/zoneinfo")
+        } else if TimeZone(identifier: zone) == nil {
+            reader.note(node.origin, "'\(zone)' is not the name of a time zone; write one such as Europe/Berlin or UTC")
+        }
+    }
+
+    /// Whether a path, behind symbolic links, is that of a file of the tz database (RFC 9636 section 3.1). The database also has folders,
+    /// and files of other content.
+    private static func isZoneFile(_ path: String) -> Bool {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        var magic = [UInt8](repeating: 0, count: 4)
+        return pread(descriptor, &magic, magic.count, 0) == magic.count && magic == Array("TZif".utf8)
     }
 
     private static func member(_ key: String, of tree: ConfigurationNode) -> ConfigurationNode? {

@@ -203,9 +203,24 @@ import Testing
         #expect(problems.last?.contains("needs a unit of systemd with LoadCredential=") == true, "\(problems)")
     }
 
-    @Test func `an unknown time zone is an error`() throws {
-        try write("system/netwatch.yaml", "time_zone: Europe/Berlni")
-        #expect(sources().load().problems.map(\.reason) == ["the time zone 'Europe/Berlni' is not in /usr/share/zoneinfo"])
+    @Test(arguments: ["Europe/Berlni", "Europe", "leapseconds"])
+    func `an unknown time zone, a folder or another file of the database is an error`(zone: String) throws {
+        try write("system/netwatch.yaml", "time_zone: \(zone)")
+        #expect(sources().load().problems.map(\.reason) == ["the time zone '\(zone)' is not in /usr/share/zoneinfo"])
+    }
+
+    @Test(arguments: ["posixrules", "posix/Europe/Berlin"])
+    func `a file of the database that is not the name of a zone is an error`(zone: String) throws {
+        try write("system/netwatch.yaml", "time_zone: \(zone)")
+        // Not every machine has these files.
+        let problems = sources().load().problems.map(\.reason)
+        #expect(problems.count == 1 && problems.first?.contains("'\(zone)' is not") == true, "\(problems)")
+    }
+
+    @Test(arguments: ["UTC", "Europe/Berlin", "Etc/GMT+5"]) func `a time zone is accepted`(zone: String) throws {
+        try write("system/netwatch.yaml", "time_zone: \(zone)")
+        let loaded = sources().load()
+        #expect(loaded.problems == [] && loaded.configuration.timeZone == zone)
     }
 
     private func sources() -> ConfigurationSources {
