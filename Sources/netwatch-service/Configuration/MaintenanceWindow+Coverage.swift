@@ -31,7 +31,7 @@ extension LocalTime {
     /// Returns the time in milliseconds since 1970.
     func time(_ offset: TimeZoneOffset) -> Int64 {
         let days = Self.days(year: Int64(year), month: Int64(month), day: Int64(day))
-        let local = ((days * 24 + Int64(hour)) * 60 + Int64(minute)) * 60_000 + Int64(second) * 1_000
+        let local = ((days * 24 + Int64(hour)) * 60 + Int64(minute)) * 60_000 + Int64(second) * 1_000 + Int64(millisecond)
         guard let offsetMinutes else { return Self.time(local: local, offset) }
         return local - Int64(offsetMinutes) * 60_000
     }

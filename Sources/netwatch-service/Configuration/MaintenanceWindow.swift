@@ -20,12 +20,14 @@ struct LocalTime: Hashable, Sendable, CustomStringConvertible {
     let hour: Int
     let minute: Int
     let second: Int
+    let millisecond: Int
     /// The offset from UTC in minutes; `nil` for the configured time zone.
     let offsetMinutes: Int?
 
     static let form = "write a date and a time, as in 2026-12-01 02:00 or 2026-12-01T02:00:00+01:00"
 
-    /// Creates a time from its text: RFC 3339, or without seconds and offset.
+    /// Creates a time from its text: RFC 3339, or without seconds and offset. A fraction of a second has 1 to 9 digits, of which the first
+    /// three count.
     init(_ text: String) throws(ConfigurationReader.Invalid) {
         let invalid = ConfigurationReader.Invalid("not a time; \(Self.form)")
         var scanner = DigitScanner(text)
@@ -33,10 +35,14 @@ struct LocalTime: Hashable, Sendable, CustomStringConvertible {
             let day = scanner.number(2), scanner.skip(" ") || scanner.skip("T"), let hour = scanner.number(2), scanner.skip(":"),
             let minute = scanner.number(2)
         else { throw invalid }
-        var second = 0
+        var (second, millisecond) = (0, 0)
         if scanner.skip(":") {
             guard let number = scanner.number(2) else { throw invalid }
             second = number
+            if scanner.skip(".") {
+                guard let number = scanner.milliseconds() else { throw invalid }
+                millisecond = number
+            }
         }
         if scanner.skip("Z") {
             offsetMinutes = 0
@@ -52,7 +58,8 @@ struct LocalTime: Hashable, Sendable, CustomStringConvertible {
         guard scanner.isAtEnd else { throw invalid }
         guard 1970...2200 ~= year, 1...12 ~= month, 1...Self.days(in: month, of: year) ~= day, hour < 24, minute < 60, second < 60
         else { throw ConfigurationReader.Invalid("there is no such time; \(Self.form)") }
-        (self.year, self.month, self.day, self.hour, self.minute, self.second) = (year, month, day, hour, minute, second)
+        (self.year, self.month, self.day) = (year, month, day)
+        (self.hour, self.minute, self.second, self.millisecond) = (hour, minute, second, millisecond)
     }
 
     private static func days(in month: Int, of year: Int) -> Int {
@@ -64,14 +71,17 @@ struct LocalTime: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Whether this time is earlier. Times in the configured time zone are compared with others as if that were UTC.
-    func isBefore(_ other: LocalTime) -> Bool { minutes * 60 + second < other.minutes * 60 + other.second }
+    func isBefore(_ other: LocalTime) -> Bool {
+        (minutes * 60 + second, millisecond) < (other.minutes * 60 + other.second, other.millisecond)
+    }
 
     /// The minutes since a fixed day, with 31 days a month: the order is right, the differences are not.
     private var minutes: Int { (((year * 12 + month) * 31 + day) * 24 + hour) * 60 + minute - (offsetMinutes ?? 0) }
 
     var description: String {
         func digits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let time = "\(year)-\(digits(month))-\(digits(day))T\(digits(hour)):\(digits(minute)):\(digits(second))"
+        let fraction = millisecond > 0 ? ".\(String(1_000 + millisecond).dropFirst())" : ""
+        let time = "\(year)-\(digits(month))-\(digits(day))T\(digits(hour)):\(digits(minute)):\(digits(second))\(fraction)"
         guard let offsetMinutes else { return time }
         guard offsetMinutes != 0 else { return "\(time)Z" }
         let size = abs(offsetMinutes)
@@ -119,6 +129,14 @@ private struct DigitScanner {
         guard digits.count == count, digits.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
         bytes = bytes.dropFirst(count)
         return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+
+    /// Reads 1 to 9 digits of a fraction of a second. - Returns: its complete milliseconds.
+    mutating func milliseconds() -> Int? {
+        let digits = bytes.prefix { 0x30...0x39 ~= $0 }
+        guard 1...9 ~= digits.count else { return nil }
+        bytes = bytes.dropFirst(digits.count)
+        return (Array(digits) + [0x30, 0x30]).prefix(3).reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
     /// Skips a separator, if it is next.

@@ -42,6 +42,8 @@ import Testing
     @Test(arguments: [
         ("2026-12-01T02:00:00Z", "2026-12-01T02:00:00Z"), ("2026-12-01T02:00:00+01:00", "2026-12-01T02:00:00+01:00"),
         ("2026-12-01 02:00:00-03:30", "2026-12-01T02:00:00-03:30"), ("2028-02-29 00:00", "2028-02-29T00:00:00"),
+        ("2026-12-01T02:00:00.5Z", "2026-12-01T02:00:00.500Z"),
+        ("2026-12-01 02:00:00.042999999+01:00", "2026-12-01T02:00:00.042+01:00"),
     ])
     func `times are read with and without an offset`(text: String, expected: String) throws {
         #expect("\(try LocalTime(text))" == expected)
@@ -50,6 +52,7 @@ import Testing
     @Test func `an offset counts in the order of times`() throws {
         #expect(try LocalTime("2026-12-01T02:00:00+02:00").isBefore(try LocalTime("2026-12-01T01:00:00Z")))
         #expect(try !LocalTime("2026-12-01T01:00:00Z").isBefore(try LocalTime("2026-12-01T02:00:00+02:00")))
+        #expect(try LocalTime("2026-12-01T02:00:00.499Z").isBefore(try LocalTime("2026-12-01T02:00:00.5Z")))
         #expect(try LocalTime("2026-01-31T23:59:59Z").isBefore(try LocalTime("2026-02-01T00:00:00Z")))
     }
 }
