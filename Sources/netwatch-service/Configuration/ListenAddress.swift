@@ -4,6 +4,9 @@ import Reachability
 struct ListenAddress: Hashable, Sendable, CustomStringConvertible {
     static let standard = ListenAddress(text: "127.0.0.1:9130", address: IPAddress(v4: 0x7f00_0001), port: 9130)
 
+    /// The reason why another address is refused.
+    static let loopbackOnly = "not a loopback address; others are not supported, because the page has no login"
+
     private let text: String
     /// The loopback address.
     let address: IPAddress
@@ -26,9 +29,14 @@ struct ListenAddress: Hashable, Sendable, CustomStringConvertible {
             throw ConfigurationReader.Invalid("not an address; \(form)")
         }
         guard address.isLoopback else {
-            throw ConfigurationReader.Invalid("not a loopback address; others are not supported, because the page has no login")
+            throw ConfigurationReader.Invalid(Self.loopbackOnly)
         }
         self.init(text: text, address: address, port: port)
+    }
+
+    /// Returns the text of an address and a port: `127.0.0.1:9130`, `[::1]:9130`.
+    static func text(_ address: IPAddress, port: UInt16) -> String {
+        address.family == .v6 ? "[\(address)]:\(port)" : "\(address):\(port)"
     }
 
     /// Returns the same address with another port.

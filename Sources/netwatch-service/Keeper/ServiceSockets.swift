@@ -28,8 +28,8 @@ struct ServiceSockets {
             if let port = socket.endpoint?.port { address = listen.with(port: port).description }
             all.append(socket)
             created.append(socket)
-        } else if let port = all.first?.endpoint?.port {
-            address = listen.with(port: port).description
+        } else if let endpoint = all.first?.endpoint {
+            address = ListenAddress.text(endpoint.address, port: endpoint.port)
         }
         if inherited.local.isEmpty, let socket = Self.openLocal(environment) {
             all.append(socket)

@@ -39,7 +39,8 @@ struct ListeningSocket: Sendable {
     /// Opens a Unix socket whose file has these permissions and this group; `nil` for that of the process. A file that a former run left
     /// is replaced.
     ///
-    /// - Throws: ``Failure`` with code 71 if another process listens there, or if the file cannot be made.
+    /// - Throws: ``Failure`` with code 71 if another process listens there, if the path is that of something else, or if the file cannot
+    ///   be made.
     static func unix(path: String, mode: UInt32, group: UInt32? = nil) throws(Failure) -> ListeningSocket {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
@@ -59,6 +60,10 @@ struct ListeningSocket: Sendable {
         }
         var result = call(bind, descriptor)
         if result != 0, errno == EADDRINUSE {
+            guard isSocket(path) else {
+                close(descriptor)
+                throw Failure(ExitCode.system, "\(path): exists, and is not a socket; remove it")
+            }
             // Only the socket of a process that has ended refuses connections.
             let probe = socket(AF_UNIX, type, 0)
             let isStale = probe >= 0 && call(connect, probe) != 0 && errno == ECONNREFUSED
@@ -82,18 +87,29 @@ struct ListeningSocket: Sendable {
 
     /// Takes a listening socket that another program opened, such as the service manager (sd_listen_fds(3)).
     ///
-    /// - Throws: ``Failure`` with code 71 if it is no listening stream socket.
+    /// - Throws: ``Failure`` with code 71 if it is no listening stream socket, and with 78 if its address is not one of loopback.
     init(inherited descriptor: Int32) throws(Failure) {
         var (isListening, size): (Int32, socklen_t) = (0, socklen_t(MemoryLayout<Int32>.size))
         guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &size) == 0, isListening != 0 else {
             throw Failure(ExitCode.system, "descriptor \(descriptor): not a listening socket")
         }
+        let endpoint = Self.localEndpoint(descriptor)
+        if let endpoint, !endpoint.address.isLoopback {
+            let address = ListenAddress.text(endpoint.address, port: endpoint.port)
+            throw Failure(ExitCode.configuration, "the inherited socket \(address): \(ListenAddress.loopbackOnly)")
+        }
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        self.init(descriptor: descriptor, endpoint: Self.localEndpoint(descriptor), path: nil)
+        self.init(descriptor: descriptor, endpoint: endpoint, path: nil)
     }
 
     private init(descriptor: Int32, endpoint: (address: IPAddress, port: UInt16)?, path: String?) {
         (self.descriptor, self.endpoint, self.path) = (descriptor, endpoint, path)
+    }
+
+    /// Whether a path is that of a Unix socket, and not of a link to one.
+    private static func isSocket(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
     }
 
     /// Removes the file of a Unix socket that this process made.
