@@ -19,7 +19,8 @@ struct ServiceCommands: ParsableCommand {
     static func run(_ arguments: [String]) throws {
         // The service handles it as soon as it has loaded its configuration. Until then it would end the program.
         if arguments.first == ServeCommand.configuration.commandName { Signals.block(SIGHUP) }
-        let arguments = OptionalValue.complete(arguments, option: "--connect")
+        // Only 'history' and 'report' have the option, and neither has operands.
+        let arguments = OptionalValue.complete(arguments, option: "--connect", hasOperands: false)
         try CommandProgram.run(ServiceCommands.self, TargetArguments.join(arguments))
     }
 

@@ -23,7 +23,7 @@ struct WatchCommand: ParsableCommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "Show the stream of the running service instead of a monitor of its own; without a value, at its usual socket.",
+            "Show the stream of the running service instead of a monitor of its own; without a value, at its usual socket. The path has a slash.",
             valueName: "socket"))
     var connect: String?
 
