@@ -76,6 +76,20 @@ struct ConfigurationReader {
         }
     }
 
+    /// Reads a name: a text of one line without control characters, which the history, pages and terminals show as it is.
+    mutating func name(_ node: ConfigurationNode?, _ name: String) -> String? {
+        guard let node, let text = text(node, name, limit: 200) else { return nil }
+        guard !Self.hasControlCharacters(text) else {
+            note(node.origin, "'\(name)' contains a control character")
+            return nil
+        }
+        return text
+    }
+
+    static func hasControlCharacters(_ text: String) -> Bool {
+        text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
+
     /// Reads a value that `parse` makes of its text, or refuses with a reason.
     mutating func value<Value>(_ node: ConfigurationNode?, _ name: String, _ parse: (String) throws -> Value) -> Value? {
         guard let node, let text = text(node, name) else { return nil }

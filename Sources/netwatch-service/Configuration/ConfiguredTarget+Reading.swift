@@ -32,7 +32,7 @@ extension ConfigurationReader {
     /// Reads a target: a map of keys, or the text of the target alone.
     mutating func target(_ node: ConfigurationNode, _ context: TargetContext) -> ConfiguredTarget? {
         if case .scalar = node.content {
-            guard let endpoint = value(node, "target", { try Endpoint($0) }) else { return nil }
+            guard let endpoint = value(node, "target", Self.endpoint) else { return nil }
             return ConfiguredTarget(endpoint: endpoint, settings: context.probes, origin: node.origin)
         }
         let members = members(node, "targets", keys: Self.targetKeys)
@@ -40,10 +40,10 @@ extension ConfigurationReader {
             note(node.origin, "a target needs 'target', as in 'target: db.example:5432'")
             return nil
         }
-        guard let endpoint = value(address, "target", { try Endpoint($0) }) else { return nil }
+        guard let endpoint = value(address, "target", Self.endpoint) else { return nil }
         var target = ConfiguredTarget(endpoint: endpoint, settings: context.probes, origin: node.origin)
         target.id = value(members["id"], "id", Self.identifier)
-        target.name = text(members["name"], "name", limit: 200)
+        target.name = name(members["name"], "name")
         readMembership(members, context, into: &target)
         readThresholds(members["thresholds"], "thresholds", into: &target.settings.quality)
         readNetwork(members, into: &target)
@@ -51,6 +51,12 @@ extension ConfigurationReader {
         readRequest(members["http"], into: &target)
         readExpectation(members["expect"], into: &target)
         return target
+    }
+
+    private static func endpoint(_ text: String) throws -> Endpoint {
+        let endpoint = try Endpoint(text)
+        guard !hasControlCharacters(text) else { throw Invalid("contains a control character") }
+        return endpoint
     }
 
     private static func identifier(_ text: String) throws(Invalid) -> String {
@@ -65,7 +71,7 @@ extension ConfigurationReader {
 
     /// Reads the group, and the class, whose settings replace the general ones.
     private mutating func readMembership(_ members: Members, _ context: TargetContext, into target: inout ConfiguredTarget) {
-        target.group = text(members["group"], "group", limit: 200)
+        target.group = name(members["group"], "group")
         if let group = target.group, let node = members["group"], !context.groups.names.isEmpty, !context.groups.contains(group) {
             note(
                 node.origin, "the group '\(Self.shown(group))' is not in 'groups'", unknown: group, among: context.groups.names)

@@ -160,6 +160,10 @@ import Testing
         ("{target: \"http://a\", http: {method: \"A B\"}}", "http.method: "),
         ("{target: \"http://a\", http: {basic: {user: a}}}", "'http.basic' needs 'user' and 'password_file'"),
         ("{target: \"http://a\", http: {bearer_file: a, basic: {user: a, password_file: b}}}", "either 'basic' or 'bearer_file'"),
+        ("{target: \"a:1\", name: \"a\\0b\"}", "'name' contains a control character"),
+        ("{target: \"a:1\", group: \"web\\x1b\"}", "'group' contains a control character"),
+        ("{target: \"http://a/\\x85\"}", "contains a control character"),
+        ("\"http://a/\\x85\"", "contains a control character"),
         ("{target: \"a:1\", tagret: x}", "unknown key 'tagret' of 'targets'; the nearest is 'target'"),
     ])
     func `a target that is not valid is an error with its place`(target: String, reason: String) throws {
