@@ -10,7 +10,7 @@ extension HistoryDatabase {
     private static let day: Int64 = 86_400_000
 
     /// Removes what is older than the retention allows. If the file is still too large, the finest and oldest data are removed first:
-    /// blocks of samples, then hours, then days, then incidents with gaps.
+    /// blocks of samples, then hours, days, changes of the path, and incidents that are over. Gaps are removed for their age alone.
     ///
     /// - Parameters:
     ///   - retention: the limits.

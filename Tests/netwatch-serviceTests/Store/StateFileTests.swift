@@ -173,6 +173,16 @@ import Testing
         #expect(error?.code == .missing && error?.reason.contains("empty") == true)
     }
 
+    @Test func `an empty database is named, and a new history begins`() throws {
+        let history = try TestHistory()
+        mkdir(history.settings.directory, 0o700)
+        try Data().write(to: URL(fileURLWithPath: history.path("history.sqlite")))
+        let (store, recovered) = try history.open()
+        #expect(recovered.notes == ["\(history.path("history.sqlite")): empty; a new history begins"])
+        store.close()
+        #expect(try history.open().recovered.notes == [])
+    }
+
     @Test func `the history has the zone of the last service`() throws {
         let history = try TestHistory()
         let directory = StateDirectory(path: history.settings.directory)
