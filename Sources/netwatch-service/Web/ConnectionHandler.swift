@@ -16,6 +16,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private(set) var machine: ConnectionMachine
     /// The head of the request whose content is read.
     private var head: HTTPRequestHead?
+    /// Whether the response ends with its head: one to HEAD, without a length. The encoder does not know the method, and would write the
+    /// last chunk.
+    private var endsWithHead = false
 
     init(_ connections: Connections, _ id: Int, isLocal: Bool, _ machine: ConnectionMachine) {
         (self.connections, self.id, self.isLocal, self.machine) = (connections, id, isLocal, machine)
@@ -68,16 +71,15 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
         case .head(var head):
-            // Without a length, the encoder would end the response to HEAD with an empty chunk, which HTTP/1.0 does not have.
-            let hasNoEnd = machine.current?.isHead == true && !head.headers.contains(name: "content-length")
-            if machine.current?.isOldVersion == true || hasNoEnd { head.version = .http1_0 }
-            if hasNoEnd { machine.endAfterResponse() }
+            endsWithHead = machine.current?.isHead == true && !head.headers.contains(name: "content-length")
+            if machine.current?.isOldVersion == true { head.version = .http1_0 }
+            if endsWithHead { machine.endAfterResponse() }
             if machine.isLastResponse { head.headers.replaceOrAdd(name: "connection", value: "close") }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body where machine.current?.isHead == true: promise?.succeed()
         case .body: context.write(data, promise: promise)
         case .end:
-            context.write(data, promise: promise)
+            if endsWithHead { promise?.succeed() } else { context.write(data, promise: promise) }
             perform(machine.wroteEnd(at: now), context)
         }
     }
