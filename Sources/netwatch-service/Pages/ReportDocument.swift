@@ -29,6 +29,14 @@ struct ReportDocument: Hashable, Sendable {
     var timeZone: String
     var targets: [Target]
 
+    /// Creates a document. Targets without recorded time are left out, such as those that the configuration no longer has, unless the
+    /// entire period has none.
+    init(moment: Moment, period: Range<Int64>, timeZone: String, targets: [Target]) {
+        (self.moment, self.period, self.timeZone) = (moment, period, timeZone)
+        let recorded = targets.filter { !$0.summary.hasNoRecordedTime }
+        self.targets = recorded.isEmpty ? targets : recorded
+    }
+
     private static let states: [RecordedState] = [
         .up, .degraded, .down, .unreachable, .unknown, .maintenance, .notRecorded,
     ]
