@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Glibc
 internal import HTTPSession
 
 /// A program that uses a session and nothing else, to measure the session's cost. `small-client URL` makes one request and
@@ -6,7 +7,19 @@ internal import HTTPSession
 /// `small-client URL COUNT` makes COUNT requests, one after the other, before.
 @main
 enum SmallClient {
-    static func main() async throws {
+    // An asynchronous main function ends the first thread (dispatch_main(3)), and callgrind with it.
+    static func main() {
+        Task.detached {
+            do { try await run() } catch {
+                print(error)
+                exit(1)
+            }
+            exit(0)
+        }
+        while true { pause() }
+    }
+
+    private static func run() async throws {
         var configuration = SessionConfiguration()
         configuration.insecureHTTP = .allowed
         configuration.proxy = .none

@@ -29,7 +29,7 @@ enum DownloadBenchmark {
                 atMost: 1.15),
             // curl leaves writing the file to the kernel. HTTPSession waits for the disk before it renames the file.
             .against("2 GiB to disk: wall time", median(sessionWall), median(limitWall), seconds, "curl -o", atMost: nil),
-            .bound("2 GiB to disk: peak resident memory", peak.max() ?? 0, mebibytes, atMost: 40 * 1024),
+            .bound("2 GiB to disk: peak resident memory", peak.max() ?? 0, mebibytes, atMost: 30 * 1024),
         ]
     }
 
