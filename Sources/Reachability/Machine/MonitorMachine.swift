@@ -92,6 +92,7 @@ package struct MonitorMachine: Sendable {
     /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !path.hasEnded else { return [] }
+        path.takeDelayedMessages()
         let effects = effects(of: event, at: now)
         for case .emit(let event) in effects { record(event) }
         guard case .turnEnded = event, effects.isEmpty else { return effects }

@@ -22,7 +22,7 @@ extension PathMachine {
         let isConsistent: Bool
     }
 
-    /// Handles the messages that a published loss has delayed, so that ``snapshot`` has them. The next event does it otherwise.
+    /// Handles the messages that a published loss has delayed, so that ``snapshot`` has them. Without this call, the next event does that.
     package mutating func takeDelayedMessages() {
         guard let delayed else { return }
         self.delayed = nil
