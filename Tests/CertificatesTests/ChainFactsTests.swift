@@ -194,8 +194,20 @@ import Testing
     }
 
     @Test(.skippedUnderSanitizers) func `the limit of bytes is that of the memory`() {
+        // Other tests use memory at the same time, so the least of four measurements counts.
+        var caches: [ChainFactsCache] = []
+        let used = (0..<4).map { _ in
+            let before = residentBytes()
+            caches.append(fullCache())
+            return residentBytes() - before
+        }
+        print("\(caches[0].count) entries, \(caches[0].byteCount) bytes counted, \(used) bytes used")
+        #expect(caches[0].count > 5_000 && used.min() ?? .max < ChainFactsCache.maximumByteCount * 5 / 4)
+    }
+
+    /// Returns a cache of 20,000 chains, of which it has kept those that it has room for.
+    private func fullCache() -> ChainFactsCache {
         var cache = ChainFactsCache()
-        let before = residentBytes()
         for number in 0..<20_000 {
             var facts = facts(number)
             facts.certificate?.subject = "CN=www.server-\(number).example.com,O=Example"
@@ -207,8 +219,6 @@ import Testing
             let key = ChainFactsCache.Key(digest: SIMD4(UInt64(number), 1, 2, 3), serverName: "server-\(number).example.com")
             cache.insert(facts, for: key, validity: 0..<1, at: 0)
         }
-        let used = residentBytes() - before
-        print("\(cache.count) entries, \(cache.byteCount) bytes counted, \(used) bytes used")
-        #expect(cache.count > 5_000 && used < ChainFactsCache.maximumByteCount * 5 / 4)
+        return cache
     }
 }
