@@ -52,9 +52,9 @@ struct HistoryAnswers: Sendable {
             if question.after != nil { return document }
         }
         let page = try reader.incidents(
-            range, of: target?.number, limit: question.hasPages ? Self.limit : Self.textLimit,
+            range, of: target?.number, limit: question.hasPages ? Self.limit : Self.textLimit + 1,
             after: question.includesSamples ? nil : question.after)
-        guard question.hasPages || page.next == nil else {
+        guard question.hasPages || page.elements.count <= Self.textLimit else {
             let reason = "since: the period has more than \(Self.textLimit) incidents; choose a shorter one, or JSON"
             throw StoreError(.invalid, reason)
         }

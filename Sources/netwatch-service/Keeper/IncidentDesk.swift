@@ -34,20 +34,23 @@ struct IncidentDesk: Sendable {
         shownIDs = Set(incidents.map(\.id))
     }
 
-    /// Returns an incident with times of the history: it begins when readers have seen it begin, not after the present time, and does
-    /// not end before. A clock that was set back between its start and its end leaves its duration.
+    /// Returns an incident with times of the history: it begins when readers have seen it begin, at the latest at the present time. If
+    /// the wall clock was set in the meantime, it ends after the time that has elapsed.
     ///
     /// - Parameters:
     ///   - incident: the incident with times of the wall clock.
     ///   - now: the present time of the history in milliseconds since 1970.
+    ///   - isRepeated: whether the wall clock shows a time before the end of the history. An incident that is new begins at that end.
     /// - Returns: the incident.
-    func dated(_ incident: Incident, at now: Int64) -> Incident {
+    func dated(_ incident: Incident, at now: Int64, isRepeated: Bool = false) -> Incident {
         let former = waiting[incident.id]?.incident ?? place(of: incident.id).map { shown[$0].incident }
-        let began = (former ?? incident).began.limited(to: now)
+        let began = former?.began ?? (isRepeated ? incident.began.moved(to: now) : incident.began.limited(to: now))
         guard let ended = incident.ended else { return incident.dated(from: began, to: nil) }
-        let duration = max(0, ended.monotonicNanoseconds - incident.began.monotonicNanoseconds)
-        let isAfter = ended.wallClockNanoseconds >= began.wallClockNanoseconds
-        return incident.dated(from: began, to: isAfter ? ended : began.advanced(byNanoseconds: duration))
+        let elapsed = max(0, ended.elapsedNanoseconds(since: incident.began))
+        let onWallClock = ended.wallClockNanoseconds &- incident.began.wallClockNanoseconds
+        let wasSet = abs((onWallClock &- elapsed) / 1_000_000) > HistoryClock.tolerance
+        let isTrue = began == incident.began && !wasSet
+        return incident.dated(from: began, to: isTrue ? ended : began.advanced(byNanoseconds: elapsed))
     }
 
     /// Limits the times of all incidents, because the history after a time is withdrawn. - Parameter time: milliseconds since 1970.
@@ -140,11 +143,19 @@ extension Incident {
 
 extension Moment {
     /// Returns this moment, or one with the time `time` in milliseconds since 1970 if that is earlier.
-    fileprivate func limited(to time: Int64) -> Moment {
-        guard milliseconds > time else { return self }
-        return Moment(
-            monotonicNanoseconds: monotonicNanoseconds, wallClockNanoseconds: time * 1_000_000,
+    fileprivate func limited(to time: Int64) -> Moment { milliseconds > time ? moved(to: time) : self }
+
+    /// Returns this moment with the wall clock `time` in milliseconds since 1970.
+    fileprivate func moved(to time: Int64) -> Moment {
+        Moment(
+            monotonicNanoseconds: monotonicNanoseconds,
+            wallClockNanoseconds: time.multipliedReportingOverflow(by: 1_000_000).partialValue,
             suspendedNanoseconds: suspendedNanoseconds)
+    }
+
+    /// The time since an earlier moment, also while the machine was suspended.
+    fileprivate func elapsedNanoseconds(since earlier: Moment) -> Int64 {
+        (monotonicNanoseconds &+ suspendedNanoseconds) &- (earlier.monotonicNanoseconds &+ earlier.suspendedNanoseconds)
     }
 
     fileprivate func advanced(byNanoseconds count: Int64) -> Moment {

@@ -96,8 +96,7 @@ final class KeeperLoop {
             for message in mailbox.takeAll() { effects += receive(message, at: now) }
             parts.intake.take(&batch)
             if batch.dropped > 0 { StandardError.note("\(batch.dropped) results were dropped: the service does not keep up") }
-            let isLate = now.monotonicNanoseconds - lastTurn >= Self.lateInterval
-            effects += parts.state.turn(batch, at: now, isLate: isLate)
+            effects += parts.state.turn(batch, at: now, isLate: isLate(at: now))
             lastTurn = now.monotonicNanoseconds
             followClock(at: now)
             if !batch.events.isEmpty { isChanged = true }
@@ -112,16 +111,25 @@ final class KeeperLoop {
         }
     }
 
-    /// Reports that nothing is recorded because the wall clock was set back, and the end of that time.
+    /// Whether the process did not run since the last turn: no result is from that time.
+    private func isLate(at now: Moment) -> Bool {
+        guard now.monotonicNanoseconds - lastTurn >= Self.lateInterval else { return false }
+        return batch.results.allSatisfy { now.milliseconds - $0.time < 2_000 }
+    }
+
+    /// Reports that nothing is recorded because the wall clock shows recorded time again, and the end of that time.
     private func followClock(at now: Moment) {
-        let end = parts.state.resumption
-        guard (end == nil) != (clockStatus == nil) else { return }
-        clockStatus = end.map { end in
-            let reason = "the clock was set back to recorded time; recording continues at \(Timestamp.text(milliseconds: end))"
-            return RecordingStatus(reason: reason, since: now.milliseconds)
+        if clockStatus == nil {
+            guard let end = parts.state.repeatedUntil else { return }
+            let reason = "the clock shows a time before the end of the history, \(Timestamp.text(milliseconds: end))"
+            clockStatus = RecordingStatus(reason: reason, since: now.milliseconds)
+            StandardError.note("nothing is recorded: \(reason)")
+        } else {
+            guard parts.state.lag == 0 else { return }
+            clockStatus = nil
+            if recording.isRecording { StandardError.note("the history is recorded again") }
         }
         isChanged = true
-        StandardError.note(clockStatus?.reason.map { "nothing is recorded: \($0)" } ?? "the history is recorded again")
     }
 
     /// The status of the recording for readers.
@@ -210,7 +218,7 @@ final class KeeperLoop {
             return
         }
         lastTurnRecorded = now.monotonicNanoseconds
-        parts.store.record(turn)
+        parts.store.record(turn, lag: parts.state.lag)
     }
 
     private func identifier(of event: MonitorEvent) -> String? {

@@ -84,9 +84,11 @@ struct KeeperState: Sendable {
     /// Returns the target with a number at the monitor; `nil` if it was removed.
     func target(at monitor: TargetID) -> KeptTarget? { placesAtMonitor[monitor].map { targets[$0] } }
 
-    /// The time at which recording continues, in milliseconds since 1970, while the wall clock shows recorded time again; `nil` while
-    /// results are recorded, and for a lag that nobody notices.
-    var resumption: Int64? { recorder.isRepeated && recorder.lag > 10_000 ? recorder.now : nil }
+    /// The time by which the wall clock is behind the history, in milliseconds.
+    var lag: Int64 { recorder.lag }
+    /// The end of the history in milliseconds since 1970, while the wall clock shows a time before it; `nil` while results are recorded,
+    /// and for a lag that nobody notices.
+    var repeatedUntil: Int64? { recorder.isRepeated && recorder.lag > 10_000 ? recorder.now : nil }
 
     /// The time of the next turn if nothing happens; `nil` for never.
     var deadline: Int64? { incidents.deadline }
@@ -163,7 +165,7 @@ struct KeeperState: Sendable {
             recorder.change(targets[place].number, to: state, at: update.moment.milliseconds)
             effects.append(.publish(event, isRecorded: nil))
         case .incident(let incident):
-            let incident = incidents.dated(incident, at: recorder.now)
+            let incident = incidents.dated(incident, at: recorder.now, isRepeated: recorder.isRepeated)
             let members = members(of: incident)
             let number = incidents.add(incident, of: members, at: moment.monotonicNanoseconds)
             effects.append(.recordIncident(incident, members, number))

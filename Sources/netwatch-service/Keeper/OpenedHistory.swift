@@ -82,7 +82,7 @@ final class OpenedHistory: Sendable {
     /// - Throws: ``Failure`` with code 71 if another one has it.
     static func checkLock(_ configuration: Configuration, _ environment: [String: String]) throws(Failure) {
         let directory = StateDirectory(path: try StateDirectory.path(configured: configuration.state, environment))
-        guard StateFile("\(directory.path)/lock").kind != .missing else { return }
+        guard StateFile(directory.path).kind != .missing else { return }
         do throws(StoreError) { try StateLock(directory).unlock() } catch {
             // The opening of the history reports everything else.
             if error.code == .inUse { throw Failure(error) }

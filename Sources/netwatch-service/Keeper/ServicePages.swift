@@ -97,14 +97,14 @@ struct ServicePages: Sendable {
         guard let format = HistoryFormat(rawValue: parameters["format"] ?? "json") else {
             throw WebProblem(.badRequest, "format: write json, csv or text")
         }
+        let after = parameters["after"].flatMap { $0.isEmpty ? nil : $0 }
         let question: HistoryAnswers.Question
         do throws(HistoryPeriod.Invalid) {
             question = HistoryAnswers.Question(
                 period: try HistoryPeriod(
                     since: parameters["since"], until: parameters["until"], now: now.milliseconds, offset: offset),
                 target: parameters["target"], includesSamples: includesSamples,
-                after: parameters["after"].flatMap { $0.isEmpty ? nil : $0 },
-                hasPages: format == .json || parameters["after"] != nil)
+                after: after, hasPages: format == .json || after != nil)
         } catch { throw WebProblem(.badRequest, "\(error.parameter): \(error.reason)") }
         let answers = HistoryAnswers(timeZone: timeZone)
         // The history has an earlier state of these, or none, while its disk is full.

@@ -1,11 +1,10 @@
 /// The time of the history, which never goes back: each moment of the wall clock is recorded at most once.
 ///
-/// | the wall clock | the history |
-/// |---|---|
-/// | is set forward | the skipped time is a gap |
-/// | is set back by at most an hour | nothing is recorded until the wall clock has passed the recorded time |
-/// | is set back by more, to a time of this run | the recorded time was wrong: the history after the present time is withdrawn |
-/// | shows a time of an earlier run | nothing is recorded; after a day, the history after the present time is withdrawn |
+/// - It is set forward: the skipped time is a gap.
+/// - It is set back by at most an hour: nothing is recorded until it has passed the recorded time.
+/// - It is set back by more, within an hour after the start or after it was set forward, to a time since then: the recorded time was
+///   wrong, and the history after the present time is withdrawn.
+/// - It is set back by more otherwise: nothing is recorded. After a day, the history after the present time is withdrawn.
 ///
 /// A device without a battery for its clock starts in the past and is set forward: its history must not be lost meanwhile. One whose
 /// clock was far in the future must not wait for that time.
@@ -39,15 +38,18 @@ struct HistoryClock: Hashable, Sendable {
     /// The last time of the history in milliseconds since 1970.
     private(set) var last: Int64
     private var reading: ClockReading
-    /// The end of the history of earlier runs.
+    /// The end of the history whose times are believed: that of earlier runs, and after an hour with the same clock that of this run.
     private var origin: Int64
-    /// The monotonic time since which the wall clock shows a time of an earlier run.
+    /// The monotonic time of the start, or at which the wall clock was last set forward.
+    private var setAt: Int64
+    /// The monotonic time since which the wall clock shows a time before ``origin``.
     private var earlierSince: Int64?
 
     /// Starts the clock. - Parameter last: the time until which something was recorded by earlier runs.
     init(_ reading: ClockReading, last: Int64? = nil) {
         self.last = max(reading.wall, last ?? reading.wall)
         origin = last ?? .min
+        setAt = reading.monotonic
         self.reading = reading
     }
 
@@ -70,7 +72,11 @@ struct HistoryClock: Hashable, Sendable {
         earlierSince = nil
         let start = isLate ? last : min(last + elapsed, wall)
         last = wall
-        guard wall - start > Self.tolerance else { return .time(wall) }
+        guard wall - start > Self.tolerance else {
+            if next.monotonic - setAt >= Self.patience { origin = wall }
+            return .time(wall)
+        }
+        if suspended <= Self.tolerance, !isLate { setAt = next.monotonic }
         return .gap(start..<wall, suspended > Self.tolerance ? .suspended : isLate ? .stopped : .clockSet)
     }
 

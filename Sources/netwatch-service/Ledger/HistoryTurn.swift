@@ -48,3 +48,11 @@ struct HistoryTurn: Hashable, Sendable {
 
     init(_ time: ClockReading, _ events: [HistoryEvent] = []) { (self.time, self.events) = (time, events) }
 }
+
+extension Int64 {
+    /// Returns the time from `earlier` to this one; 0 if `earlier` is later. It is limited to `Int64.max`.
+    func elapsed(since earlier: Int64) -> Int64 {
+        let (difference, isBeyond) = subtractingReportingOverflow(earlier)
+        return isBeyond ? (self > earlier ? .max : 0) : Swift.max(0, difference)
+    }
+}

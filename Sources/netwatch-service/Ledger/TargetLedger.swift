@@ -82,10 +82,10 @@ struct TargetLedger: Sendable {
         begin(\.currentHour, Self.hour(containing: gap.upperBound), remaining)
         let day = calendar.day(containing: gap.upperBound)
         if currentDay.period.upperBound != day.upperBound, currentDay.times.total > 0 {
-            // A day of another time zone ends here, and the next one begins.
+            // A day within the gap, or one of another time zone, ends here.
             currentDay.period = currentDay.period.lowerBound..<end
             ended.days.append(currentDay)
-            currentDay = emptySummary(of: end..<day.upperBound)
+            currentDay = emptySummary(of: max(end, day.lowerBound)..<day.upperBound)
         }
         begin(\.currentDay, day, remaining)
         end = gap.upperBound

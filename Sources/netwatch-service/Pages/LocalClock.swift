@@ -129,14 +129,6 @@ struct LocalClock: Hashable, Sendable {
     private static func two(_ number: some BinaryInteger) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }
 
-extension Int64 {
-    /// Returns the time from `earlier` to this one; 0 if `earlier` is later. It is limited to `Int64.max`.
-    func elapsed(since earlier: Int64) -> Int64 {
-        let (difference, isBeyond) = subtractingReportingOverflow(earlier)
-        return isBeyond ? (self > earlier ? .max : 0) : Swift.max(0, difference)
-    }
-}
-
 /// A day of the proleptic Gregorian calendar.
 private struct CivilDay {
     /// The number of the day since 1970-01-01.

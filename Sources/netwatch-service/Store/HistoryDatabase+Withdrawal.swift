@@ -19,7 +19,7 @@ extension HistoryDatabase {
             if let former, day.contains(former) { day = former..<day.upperBound }
             try Self.removeEvents(after: time, database)
             let (entries, _) = try Self.entries(database)
-            let earlier = try Self.times(of: "hour", in: day.lowerBound..<hour.lowerBound, database)
+            let earlier = try Self.times(of: "hour", in: day.lowerBound..<max(day.lowerBound, hour.lowerBound), database)
             try database.execute(
                 sql: "DELETE FROM block WHERE number >= ?", arguments: [HistorySchema.block(0, hour: hour.upperBound)])
             try database.execute(sql: "DELETE FROM hour WHERE until > ?", arguments: [time])
@@ -45,7 +45,7 @@ extension HistoryDatabase {
     private static func removeEvents(after time: Int64, _ database: Database) throws {
         try database.execute(sql: "UPDATE incident SET ended = ? WHERE ended > ?", arguments: [time, time])
         for table in ["incident", "member", "members"] {
-            try database.execute(sql: "UPDATE \(table) SET began = ? WHERE began > ?", arguments: [time, time])
+            try database.execute(sql: "UPDATE OR REPLACE \(table) SET began = ? WHERE began > ?", arguments: [time, time])
         }
         try database.execute(sql: "DELETE FROM gap WHERE began >= ?", arguments: [time])
         try database.execute(sql: "UPDATE gap SET ended = ? WHERE ended > ?", arguments: [time, time])
@@ -87,13 +87,13 @@ extension HistoryDatabase {
         at time: Int64, _ hour: Range<Int64>, _ day: Range<Int64>, samples: [Sample], earlier: PeriodSummary?,
         state: RecordedState
     ) -> TargetLedger {
-        var current = HourTimeline(hour: hour, samples: samples, end: time).summary(of: hour)
+        let timeline = HourTimeline(hour: hour, samples: samples, end: time)
+        var current = timeline.summary(of: hour)
         current.times[.notRecorded] += max(0, time - hour.lowerBound - current.times.total)
         var today = PeriodSummary(day)
         if let earlier { today.add(earlier) }
-        // The hour can have begun before the day, in a zone with an offset of half an hour.
-        let start = max(day.lowerBound, hour.lowerBound)
-        if start == hour.lowerBound { today.add(current) }
+        // The hour can have begun before the day: in a zone with an offset of half an hour, and after a day of another zone.
+        today.add(day.lowerBound <= hour.lowerBound ? current : timeline.summary(of: day.lowerBound..<hour.upperBound))
         today.times[.notRecorded] += max(0, time - day.lowerBound - today.times.total)
         return TargetLedger(samples.last?.state ?? state, end: time, hour: current, day: today)
     }

@@ -198,8 +198,8 @@ final class HistoryDatabase: Sendable {
             .compactMap { Incident($0) }
     }
 
-    /// Moves the write-ahead log into the database file, which then shows that the service runs, also if the log is lost. An error is
-    /// not reported: the log has everything.
+    /// Moves the write-ahead log into the database file. The file then has the mark of a service that has not stopped, also without its
+    /// log. An error is not reported: the log has everything.
     func mergeWriteAheadLog() { try? queue().writeWithoutTransaction { _ = try $0.checkpoint(.passive) } }
 
     func close() { try? connection.withLock { $0 }?.queue.close() }

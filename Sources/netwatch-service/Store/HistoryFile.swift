@@ -26,13 +26,13 @@ enum HistoryFile {
             try file.requireRegularOrMissing()
             try file.makePrivate()
         }
+        let hasLog = StateFile("\(path)-wal").kind != .missing
         if try StateFile("\(path)-wal").isDamagedWriteAheadLog() {
             let damaged = try directory.setAside("\(path)-wal", time: time)
             notes.append("\(path)-wal: damaged; it is now \(damaged), and the last changes of the history may be missing")
         }
         // A service that was killed between the creation of the file and its first write leaves it empty too.
         if StateFile(path).kind == .regular, StateFile(path).size == 0 { notes.append("\(path): empty; a new history begins") }
-        let hasLog = StateFile("\(path)-wal").kind != .missing
         do {
             let queue = try opened(path, boot: boot)
             if !hasLog, try queue.readSnapshot({ try HistoryDatabase.text("clean", $0) }) == "0" {

@@ -222,7 +222,7 @@ final class HistoryReader: Sendable {
                 arguments: StatementArguments(
                     [
                         "until": span.upperBound, "since": span.lowerBound, "began": place?.began ?? .max, "id": place?.id ?? "",
-                        "limit": min(max(limit, 1), 100_000),
+                        "limit": min(max(limit, 1), 100_001),
                     ] as [String: (any DatabaseValueConvertible)?])
                     + (target.map { StatementArguments(["target": $0]) } ?? []))
             var found: [(began: Int64, id: String, incident: Incident?)] = []

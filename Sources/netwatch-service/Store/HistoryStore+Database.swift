@@ -285,7 +285,7 @@ extension HistoryStore {
             // The turns are in the database now, so the reader need not have them in memory.
             queryThread.run { self.reader.withLock { $0 }?.releaseTurns() }
             incidents.withLock { $0.owesCheckpoint = false }
-            if let (wall, monotonic) = condition.time {
+            if let (wall, monotonic) = condition.clocks {
                 let now = retentionClock.withLock { $0.read(wall: wall, monotonic: monotonic) }
                 try database.apply(settings.withLock { $0.retention }, at: now)
             }

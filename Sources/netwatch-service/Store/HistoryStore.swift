@@ -96,7 +96,7 @@ final class HistoryStore: Sendable {
         (self.settings, self.directory, self.lock, self.database) = (Locked(settings), directory, lock, database)
         (self.recorder, self.calendar, self.pending) = (recorder, Locked(calendar), Locked(pending))
         reader = Locked(nil)
-        retentionClock = Locked(RetentionClock(last?.wall ?? now.wall, at: now.monotonic))
+        retentionClock = Locked(RetentionClock(min(last?.wall ?? now.wall, now.wall), at: now.monotonic))
         condition = RecordingCondition(since: now.wall, retryInterval: settings.retryInterval, onStatus)
         queue = Locked(TurnQueue(limit: settings.queueLimit, start: now.wall))
         do {
@@ -117,8 +117,13 @@ final class HistoryStore: Sendable {
     ///
     /// If the log is slower than 60 seconds (``Settings/queueLimit``), the samples of the oldest turns are dropped and counted, and a gap
     /// replaces them.
-    func record(_ turn: HistoryTurn) {
+    ///
+    /// - Parameters:
+    ///   - turn: the turn.
+    ///   - lag: the time by which the wall clock is behind that of the turn, in milliseconds.
+    func record(_ turn: HistoryTurn, lag: Int64 = 0) {
         guard !isClosed else { return }
+        condition.set(lag: lag)
         let mustWake = queue.withLock { queue in
             defer { queue.append(turn) }
             return queue.isEmpty

@@ -14,6 +14,8 @@ final class RecordingCondition: Sendable {
         var database: StoreError?
         var status: RecordingStatus
         var retryTime: Int64?
+        /// The time by which the wall clock is behind that of the turns, in milliseconds.
+        var lag: Int64 = 0
         /// The last time of a turn.
         var monotonic: Int64 = .min
         var wall: Int64
@@ -35,8 +37,13 @@ final class RecordingCondition: Sendable {
     var status: RecordingStatus { parts.withLock { $0.status } }
     /// The time of the last turn in milliseconds since 1970.
     var wall: Int64 { parts.withLock { $0.wall } }
-    /// The time of the last turn; `nil` before the first one.
-    var time: (wall: Int64, monotonic: Int64)? { parts.withLock { $0.monotonic == .min ? nil : ($0.wall, $0.monotonic) } }
+    /// The wall clock and the monotonic clock of the last turn; `nil` before the first one.
+    var clocks: (wall: Int64, monotonic: Int64)? {
+        parts.withLock { $0.monotonic == .min ? nil : ($0.wall - $0.lag, $0.monotonic) }
+    }
+
+    /// Notes the time by which the wall clock is behind that of the turns, in milliseconds.
+    func set(lag: Int64) { parts.withLock { $0.lag = lag } }
 
     /// Sets or removes the error of a part, and reports a change of the status.
     func set(_ part: Part, _ error: StoreError?, at time: ClockReading? = nil) {

@@ -22,9 +22,12 @@ final class StateLock: Sendable {
             case .inUse(let process): throw Self.inUse(directory, process.map { "process \($0)" } ?? "another process")
             }
         }
-        descriptor = Locked(open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC))
+        let opened = open(directory.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let number = errno
+        descriptor = Locked(opened)
+        guard opened >= 0 else { throw StoreError(.refused, "\(directory.path): \(SystemText.of(number))") }
         // A file system that locks no directories leaves the lock of the file.
-        guard flock(descriptor.withLock { $0 }, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
+        guard flock(opened, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
             unlock()
             throw Self.inUse(directory, "another process")
         }

@@ -65,7 +65,7 @@ final class TurnLogFile: @unchecked Sendable {
 
     /// Checks that the file has a name and its pages, because writing to a mapped page behind the end of a file raises SIGBUS, and that it
     /// begins and ends as it was written.
-    private func requireFile() throws(StoreError) {
+    func requireFile() throws(StoreError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
         let change: String
@@ -82,7 +82,7 @@ final class TurnLogFile: @unchecked Sendable {
         throw StoreError(.inputOutput, "\(path): another program has \(change) the file")
     }
 
-    /// Returns whether the file has these bytes at a place. A file that cannot be read has them: the next write reports the error.
+    /// Returns whether the file has these bytes at a place, or cannot be read.
     private func has(_ bytes: [UInt8], at place: Int) -> Bool {
         var present = [UInt8](repeating: 0, count: bytes.count)
         return pread(descriptor, &present, present.count, off_t(place)) != present.count || present == bytes

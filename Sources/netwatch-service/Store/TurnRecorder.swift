@@ -73,8 +73,9 @@ final class TurnRecorder: @unchecked Sendable {
         if count > 0 { lost.withLock { $0 += count } }
     }
 
-    /// Ends a log that is lost. The time since its start is a gap, and the next log begins with the states at the end of the gap.
+    /// Sets aside a log that is lost. The time since its start is a gap, and the next log begins with the states at the end of the gap.
     private func dropLog() {
+        _ = try? directory.setAside(directory.log(generation), time: time.wall)
         if var all = logged {
             lost.withLock { $0 += all.samples }
             // Turns that were dropped before came after those of the log.
@@ -107,6 +108,11 @@ final class TurnRecorder: @unchecked Sendable {
     /// Completes the current log, so that a checkpoint can read it. - Returns: the generation of the next log.
     func complete(synchronizing: Bool = false) -> UInt64 {
         guard let file, file.size > TurnLog.headerSize else { return generation }
+        do throws(StoreError) { try file.requireFile() } catch {
+            failure = error
+            dropLog()
+            return generation
+        }
         if synchronizing { file.sync() }
         leaveFile()
         return generation

@@ -67,6 +67,19 @@ import Testing
         #expect(dated.began == began && dated.ended?.wallClockNanoseconds == 106_000 * Self.millisecond)
     }
 
+    @Test func `an incident before the clock has the right time lasts as long as it did`() {
+        var desk = IncidentDesk()
+        let began = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
+        let open = desk.dated(Self.incident("1", from: began), at: 900_000_000, isRepeated: true)
+        _ = desk.add(open, at: 0)
+        #expect(open.began.milliseconds == 900_000_000)
+        // Three minutes later, the wall clock has the right time, a day after the end of the history.
+        let ended = Moment(
+            monotonicNanoseconds: 180_000 * Self.millisecond, wallClockNanoseconds: 986_400_000 * Self.millisecond)
+        let over = desk.dated(Self.incident("1", from: began, to: ended), at: 986_400_000)
+        #expect(over.began.milliseconds == 900_000_000 && over.ended?.milliseconds == 900_180_000)
+    }
+
     @Test func `an incident that began after a withdrawal's time begins and ends at it`() {
         var desk = IncidentDesk()
         let began = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 900_000 * Self.millisecond)

@@ -69,6 +69,18 @@ import Testing
         #expect(clock.read(Self.at(start + 5_500, 5_500)) == .withdraw(after: start + 5_500))
     }
 
+    @Test func `after an hour with the same clock, the time of this run is believed too`() {
+        let (start, hour) = (1_000_000 * Self.minute, 60 * Self.minute)
+        var clock = HistoryClock(Self.at(start, 0))
+        #expect(clock.read(Self.at(start + hour, hour)) == .time(start + hour))
+        #expect(clock.read(Self.at(start - 100 * hour, hour + 250)) == .repeated)
+        #expect(clock.read(Self.at(start + hour + 1_000, hour + 1_000)) == .time(start + hour + 1_000))
+        // A clock that was set forward is not believed at once.
+        let future = start + 1_000 * hour
+        #expect(clock.read(Self.at(future, hour + 1_250)) == .gap(start + hour + 1_250..<future, .clockSet))
+        #expect(clock.read(Self.at(start + hour + 2_000, hour + 2_000)) == .withdraw(after: start + hour + 2_000))
+    }
+
     @Test func `a time in which the process did not run is a gap`() {
         var clock = HistoryClock(Self.at(1_000_000, 0))
         #expect(clock.read(Self.at(1_030_000, 30_000), isLate: true) == .gap(1_000_000..<1_030_000, .stopped))

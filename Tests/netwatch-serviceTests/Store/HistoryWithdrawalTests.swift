@@ -47,11 +47,37 @@ import Testing
             store.record(incident, of: TargetSet([0])) {}
         }
         store.settle()
+        // A state that the keeper has dated for the withdrawal can be written before it.
+        let dated = Incident(
+            id: "open", scope: .server, subject: .init(.target, "a"), cause: Cause(.tcp, .refused, detail: "refused"),
+            from: Date(timeIntervalSince1970: Double(noon / 1_000 + 1)))
+        store.record(dated, of: TargetSet([0])) {}
+        store.settle()
         withdraw(store, after: noon + 1_000)
         let found = try store.query { try $0.incidents(0..<Int64.max, of: 0) }.elements
         #expect(Set(found.map(\.id)) == ["open", "over"])
         #expect(found.allSatisfy { $0.began.milliseconds == noon + 1_000 })
         #expect(found.first { $0.id == "over" }?.ended?.milliseconds == noon + 1_000)
+        store.close()
+    }
+
+    @Test func `a withdrawal to the hour in which a day of another zone ended`() throws {
+        let history = try TestHistory()
+        history.calendar = DayCalendar { _ in 10 * TestHistory.hour }
+        let fast = noon + 1_500_000
+        var (store, _) = try history.open()
+        _ = try store.numbers("a")
+        store.record(noon, .begin(target: 0, .up, at: noon))
+        store.record(fast)
+        store.close()
+        history.calendar = DayCalendar { _ in 8 * TestHistory.hour }
+        (store, _) = try history.open(at: fast)
+        store.record(fast, .begin(target: 0, .up, at: fast))
+        let ahead = fast + 5 * hour
+        store.record(ahead, .gap(HistoryGap(period: fast + 300_000..<ahead, reason: .notRecorded)))
+        withdraw(store, after: fast + 600_000)
+        let times = try store.query { try $0.summaries(TestHistory.noon..<TestHistory.noon + TestHistory.hour) }[0]?.times
+        #expect(times?[.up] == 1_800_000)
         store.close()
     }
 
@@ -86,11 +112,20 @@ import Testing
         let history = try TestHistory()
         let store = try history.openWithTurns()
         try store.checkpointAndWait()
-        let reading = ClockReading(wall: noon + 6 * 365 * 24 * hour, monotonic: 1_010_000, bootTime: 1_010_000)
-        store.record(HistoryTurn(reading, []))
-        try store.checkpointAndWait()
-        #expect(try store.query { try $0.summaries(TestHistory.noon..<TestHistory.noon + 5_000) }[0]?.times[.up] == 5_000)
+        let future = noon + 6 * 365 * 24 * hour
+        store.record(HistoryTurn(ClockReading(wall: future, monotonic: 1_010_000, bootTime: 1_010_000), []))
         store.close()
+        // The next run has the right clock. Its turns have the time of the end of the history.
+        let (second, _) = try history.open(at: noon + 20_000)
+        for minute in 1...90 as ClosedRange<Int64> {
+            let time = 1_020_000 + minute * 60_000
+            let reading = ClockReading(wall: future, monotonic: time, bootTime: time)
+            second.record(HistoryTurn(reading, []), lag: future - noon - 20_000 - minute * 60_000)
+        }
+        try second.checkpointAndWait()
+        try second.checkpointAndWait()
+        #expect(try second.query { try $0.summaries(TestHistory.noon..<TestHistory.noon + 5_000) }[0]?.times[.up] == 5_000)
+        second.close()
     }
 
     @Test func `of too many gaps the last ones are returned`() throws {
