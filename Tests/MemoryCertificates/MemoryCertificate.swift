@@ -66,7 +66,8 @@ package final class MemoryCertificate {
         X509_set_version(x509, 2)
         ASN1_INTEGER_set_uint64(X509_get_serialNumber(x509), UInt64.random(in: 1 << 56..<1 << 60))
         X509_gmtime_adj(X509_getm_notBefore(x509), days.lowerBound * 86_400)
-        X509_gmtime_adj(X509_getm_notAfter(x509), days.upperBound * 86_400 + 60)
+        // The number of days stays the same while a suite runs.
+        X509_gmtime_adj(X509_getm_notAfter(x509), days.upperBound * 86_400 + 1_800)
         let subject = X509_get_subject_name(x509)
         // MBSTRING_UTF8, a cast in C.
         X509_NAME_add_entry_by_NID(subject, NID_commonName, 0x1000, name, -1, -1, 0)
