@@ -1,5 +1,4 @@
 import EventLoop
-import Foundation
 import Reachability
 import Testing
 
@@ -15,6 +14,14 @@ import Testing
         let done = Completion()
         store.withdraw(after: time) { _ in done.signal() }
         done.wait()
+    }
+
+    private func incident(_ id: String, from began: Int64, to ended: Int64? = nil) -> Incident {
+        func moment(_ time: Int64) -> Moment { Moment(monotonicNanoseconds: 0, wallClockNanoseconds: time * 1_000_000) }
+        return Incident(
+            id: id, state: ended == nil ? .open : .over, scope: .server, subject: .init(.target, "a"),
+            cause: Cause(.tcp, .refused, detail: "refused"), targetCount: 1, targets: [], began: moment(began),
+            ended: ended.map(moment), moment: moment(ended ?? began))
     }
 
     @Test func `time of an hour without results was not recorded, also after a withdrawal to it`() throws {
@@ -39,19 +46,12 @@ import Testing
     @Test func `incidents stay after a withdrawal, and begin not later than it`() throws {
         let history = try TestHistory()
         let store = try history.openWithTurns()
-        let began = Double(noon / 1_000 + 7_200)
-        for (id, to) in [("open", nil), ("over", Date(timeIntervalSince1970: began + 60))] as [(String, Date?)] {
-            let incident = Incident(
-                id: id, scope: .server, subject: .init(.target, "a"), cause: Cause(.tcp, .refused, detail: "refused"),
-                targets: [try Endpoint("a:1")], from: Date(timeIntervalSince1970: began), to: to)
-            store.record(incident, of: TargetSet([0])) {}
-        }
+        let began = noon + 2 * hour
+        store.record(incident("open", from: began), of: TargetSet([0])) {}
+        store.record(incident("over", from: began, to: began + 60_000), of: TargetSet([0])) {}
         store.settle()
         // A state that the keeper has dated for the withdrawal can be written before it.
-        let dated = Incident(
-            id: "open", scope: .server, subject: .init(.target, "a"), cause: Cause(.tcp, .refused, detail: "refused"),
-            from: Date(timeIntervalSince1970: Double(noon / 1_000 + 1)))
-        store.record(dated, of: TargetSet([0])) {}
+        store.record(incident("open", from: noon + 1_000), of: TargetSet([0])) {}
         store.settle()
         withdraw(store, after: noon + 1_000)
         let found = try store.query { try $0.incidents(0..<Int64.max, of: 0) }.elements
