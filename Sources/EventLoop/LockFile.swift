@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// A file whose exclusive lock one process has (flock(2)). The kernel releases the lock when the process ends.
+/// A file or a directory whose exclusive lock one process has (flock(2)). The kernel releases the lock when the process ends.
 package final class LockFile: Sendable {
     /// The reason why the lock was not taken.
     package enum Failure: Error, Hashable, Sendable {
@@ -42,6 +42,20 @@ package final class LockFile: Sendable {
         // The error of the next process names this one.
         let text = Array("\(getpid())".utf8)
         if ftruncate(descriptor, 0) == 0 { _ = pwrite(descriptor, text, text.count, 0) }
+        self.descriptor = Locked(descriptor)
+    }
+
+    /// Opens a directory, and locks it if its file system locks directories. Unlike a file in it, another program cannot remove it and
+    /// leave the directory in use.
+    ///
+    /// - Throws: ``Failure``; a directory has no number of the process.
+    package init(directory path: String) throws(Failure) {
+        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .system(errno: errno) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK else {
+            close(descriptor)
+            throw .inUse(process: nil)
+        }
         self.descriptor = Locked(descriptor)
     }
 

@@ -3,7 +3,7 @@ import Reachability
 
 /// The answers to questions about the history, from a reader: of the running service, or of the files of a stopped one.
 struct HistoryAnswers: Sendable {
-    /// The maximum number of incidents, path events and samples of a document. A document as text or CSV has all incidents.
+    /// The maximum number of incidents, path events and samples of a page.
     static let limit = 10_000
     /// The maximum number of incidents of a document as text or CSV, which has no further pages.
     static let textLimit = 100_000

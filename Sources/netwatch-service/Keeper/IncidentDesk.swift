@@ -1,4 +1,3 @@
-import Pacing
 import Reachability
 
 /// The incidents between the monitor, the history and the readers. Readers see a state of an incident once the history has it, or after
@@ -46,11 +45,10 @@ struct IncidentDesk: Sendable {
         let former = waiting[incident.id]?.incident ?? place(of: incident.id).map { shown[$0].incident }
         let began = former?.began ?? (isRepeated ? incident.began.moved(to: now) : incident.began.limited(to: now))
         guard let ended = incident.ended else { return incident.dated(from: began, to: nil) }
-        let elapsed = max(0, ended.elapsedNanoseconds(since: incident.began))
-        let onWallClock = ended.wallClockNanoseconds &- incident.began.wallClockNanoseconds
-        let wasSet = abs((onWallClock &- elapsed) / 1_000_000) > HistoryClock.tolerance
-        let isTrue = began == incident.began && !wasSet
-        return incident.dated(from: began, to: isTrue ? ended : began.advanced(byNanoseconds: elapsed))
+        let elapsed = max(.zero, incident.began.instant.duration(to: ended.instant))
+        let difference = ended.milliseconds - incident.began.advanced(by: elapsed).milliseconds
+        let isTrue = began == incident.began && abs(difference) <= HistoryClock.tolerance
+        return incident.dated(from: began, to: isTrue ? ended : began.advanced(by: elapsed))
     }
 
     /// Limits the times of all incidents, because the history after a time is withdrawn. - Parameter time: milliseconds since 1970.
@@ -151,16 +149,5 @@ extension Moment {
             monotonicNanoseconds: monotonicNanoseconds,
             wallClockNanoseconds: time.multipliedReportingOverflow(by: 1_000_000).partialValue,
             suspendedNanoseconds: suspendedNanoseconds)
-    }
-
-    /// The time since an earlier moment, also while the machine was suspended.
-    fileprivate func elapsedNanoseconds(since earlier: Moment) -> Int64 {
-        (monotonicNanoseconds &+ suspendedNanoseconds) &- (earlier.monotonicNanoseconds &+ earlier.suspendedNanoseconds)
-    }
-
-    fileprivate func advanced(byNanoseconds count: Int64) -> Moment {
-        Moment(
-            monotonicNanoseconds: monotonicNanoseconds.addingSaturated(count),
-            wallClockNanoseconds: wallClockNanoseconds.addingSaturated(count), suspendedNanoseconds: suspendedNanoseconds)
     }
 }

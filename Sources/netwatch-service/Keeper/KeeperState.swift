@@ -87,7 +87,7 @@ struct KeeperState: Sendable {
     /// The time by which the wall clock is behind the history, in milliseconds.
     var lag: Int64 { recorder.lag }
     /// The end of the history in milliseconds since 1970, while the wall clock shows a time before it; `nil` while results are recorded,
-    /// and for a lag that nobody notices.
+    /// and for a lag of at most ten seconds.
     var repeatedUntil: Int64? { recorder.isRepeated && recorder.lag > 10_000 ? recorder.now : nil }
 
     /// The time of the next turn if nothing happens; `nil` for never.
