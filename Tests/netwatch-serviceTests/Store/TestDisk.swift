@@ -34,11 +34,7 @@ enum TestDisk {
             let bytes = [UInt8](repeating: 1, count: size)
             while write(descriptor, bytes, size) == size {}
         }
-        if free > 0 {
-            var status = stat()
-            fstat(descriptor, &status)
-            ftruncate(descriptor, status.st_size - off_t(free))
-        }
+        if free > 0 { ftruncate(descriptor, lseek(descriptor, 0, SEEK_END) - off_t(free)) }
         return path
     }
 
