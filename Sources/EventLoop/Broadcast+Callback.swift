@@ -4,31 +4,36 @@ extension Broadcast {
     ///
     /// `schedule` receives a job each time a value becomes available. It must not block, and runs the job on the thread or
     /// queue on which `body` may be called.
-    package func call(
+    @inlinable
+    public func call(
         includingLatest: Bool = true, _ body: @escaping @Sendable (Value) -> Void,
         by schedule: @escaping @Sendable (_ job: @escaping @Sendable () -> Void) -> Void
     ) -> Callback {
         let callback = Callback(body)
         let job: @Sendable () -> Void = { [weak callback] in callback?.call() }
         // A job for a value that was published before the subscription is attached finds no subscription.
-        if callback.attach(subscribe(includingLatest: includingLatest) { schedule(job) }) { schedule(job) }
+        if callback.attach(to: self, includingLatest: includingLatest, notify: { schedule(job) }) { schedule(job) }
         return callback
     }
 
     /// A callback with its subscription. Calls never overlap, not even on a concurrent queue.
-    package final class Callback: Sendable {
-        private struct State: Sendable {
-            var subscription: Subscription?
-            var isCalling = false
+    public final class Callback: Sendable {
+        @usableFromInline
+        struct State: Sendable {
+            @usableFromInline var subscription: Subscription?
+            @usableFromInline var isCalling = false
         }
 
-        private let state = Locked(State())
-        private let body: @Sendable (Value) -> Void
+        @usableFromInline let state = Locked(State())
+        @usableFromInline let body: @Sendable (Value) -> Void
 
-        fileprivate init(_ body: @escaping @Sendable (Value) -> Void) { self.body = body }
+        @usableFromInline
+        init(_ body: @escaping @Sendable (Value) -> Void) { self.body = body }
 
         /// - Returns: Whether a value is already available.
-        fileprivate func attach(_ subscription: Subscription) -> Bool {
+        @usableFromInline
+        func attach(to broadcast: Broadcast, includingLatest: Bool, notify: @escaping @Sendable () -> Void) -> Bool {
+            let subscription = broadcast.subscribe(includingLatest: includingLatest, notify: notify)
             state.withLock { $0.subscription = subscription }
             return subscription.hasValue
         }
@@ -52,7 +57,8 @@ extension Broadcast {
         }
 
         // The thread that is in a call also delivers the values that arrive meanwhile.
-        fileprivate func call() {
+        @inlinable
+        func call() {
             let isFirst = state.withLock { state in
                 defer { state.isCalling = true }
                 return !state.isCalling
@@ -61,7 +67,8 @@ extension Broadcast {
             while let value = next() { body(value) }
         }
 
-        private func next() -> Value? {
+        @inlinable
+        func next() -> Value? {
             state.withLock { state in
                 let value = state.subscription?.take()
                 if value == nil { state.isCalling = false }

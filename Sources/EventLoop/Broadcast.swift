@@ -19,13 +19,16 @@ extension Coalescing {
 
 /// A publisher of values for any number of subscribers. It never blocks: each subscriber has room for one value, and a newer
 /// value is merged with one that was not taken.
-package final class Broadcast<Value: Coalescing>: Sendable {
+///
+/// Its functions between ``publish(_:)`` and a subscriber's callback are inlinable: see ``Locked``. Without that, a value took
+/// 50,000 instructions.
+public final class Broadcast<Value: Sendable>: Sendable {
     /// The subscription of one subscriber. Releasing it ends the subscription.
-    package final class Subscription: Sendable {
-        private let slot: ReaderSlot<Value>
-        fileprivate let notify: (@Sendable () -> Void)?
+    public final class Subscription: Sendable {
+        @usableFromInline let slot: ReaderSlot<Value>
+        @usableFromInline let notify: (@Sendable () -> Void)?
         private let number: UInt64
-        private let owner: Broadcast
+        @usableFromInline let owner: Broadcast
 
         fileprivate init(
             _ owner: Broadcast, _ number: UInt64, _ first: Value?, hasFinished: Bool, notify: (@Sendable () -> Void)?
@@ -39,7 +42,8 @@ package final class Broadcast<Value: Coalescing>: Sendable {
         deinit { owner.remove(number) }
 
         /// Takes the available value, if any.
-        package func take() -> Value? { slot.take() }
+        @inlinable
+        public func take() -> Value? { slot.take() }
 
         /// Whether a value is available.
         package var hasValue: Bool { slot.hasValue }
@@ -48,30 +52,42 @@ package final class Broadcast<Value: Coalescing>: Sendable {
         /// a second one replaces the first, which receives `nil`.
         package func next() async -> Value? { await slot.next() }
 
-        fileprivate func offer(_ value: Value) {
-            if slot.offer(value, merging: { value.following($0) }) == .stored { notify?() }
+        @inlinable
+        func offer(_ value: Value) {
+            if slot.offer(value, merging: { owner.following(value, $0) }) == .stored { notify?() }
         }
 
         fileprivate func finish() { slot.finish() }
     }
 
-    private struct Entry: Sendable {
+    @usableFromInline
+    struct Entry: Sendable {
         let number: UInt64
-        weak var subscription: Subscription?
+        @usableFromInline weak var subscription: Subscription?
     }
 
-    private struct State: Sendable {
-        var latest: Value?
+    @usableFromInline
+    struct State: Sendable {
+        @usableFromInline var latest: Value?
         // In the order of subscription, which is also the order of delivery.
-        var entries: [Entry] = []
+        @usableFromInline var entries: [Entry] = []
         var nextNumber: UInt64 = 0
         var hasFinished = false
     }
 
-    private let state: Locked<State>
+    @usableFromInline let state: Locked<State>
+    // The functions of ``Coalescing``, which is not public.
+    @usableFromInline let following: @Sendable (_ value: Value, _ earlier: Value) -> Value
+    @usableFromInline let accumulate: @Sendable (_ value: Value, _ latest: inout Value?) -> Value?
+    private let asInitial: @Sendable (Value) -> Value
 
     /// Creates a broadcast. `latest`: the value that subscribers receive before anything is published; `nil` for none.
-    package init(_ latest: Value? = nil) { state = Locked(State(latest: latest)) }
+    package init(_ latest: Value? = nil) where Value: Coalescing {
+        state = Locked(State(latest: latest))
+        following = { $0.following($1) }
+        accumulate = { $0.accumulate(into: &$1) }
+        asInitial = { $0.asInitial() }
+    }
 
     /// The value that was published last.
     package var latest: Value? { state.withLock { $0.latest } }
@@ -85,7 +101,7 @@ package final class Broadcast<Value: Coalescing>: Sendable {
         state.withLock { state in
             let number = state.nextNumber
             state.nextNumber += 1
-            let first = includingLatest ? state.latest?.asInitial() : nil
+            let first = includingLatest ? state.latest.map(asInitial) : nil
             let subscription = Subscription(self, number, first, hasFinished: state.hasFinished, notify: notify)
             state.entries.append(Entry(number: number, subscription: subscription))
             return subscription
@@ -93,9 +109,10 @@ package final class Broadcast<Value: Coalescing>: Sendable {
     }
 
     /// Publishes a value.
-    package func publish(_ value: Value) {
+    @inlinable
+    public func publish(_ value: Value) {
         let (subscriptions, former) = state.withLock { state in
-            (state.entries.compactMap(\.subscription), value.accumulate(into: &state.latest))
+            (state.entries.compactMap { $0.subscription }, accumulate(value, &state.latest))
         }
         for subscription in subscriptions { subscription.offer(value) }
         // Freed after the subscribers are notified, so that they do not wait for it.
@@ -106,7 +123,7 @@ package final class Broadcast<Value: Coalescing>: Sendable {
     package func finish() {
         let subscriptions = state.withLock { state in
             state.hasFinished = true
-            return state.entries.compactMap(\.subscription)
+            return state.entries.compactMap { $0.subscription }
         }
         for subscription in subscriptions { subscription.finish() }
     }

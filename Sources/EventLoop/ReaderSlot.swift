@@ -1,8 +1,8 @@
 /// A slot between a writer and one reader: it holds one value, and one task that waits for a value. The writer never blocks; a
 /// value that was not taken is merged with the next one.
-package final class ReaderSlot<Value: Sendable>: Sendable {
+public final class ReaderSlot<Value: Sendable>: Sendable {
     /// The result of offering a value.
-    package enum OfferResult: Hashable, Sendable {
+    public enum OfferResult: Hashable, Sendable {
         /// A waiting task received the value.
         case delivered
         /// The slot was empty and holds the value.
@@ -13,22 +13,26 @@ package final class ReaderSlot<Value: Sendable>: Sendable {
         case dropped
     }
 
-    private struct State: Sendable {
-        var pending: Value?
-        var waiter: CheckedContinuation<Value?, Never>?
-        var isBehind: Bool
+    @usableFromInline
+    struct State: Sendable {
+        @usableFromInline var pending: Value?
+        @usableFromInline var waiter: CheckedContinuation<Value?, Never>?
+        @usableFromInline var isBehind: Bool
         var hasFinished: Bool
     }
 
-    private let state: Locked<State>
+    @usableFromInline let state: Locked<State>
 
     /// Creates a slot that holds `first`. `isBehind`: the reader needs the complete state before it can follow changes.
     package init(_ first: Value? = nil, isBehind: Bool = false, hasFinished: Bool = false) {
         state = Locked(State(pending: first, isBehind: isBehind, hasFinished: hasFinished))
     }
 
+    // Inlinable: see Locked.
+
     /// Takes the available value, if any.
-    package func take() -> Value? {
+    @inlinable
+    public func take() -> Value? {
         state.withLock { state in
             defer { state.pending = nil }
             return state.pending
@@ -69,7 +73,8 @@ package final class ReaderSlot<Value: Sendable>: Sendable {
 
     /// Stores a value, or delivers it to a waiting task. `merge` combines it with a value that was not taken; if it returns
     /// `nil`, both are dropped and the reader is behind.
-    package func offer(_ value: Value, merging merge: (_ earlier: Value) -> Value?) -> OfferResult {
+    @inlinable
+    public func offer(_ value: Value, merging merge: (_ earlier: Value) -> Value?) -> OfferResult {
         let (waiter, result) = state.withLock { state -> (CheckedContinuation<Value?, Never>?, OfferResult) in
             if let waiter = state.waiter {
                 state.waiter = nil
@@ -83,8 +88,13 @@ package final class ReaderSlot<Value: Sendable>: Sendable {
             if state.pending == nil { state.isBehind = true }
             return (nil, state.pending == nil ? .dropped : .merged)
         }
-        if let waiter { HomeThread.run { waiter.resume(returning: value) } }
+        if let waiter { resume(waiter, returning: value) }
         return result
+    }
+
+    @usableFromInline
+    func resume(_ waiter: CheckedContinuation<Value?, Never>, returning value: Value?) {
+        HomeThread.run { waiter.resume(returning: value) }
     }
 
     /// Ends the slot: no value follows. A waiting task receives `nil`; a later task receives the available value first, then
@@ -99,6 +109,6 @@ package final class ReaderSlot<Value: Sendable>: Sendable {
             defer { state.waiter = nil }
             return state.waiter
         }
-        if let waiter { HomeThread.run { waiter.resume(returning: nil) } }
+        if let waiter { resume(waiter, returning: nil) }
     }
 }
