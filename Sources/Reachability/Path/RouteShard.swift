@@ -1,5 +1,6 @@
-/// The routes of one shard of a ``RouteTable``. Each route takes a key of 20 bytes and a number of 4: the table may have a
-/// million routes, but they have few next hops, so everything except the destination's address is stored once per shard.
+/// The routes of one shard of a ``RouteTable``. A shard with few routes is a list. In a larger one, each route takes a key of 20
+/// bytes and a number of 4: the table may have a million routes, but they have few next hops, so everything except the
+/// destination's address is stored once per shard.
 struct RouteShard: Sendable {
     /// A key in the shard: the destination's address and the number of the key's other fields.
     fileprivate struct PackedKey: Hashable, Sendable {
@@ -90,38 +91,66 @@ struct RouteShard: Sendable {
 
     fileprivate static let several = UInt32.max
 
-    // An array of at most one element: one reference, which copies of a table share until the shard is changed.
-    private var box: [Contents] = []
+    private enum Storage: Sendable {
+        /// Up to ``listLimit`` routes, all with different keys. A list needs one allocation, which remains when its routes are
+        /// removed, and a comparison costs less than a hash: a link that goes up or down adds or removes five routes.
+        case list([Route])
+        // An array of one element: one reference, which copies of a table share until the shard is changed.
+        case packed([Contents])
+    }
+
+    private var storage = Storage.list([])
+
+    /// The maximum number of routes in a list.
+    static let listLimit = 8
 
     /// The number of keys.
-    var count: Int { box.first?.entries.count ?? 0 }
+    var count: Int {
+        switch storage {
+        case .list(let routes): routes.count
+        case .packed(let box): box[0].entries.count
+        }
+    }
 
-    var isEmpty: Bool { box.isEmpty }
+    var isEmpty: Bool { count == 0 }
 
     /// The routes with this key; `nil` if there are none.
     subscript(key: Route.Key) -> RouteTable.Bucket? {
-        guard let contents = box.first, let packed = contents.packed(key) else { return nil }
-        return contents.entries[packed].map { contents.bucket(packed, $0) }
+        switch storage {
+        case .list(let routes): return routes.first { $0.key == key }.map { .one($0) }
+        case .packed(let box):
+            guard let packed = box[0].packed(key) else { return nil }
+            return box[0].entries[packed].map { box[0].bucket(packed, $0) }
+        }
     }
 
     func contains(_ route: Route) -> Bool {
-        guard let contents = box.first, let packed = contents.packed(route.key), let entry = contents.entries[packed] else {
-            return false
+        switch storage {
+        case .list(let routes): return routes.contains(route)
+        case .packed(let box):
+            guard let packed = box[0].packed(route.key), let entry = box[0].entries[packed],
+                let body = box[0].bodies.number(of: Body(route))
+            else { return false }
+            return entry == body || entry == Self.several && box[0].numbers(packed, entry).contains(body)
         }
-        guard let body = contents.bodies.number(of: Body(route)) else { return false }
-        return entry == body || entry == Self.several && contents.numbers(packed, entry).contains(body)
     }
 
     /// The keys with their routes, unordered.
     var buckets: [RouteTable.Element] {
-        guard let contents = box.first else { return [] }
-        return contents.entries.map { (key: contents.key($0), value: contents.bucket($0, $1)) }
+        switch storage {
+        case .list(let routes): routes.map { (key: $0.key, value: .one($0)) }
+        case .packed(let box): box[0].entries.map { (key: box[0].key($0), value: box[0].bucket($0, $1)) }
+        }
     }
 
-    /// Returns the routes whose fields except for the key match. `isMatching` receives a route with a placeholder for its key,
-    /// once for each of the few different routes.
+    /// Returns the routes whose fields except for the key match. `isMatching` receives a route whose key may be a placeholder, and
+    /// in a large shard once for each of the few different routes.
     func routes(withBody isMatching: (Route) -> Bool) -> [Route] {
-        guard let contents = box.first else { return [] }
+        let contents: Contents
+        switch storage {
+        case .list(let routes): return routes.filter(isMatching)
+        case .packed(let box): contents = box[0]
+        }
         let matches = contents.bodies.map { isMatching($0.route) }
         guard matches.contains(true) else { return [] }
         var found: [Route] = []
@@ -135,8 +164,10 @@ struct RouteShard: Sendable {
 
     /// Returns the routes that `other` does not have.
     func routes(missingIn other: RouteShard) -> [Route] {
-        guard let own = box.first else { return [] }
-        guard let other = other.box.first else { return routes { _ in true } }
+        guard case .packed(let ownBox) = storage, case .packed(let otherBox) = other.storage else {
+            return routes { _ in true }.filter { !other.contains($0) }
+        }
+        let (own, other) = (ownBox[0], otherBox[0])
         var missing: [Route] = []
         let frames = own.frames.map { other.frames.number(of: $0) }
         let bodies = own.bodies.map { other.bodies.number(of: $0) }
@@ -161,18 +192,45 @@ struct RouteShard: Sendable {
     ///
     /// - Returns: whether the key is new, or another route already has it; `nil` if the route is already present.
     mutating func add(_ route: Route) -> Bool? {
-        if box.isEmpty { box.append(Contents()) }
-        return box[0].add(route)
+        // The storage is moved out of the property, so that its array has one owner and is changed in place.
+        switch storage {
+        case .list(var routes):
+            let known = routes.first { $0.key == route.key }
+            if known == route { return nil }
+            storage = .list([])
+            if known == nil, routes.count < Self.listLimit {
+                routes.append(route)
+                storage = .list(routes)
+                return true
+            }
+            var contents = Contents()
+            for route in routes { _ = contents.add(route) }
+            defer { storage = .packed([contents]) }
+            return contents.add(route)
+        case .packed(var box):
+            storage = .list([])
+            defer { storage = .packed(box) }
+            return box[0].add(route)
+        }
     }
 
     /// Removes a route.
     ///
     /// - Returns: whether the route was the last one with its key; `nil` if the route is not present.
     mutating func remove(_ route: Route) -> Bool? {
-        guard !box.isEmpty else { return nil }
-        let wasLast = box[0].remove(route)
-        if box[0].entries.isEmpty { box = [] }
-        return wasLast
+        switch storage {
+        case .list(var routes):
+            guard let place = routes.firstIndex(of: route) else { return nil }
+            storage = .list([])
+            routes.remove(at: place)
+            storage = .list(routes)
+            return true
+        case .packed(var box):
+            storage = .list([])
+            let wasLast = box[0].remove(route)
+            if !box[0].entries.isEmpty { storage = .packed(box) }
+            return wasLast
+        }
     }
 }
 

@@ -113,6 +113,11 @@ struct RouteIndex: Hashable, Sendable {
         var count = 0
         // `nil` after the limit was exceeded, until no route remains.
         var keys: Set<Route.Key>? = []
+
+        mutating func add(_ key: Route.Key) {
+            count += 1
+            if count > RouteIndex.limit { keys = nil } else { keys?.insert(key) }
+        }
     }
 
     /// False in the shadow of a dump, which is only compared: without the index, a large table is read in less time.
@@ -150,12 +155,7 @@ struct RouteIndex: Hashable, Sendable {
         if route.nexthopObject != 0 { count(object: route.key.family, 1) }
         for interface in route.interfaces {
             let place = Place(family: route.key.family, interface: interface)
-            entries[place, default: Entry()].count += 1
-            if entries[place]?.count ?? 0 > Self.limit {
-                entries[place]?.keys = nil
-            } else {
-                entries[place]?.keys?.insert(route.key)
-            }
+            entries[place, default: Entry()].add(route.key)
             if let source = route.preferredSource { sources[source, default: [:]][interface, default: 0] += 1 }
         }
     }
@@ -167,11 +167,13 @@ struct RouteIndex: Hashable, Sendable {
         if route.nexthopObject != 0 { count(object: route.key.family, -1) }
         for interface in route.interfaces {
             let place = Place(family: route.key.family, interface: interface)
-            entries[place]?.count -= 1
-            if entries[place]?.count == 0 {
-                entries[place] = nil
-            } else if others?.list.contains(where: { $0.interfaces.contains(interface) }) != true {
-                entries[place]?.keys?.remove(route.key)
+            if let entry = entries.index(forKey: place) {
+                entries.values[entry].count -= 1
+                if entries.values[entry].count == 0 {
+                    entries.remove(at: entry)
+                } else if others?.list.contains(where: { $0.interfaces.contains(interface) }) != true {
+                    entries.values[entry].keys?.remove(route.key)
+                }
             }
             guard let source = route.preferredSource else { continue }
             sources[source]?[interface, default: 1] -= 1

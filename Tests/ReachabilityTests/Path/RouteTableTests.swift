@@ -58,6 +58,43 @@ import Testing
         for copy in earlier { #expect(contents(copy.table) == copy.model) }
     }
 
+    @Test(arguments: 1...4) func `routes of one shard are those of a dictionary, from a list to a large shard and back`(seed: UInt64) {
+        var random = SplitMix64(seed: seed)
+        func route(_ number: UInt64, origin: UInt8) -> Route {
+            Route(Route.Key(destination: IPPrefix(IPAddress(v4: UInt32(0x0a00_0000 | number << 8)), length: 24)), origin: origin)
+        }
+        var (shard, model) = (RouteShard(), [Route.Key: Set<Route>]())
+        var earlier: [(shard: RouteShard, routes: Set<Route>)] = []
+        // The number of different keys rises above that of a list and returns to 0; some keys have two routes.
+        for limit in [4, RouteShard.listLimit, 40, 4] {
+            for step in 0..<200 {
+                let isLast = step >= 150
+                let route = route(random.next() % UInt64(limit), origin: random.next() % 8 == 0 ? 4 : 3)
+                let isPresent = model[route.key]?.contains(route) == true
+                if !isLast, random.next() % 3 != 0 {
+                    #expect(shard.add(route) == (isPresent ? nil : model[route.key] == nil))
+                    model[route.key, default: []].insert(route)
+                } else if let removed = isLast ? model.values.first?.first : route {
+                    let known = model[removed.key]
+                    #expect(shard.remove(removed) == (known?.contains(removed) == true ? known?.count == 1 : nil))
+                    model[removed.key]?.remove(removed)
+                    if model[removed.key]?.isEmpty == true { model[removed.key] = nil }
+                }
+                #expect(shard.count == model.count && shard.isEmpty == model.isEmpty)
+                #expect(shard[route.key]?.all == model[route.key])
+                if step.isMultiple(of: 40) { earlier.append((shard, Set(model.values.joined()))) }
+            }
+        }
+        for one in earlier {
+            #expect(Set(one.shard.routes { _ in true }) == one.routes)
+            #expect(Set(one.shard.routes { $0.origin == 4 }) == one.routes.filter { $0.origin == 4 })
+            for other in earlier {
+                let missing = one.shard.routes(missingIn: other.shard)
+                #expect(Set(missing) == one.routes.subtracting(other.routes) && Set(missing).count == missing.count)
+            }
+        }
+    }
+
     @Test(arguments: 1...4) func `the changes between two tables are the differences of their routes`(seed: UInt64) {
         var draws = Draws(random: SplitMix64(seed: seed))
         var (one, other) = (Kernel.Snapshot(), Kernel.Snapshot())
