@@ -259,10 +259,13 @@ package struct SnapshotKeeper: Sendable {
     }
 
     // Whether a route is hidden depends on its next hops alone, of which a large table has few.
-    private func removeHiddenRoutes(from running: inout Dump, inShard shard: Int) {
-        removeHidden(running.shadow.routes.shards[shard].routes(withBody: live.isHidden), from: &running)
+    private func removeHiddenRoutes(from running: inout Dump, inShard number: Int) {
+        // Most of the 128 shards of a usual host are empty. A reference to a method, such as `live.isHidden`, copies the snapshot.
+        let shard = running.shadow.routes.shards[number]
+        guard !shard.isEmpty else { return }
+        removeHidden(shard.routes { live.isHidden($0) }, from: &running)
         if !running.hasDeadRoutes {
-            let shard = running.shadow.routes.shards[shard]
+            let shard = running.shadow.routes.shards[number]
             running.hasDeadRoutes = !shard.routes { !live.hopsOverLostLinks(of: $0).isEmpty }.isEmpty
         }
     }
