@@ -12,6 +12,9 @@ package struct CaseSet<Element: Numbered>: SetAlgebra, Hashable, Sendable, Seque
 
     package var isEmpty: Bool { bits == 0 }
 
+    /// The number of members, so that an array of them needs one allocation.
+    package var underestimatedCount: Int { bits.nonzeroBitCount }
+
     package func contains(_ member: Element) -> Bool { bits & 1 << member.number != 0 }
 
     @discardableResult

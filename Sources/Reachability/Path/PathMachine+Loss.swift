@@ -17,6 +17,8 @@ extension PathMachine {
         /// The link as the message describes it.
         let link: Link
         let path: NetworkPath
+        /// The differences from the published path, which changes only after an evaluation.
+        let differences: CaseSet<PathChangeReason>
         let selected: PathEvaluation.Selected?
         /// The one input that may change without an evaluation.
         let isConsistent: Bool
@@ -70,7 +72,7 @@ extension PathMachine {
 
     private func makeLoss(of link: Link, formerly former: Link) -> Loss? {
         // Another kind of device may need other evidence.
-        guard let resolver, EvidenceSubject(link) == EvidenceSubject(former), link.master == former.master else { return nil }
+        guard let resolver, let published, EvidenceSubject(link) == EvidenceSubject(former), link.master == former.master else { return nil }
         let snapshot = keeper.live.losing(link)
         var catalog = self.catalog
         catalog.update(snapshot, evidence: evidence, changed: [link.index])
@@ -85,7 +87,9 @@ extension PathMachine {
             case .ask(let queries): for query in queries { answers.add(.refused(errno: RouteAnswer.noRoute), to: query) }
             case .path(let path, let selected):
                 guard path.cause?.layer == .link else { return nil }
-                return Loss(link: link, path: path, selected: selected, isConsistent: isConsistent)
+                return Loss(
+                    link: link, path: path, differences: PathDifference.reasons(from: published, to: path), selected: selected,
+                    isConsistent: isConsistent)
             }
         }
     }

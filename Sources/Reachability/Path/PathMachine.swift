@@ -91,7 +91,7 @@ package struct PathMachine: Sendable {
     private var subjects: [UInt32: EvidenceSubject] = [:]
     private var answers = RouteAnswers()
     private var formerAnswers = RouteAnswers()
-    private var published: NetworkPath?
+    private(set) var published: NetworkPath?
     private(set) var lastSelected: PathEvaluation.Selected?
     var work = Work()
     // The interfaces that the targets' routes use.
@@ -117,7 +117,7 @@ package struct PathMachine: Sendable {
     /// The time at which ``Event/turnEnded`` is due without another event, on the monotonic clock in nanoseconds; `nil` for
     /// never.
     package var deadline: Int64? {
-        hasBegun && !hasEnded ? [merge.map(\.due) ?? schedule.deadline, expiryDue].compactMap { $0 }.min() : nil
+        hasBegun && !hasEnded ? earlier(merge?.due ?? schedule.deadline, expiryDue) : nil
     }
 
     /// Follows the interfaces that the targets' routes use. Their changes, and changes of the interfaces that carry their
@@ -212,9 +212,11 @@ package struct PathMachine: Sendable {
     mutating func noteChanges(from known: Int, at now: Int64) {
         for table in pending.staleTables { schedule.request(table, at: now) }
         pending.staleTables = []
-        // A fixed order, so that a replay behaves the same: too many interfaces become one complete dump.
-        for routes in pending.staleRoutes.sorted() { schedule.request(routes, at: now) }
-        pending.staleRoutes = []
+        if !pending.staleRoutes.isEmpty {
+            // A fixed order, so that a replay behaves the same: too many interfaces become one complete dump.
+            for routes in pending.staleRoutes.sorted() { schedule.request(routes, at: now) }
+            pending.staleRoutes = []
+        }
         guard pending.changes.count > known else { return }
         for place in known..<pending.changes.count { note(pending.changes[place]) }
         work.ask = true
@@ -351,10 +353,13 @@ package struct PathMachine: Sendable {
     private mutating func publish(_ loss: Loss, at now: Moment) -> [Effect] {
         defer { work.events = 0 }
         lastSelected = loss.selected
-        return publish(loss.path, events: work.events + 1, at: now)
+        return publish(loss.path, differences: loss.differences, events: work.events + 1, at: now)
     }
 
-    private mutating func publish(_ new: NetworkPath, events: Int, at now: Moment) -> [Effect] {
+    /// Publishes a path if it differs from the published one. `differences`: the result of the comparison, if it is known.
+    private mutating func publish(
+        _ new: NetworkPath, differences: CaseSet<PathChangeReason>? = nil, events: Int, at now: Moment
+    ) -> [Effect] {
         path = new
         // The comparison uses the last published path: several changes that are not relevant alone may be relevant together.
         guard let old = published else {
@@ -363,7 +368,7 @@ package struct PathMachine: Sendable {
             reasons = []
             return [.publish(PathUpdate(path: new, reasons: [], isInitial: true, coalescedEventCount: 0, moment: now))]
         }
-        let found = PathDifference.reasons(from: old, to: new)
+        let found = differences ?? PathDifference.reasons(from: old, to: new)
         guard !found.isEmpty || reasons.contains(.resumed) else {
             coalescedEventCount += events
             // The dump's result has been evaluated; a later change has its own reasons.
