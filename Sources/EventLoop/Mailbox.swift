@@ -34,7 +34,8 @@ public final class Mailbox<Message: Sendable>: Sendable {
     }
 
     /// Whether no message waits in the mailbox.
-    package var isEmpty: Bool { state.withLock { $0.messages.isEmpty } }
+    @inlinable
+    public var isEmpty: Bool { state.withLock { $0.messages.isEmpty } }
 
     /// Closes the mailbox and returns the remaining messages. Later messages are refused.
     package func close() -> [Message] {
@@ -45,9 +46,12 @@ public final class Mailbox<Message: Sendable>: Sendable {
         }
     }
 
+    // Inlinable too: a loop calls it in each turn.
+
     /// Takes all messages. With `staysAwake`, the loop calls ``mayWait()`` before it waits, and no sender wakes it until then. To
     /// wake a busy loop costs the sender one system call and the loop two.
-    package func takeAll(staysAwake: Bool = false) -> [Message] {
+    @inlinable
+    public func takeAll(staysAwake: Bool = false) -> [Message] {
         state.withLock { state in
             state.isAwake = staysAwake
             guard !state.messages.isEmpty else { return [] }

@@ -70,7 +70,7 @@ package struct MonitorMachine: Sendable {
     /// never.
     package var deadline: Int64? {
         guard !path.hasEnded else { return nil }
-        return [path.deadline, path.isAsking ? nil : fleet.deadline, incidents.deadline].compactMap { $0 }.min()
+        return earlier(earlier(path.deadline, path.isAsking ? nil : fleet.deadline), incidents.deadline)
     }
 
     /// Returns ``deadline`` to an owner that is a class. Reading a computed property of the machine there copies the complete

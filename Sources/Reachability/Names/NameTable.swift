@@ -1,3 +1,5 @@
+internal import Pacing
+
 /// The resolution of a monitor's names, without its sockets, files and threads: who answers, one question for all targets with
 /// the same name, the search list, the delay between the families, and the cache.
 package struct NameTable: Sendable {
@@ -48,7 +50,10 @@ package struct NameTable: Sendable {
     private var lastNumber: UInt64 = 0
 
     /// The time at which ``tick(now:)`` is due, on the monotonic clock in nanoseconds.
-    package var deadline: Int64? { [timers.first, sendQueue.deadline].compactMap { $0 }.min() }
+    package var deadline: Int64? { earlier(timers.first, sendQueue.deadline) }
+
+    /// Returns ``deadline`` to an owner that is a class, without a copy of the table.
+    mutating func nextDeadline() -> Int64? { deadline }
 
     /// Whether nothing is running or waiting. The cache may have names.
     var isIdle: Bool { running.isEmpty && waiting.isEmpty && asked.isEmpty && askedLibc.isEmpty && sendQueue.isEmpty }

@@ -1,3 +1,5 @@
+internal import Pacing
+
 /// The schedule of dumps. The first request of a table starts a dump at once; the next dump of the same table starts at least a
 /// second after the last start. One dump runs at a time, because a netlink socket supports only one. An interrupted dump is
 /// repeated up to five times.
@@ -39,7 +41,7 @@ package struct DumpSchedule: Sendable {
         var interfaces: [UInt32: Int64] = [:]
         var lastInterfaceStart: Int64?
 
-        var due: Int64? { [earliestStart, interfaces.values.min()].compactMap(\.self).min() }
+        var due: Int64? { interfaces.isEmpty ? earliestStart : earlier(earliestStart, interfaces.values.min()) }
     }
 
     /// The maximum number of stale interfaces. If there are more, the complete table is dumped.
@@ -86,7 +88,7 @@ package struct DumpSchedule: Sendable {
     /// limits the dump if it is not `nil`.
     package mutating func next(at now: Int64) -> KernelTable? {
         guard running == nil else { return nil }
-        guard let due = KernelTable.allCases.first(where: { self[$0].due.map { $0 <= now } ?? false }) else { return nil }
+        guard let due = KernelTable.allCases.first(where: { due(of: $0).map { $0 <= now } ?? false }) else { return nil }
         var state = self[due]
         if state.earliestStart.map({ $0 <= now }) ?? false {
             state.earliestStart = nil
@@ -141,7 +143,8 @@ package struct DumpSchedule: Sendable {
 
     /// The earliest time at which ``next(at:)`` returns a table; `nil` for never, and while a dump runs.
     package var deadline: Int64? {
-        running == nil ? tables.lazy.compactMap(\.due).min() : nil
+        guard running == nil else { return nil }
+        return tables.indices.reduce(nil) { earlier($0, tables[$1].due) }
     }
 
     /// Whether no dump is running or requested.
@@ -151,7 +154,10 @@ package struct DumpSchedule: Sendable {
     package var isStale: Bool { tables.contains { $0.isStale } }
 
     /// Returns whether a dump of the table is running or requested.
-    package func isPending(_ table: KernelTable) -> Bool { running == table || self[table].due != nil }
+    package func isPending(_ table: KernelTable) -> Bool { running == table || due(of: table) != nil }
+
+    // The subscript would copy the table's state.
+    private func due(of table: KernelTable) -> Int64? { tables[Int(table.rawValue)].due }
 
     private subscript(table: KernelTable) -> Table {
         get { tables[Int(table.rawValue)] }

@@ -1,5 +1,6 @@
 internal import EventLoop
 internal import Glibc
+internal import Pacing
 
 /// Resolves the names of a monitor's targets, on the loop's thread: the hosts file, DNS by c-ares, and getaddrinfo(3) on threads
 /// for the modules of nsswitch.conf(5) that only glibc can load.
@@ -42,7 +43,7 @@ final class NameService {
     static func owns(_ token: UInt64) -> Bool { tokens.contains(token) }
 
     /// The time at which ``tick(on:now:)`` is due, on the monotonic clock in nanoseconds; `nil` for never.
-    var deadline: Int64? { [table.deadline, channelDeadline].compactMap { $0 }.min() }
+    var deadline: Int64? { earlier(table.nextDeadline(), channelDeadline) }
 
     // MARK: Events
 
