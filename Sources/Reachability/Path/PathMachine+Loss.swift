@@ -72,7 +72,9 @@ extension PathMachine {
 
     private func makeLoss(of link: Link, formerly former: Link) -> Loss? {
         // Another kind of device may need other evidence.
-        guard let resolver, let published, EvidenceSubject(link) == EvidenceSubject(former), link.master == former.master else { return nil }
+        guard let resolver, let published, EvidenceSubject(link) == EvidenceSubject(former), link.master == former.master else {
+            return nil
+        }
         let snapshot = keeper.live.losing(link)
         var catalog = self.catalog
         catalog.update(snapshot, evidence: evidence, changed: [link.index])

@@ -140,7 +140,8 @@ package struct PathMachine: Sendable {
             hasBegun = true
             schedule.requestAll(at: time)
         case .messages(let messages):
-            if pending.changes.isEmpty { pending.changes.reserveCapacity(messages.count) }
+            // The first of the seven messages of a link that goes up comes alone.
+            if pending.changes.isEmpty { pending.changes.reserveCapacity(max(messages.count, 8)) }
             for (place, message) in messages.enumerated() {
                 if case .link(let link) = message.event, let end = loss(of: link) {
                     delayed = DelayedMessages(messages: messages[place...], time: time)
@@ -212,11 +213,9 @@ package struct PathMachine: Sendable {
     mutating func noteChanges(from known: Int, at now: Int64) {
         for table in pending.staleTables { schedule.request(table, at: now) }
         pending.staleTables = []
-        if !pending.staleRoutes.isEmpty {
-            // A fixed order, so that a replay behaves the same: too many interfaces become one complete dump.
-            for routes in pending.staleRoutes.sorted() { schedule.request(routes, at: now) }
-            pending.staleRoutes = []
-        }
+        // A fixed order, so that a replay behaves the same: too many interfaces become one complete dump.
+        for routes in pending.staleRoutes.isEmpty ? [] : pending.staleRoutes.sorted() { schedule.request(routes, at: now) }
+        pending.staleRoutes = []
         guard pending.changes.count > known else { return }
         for place in known..<pending.changes.count { note(pending.changes[place]) }
         work.ask = true

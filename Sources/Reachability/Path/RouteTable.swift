@@ -29,7 +29,9 @@ package struct RouteTable: Hashable, Sendable, Sequence {
 
     /// The number of shards. 100,000 routes give 800 per shard.
     static let shardsPerFamily = 128
-    private(set) var shards = [RouteShard](repeating: RouteShard(), count: 2 * shardsPerFamily)
+    private(set) var shards = emptyShards
+    // Shared until the first route is added: most dumps have no routes.
+    private static let emptyShards = [RouteShard](repeating: RouteShard(), count: 2 * shardsPerFamily)
     /// The number of keys.
     package private(set) var count = 0
 

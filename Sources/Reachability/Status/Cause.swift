@@ -99,8 +99,13 @@ public struct Cause: Hashable, Sendable {
     }
     /// The facts of ``evidence`` in the order of their names.
     package var sortedEvidence: [(name: String, value: Evidence)] { facts.map { ($0.name, $0.value) } }
-    /// The number of facts in ``evidence``.
-    package var evidenceCount: Int { facts.count }
+    /// The approximate size of the cause as JSON in bytes. The sentence about an interface is not made only to count its bytes.
+    package var estimatedSize: Int {
+        switch values.value.account {
+        case .stated(let detail, let facts): 60 + detail.utf8.count + 30 * facts.count
+        case .interface: 300
+        }
+    }
 
     fileprivate struct Fact: Hashable, Sendable {
         let name: String

@@ -110,7 +110,3 @@ extension Record {
         }
     }
 }
-
-extension Cause {
-    fileprivate var estimatedSize: Int { 60 + detail.utf8.count + 30 * evidenceCount }
-}

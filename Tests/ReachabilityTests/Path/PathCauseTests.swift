@@ -42,7 +42,7 @@ import Testing
             ])
         #expect(made == stated && stated == made && made.hashValue == stated.hashValue)
         #expect(made.hasSameDetail(as: stated) && stated.hasSameDetail(as: made) && made.hasSameDetail(as: made))
-        #expect(made.evidence == stated.evidence && made.evidenceCount == 4 && made.description == stated.description)
+        #expect(made.evidence == stated.evidence && made.evidence.count == 4 && made.description == stated.description)
         let (elsewhere, off) = (
             InterfaceFault(.noCarrier, interface: "eth1", level: .noCarrier, link: fault.link),
             InterfaceFault(.off, interface: "eth0", level: .off, link: fault.link)

@@ -58,7 +58,7 @@ import Testing
         for copy in earlier { #expect(contents(copy.table) == copy.model) }
     }
 
-    @Test(arguments: 1...4) func `routes of one shard are those of a dictionary, from a list to a large shard and back`(seed: UInt64) {
+    @Test(arguments: 1...4) func `a shard that grows from a list and shrinks has the routes of a dictionary`(seed: UInt64) {
         var random = SplitMix64(seed: seed)
         func route(_ number: UInt64, origin: UInt8) -> Route {
             Route(Route.Key(destination: IPPrefix(IPAddress(v4: UInt32(0x0a00_0000 | number << 8)), length: 24)), origin: origin)
