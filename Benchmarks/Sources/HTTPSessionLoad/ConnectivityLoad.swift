@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import Glibc
 import HTTPSession
 import Reachability
@@ -23,8 +23,7 @@ struct ConnectivityLoad {
         for await update in monitor.updates where update.path.status == status { return }
     }
 
-    /// Prints a line at once: print(_:) would buffer it.
-    private static func report(_ words: String) { FileHandle.standardOutput.write(Data("\(words)\n".utf8)) }
+    private static func report(_ words: String) { RequestLoad.write("\(words)\n", to: STDOUT_FILENO) }
 
     private static var now: Int64 {
         var time = timespec()

@@ -1,4 +1,4 @@
-import Foundation
+import FoundationEssentials
 import HTTPSession
 import RequestLoad
 
@@ -31,7 +31,7 @@ struct QueueLoad {
         let memory = OwnFigures.residentKibibytes
         guard tasks.allSatisfy({ $0.state == .waiting }) else { throw NotQueued() }
         session.invalidateAndCancel()
-        return String(format: "%.6f %.6f %d %d", made, queued, before, memory)
+        return "\(made) \(queued) \(before) \(memory)"
     }
 
     private struct NotQueued: Error {}

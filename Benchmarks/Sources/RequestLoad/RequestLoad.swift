@@ -1,4 +1,4 @@
-import Foundation
+import Glibc
 import Synchronization
 
 /// `URL COUNT CONCURRENCY`: COUNT requests, CONCURRENCY at a time, for each of the HTTP clients.
@@ -29,7 +29,7 @@ package struct RequestLoad: Sendable {
         }
         let elapsed = (ContinuousClock.now - start) / .seconds(1)
         let processor = OwnFigures.processorSeconds - before
-        return String(format: "%.0f %.3f %d", Double(count) / elapsed, processor, received.value)
+        return "\(Int((Double(count) / elapsed).rounded())) \(processor) \(received.value)"
     }
 
     /// Runs a program. It prints a thrown error and exits with 1.
@@ -37,15 +37,29 @@ package struct RequestLoad: Sendable {
         do {
             try await body()
         } catch {
-            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            write("\(error)\n", to: STDERR_FILENO)
             exit(1)
         }
     }
 
     /// Prints the program's usage and exits.
     package static func usage(_ text: String) -> Never {
-        FileHandle.standardError.write(Data("usage: \(text)\n".utf8))
+        write("usage: \(text)\n", to: STDERR_FILENO)
         exit(64)
+    }
+
+    /// Writes the text at once: print(_:) would buffer it. FileHandle would load all of Foundation, whose pages with ICU would be
+    /// counted as the client's.
+    package static func write(_ text: String, to descriptor: Int32) {
+        var text = text
+        text.withUTF8 { bytes in
+            var written = 0
+            while written < bytes.count {
+                let count = Glibc.write(descriptor, bytes.baseAddress.map { $0 + written }, bytes.count - written)
+                if count < 0 && errno != EINTR { return }
+                written += max(0, count)
+            }
+        }
     }
 }
 
