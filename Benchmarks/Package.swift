@@ -15,6 +15,7 @@ let package = Package(
         // Measured beside HTTPSession. Only AsyncHTTPClientLoad and AsyncHTTPClientDownload build them.
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.81.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.29.0"),
     ],
     targets: [
         // Hosts made of network namespaces, and programs that run in them.
@@ -39,6 +40,7 @@ let package = Package(
             dependencies: [
                 "RequestLoad", .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
             swiftSettings: strict
         ),

@@ -1,5 +1,5 @@
 // The limit of an HTTP client on libcurl: COUNT requests to URL, CONCURRENCY at a time, on one thread. It keeps the number of
-// bytes only. BESIDE-COUNT transfers of BESIDE, which do not end meanwhile, are in the same multi handle. It uses epoll and
+// bytes only. A URL of https is followed by AUTHORITY, the file of a certificate to trust; the server chooses HTTP/1.1 or HTTP/2. BESIDE-COUNT transfers of BESIDE, which do not end meanwhile, are in the same multi handle. It uses epoll and
 // curl_multi_socket_action, or with the argument "poll" curl_multi_poll and curl_multi_perform. It prints "requests/s CPU-seconds
 // bytes KiB KiB"; the last two are the resident memory before and with the transfers of BESIDE.
 #include <curl/curl.h>
@@ -14,6 +14,7 @@ static int uses_poll;
 static long timeout_ms = -1;
 static long long received;
 static char beside;
+static const char *authority;
 
 static double seconds(clockid_t clock) {
     struct timespec now;
@@ -60,6 +61,11 @@ static void start(CURLM *multi, CURL *easy, const char *url, void *mark) {
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, mark);
+    if (authority) {
+        curl_easy_setopt(easy, CURLOPT_CAINFO, authority);
+        // Without it, a request opens a connection instead of a stream while the only one is being set up.
+        curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    }
     curl_multi_add_handle(multi, easy);
 }
 
@@ -103,11 +109,31 @@ static CURL *ended(CURLM *multi) {
     return NULL;
 }
 
+// Makes count requests, concurrency at a time.
+static void run(CURLM *multi, const char *url, long count, long concurrency) {
+    long started = 0, done = 0;
+    CURL *easy;
+    for (; started < concurrency && started < count; started++) start(multi, curl_easy_init(), url, NULL);
+    while (done < count) {
+        turn(multi, 10000);
+        while ((easy = ended(multi))) {
+            done++;
+            if (started < count) {
+                started++;
+                start(multi, easy, url, NULL);
+            } else {
+                curl_easy_cleanup(easy);
+            }
+        }
+    }
+}
+
 int main(int argc, char **argv) {
-    if (argc < 4) return fprintf(stderr, "usage: http-multi URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT [poll]]\n"), 64;
-    long count = atol(argv[2]), concurrency = atol(argv[3]), started = 0, done = 0;
+    if (argc < 4) return fprintf(stderr, "usage: http-multi URL COUNT CONCURRENCY [AUTHORITY | BESIDE BESIDE-COUNT [poll]]\n"), 64;
+    long count = atol(argv[2]), concurrency = atol(argv[3]);
     long beside_count = argc > 5 ? atol(argv[5]) : 0;
     uses_poll = argc > 6 && strcmp(argv[6], "poll") == 0;
+    if (strncmp(argv[1], "https:", 6) == 0 && argc > 4) authority = argv[4];
     epoll_fd = epoll_create1(0);
     CURLM *multi = curl_multi_init();
     if (!uses_poll) {
@@ -115,13 +141,13 @@ int main(int argc, char **argv) {
         curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, multi);
         curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer);
     }
+    curl_multi_setopt(multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, concurrency + beside_count);
 
     // The first request loads its libraries and buffers before memory is read.
-    CURL *first = curl_easy_init(), *easy = NULL;
-    start(multi, first, argv[1], NULL);
-    while (!(easy = ended(multi))) turn(multi, 100);
-    curl_easy_cleanup(easy);
+    run(multi, argv[1], 1, 1);
+    // Over TLS, as many requests as at a time then open the connections, so that no handshake is measured.
+    if (authority) run(multi, argv[1], concurrency, concurrency);
     long before = resident();
     for (long number = 0; number < beside_count; number++) start(multi, curl_easy_init(), argv[4], &beside);
     // Until they are connected, have sent their requests and have received the beginnings of their responses.
@@ -130,20 +156,8 @@ int main(int argc, char **argv) {
 
     received = 0;
     double begin = seconds(CLOCK_MONOTONIC), processor = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    for (; started < concurrency && started < count; started++) start(multi, curl_easy_init(), argv[1], NULL);
-    while (done < count) {
-        turn(multi, 10000);
-        while ((easy = ended(multi))) {
-            done++;
-            if (started < count) {
-                started++;
-                start(multi, easy, argv[1], NULL);
-            } else {
-                curl_easy_cleanup(easy);
-            }
-        }
-    }
+    run(multi, argv[1], count, concurrency);
     double elapsed = seconds(CLOCK_MONOTONIC) - begin;
-    printf("%.0f %.3f %lld %ld %ld\n", done / elapsed, seconds(CLOCK_PROCESS_CPUTIME_ID) - processor, received, before, with);
+    printf("%.0f %.3f %lld %ld %ld\n", count / elapsed, seconds(CLOCK_PROCESS_CPUTIME_ID) - processor, received, before, with);
     return 0;
 }

@@ -23,6 +23,8 @@ struct Benchmarks {
         ]
         let http: [(name: String, run: Measurement)] = [
             ("http-requests", { try RequestBenchmark.run(LoadPrograms(), $0) }),
+            ("http-tls", { try RequestBenchmark.runSecure(LoadPrograms(), $0) }),
+            ("http-2", { try RequestBenchmark.runMultiplexed(LoadPrograms(), $0) }),
             ("http-idle", { try RequestBenchmark.runBesideIdle(LoadPrograms(), $0) }),
             ("http-download", { try DownloadBenchmark.run(LoadPrograms(), $0) }),
             ("http-slow", { try RequestBenchmark.runSlow(LoadPrograms(), $0) }),

@@ -16,6 +16,7 @@ struct LevelsBenchmark {
     private let isQuick: Bool
     private let host: LabHost
     private let folder: WorkFolder
+    private let certificate: SelfSignedCertificate
     private let nginx: Nginx
     private let exporter: BlackboxExporter?
 
@@ -31,19 +32,13 @@ struct LevelsBenchmark {
         let script = "cd /proc/sys/net && echo 4096 > core/somaxconn && echo 2000 65000 > ipv4/ip_local_port_range"
         try Child.run(["sh", "-c", script], in: host)
         folder = try WorkFolder()
-        let names = Self.addresses.map { "IP:127.0.0.\($0)" }.joined(separator: ",")
-        try Child.run([
-            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "90", "-subj",
-            "/CN=benchmark", "-addext", "subjectAltName=\(names)", "-keyout", folder.file("key"), "-out",
-            folder.file("certificate"),
-        ])
+        certificate = try SelfSignedCertificate(for: Self.addresses.map { "127.0.0.\($0)" }, in: folder)
         let listen = { (ports: Range<Int>) in ports.map { "listen \($0) ssl backlog=4096;" }.joined(separator: " ") }
         nginx = try Nginx(
             folder, in: host,
             http: """
                 access_log off;
-                ssl_certificate \(folder.file("certificate"));
-                ssl_certificate_key \(folder.file("key"));
+                \(certificate.configuration)
                 ssl_session_tickets off;
                 """,
             servers: [
@@ -53,11 +48,11 @@ struct LevelsBenchmark {
             ])
         exporter =
             BlackboxExporter.isInstalled
-            ? try BlackboxExporter(in: host, URL(fileURLWithPath: folder.path), modules: Self.modules(folder)) : nil
+            ? try BlackboxExporter(in: host, URL(fileURLWithPath: folder.path), modules: Self.modules(certificate)) : nil
     }
 
-    private static func modules(_ folder: WorkFolder) -> String {
-        let trust = "tls_config: { ca_file: \(folder.file("certificate")) }"
+    private static func modules(_ certificate: SelfSignedCertificate) -> String {
+        let trust = "tls_config: { ca_file: \(certificate.file) }"
         let http = "{ prober: http, timeout: 3s, http: { enable_http2: false, \(trust) } }"
         return """
               tls: { prober: tcp, timeout: 3s, tcp: { tls: true, \(trust) } }
@@ -112,7 +107,7 @@ struct LevelsBenchmark {
         try Child(
             [
                 programs.netwatch, "watch", "--json", "--netns", host.path, "--interval", interval, "--cafile",
-                folder.file("certificate"), "--targets", file,
+                certificate.file, "--targets", file,
             ], output: .lines)
     }
 
@@ -167,7 +162,7 @@ struct LevelsBenchmark {
         let output = folder.file("status.json")
         let script = #"exec "$0" status --json --netns "$1" --cafile "$2" --targets "$3" > "$4""#
         let child = try Child(
-            ["sh", "-c", script, programs.netwatch, host.path, folder.file("certificate"), file, output])
+            ["sh", "-c", script, programs.netwatch, host.path, certificate.file, file, output])
         child.wait()
         let document = try JSONDecoder().decode(Document.self, from: Data(contentsOf: URL(fileURLWithPath: output)))
         guard document.targets.allSatisfy({ $0.status == "up" }) else {

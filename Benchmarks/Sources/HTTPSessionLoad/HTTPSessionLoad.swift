@@ -7,6 +7,7 @@ import RequestLoad
 /// | arguments | action | output |
 /// |---|---|---|
 /// | `URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT]` | requests, beside others that do not end | as `Limits/http-multi.c` |
+/// | `URL COUNT CONCURRENCY AUTHORITY` | requests to an https server whose certificate is in a file | the same |
 /// | `download URL FILE` | a download task | seconds and the peak of resident KiB |
 /// | `queue URL COUNT` | tasks of which all but six wait | ``QueueLoad`` |
 /// | `resume URL COUNT FILE` | a download that loses its network COUNT times | ``ConnectivityLoad`` |
@@ -14,8 +15,8 @@ import RequestLoad
 @main
 struct HTTPSessionLoad {
     static let usage = """
-        HTTPSessionLoad URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT] | download URL FILE | queue URL COUNT
-            | resume URL COUNT FILE | release URL COUNT
+        HTTPSessionLoad URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT | AUTHORITY] | download URL FILE
+            | parallel URL COUNT FOLDER | json URL COUNT | queue URL COUNT | resume URL COUNT FILE | release URL COUNT
         """
 
     static func main() async {
@@ -32,7 +33,7 @@ struct HTTPSessionLoad {
                 try await ConnectivityLoad(url: words[1], count: words[2]).release()
             default:
                 guard let load = RequestLoad(words), let url = URL(string: load.url) else { RequestLoad.usage(usage) }
-                print(try await requests(load, url, beside: words.dropFirst(3)))
+                print(try await requests(load, url))
             }
         }
     }
@@ -46,21 +47,24 @@ struct HTTPSessionLoad {
         return configuration
     }
 
-    private static func requests(_ load: RequestLoad, _ url: URL, beside words: ArraySlice<String>) async throws -> String {
-        let session = try HTTPSessionManager(
-            configuration: configuration(connectionsPerHost: words.isEmpty ? load.concurrency : 1000))
-        let request = TransferRequest(url: url)
-        // The first request loads its libraries and buffers before memory is read.
-        _ = try await session.dataTask(for: request).data()
+    private static func requests(_ load: RequestLoad, _ url: URL) async throws -> String {
+        var configuration = configuration(connectionsPerHost: load.further.isEmpty ? load.concurrency : 1000)
+        if let authority = load.authority {
+            configuration.securityPolicy.roots = .given(Set(try Certificate.all(inFile: authority)))
+        }
+        let session = try HTTPSessionManager(configuration: configuration)
+        let transfer = TransferRequest(url: url)
+        let request = { @Sendable () async throws -> Int in try await session.dataTask(for: transfer).data().count }
+        try await load.warmUp(request)
         let before = OwnFigures.residentKibibytes
-        if let first = words.first, let beside = URL(string: first), let count = words.last.flatMap({ Int($0) }) {
+        if let first = load.further.first, let beside = URL(string: first), let count = load.further.last.flatMap({ Int($0) }) {
             let tasks = (0..<count).map { _ in session.dataTask(for: TransferRequest(url: beside)) }
             while !tasks.allSatisfy({ $0.state == .running }) { try await Task.sleep(for: .milliseconds(20)) }
             // Until they are connected, have sent their requests and have received the beginnings of their responses.
             try await Task.sleep(for: .seconds(2))
         }
         let with = OwnFigures.residentKibibytes
-        let result = try await load.run { try await session.dataTask(for: request).data().count }
+        let result = try await load.run(request)
         return "\(result) \(before) \(with)"
     }
 

@@ -1,11 +1,15 @@
 import Glibc
 import Synchronization
 
-/// `URL COUNT CONCURRENCY`: COUNT requests, CONCURRENCY at a time, for each of the HTTP clients.
+/// `URL COUNT CONCURRENCY [AUTHORITY]`: COUNT requests, CONCURRENCY at a time, for each of the HTTP clients. AUTHORITY is the file of
+/// a certificate that the client has to trust, for URLs of https.
 package struct RequestLoad: Sendable {
     package let url: String
     package let count: Int
     package let concurrency: Int
+    package let authority: String?
+    /// The arguments that only one of the clients has.
+    package let further: ArraySlice<String>
 
     package init?(_ words: some Collection<String>) {
         let words = Array(words)
@@ -13,6 +17,20 @@ package struct RequestLoad: Sendable {
             return nil
         }
         (url, self.count, self.concurrency) = (words[0], count, concurrency)
+        let isSecure = url.hasPrefix("https:")
+        authority = isSecure && words.count > 3 ? words[3] : nil
+        further = isSecure ? [] : words[3...]
+    }
+
+    /// Runs a first request, which loads its libraries and buffers, and after which the client knows the server's version of HTTP.
+    /// Over TLS, `concurrency` requests at a time then open the connections, so that no handshake is measured.
+    package func warmUp(_ request: @escaping @Sendable () async throws -> Int) async throws {
+        _ = try await request()
+        guard authority != nil else { return }
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<concurrency { group.addTask { _ = try await request() } }
+            try await group.waitForAll()
+        }
     }
 
     /// Runs `request` `count` times. It returns the length of the body. The result has the format of `Limits/http-multi.c`.

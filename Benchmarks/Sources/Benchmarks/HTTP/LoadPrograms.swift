@@ -47,9 +47,9 @@ struct RequestRuns {
     private(set) var costs: [Double] = []
     private(set) var besides: [Double] = []
 
-    /// Makes runs of `program` with its URL, the number of requests, 64 at a time, and further arguments.
-    init(_ program: String, _ url: String, _ requests: Int, _ further: String...) {
-        command = [program, url, "\(requests)", "64"] + further
+    /// Makes runs of `program` with its URL, the number of requests, how many at a time, and further arguments.
+    init(_ program: String, _ url: String, _ requests: Int, atOnce: Int = 64, _ further: String...) {
+        command = [program, url, "\(requests)", "\(atOnce)"] + further
         self.requests = requests
     }
 

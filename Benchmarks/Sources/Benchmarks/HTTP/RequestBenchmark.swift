@@ -1,3 +1,5 @@
+import Hosts
+
 /// Requests with bodies of 1 KiB, 64 at a time. Measures how many a second, and the processor time of each.
 enum RequestBenchmark {
     /// Measures each client without other transfers.
@@ -15,17 +17,71 @@ enum RequestBenchmark {
             try asyncHTTPClient.run(numbers: 3)
             try urlSession.run(numbers: 3)
         }
-        let name = "1 KiB, 64 at a time: "
-        let others: [(String, RequestRuns, Double, Double?)] = [
-            ("curl multi in C", limit, 0.75, nil), ("async-http-client", asyncHTTPClient, 1.2, 1 / 1.5),
-            ("URLSession", urlSession, 10, nil),
-        ]
-        let rates = others.map { other, runs, asked, _ in
-            Row.against(
-                name + "requests a second, median of \(rounds)", session.rate, runs.rate, count, other, atLeast: asked)
+        return rows("1 KiB, 64 at a time", session, limit, asyncHTTPClient, rounds, [("URLSession", urlSession, 10, nil)])
+    }
+
+    /// Measures the requests over TLS 1.3, with connections that are kept.
+    static func runSecure(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
+        try run(
+            programs, isQuick, "1 KiB over TLS 1.3, 64 at a time", \.secureKibibyte, atOnce: 64, connections: 1...64,
+            "TLSv1.3 HTTP/1.1")
+    }
+
+    /// Measures the requests as 100 streams of one connection.
+    static func runMultiplexed(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
+        try run(
+            programs, isQuick, "1 KiB over HTTP/2, 100 streams", \.multiplexedKibibyte, atOnce: 100, connections: 1...1,
+            "TLSv1.3 HTTP/2.0")
+    }
+
+    /// Measures each client over TLS.
+    ///
+    /// URLSession is not among them, since it trusts no given authority. Fails if a client used another protocol or another number
+    /// of connections.
+    private static func run(
+        _ programs: LoadPrograms, _ isQuick: Bool, _ name: String, _ url: KeyPath<LoopbackServers, String>, atOnce: Int,
+        connections: ClosedRange<Int>, _ version: String
+    ) throws -> [Row] {
+        let servers = try LoopbackServers()
+        let (rounds, requests) = isQuick ? (2, 4_000) : (7, 40_000)
+        let runs = { RequestRuns($0, servers[keyPath: url], requests, atOnce: atOnce, servers.authority) }
+        var (limit, session) = (runs(programs.multi), runs(programs.session))
+        var asyncHTTPClient = runs(programs.asyncHTTPClient)
+        let check = { (client: String) in
+            let used = try servers.newConnections()
+            guard connections.contains(used.count), used.allSatisfy({ $0 == version }) else {
+                throw BenchmarkError("\(client): \(used.count) connections, \(Set(used).sorted()) instead of \(version)")
+            }
         }
-        let costs = others.map { other, runs, _, asked in
-            Row.against(name + "processor time of a request", session.cost, runs.cost, microseconds, other, atMost: asked)
+        for _ in 0..<rounds {
+            try limit.run(numbers: 5)
+            try check(programs.multi)
+            try session.run(numbers: 5)
+            try check(programs.session)
+            try asyncHTTPClient.run(numbers: 3)
+            try check(programs.asyncHTTPClient)
+        }
+        return rows(name, session, limit, asyncHTTPClient, rounds)
+    }
+
+    /// A client beside HTTPSession, the least ratio of requests a second, and the largest ratio of the processor time.
+    private typealias Peer = (name: String, runs: RequestRuns, leastRate: Double, largestCost: Double?)
+
+    private static func rows(
+        _ name: String, _ session: RequestRuns, _ limit: RequestRuns, _ asyncHTTPClient: RequestRuns, _ rounds: Int,
+        _ further: [Peer] = []
+    ) -> [Row] {
+        let peers: [Peer] =
+            [("curl multi in C", limit, 0.75, nil), ("async-http-client", asyncHTTPClient, 1.2, 1 / 1.5)] + further
+        let rates = peers.map { peer in
+            Row.against(
+                "\(name): requests a second, median of \(rounds)", session.rate, peer.runs.rate, count, peer.name,
+                atLeast: peer.leastRate)
+        }
+        let costs = peers.map { peer in
+            Row.against(
+                "\(name): processor time of a request", session.cost, peer.runs.cost, microseconds, peer.name,
+                atMost: peer.largestCost)
         }
         return rates + costs
     }
