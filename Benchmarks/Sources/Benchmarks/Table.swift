@@ -45,6 +45,15 @@ struct Row {
             holds: ratio <= atMost)
     }
 
+    /// A value with a fixed bound, and that of another program to compare it with.
+    static func bound(
+        _ what: String, _ value: Double, beside other: Double, _ unit: (Double) -> String, _ otherName: String, atMost: Double
+    ) -> Row {
+        Row(
+            what: what, measured: unit(value), limit: "\(otherName) \(unit(other))", ratio: nil, asked: "≤ \(unit(atMost))",
+            holds: value <= atMost)
+    }
+
     /// A value with a fixed bound.
     static func bound(_ what: String, _ value: Double, _ unit: (Double) -> String, atMost: Double? = nil) -> Row {
         Row(

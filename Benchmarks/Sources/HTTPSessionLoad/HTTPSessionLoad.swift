@@ -9,6 +9,8 @@ import RequestLoad
 /// | `URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT]` | requests, beside others that do not end | as `Limits/http-multi.c` |
 /// | `URL COUNT CONCURRENCY AUTHORITY` | requests to an https server whose certificate is in a file | the same |
 /// | `download URL FILE` | a download task | seconds and the peak of resident KiB |
+/// | `parallel URL COUNT FOLDER` | COUNT download tasks at a time, to files that have their numbers as names | the same |
+/// | `json URL COUNT` | requests one after the other, each of which decodes a list of objects | the peak of resident KiB |
 /// | `queue URL COUNT` | tasks of which all but six wait | ``QueueLoad`` |
 /// | `resume URL COUNT FILE` | a download that loses its network COUNT times | ``ConnectivityLoad`` |
 /// | `release URL COUNT` | tasks that wait for the network | ``ConnectivityLoad`` |
@@ -24,7 +26,11 @@ struct HTTPSessionLoad {
         await RequestLoad.main {
             switch words.first {
             case "download" where words.count == 3:
-                print(try await download(words[1], to: words[2]))
+                print(try await download(words[1], to: [words[2]]))
+            case "parallel" where words.count == 4:
+                print(try await download(words[1], to: (0..<(Int(words[2]) ?? 1)).map { "\(words[3])/\($0)" }))
+            case "json" where words.count == 3:
+                print(try await documents(words[1], count: Int(words[2]) ?? 1))
             case "queue" where words.count == 3:
                 print(try await QueueLoad(url: words[1], count: words[2]).run())
             case "resume" where words.count == 4:
@@ -68,13 +74,31 @@ struct HTTPSessionLoad {
         return "\(result) \(before) \(with)"
     }
 
-    private static func download(_ address: String, to path: String) async throws -> String {
+    private static func download(_ address: String, to paths: [String]) async throws -> String {
         guard let url = URL(string: address) else { RequestLoad.usage(usage) }
         let session = try HTTPSessionManager(configuration: configuration())
         let start = ContinuousClock.now
-        let destination = DownloadDestination(URL(fileURLWithPath: path))
-        _ = try await session.downloadTask(for: TransferRequest(url: url), to: destination).file()
+        let tasks = paths.map {
+            session.downloadTask(for: TransferRequest(url: url), to: DownloadDestination(URL(fileURLWithPath: $0)))
+        }
+        for task in tasks { _ = try await task.file() }
         let elapsed = (ContinuousClock.now - start) / .seconds(1)
         return "\(elapsed) \(OwnFigures.peakKibibytes)"
+    }
+
+    /// An object of the benchmark's document.
+    private struct Device: Decodable {
+        let id: Int
+        let name: String
+        let active: Bool
+        let load: Double
+    }
+
+    private static func documents(_ url: String, count: Int) async throws -> String {
+        let session = try HTTPSessionManager(configuration: configuration())
+        for _ in 0..<count {
+            guard try await !session.get(url).decode(as: [Device].self).isEmpty else { throw UnexpectedStatus(code: 200) }
+        }
+        return "\(OwnFigures.peakKibibytes)"
     }
 }

@@ -9,6 +9,7 @@ struct LoadPrograms {
     let asyncHTTPClient: String
     let urlSession: String
     let linkConnect: String
+    let netwatch: String
 
     init() throws {
         let environment = ProcessInfo.processInfo.environment
@@ -19,7 +20,10 @@ struct LoadPrograms {
         asyncHTTPClient = "\(products)/AsyncHTTPClientLoad"
         urlSession = "\(products)/URLSessionLoad"
         linkConnect = "\(limits)/link-connect"
-        for program in [multi, session, asyncHTTPClient, urlSession, linkConnect] where access(program, X_OK) != 0 {
+        netwatch = "\(products)/netwatch"
+        // netwatch executes the program beside it for transfers.
+        let all = [multi, session, asyncHTTPClient, urlSession, linkConnect, netwatch, "\(products)/netwatch-transfer"]
+        for program in all where access(program, X_OK) != 0 {
             throw BenchmarkError("\(program) is missing: run scripts/bench http, which builds it")
         }
     }

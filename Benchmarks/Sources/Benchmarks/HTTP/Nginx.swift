@@ -2,7 +2,8 @@ import Foundation
 import Glibc
 import Hosts
 
-/// An nginx of one process with two files: `1k`, and `huge`, which has 2 GiB of zeros and no blocks. It ends with this object.
+/// An nginx of one process with the files `1k` and `document.json`, and two of zeros without blocks: `10m` has 10 MiB, and `huge`
+/// 2 GiB. It ends with this object.
 final class Nginx {
     private let child: Child
 
@@ -11,8 +12,11 @@ final class Nginx {
     init(_ folder: WorkFolder, in host: LabHost? = nil, http: String = "access_log off;", servers: [String]) throws {
         try FileManager.default.createDirectory(atPath: folder.file("files"), withIntermediateDirectories: false)
         try Data(repeating: UInt8(ascii: "a"), count: 1024).write(to: URL(fileURLWithPath: folder.file("files/1k")))
-        try Data().write(to: URL(fileURLWithPath: folder.file("files/huge")))
-        guard truncate(folder.file("files/huge"), 1 << 31) == 0 else { throw BenchmarkError("truncate: errno \(errno)") }
+        try Data(Self.document.utf8).write(to: URL(fileURLWithPath: folder.file("files/document.json")))
+        for (name, size) in [("10m", 10 << 20), ("huge", 1 << 31)] {
+            try Data().write(to: URL(fileURLWithPath: folder.file("files/\(name)")))
+            guard truncate(folder.file("files/\(name)"), size) == 0 else { throw BenchmarkError("truncate: errno \(errno)") }
+        }
         try Data(Self.configuration(folder, http, servers).utf8).write(to: URL(fileURLWithPath: folder.file("nginx.conf")))
         child = try Child(
             ["nginx", "-p", folder.path, "-c", folder.file("nginx.conf"), "-e", folder.file("early.log")], in: host,
@@ -28,6 +32,11 @@ final class Nginx {
 
     deinit { child.stop() }
 
+    /// A list of objects in about a kilobyte of JSON.
+    private static var document: String {
+        "[\((0..<20).map { #"{"id":\#($0),"name":"device \#($0)","active":true,"load":0.5}"# }.joined(separator: ","))]"
+    }
+
     private static func configuration(_ folder: WorkFolder, _ http: String, _ servers: [String]) -> String {
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map { "\($0)_temp_path \(folder.file($0));" }
         return """
@@ -39,6 +48,7 @@ final class Nginx {
             http {
                 error_log \(folder.file("error.log")) warn;
                 \(temporary.joined(separator: "\n    "))
+                types { application/json json; }
                 default_type application/octet-stream;
                 root \(folder.file("files"));
                 sendfile on;
