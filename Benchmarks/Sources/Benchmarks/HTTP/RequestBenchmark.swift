@@ -100,7 +100,7 @@ enum RequestBenchmark {
             try session.run(numbers: 5)
             try poll.run(numbers: 5)
         }
-        let name = "the same beside 1,000 idle transfers: "
+        let name = "1 KiB, 64 at a time, beside 1,000 idle transfers: "
         let (socketAction, multiPoll) = ("curl multi in C", "curl_multi_poll in C")
         return [
             .against(
