@@ -10,7 +10,7 @@ enum ContentLength: Hashable, Sendable {
         var length: Int64?
         for value in values {
             for element in value.split(separator: ",", omittingEmptySubsequences: false) {
-                guard let number = ContentLength.number(element) else {
+                guard let number = ContentLength.number(element.utf8) else {
                     self = .unreadable("the Content-Length \(excerpt(of: value)) is no number of bytes")
                     return
                 }
@@ -24,12 +24,20 @@ enum ContentLength: Hashable, Sendable {
         self = length.map { .bytes($0) } ?? .absent
     }
 
-    /// Accepts digits only: `Int64("+5")` is a number, but not in this field.
-    private static func number(_ element: Substring) -> Int64? {
-        var digits = element.utf8
-        while let first = digits.first, first == 0x20 || first == 0x09 { digits.removeFirst() }
-        while let last = digits.last, last == 0x20 || last == 0x09 { digits.removeLast() }
-        guard !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
-        return Int64(Substring(digits))
+    /// The number that an element consists of; `nil` for anything but digits with whitespace around them.
+    static func number(_ element: some Sequence<UInt8>) -> Int64? {
+        var (number, hasDigits, hasEnded) = (Int64(0), false, false)
+        for byte in element {
+            switch byte {
+            case 0x20, 0x09: hasEnded = hasDigits
+            case 0x30...0x39 where !hasEnded:
+                let (product, overflowsProduct) = number.multipliedReportingOverflow(by: 10)
+                let (sum, overflowsSum) = product.addingReportingOverflow(Int64(byte - 0x30))
+                guard !overflowsProduct, !overflowsSum else { return nil }
+                (number, hasDigits) = (sum, true)
+            default: return nil
+            }
+        }
+        return hasDigits ? number : nil
     }
 }

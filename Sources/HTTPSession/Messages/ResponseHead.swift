@@ -8,12 +8,14 @@ public struct ResponseHead: Hashable, Sendable {
     public let statusCode: Int
     /// The status line and the field lines as received. HTTP/2 has no reason phrase.
     package let bytes: [UInt8]
+    private let names: FieldNameFilter
 
     /// A head of lines that end in CRLF or LF, the status line first; `nil` if its status does not have three digits.
     package init?(bytes: [UInt8]) {
         guard let code = ResponseHead.statusCode(of: bytes) else { return nil }
         statusCode = code
         self.bytes = bytes
+        names = FieldNameFilter(bytes)
     }
 
     /// Creates a head with these values, for a test or another transport.
@@ -25,6 +27,7 @@ public struct ResponseHead: Hashable, Sendable {
         for field in response.headerFields { text += "\(field.name.rawName): \(field.value)\r\n" }
         statusCode = code
         bytes = Array((text + "\r\n").utf8)
+        names = FieldNameFilter(bytes)
     }
 
     private static func statusCode(of bytes: [UInt8]) -> Int? {
@@ -102,9 +105,14 @@ public struct ResponseHead: Hashable, Sendable {
     /// Whether the response is HTTP/1.1 (RFC 9112 section 4).
     var isHTTP11: Bool { bytes.withUnsafeBufferPointer { ResponseHead.begins($0, with: "http/1.1 ") } }
 
-    /// Calls `body` with each value of the field until it returns `false`.
-    private func forEachValue(of name: StaticString, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) {
+    /// Whether the name of a line has whitespace or control characters around or in it (RFC 9112 section 5.1), or a line continues the one before
+    /// it (section 5.2).
+    var hasBlankInName: Bool { names.hasBlank }
+
+    /// Calls `body` with each value of the field, without its name and the colon, until it returns `false`.
+    func forEachValue(of name: StaticString, _ body: (UnsafeBufferPointer<UInt8>) -> Bool) {
         let nameBytes = UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        guard names.mayContain(nameBytes) else { return }
         bytes.withUnsafeBufferPointer { bytes in
             ResponseHead.forEachLine(bytes) { line in
                 guard ResponseHead.line(line, isOf: nameBytes) else { return true }

@@ -4,9 +4,9 @@ internal import FoundationEssentials
 extension SessionLoop {
     /// Updates the store if the response has set cookies. `isSecure` is true for a response over https or from this machine, which libcurl treats
     /// alike.
-    func storeCookies(of head: ResponseHead, isSecure: Bool) {
+    func storeCookies(of head: ResponseHead, isSecure: @autoclosure () -> Bool) {
         guard cookieShare != nil, head.has("set-cookie") else { return }
-        exchangeCookies(isSecure: isSecure)
+        exchangeCookies(isSecure: isSecure())
     }
 
     /// Updates libcurl's jar before a request, so that the request sends what the program or other sessions have stored.

@@ -37,7 +37,16 @@ package enum ResponseFraming: Hashable, Sendable {
 }
 
 extension ResponseHead {
-    var contentLength: ContentLength { ContentLength(values(of: "content-length")) }
+    var contentLength: ContentLength {
+        var (count, length) = (0, Int64?.none)
+        forEachValue(of: "content-length") { value in
+            count += 1
+            length = ContentLength.number(value)
+            return count == 1
+        }
+        if count == 1, let length { return .bytes(length) }
+        return count == 0 ? .absent : ContentLength(values(of: "content-length"))
+    }
 
     /// Whether the response uses HTTP/2 or newer: `HTTP/2 200`.
     fileprivate var isMultiplexed: Bool { bytes.count > 5 && (bytes[5] == 0x32 || bytes[5] == 0x33) }
@@ -62,6 +71,7 @@ extension ResponseHead {
     /// Whether a field that frames the body has a space before its colon (RFC 9112 section 5.1), or continues in the next line (section 5.2).
     /// libcurl parses neither correctly.
     fileprivate var hasUnreadableFramingLine: Bool {
+        guard hasBlankInName else { return false }
         var (isFramingLine, isUnreadable) = (false, false)
         bytes.withUnsafeBufferPointer { bytes in
             ResponseHead.forEachLine(bytes) { line in
