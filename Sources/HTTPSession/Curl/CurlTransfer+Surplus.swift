@@ -8,6 +8,10 @@ struct ReusedConnection {
     var server: SurplusServers.Server
     /// The counters before the request was sent.
     var counters: ReceiveCounters?
+    /// The counters at the beginning of the response.
+    var countersAtResponse: ReceiveCounters?
+    /// The value of ``WatchedSockets/closedCount`` before the request was sent.
+    var closedCount: Int
 }
 
 /// The evidence that a response on a reused connection does not belong to its request (RFC 9112 section 9.2).
@@ -46,7 +50,9 @@ extension CurlTransfer {
             if ssl == nil, !IdleSockets.isTimeoutNotice(socket) { engine.recordSurplus(of: server) }
             return false
         }
-        reused = ReusedConnection(socket: socket, server: server, counters: entry.counters ?? ReceiveCounters(socket))
+        reused = ReusedConnection(
+            socket: socket, server: server, counters: entry.counters ?? ReceiveCounters(socket),
+            closedCount: engine.watched.closedCount)
         entry.counters = nil
         use(connection, entry)
         return true
@@ -76,9 +82,11 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether the response was sent after the request arrived.
     func mayBeResponse() -> Bool {
-        guard let reused, requests == 1, let before = reused.counters, let now = ReceiveCounters(reused.socket),
-            now.acknowledged == before.acknowledged
-        else { return true }
+        guard let reused, requests == 1, let before = reused.counters, let now = ReceiveCounters(reused.socket) else {
+            return true
+        }
+        self.reused?.countersAtResponse = now
+        guard now.acknowledged == before.acknowledged else { return true }
         record(.beforeRequest, of: reused)
         refuse(with: CurlTransfer.surplusError)
         return false
@@ -90,16 +98,22 @@ extension CurlTransfer {
         self.reused = nil
         // libcurl has closed the other connections, and another socket may have their descriptor.
         guard ending.keepsConnection else { return }
-        guard let now = ReceiveCounters(reused.socket), now.received >= before.received,
-            connectionInUse.map({ IdleSockets.port(of: reused.socket) == $0.connection.localPort }) == true
-        else {
+        let isOpen = reused.closedCount == engine.watched.closedCount || isOpen(reused.socket)
+        let consumed = UInt64(clamping: handle.long(CURLINFO_HEADER_SIZE)) + UInt64(clamping: receivedBodyBytes)
+        let isCounted = ending.hasKnownSize
+        // Small responses arrive at once: at their first byte the kernel had received all of them, and nothing else.
+        if isOpen, isCounted, let first = reused.countersAtResponse, first.isAcknowledged,
+            first.received == before.received + consumed
+        {
+            connectionInUse?.entry.counters = first
+            return
+        }
+        guard isOpen, let now = ReceiveCounters(reused.socket), now.received >= before.received else {
             // libcurl has closed the connection although the response permits another request: its buffer had further bytes.
             record(.unknownBytes, of: reused)
             return
         }
         var text: (UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8, UInt8) = (0, 0, 0, 0, 0, 0, 0, 0)
-        let isCounted = ending.hasKnownSize
-        let consumed = UInt64(clamping: handle.long(CURLINFO_HEADER_SIZE)) + UInt64(clamping: receivedBodyBytes)
         let surplus = now.received - before.received
         // A FIN counts as one byte.
         if isCounted, surplus <= consumed + 1 {
@@ -116,6 +130,11 @@ extension CurlTransfer {
         } else {
             connectionInUse?.entry.counters = now
         }
+    }
+
+    /// Whether the descriptor still belongs to the connection in use.
+    private func isOpen(_ socket: curl_socket_t) -> Bool {
+        connectionInUse.map { IdleSockets.port(of: socket) == $0.connection.localPort } == true
     }
 
     private func record(_ surplus: Surplus, of reused: ReusedConnection) {

@@ -25,6 +25,8 @@ final class WatchedSockets {
     @exclusivity(unchecked) private var loop: EventLoop
     /// The entry of each descriptor. The kernel assigns the lowest free number, so the array is short.
     private var entries: [Entry] = []
+    /// The number of connected sockets that libcurl has closed so far.
+    private(set) var closedCount = 0
 
     var waker: Waker { loop.waker }
 
@@ -76,6 +78,7 @@ final class WatchedSockets {
         // A child process may have a copy of the descriptor until it executes a program: the kernel would report its events until then.
         if self[socket].interest != nil { loop.remove(socket) }
         self[socket] = Entry()
+        closedCount += 1
         return Glibc.close(socket)
     }
 
