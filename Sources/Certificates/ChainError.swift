@@ -9,6 +9,9 @@ package struct ChainError: Error, Sendable, Hashable, Codable {
     /// The subject of a certificate above the server's own, if the error concerns its revocation.
     package let subject: String?
 
+    /// The code for authorities that cannot be loaded: X509_V_ERR_OUT_OF_MEM.
+    package static let outOfMemory: Int32 = 17
+
     package init(code: Int32, text: String, depth: Int32 = 0, subject: String? = nil) {
         self.code = code
         self.text = text

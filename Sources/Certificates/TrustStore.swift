@@ -30,6 +30,11 @@ package struct Authorities: Hashable, Sendable {
         self.given = given
         self.revocation = revocation
     }
+
+    /// Whether loading reads no file that the user or the environment names. It does not fail then.
+    package var areSystemAlone: Bool {
+        includesSystem && given.isEmpty && revocation == nil && !EnvironmentAuthorities.current.replacesSystem
+    }
 }
 
 /// The loaded form of ``Authorities``, shared by all connections that use equal ones.

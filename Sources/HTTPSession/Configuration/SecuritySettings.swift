@@ -27,6 +27,10 @@ package struct SecuritySettings: Sendable {
         proxyPolicy = proxies.haveHTTPS ? try PreparedPolicy.of(configuration.proxySecurityPolicy) : nil
     }
 
+    /// Loads the authorities before a request that uses TLS. This blocks when it is called first, so it does not run on the session's thread. An
+    /// error is reported by the handshake.
+    func loadAuthorities() { _ = try? policy?.roots() }
+
     /// The evaluation of the servers of one attempt; `nil` if the transport verifies no certificates.
     ///
     /// `isSecure`: https is used even if the URL has http (RFC 6797). `decisions` and `identities` are the decisions of the handlers for server trust

@@ -2,14 +2,15 @@ internal import Certificates
 internal import EventLoop
 internal import Synchronization
 
-/// A policy that is ready for use: its files are read, its ciphers are known to OpenSSL, its authorities are loaded.
+/// A policy that is ready for use: its files are read, its ciphers are known to OpenSSL, its authorities are loaded. Those of the system are loaded
+/// by their first use, because requests without TLS do not need them.
 ///
 /// Its creation reads files and takes milliseconds, so a session retains it. Equal policies share one object while it is retained, and each object
 /// has a number of its own.
 package final class PreparedPolicy: Sendable {
     package let policy: SecurityPolicy
     let parameters: TLSParameters
-    let roots: TrustStore
+    private let loadedRoots = Locked<TrustStore?>(nil)
     /// The pinned certificates as the only authorities; `nil` in pinning modes other than ``SecurityPolicy/PinningMode/certificate``.
     let pins: TrustStore?
     /// The number of this object, which is not reused in this process.
@@ -25,13 +26,28 @@ package final class PreparedPolicy: Sendable {
         if let prepared = prepared.object(for: policy) { return prepared }
         let parameters = try parameters(of: policy)
         let anchors = policy.pinningMode == .certificate && !policy.pinnedCertificates.isEmpty
-        let (roots, pins): (TrustStore, TrustStore?)
+        let created: PreparedPolicy
         do {
             try parameters.check()
-            roots = try TrustStore.of(Authorities(policy.roots, revocation: policy.revocation))
-            pins = anchors ? try TrustStore(Authorities(.given(policy.pinnedCertificates), revocation: policy.revocation)) : nil
+            let pins = anchors ? try TrustStore(Authorities(.given(policy.pinnedCertificates), revocation: policy.revocation)) : nil
+            created = PreparedPolicy(policy, parameters, pins: pins)
+            if !created.authorities.areSystemAlone { _ = try created.roots() }
         } catch { throw HTTPSessionError(error) }
-        return prepared.insert(PreparedPolicy(policy, parameters, roots: roots, pins: pins), for: policy)
+        return prepared.insert(created, for: policy)
+    }
+
+    private var authorities: Authorities { Authorities(policy.roots, revocation: policy.revocation) }
+
+    /// Whether the authorities are loaded.
+    var hasLoadedRoots: Bool { loadedRoots.withLock { $0 != nil } }
+
+    /// The authorities. Loading those of the system takes 15 to 55 ms.
+    func roots() throws(CertificateError) -> TrustStore {
+        if let loaded = loadedRoots.withLock({ $0 }) { return loaded }
+        // Of two threads that load at once, one result is kept.
+        let loaded = try TrustStore.of(authorities)
+        loadedRoots.withLock { $0 = loaded }
+        return loaded
     }
 
     /// Checks a policy without loading its authorities.
@@ -44,10 +60,9 @@ package final class PreparedPolicy: Sendable {
         do { try parameters.check() } catch { throw HTTPSessionError(error) }
     }
 
-    private init(_ policy: SecurityPolicy, _ parameters: TLSParameters, roots: TrustStore, pins: TrustStore?) {
+    private init(_ policy: SecurityPolicy, _ parameters: TLSParameters, pins: TrustStore?) {
         self.policy = policy
         self.parameters = parameters
-        self.roots = roots
         self.pins = pins
         number = Self.lastNumber.add(1, ordering: .relaxed).newValue
     }

@@ -47,7 +47,7 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
     func describe(_ chain: PeerChain, _ verdict: HandshakeVerdict, in facts: inout TLSHandshakeFacts) {
         let isVerified = verdict != .trusted && !policy.policy.allowsInvalidCertificates
         chain.describe(
-            in: &facts, authorities: isVerified ? policy.roots : nil,
+            in: &facts, authorities: isVerified ? try? policy.roots() : nil,
             checksName: policy.policy.validatesDomainName && host != nil)
     }
 
@@ -58,7 +58,7 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
         }
         var facts = ChainFacts(presented: chain.certificates.map(Certificate.init))
         facts.nameMatches = host.map { chain.isFor(host: $0) }
-        if !policy.policy.allowsInvalidCertificates { facts.verified = certificates(chain.verify(against: policy.roots)) }
+        if !policy.policy.allowsInvalidCertificates { facts.verified = certificates(verify(chain)) }
         if let pins = policy.pins {
             facts.anchoredByPins = certificates(chain.verify(against: pins))
             // A chain that ends at a pinned certificate may lack the certificate that signed the list. A certificate on an available list has been
@@ -68,6 +68,13 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
             }
         }
         return facts
+    }
+
+    /// The chain up to one of the policy's authorities.
+    private func verify(_ chain: PeerChain) -> Result<[X509Certificate], ChainError> {
+        do throws(CertificateError) { return chain.verify(against: try policy.roots()) } catch {
+            return .failure(ChainError(code: ChainError.outOfMemory, text: "\(error)"))
+        }
     }
 
     private func verdict(_ refusal: TrustRefusal?, _ presented: [Certificate]) -> ServerTrust.Verdict {

@@ -185,7 +185,22 @@ import Testing
         let first = try PreparedPolicy.of(trustingPolicy())
         #expect(try PreparedPolicy.of(trustingPolicy()) === first)
         let second = try PreparedPolicy.of(refusingPolicy())
-        #expect(first.number != second.number && first.roots === second.roots)
+        let (roots, sameRoots) = (try first.roots(), try second.roots())
+        #expect(first.number != second.number && roots === sameRoots)
+    }
+
+    @Test func `the system's authorities are loaded for the first request that uses TLS`() throws {
+        // A policy of its own, because equal ones share one object.
+        var policy = SecurityPolicy.default
+        policy.cipherList = "HIGH:!aNULL:!PSK"
+        var configuration = SessionConfiguration.default
+        configuration.securityPolicy = policy
+        let security = try SecuritySettings(configuration, ProxyOrigins(.none, environment: [:]), verifiesCertificates: true)
+        let prepared = try #require(security.policy)
+        // Those that the environment names are loaded at once, because their files may be unreadable.
+        #expect(prepared.hasLoadedRoots == !Authorities(includesSystem: true).areSystemAlone)
+        security.loadAuthorities()
+        #expect(prepared.hasLoadedRoots)
     }
 
     @Test func `policies are prepared and released on many threads at once`() async throws {
