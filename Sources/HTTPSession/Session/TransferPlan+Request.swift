@@ -53,11 +53,20 @@ extension TransferPlan {
     /// Whether the host for which libcurl would select and store cookies ends in a dot. `Domain=co.uk.` is in no list of public suffixes, so all
     /// hosts in `co.uk.` would get the cookie. libcurl uses a `Host` field instead of the URL's host, if there is one.
     private static func endsInDot(_ request: TransferRequest, _ fields: HTTPFields) -> Bool {
-        let hosts = [request.url.host(percentEncoded: false)] + (HTTPField.Name("Host").map { fields[values: $0] } ?? [])
-        return hosts.contains { host in
-            host.map { $0.prefix { $0 != ":" }.drop { $0 == " " }.hasSuffix(".") } ?? false
+        func endsInDot(_ host: String) -> Bool {
+            var last: UInt8?
+            for byte in host.utf8 {
+                if byte == UInt8(ascii: ":") { break }
+                last = byte
+            }
+            return last == UInt8(ascii: ".")
         }
+        if let host = request.url.host(percentEncoded: false), endsInDot(host) { return true }
+        guard let hostField, fields.contains(hostField) else { return false }
+        return fields[values: hostField].contains(where: endsInDot)
     }
+
+    private static let hostField = HTTPField.Name("Host")
 
     private static func framing(_ request: TransferRequest, _ segments: [BodySegment]) -> BodyFraming {
         if case .none = request.body {
