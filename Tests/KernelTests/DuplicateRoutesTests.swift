@@ -22,26 +22,18 @@ struct DuplicateRoutesTests {
         try host.ip("route append \(Self.multipath)")
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
         _ = try observer.nextPath()
-        func expectFresh(_ sourceLocation: SourceLocation = #_sourceLocation) throws {
-            let end = ContinuousClock.now + .seconds(5)
-            var difference: [Kernel.Change] = []
-            repeat {
-                difference = try FreshDump.take(of: host).changes(since: observer.settledState().snapshot)
-            } while !difference.isEmpty && ContinuousClock.now < end
-            #expect(difference.isEmpty, sourceLocation: sourceLocation)
-        }
 
         try host.ip("link set v0 down")
-        try expectFresh()
+        try FreshDump.expect(host, observer)
         if isAppended { try host.ip("route prepend \(Self.single)") }
         try host.ip(command)
-        try expectFresh()
+        try FreshDump.expect(host, observer)
         let routes = try observer.settledState().snapshot.allRoutes.filter { $0.key.destination.isDefault }
         let remaining = Route.NextHop(
             interface: try #require(routes.first?.nextHops.first).interface, gateway: IPAddress(v4: 0x0a02_00fe))
         #expect(routes.contains { $0.nextHops == [remaining] })
         // The other next hop revives.
         try host.ip("link set v0 up")
-        try expectFresh()
+        try FreshDump.expect(host, observer)
     }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import NetworkLab
+import Testing
 
 @testable import Reachability
 
@@ -31,6 +32,18 @@ enum FreshDump {
             }
             return keeper.live
         }
+    }
+
+    /// Waits until the observer's snapshot equals the tables, and records an issue if they differ for 5 s.
+    static func expect(
+        _ host: LabHost, _ observer: LibraryObserver, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let end = ContinuousClock.now + .seconds(5)
+        var difference: [Kernel.Change] = []
+        repeat {
+            difference = try take(of: host).changes(since: observer.settledState().snapshot)
+        } while !difference.isEmpty && ContinuousClock.now < end
+        #expect(difference.isEmpty, sourceLocation: sourceLocation)
     }
 
     /// - Returns: whether the dump was complete.

@@ -33,6 +33,25 @@ struct RouteTests {
         try witness.expect("satisfied v1 wired 4 via 10.2.0.253", reasons: "gateways-changed")
     }
 
+    @Test func `without an IPv4 address a link has no live next hops, and its first address revives them`() throws {
+        let network = try Network()
+        let host = network.host
+        try network.uplink("v0", "10.1.0.1/24")
+        try network.uplink("v1", "10.2.0.1/24")
+        try host.ip("route add default nexthop via 10.1.0.254 dev v0 nexthop via 10.2.0.254 dev v1")
+        let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
+        _ = try observer.nextPath()
+        func nextHops() throws -> Int? {
+            try FreshDump.expect(host, observer)
+            return try observer.settledState().snapshot.allRoutes.first { $0.key.destination.isDefault }?.nextHops.count
+        }
+        #expect(try nextHops() == 2)
+        try host.ip("address del 10.2.0.1/24 dev v1")
+        #expect(try nextHops() == 1)
+        try host.ip("address add 10.2.0.1/24 dev v1")
+        #expect(try nextHops() == 2)
+    }
+
     @Test func `a host with IPv6 only has a path through a link-local gateway with its zone`() throws {
         let network = try Network()
         try network.uplink("v0", "2001:db8:1::1/64")

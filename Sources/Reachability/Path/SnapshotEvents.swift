@@ -3,6 +3,8 @@
 // The kernel does not send an event for every change. The following events are only hints, and the table is dumped again:
 // - When a link or an address is removed, its IPv4 routes are removed without an event, and multipath members die and revive
 //   without one. Only the routes over that link, and those that prefer that address, become stale.
+// - Without an IPv4 address, all IPv4 next hops of a link are dead. The first address revives those of multipath routes
+//   (fib_inetaddr_event).
 // - Routes over a link without carrier die and revive with `ignore_routes_with_linkdown`.
 // - The first end of a veth pair is announced before it has a peer, and the last end after the first has moved to another
 //   namespace.
@@ -23,6 +25,7 @@ extension Kernel.Snapshot {
         case .link(let link): takeLink(link, &outcome, isRecorded)
         case .linkRemoved(let index): takeLinkRemoval(index, &outcome, isRecorded)
         case .address(let address):
+            if isOnlyAddress(address.key) { markRoutesStale(.v4, over: address.key.interface, &outcome) }
             if addresses[address.key] != address { record(.address(address), &outcome) }
         case .addressRemoved(let key):
             markRoutesStale(key.prefix.address.family, over: key.interface, &outcome)
@@ -53,6 +56,12 @@ extension Kernel.Snapshot {
             if nexthops[id] != nil { record(.nexthopRemoved(id), &outcome) }
         case .neighbor, .neighborRemoved, .done, .ignored, .malformed: break
         }
+    }
+
+    /// Returns whether an IPv4 address is the only one of its interface, so that it may have been added as the first.
+    private func isOnlyAddress(_ key: Address.Key) -> Bool {
+        func isIPv4(_ other: Address.Key) -> Bool { other.prefix.address.family == .v4 }
+        return isIPv4(key) && !addresses.keys.contains { $0.interface == key.interface && $0 != key && isIPv4($0) }
     }
 
     /// Returns whether a dumped route cannot exist, because its link is not up. Routes to this machine's own addresses remain

@@ -199,6 +199,17 @@ import Testing
         #expect(keeper.apply(.addressRemoved(Net.address.key)).changes.isEmpty)
     }
 
+    @Test func `the only IPv4 address makes the routes over its link stale, because it may have revived next hops`() {
+        var keeper = keeper(.route(route))
+        #expect(keeper.apply(.address(Net.address)).staleRoutes == [StaleRoutes(family: .v4, interface: 2)])
+        // It may have been removed and added again while the addresses were dumped.
+        #expect(keeper.apply(.address(Net.address)).staleRoutes == [StaleRoutes(family: .v4, interface: 2)])
+        let second = Address(interface: 2, prefix: IPPrefix(IPAddress(v4: 0x0b00_0001), length: 8))
+        #expect(keeper.apply(.address(second)).staleRoutes.isEmpty)
+        let other = Address(interface: 2, prefix: IPPrefix(IPAddress(v6: 0x2001_0db8 << 32, 1), length: 64))
+        #expect(keeper.apply(.address(other)).staleRoutes.isEmpty)
+    }
+
     @Test func `a removed link removes its addresses and routes`() {
         var keeper = keeper(.address(Net.address), .route(route), .route(Net.onLink))
         let outcome = keeper.apply(.linkRemoved(2))
