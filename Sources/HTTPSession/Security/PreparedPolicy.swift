@@ -29,7 +29,8 @@ package final class PreparedPolicy: Sendable {
         let created: PreparedPolicy
         do {
             try parameters.check()
-            let pins = anchors ? try TrustStore(Authorities(.given(policy.pinnedCertificates), revocation: policy.revocation)) : nil
+            let pinned = Authorities(.given(policy.pinnedCertificates), revocation: policy.revocation)
+            let pins = anchors ? try TrustStore(pinned) : nil
             created = PreparedPolicy(policy, parameters, pins: pins)
             if !created.authorities.areSystemAlone { _ = try created.roots() }
         } catch { throw HTTPSessionError(error) }
