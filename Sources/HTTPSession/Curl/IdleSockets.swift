@@ -14,6 +14,12 @@ final class IdleSockets {
         var remoteAddress: String
         var remotePort: Int32
         var localPort: Int32
+
+        // The address takes most of the time of a hash, and few connections have the same ports.
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(remotePort)
+            hasher.combine(localPort)
+        }
     }
 
     /// The socket of a connection, and the attempt that uses it.

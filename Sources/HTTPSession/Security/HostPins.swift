@@ -104,8 +104,18 @@ public struct HostPins: Sendable, Hashable {
 ///
 /// An IPv6 address has no brackets and the form of RFC 5952.
 func normalizedHost(_ host: String) -> String {
+    // Most hosts are in this form. The functions below take thousands of instructions.
+    if host.utf8.last != UInt8(ascii: "."), host.utf8.allSatisfy(isNormal) { return host }
     var text = host.lowercased().withoutBrackets[...]
     if text.hasSuffix("."), text.count > 1 { text = text.dropLast() }
     if text.utf8.contains(UInt8(ascii: ":")), let address = IPAddress(text) { return address.description }
     return String(text)
+}
+
+/// Whether a byte is one of a host name in lower case, or of an IPv4 address.
+private func isNormal(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."): true
+    default: false
+    }
 }

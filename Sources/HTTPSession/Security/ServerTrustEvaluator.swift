@@ -18,11 +18,36 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
         _ policy: PreparedPolicy, host: String?, identity: ClientIdentity?, decisions: ServerTrustDecisions?,
         asksForIdentity: Bool = false
     ) -> Data {
-        let decided = decisions.map { "\($0.number).\($0.generation)" } ?? "-"
-        var text = Data("\(policy.number) \(decided) \(identity == nil) \(asksForIdentity) \(host ?? "")\n".utf8)
-        for certificate in identity.map({ [$0.certificate] + $0.chain }) ?? [] { text += certificate.derBytes }
-        return digest(of: text)
+        let key = ContextKey(
+            policy: policy.number, decisions: decisions?.number, generation: decisions?.generation, host: host,
+            asksForIdentity: asksForIdentity)
+        guard let identity else {
+            if let known = contexts.withLock({ $0[key] }) { return known }
+            let context = digest(of: key.text)
+            contexts.withLock { contexts in
+                if contexts.count >= 256 { contexts.removeAll() }
+                contexts[key] = context
+            }
+            return context
+        }
+        return digest(of: ([identity.certificate] + identity.chain).reduce(into: key.text) { $0 += $1.derBytes })
     }
+
+    /// All that a context without a client's identity depends on. Policies and decisions have numbers that are unique in this process.
+    private struct ContextKey: Hashable {
+        let policy: Int
+        let decisions: Int?
+        let generation: Int?
+        let host: String?
+        let asksForIdentity: Bool
+
+        var text: Data {
+            Data("\(policy) \(decisions ?? -1).\(generation ?? -1) \(asksForIdentity) \(host ?? "")\n".utf8)
+        }
+    }
+
+    /// The contexts of the last requests without a client's identity. A digest takes as long as a tenth of a request.
+    private static let contexts = Locked<[ContextKey: Data]>([:])
 
     /// The SHA-256 of data; random bytes if OpenSSL does not provide it, so that no digest equals another.
     private static func digest(of text: Data) -> Data {

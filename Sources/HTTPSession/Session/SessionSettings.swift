@@ -13,6 +13,7 @@ final class SessionSettings: Sendable {
     /// The limits of tasks whose requests set none.
     let taskLimits: TaskStateMachine.Limits
     let workers: [Worker]
+    let spareChunks = SpareChunks()
     let rules: SessionRules
     let path: PathMonitor?
     let transport: any SessionTransport

@@ -26,7 +26,7 @@ extension TaskDriver {
         }
         let (id, core) = (task.id, task.core)
         return FileSink(
-            destination, keeping: keeping, worker: settings.worker(for: id),
+            destination, keeping: keeping, worker: settings.worker(for: id), chunks: settings.spareChunks,
             now: { [transport = loop.transport] in transport.now() },
             report: { [logger = settings.configuration.logger] in
                 logger.warning("a partial file is not used", metadata: ["reason": "\($0)"])

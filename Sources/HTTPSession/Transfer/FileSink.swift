@@ -15,6 +15,7 @@ final class FileSink: BodySink {
     let destination: DownloadDestination
     private let file: PartialFile
     private let worker: Worker
+    private let chunks: SpareChunks
     private let wake: @Sendable () -> Void
     private let queue = Locked(Queue())
     private var chunk: [UInt8] = []
@@ -31,23 +32,22 @@ final class FileSink: BodySink {
         /// The chunks to be written. A chunk is removed while it is written.
         var full: [[UInt8]] = []
         var waiting = 0
-        /// Empty chunks with reserved memory.
-        var spare: [[UInt8]] = []
         var loopWaits = false
         var error: HTTPSessionError?
         /// Whether the body is discarded, so that a digest is not needed any more.
         var isDiscarded = false
     }
 
-    /// A sink for a destination. `wake` is called on any thread when there is room after ``Intake/pause``, or when an error has occurred.
+    /// A sink for a destination. Its memory for chunks comes from `chunks` and returns there. `wake` is called on any thread when there is room after ``Intake/pause``, or when an error has occurred.
     init(
-        _ destination: DownloadDestination, keeping: PartialFile.Retention = .nothing, worker: Worker,
+        _ destination: DownloadDestination, keeping: PartialFile.Retention = .nothing, worker: Worker, chunks: SpareChunks = SpareChunks(),
         now: @escaping @Sendable () -> Int64 = { MonotonicClock.now() },
         report: @escaping @Sendable (String) -> Void = { _ in }, wake: @escaping @Sendable () -> Void
     ) {
         self.destination = destination
         file = PartialFile(destination, keeping: keeping, report: report)
         self.worker = worker
+        self.chunks = chunks
         self.now = now
         flushedAt = now()
         self.wake = wake
@@ -55,6 +55,8 @@ final class FileSink: BodySink {
 
     // On the worker, so that the releasing thread does not wait for a disk.
     deinit {
+        chunk.removeAll(keepingCapacity: true)
+        chunks.give(chunk)
         if !hasEnded { worker.run { [file] in file.abandon() } }
     }
 
@@ -107,8 +109,10 @@ final class FileSink: BodySink {
     }
 
     func begin(expected: Int64?) {
+        let size = Int(min(expected ?? .max, Int64(FileSink.chunkSize)))
+        if chunk.capacity == 0, size == FileSink.chunkSize { chunk = chunks.take() }
         chunk.removeAll(keepingCapacity: true)
-        chunk.reserveCapacity(Int(min(expected ?? .max, Int64(FileSink.chunkSize))))
+        chunk.reserveCapacity(size)
         perform { [sidecar] file throws(HTTPSessionError) in try file.begin(expected: expected, sidecar) }
     }
 
@@ -143,18 +147,16 @@ final class FileSink: BodySink {
         queue.withLock { queue in
             queue.full.append(chunk)
             queue.waiting += 1
-            chunk = queue.spare.popLast() ?? []
         }
+        chunk = chunks.take()
         chunk.reserveCapacity(FileSink.chunkSize)
-        perform { [queue] file throws(HTTPSessionError) in
+        perform { [queue, chunks] file throws(HTTPSessionError) in
             // Removed from the queue and added again, so that the reference is unique: otherwise the chunk would be copied when it is filled again.
             var full = queue.withLock { $0.full.removeFirst() }
             defer {
                 full.removeAll(keepingCapacity: true)
-                queue.withLock { queue in
-                    queue.waiting -= 1
-                    queue.spare.append(full)
-                }
+                chunks.give(full)
+                queue.withLock { $0.waiting -= 1 }
             }
             try file.write(full)
         }

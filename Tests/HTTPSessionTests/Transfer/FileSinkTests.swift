@@ -42,6 +42,21 @@ import Testing
         #expect(try [UInt8](Data(contentsOf: folder.url("file"))) == body)
     }
 
+    @Test func `later downloads use the memory of written chunks, of which a few are kept`() async throws {
+        let worker = try Worker(name: "test")
+        let chunks = SpareChunks()
+        let sink = FileSink(DownloadDestination(folder.url("file")), worker: worker, chunks: chunks) {}
+        sink.begin(expected: nil)
+        #expect(give([UInt8](repeating: 1, count: 3 * FileSink.chunkSize), to: sink, piece: 16 << 10) == 3 * FileSink.chunkSize)
+        _ = try await withCheckedContinuation { continuation in sink.finish { continuation.resume(returning: $0) } }.get()
+        let spare = chunks.take()
+        #expect(spare.isEmpty && spare.capacity >= FileSink.chunkSize)
+        while chunks.take().capacity > 0 {}
+        for _ in 0..<100 { chunks.give([UInt8](unsafeUninitializedCapacity: FileSink.chunkSize) { $1 = 0 }) }
+        for _ in 0..<SpareChunks.maximumCount { #expect(chunks.take().capacity >= FileSink.chunkSize) }
+        #expect(chunks.take().capacity == 0)
+    }
+
     @Test func `a released file sink leaves the removal of its partial file to its worker`() throws {
         let worker = try Worker(name: "test")
         let (mayGoOn, isDone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
