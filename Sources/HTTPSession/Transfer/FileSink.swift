@@ -38,10 +38,11 @@ final class FileSink: BodySink {
         var isDiscarded = false
     }
 
-    /// A sink for a destination. Its memory for chunks comes from `chunks` and returns there. `wake` is called on any thread when there is room after ``Intake/pause``, or when an error has occurred.
+    /// A sink for a destination. Its memory for chunks comes from `chunks` and returns there. `wake` is called on any thread when there is room after
+    /// ``Intake/pause``, or when an error has occurred.
     init(
-        _ destination: DownloadDestination, keeping: PartialFile.Retention = .nothing, worker: Worker, chunks: SpareChunks = SpareChunks(),
-        now: @escaping @Sendable () -> Int64 = { MonotonicClock.now() },
+        _ destination: DownloadDestination, keeping: PartialFile.Retention = .nothing, worker: Worker,
+        chunks: SpareChunks = SpareChunks(), now: @escaping @Sendable () -> Int64 = { MonotonicClock.now() },
         report: @escaping @Sendable (String) -> Void = { _ in }, wake: @escaping @Sendable () -> Void
     ) {
         self.destination = destination
