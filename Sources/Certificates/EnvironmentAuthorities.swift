@@ -42,7 +42,7 @@ struct EnvironmentAuthorities: Hashable, Sendable {
     }
 
     /// Returns the errno of reading a file, or 0 if it is readable.
-    private static func readError(_ path: String) -> Int32 {
+    static func readError(_ path: String) -> Int32 {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return errno }
         defer { close(descriptor) }

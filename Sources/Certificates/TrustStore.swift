@@ -1,5 +1,6 @@
 internal import COpenSSL
 internal import EventLoop
+internal import Glibc
 package import FoundationEssentials
 
 /// The trusted authorities of certificate chains, and their revocation lists.
@@ -31,7 +32,7 @@ package struct Authorities: Hashable, Sendable {
         self.revocation = revocation
     }
 
-    /// Whether loading reads no file that the user or the environment names. It does not fail then.
+    /// Whether loading reads no file that the user or the environment names. It fails only without free descriptors.
     package var areSystemAlone: Bool {
         includesSystem && given.isEmpty && revocation == nil && !EnvironmentAuthorities.current.replacesSystem
     }
@@ -161,7 +162,14 @@ package final class TrustStore: @unchecked Sendable {
             try named.load(into: store)
             return named.directories == nil
         }
-        for file in systemFiles where X509_STORE_load_file(store, file) == 1 { return true }
+        for file in systemFiles {
+            if X509_STORE_load_file(store, file) == 1 { return true }
+            // Without free descriptors, a later call may succeed.
+            let error = EnvironmentAuthorities.readError(file)
+            guard error != EMFILE, error != ENFILE else {
+                throw .invalid("'\(file)' cannot be read: \(String(cString: strerror(error)))")
+            }
+        }
         // OpenSSL looks up the files of this directory one by one during a handshake. That is slower, but better than no
         // authorities.
         X509_STORE_set_default_paths(store)

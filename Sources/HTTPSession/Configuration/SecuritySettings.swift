@@ -27,9 +27,12 @@ package struct SecuritySettings: Sendable {
         proxyPolicy = proxies.haveHTTPS ? try PreparedPolicy.of(configuration.proxySecurityPolicy) : nil
     }
 
-    /// Loads the authorities before a request that uses TLS. This blocks when it is called first, so it does not run on the session's thread. An
-    /// error is reported by the handshake.
-    func loadAuthorities() { _ = try? policy?.roots() }
+    /// Loads the authorities for a request that uses TLS to its server or to a proxy. The first call blocks, so none is made on the session's thread.
+    /// The handshake reports an error.
+    func loadAuthorities(for origin: Origin) {
+        if origin.scheme == "https" { _ = try? policy?.roots() }
+        _ = try? proxyPolicy?.roots()
+    }
 
     /// The evaluation of the servers of one attempt; `nil` if the transport verifies no certificates.
     ///

@@ -101,9 +101,9 @@ extension CurlTransfer {
         let isOpen = reused.closedCount == engine.watched.closedCount || isOpen(reused.socket)
         let consumed = UInt64(clamping: handle.long(CURLINFO_HEADER_SIZE)) + UInt64(clamping: receivedBodyBytes)
         let isCounted = ending.hasKnownSize
-        // Small responses arrive at once: at their first byte the kernel had received all of them, and nothing else.
-        if isOpen, isCounted, let first = reused.countersAtResponse, first.isAcknowledged,
-            first.received == before.received + consumed
+        // Small responses arrive at once: at their first byte the kernel had received all of them, and nothing else. Bytes that followed are unread.
+        if isOpen, isCounted, plan.body == .none, let first = reused.countersAtResponse, first.isAcknowledged,
+            first.received == before.received + consumed, !IdleSockets.hasSurplus(reused.socket, ssl: nil)
         {
             connectionInUse?.entry.counters = first
             return

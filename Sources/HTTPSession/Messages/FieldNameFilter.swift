@@ -5,7 +5,7 @@ struct FieldNameFilter: Hashable, Sendable {
     private(set) var hasBlank = false
     private var bits: UInt64 = 0
 
-    /// The names in the lines of `head`, behind its first line.
+    /// Creates the filter of the names in the lines of `head` behind its first line.
     init(_ head: [UInt8]) {
         head.withUnsafeBufferPointer { bytes in
             ResponseHead.forEachLine(bytes) { line in

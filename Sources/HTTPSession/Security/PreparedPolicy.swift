@@ -2,8 +2,8 @@ internal import Certificates
 internal import EventLoop
 internal import Synchronization
 
-/// A policy that is ready for use: its files are read, its ciphers are known to OpenSSL, its authorities are loaded. Those of the system are loaded
-/// by their first use, because requests without TLS do not need them.
+/// A policy that is ready for use: its files are read, and its ciphers are known to OpenSSL. The system's authorities are loaded by their first use,
+/// because requests without TLS do not need them.
 ///
 /// Its creation reads files and takes milliseconds, so a session retains it. Equal policies share one object while it is retained, and each object
 /// has a number of its own.
@@ -42,10 +42,10 @@ package final class PreparedPolicy: Sendable {
     /// Whether the authorities are loaded.
     var hasLoadedRoots: Bool { loadedRoots.withLock { $0 != nil } }
 
-    /// The authorities. Loading those of the system takes 15 to 55 ms.
+    /// The authorities. Loading those of the system takes 15 to 80 ms.
     func roots() throws(CertificateError) -> TrustStore {
         if let loaded = loadedRoots.withLock({ $0 }) { return loaded }
-        // Of two threads that load at once, one result is kept.
+        // If two threads load at once, one result is kept.
         let loaded = try TrustStore.of(authorities)
         loadedRoots.withLock { $0 = loaded }
         return loaded

@@ -33,7 +33,7 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
         return digest(of: ([identity.certificate] + identity.chain).reduce(into: key.text) { $0 += $1.derBytes })
     }
 
-    /// All that a context without a client's identity depends on. Policies and decisions have numbers that are unique in this process.
+    /// The values on which a context without a client's identity depends. The numbers of policies and decisions are unique in this process.
     private struct ContextKey: Hashable {
         let policy: Int
         let decisions: Int?

@@ -74,7 +74,7 @@ extension SessionSettings {
         do throws(HTTPSessionError) {
             if let failure { throw failure }
             origin = try check(request)
-            if origin.scheme == "https" { security.loadAuthorities() }
+            security.loadAuthorities(for: origin)
             segments = try request.body.segments()
             if case .file(let destination) = specification.destination { try destination.check() }
             if let known = specification.uploadLocation?.known { _ = try check(TransferRequest(url: known)) }

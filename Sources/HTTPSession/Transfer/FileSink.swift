@@ -152,7 +152,7 @@ final class FileSink: BodySink {
         chunk = chunks.take()
         chunk.reserveCapacity(FileSink.chunkSize)
         perform { [queue, chunks] file throws(HTTPSessionError) in
-            // Removed from the queue and added again, so that the reference is unique: otherwise the chunk would be copied when it is filled again.
+            // Removed from the queue, so that the reference is unique: otherwise the chunk would be copied when it is filled again.
             var full = queue.withLock { $0.full.removeFirst() }
             defer {
                 full.removeAll(keepingCapacity: true)

@@ -12,8 +12,8 @@ final class SpareChunks: Sendable {
 
     /// Keeps the memory of an empty chunk.
     func give(_ chunk: [UInt8]) {
-        // Small bodies have small chunks.
-        guard chunk.capacity >= FileSink.chunkSize else { return }
+        // Small bodies have small chunks, and chunks that have grown may be too large.
+        guard (FileSink.chunkSize..<FileSink.chunkSize * 3 / 2).contains(chunk.capacity) else { return }
         spare.withLock { if $0.count < Self.maximumCount { $0.append(chunk) } }
     }
 }

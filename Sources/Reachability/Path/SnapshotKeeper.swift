@@ -123,8 +123,13 @@ package struct SnapshotKeeper: Sendable {
             return
         default: break
         }
+        switch event {
         // Dumped routes that share a key all exist: none replaces another.
-        if case .route(let route, _, _) = event { return addDumpedRoute(route) }
+        case .route(let route, _, _): return addDumpedRoute(route)
+        // A dumped address is not a new one.
+        case .address(let address): return dump?.shadow.apply(.address(address)) ?? ()
+        default: break
+        }
         var ignored = Outcome()
         dump?.shadow.take(event, &ignored)
     }

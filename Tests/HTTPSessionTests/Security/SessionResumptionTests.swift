@@ -199,7 +199,9 @@ import Testing
         let prepared = try #require(security.policy)
         // Those that the environment names are loaded at once, because their files may be unreadable.
         #expect(prepared.hasLoadedRoots == !Authorities(includesSystem: true).areSystemAlone)
-        security.loadAuthorities()
+        security.loadAuthorities(for: try #require(Origin(URL(string: "http://localhost/")!)))
+        #expect(prepared.hasLoadedRoots == !Authorities(includesSystem: true).areSystemAlone)
+        security.loadAuthorities(for: try #require(Origin(URL(string: "https://localhost/")!)))
         #expect(prepared.hasLoadedRoots)
     }
 

@@ -63,6 +63,23 @@ import Testing
         #expect(server.requests.count == 2)
     }
 
+    @Test func `a response that follows while the first one waits for its handler repeats the request`() async throws {
+        let gate = try Gate()
+        let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL"
+        let server = try Self.server([.bytes(Array(evil.utf8)), .wait(.gate(gate)), .bytes(Array(Self.right.utf8))])
+        let session = try localSession()
+        let request = TransferRequest(url: server.url())
+        #expect(try await session.dataTask(for: request).response.data == Data("right".utf8))
+        var handlers = TransferHandlers()
+        handlers.response = { _ in
+            gate.open()
+            _ = try? await server.awaitSeen { $0.sentBodyBytes >= 5 + evil.utf8.count + Self.right.utf8.count }
+            return .allow
+        }
+        let response = try await session.dataTask(for: request, handlers: handlers).response
+        #expect(response.data == Data("right".utf8) && response.metrics.retryCount == 1)
+    }
+
     @Test func `a surplus response through a proxy repeats the request`() async throws {
         let server = try Self.server(Self.separate)
         let session = try localSession { $0.proxy = .explicit("http://127.0.0.1:\(server.port)") }

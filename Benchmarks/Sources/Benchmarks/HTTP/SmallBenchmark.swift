@@ -44,6 +44,7 @@ enum SmallBenchmark {
             // The event may be that of an empty file, or of netwatch's sidecar.
             if hasContent("\(folder)/1k.netwatch-part") || hasContent("\(folder)/1k") { elapsed = Double(Clock.now() - start) }
         }
+        if elapsed == nil { kill(child.processID, SIGTERM) }
         let code = child.wait()
         guard let elapsed, code == 0 else { throw BenchmarkError("\(command[0]) \(command[1]): exit code \(code)") }
         return elapsed
