@@ -1,5 +1,6 @@
 // The limit of an HTTP client on libcurl: COUNT requests to URL, CONCURRENCY at a time, on one thread. It keeps the number of
-// bytes only. A URL of https is followed by AUTHORITY, the file of a certificate to trust; the server chooses HTTP/1.1 or HTTP/2. BESIDE-COUNT transfers of BESIDE, which do not end meanwhile, are in the same multi handle. It uses epoll and
+// bytes only. A URL of https is followed by AUTHORITY, the file of a certificate to trust; the server chooses HTTP/1.1 or HTTP/2.
+// BESIDE-COUNT transfers of BESIDE, which do not end meanwhile, are in the same multi handle. The program uses epoll and
 // curl_multi_socket_action, or with the argument "poll" curl_multi_poll and curl_multi_perform. It prints "requests/s CPU-seconds
 // bytes KiB KiB"; the last two are the resident memory before and with the transfers of BESIDE.
 #include <curl/curl.h>

@@ -8,13 +8,12 @@ struct Benchmarks {
     typealias Measurement = (_ isQuick: Bool) throws -> [Row]
 
     static func main() {
-        // The measured programs trust the system's authorities. A session loads those that the environment names at once, because their
-        // files may be unreadable.
+        // The measured programs trust the system's authorities. A session loads those that the environment names when it is made.
         for variable in ["SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"] { unsetenv(variable) }
         var names = Array(CommandLine.arguments.dropFirst())
         let isQuick = names.contains("--quick")
         names.removeAll { $0 == "--quick" }
-        // It takes a million routes of the kernel, so it runs only if it is named itself.
+        // This measurement adds a million routes to the kernel, so it runs only if its complete name is given.
         let million = "table-million"
         // Programs are located when a measurement needs them, since not every run has built them all.
         let reachability: [(name: String, run: Measurement)] = [

@@ -92,8 +92,8 @@ struct RouteShard: Sendable {
     fileprivate static let several = UInt32.max
 
     private enum Storage: Sendable {
-        /// Up to ``listLimit`` routes, all with different keys. A list needs one allocation, which remains when its routes are
-        /// removed, and a comparison costs less than a hash: a link that goes up or down adds or removes five routes.
+        /// Up to ``listLimit`` routes with different keys. A list needs one allocation, which remains when its routes are removed.
+        /// A comparison costs less than a hash. A link that goes up or down adds or removes five routes.
         case list([Route])
         // An array of one element: one reference, which copies of a table share until the shard is changed.
         case packed([Contents])

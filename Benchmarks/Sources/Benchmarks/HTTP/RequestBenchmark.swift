@@ -36,8 +36,9 @@ enum RequestBenchmark {
 
     /// Measures each client over TLS.
     ///
-    /// URLSession is not among them, since it trusts no given authority. Fails if a client used another protocol or another number
-    /// of connections.
+    /// URLSession is left out, because its documents name no way to trust a given certificate.
+    ///
+    /// - Throws: ``BenchmarkError`` if a client used another protocol, or a number of connections that is not in `connections`.
     private static func run(
         _ programs: LoadPrograms, _ isQuick: Bool, _ name: String, _ url: KeyPath<LoopbackServers, String>, atOnce: Int,
         connections: ClosedRange<Int>, _ version: String
