@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import HTTPSession
 import RequestLoad
 
@@ -21,8 +22,16 @@ struct HTTPSessionLoad {
             | parallel URL COUNT FOLDER | json URL COUNT | queue URL COUNT | resume URL COUNT FILE | release URL COUNT
         """
 
-    static func main() async {
-        let words = Array(CommandLine.arguments.dropFirst())
+    // An asynchronous main function ends the first thread (dispatch_main(3)), and callgrind with it.
+    static func main() {
+        Task.detached {
+            await run(Array(CommandLine.arguments.dropFirst()))
+            exit(0)
+        }
+        while true { pause() }
+    }
+
+    private static func run(_ words: [String]) async {
         await RequestLoad.main {
             switch words.first {
             case "download" where words.count == 3:

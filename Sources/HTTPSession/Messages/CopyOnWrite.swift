@@ -12,6 +12,9 @@ struct CopyOnWrite<Value: Sendable>: Sendable {
 
     init(_ value: Value) { box = Box(value) }
 
+    /// Whether both share one value, so that they are equal without a comparison.
+    func isShared(with other: CopyOnWrite) -> Bool { box === other.box }
+
     var value: Value {
         _read { yield box.value }
         _modify {

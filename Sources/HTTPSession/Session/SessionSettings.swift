@@ -14,6 +14,7 @@ final class SessionSettings: Sendable {
     let taskLimits: TaskStateMachine.Limits
     let workers: [Worker]
     let spareChunks = SpareChunks()
+    let preparedRequest = LastPreparedRequest()
     let rules: SessionRules
     let path: PathMonitor?
     let transport: any SessionTransport

@@ -3,10 +3,7 @@ internal import Pacing
 /// The job of a task: all that its driver needs, prepared by the caller. A class, because a copy would retain each of its members.
 final class TaskJob: Sendable {
     let segments: [BodySegment]
-    let origin: Origin
-    let host: TaskQueue.Host
-    /// The plan of the first attempt, made by the caller to relieve the session's thread.
-    let plan: TransferPlan
+    let prepared: PreparedRequest
     let destination: BodyDestination
     let limits: TaskStateMachine.Limits
     let retryPolicy: RetryPolicy
@@ -21,13 +18,11 @@ final class TaskJob: Sendable {
     let interceptions: Int
 
     init(
-        _ specification: TaskSpecification, segments: [BodySegment], origin: Origin, host: TaskQueue.Host, plan: TransferPlan,
-        limits: TaskStateMachine.Limits, retryPolicy: RetryPolicy, upload: UploadJob?
+        _ specification: TaskSpecification, _ prepared: PreparedRequest, segments: [BodySegment], limits: TaskStateMachine.Limits,
+        retryPolicy: RetryPolicy, upload: UploadJob?
     ) {
         self.segments = segments
-        self.origin = origin
-        self.host = host
-        self.plan = plan
+        self.prepared = prepared
         destination = specification.destination
         self.limits = limits
         self.retryPolicy = retryPolicy
@@ -37,6 +32,10 @@ final class TaskJob: Sendable {
         sendApproval = specification.sendApproval
         interceptions = specification.interceptions
     }
+
+    var origin: Origin { prepared.origin }
+    var host: TaskQueue.Host { prepared.host }
+    var plan: TransferPlan { prepared.plan }
 
     /// The rules for the machine of this job's task.
     func rules(of task: TransferTask, in session: SessionRules) -> TaskRules {
@@ -68,16 +67,17 @@ extension SessionSettings {
         if let timeout = options.requestTimeout { limits.requestTimeout = timeout.saturatingNanoseconds }
         if let timeout = options.resourceTimeout { limits.resourceTimeout = timeout.saturatingNanoseconds }
         var segments: [BodySegment] = []
-        var origin = Origin.unknown
+        let known = preparedRequest.find(request)
+        var origin = known?.origin ?? .unknown
         var failure = specification.failure
         var upload: UploadJob?
         do throws(HTTPSessionError) {
             if let failure { throw failure }
-            origin = try check(request)
+            if known == nil { origin = try check(request) }
             security.loadAuthorities(for: origin)
             segments = try request.body.segments()
             if case .file(let destination) = specification.destination { try destination.check() }
-            if let known = specification.uploadLocation?.known { _ = try check(TransferRequest(url: known)) }
+            if let url = specification.uploadLocation?.known { _ = try check(TransferRequest(url: url)) }
             if let uploadProtocol = specification.uploadProtocol {
                 upload = try UploadJob(
                     request, segments, uploadProtocol, allowsInsecure: configuration.followsInsecureRedirects,
@@ -86,10 +86,11 @@ extension SessionSettings {
         } catch {
             failure = error
         }
+        let prepared = known ?? PreparedRequest(request, origin: origin, segments: segments, settings: self)
+        if known == nil, failure == nil { preparedRequest.store(prepared) }
         let job = TaskJob(
-            specification, segments: segments, origin: origin, host: host(of: origin),
-            plan: TransferPlan(request, logins: TaskLogins(), settings: self, segments: segments, isCrossOrigin: false),
-            limits: limits, retryPolicy: options.retryPolicy ?? configuration.retryPolicy, upload: upload)
+            specification, prepared, segments: segments, limits: limits,
+            retryPolicy: options.retryPolicy ?? configuration.retryPolicy, upload: upload)
         return (job, failure)
     }
 }

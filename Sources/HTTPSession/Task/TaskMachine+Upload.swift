@@ -7,8 +7,8 @@ extension TaskMachine {
     ///
     /// - Returns: the delay before the next attempt if this response calls for a retry; `nil` otherwise.
     mutating func uploadRetryDelay(insteadOf head: ResponseHead) -> Int64? {
-        let end = sentEnd
-        guard let uploadVerdict = upload?.received(head, from: request.url, sent: end) else { return nil }
+        let (end, url) = (sentEnd, request.url)
+        guard let uploadVerdict = upload?.received(head, from: url, sent: end) else { return nil }
         reportUploadLocation()
         attempt.uploadVerdict = uploadVerdict
         guard case .retry(let isRequestedByServer) = uploadVerdict else { return nil }
@@ -69,8 +69,8 @@ extension TaskMachine {
 
     mutating func takeUploadInterim(_ head: ResponseHead) {
         guard attempt.uploadStop == nil else { return }
-        let end = sentEnd
-        attempt.uploadStop = upload?.received(interim: head, from: request.url, sent: end)
+        let (end, url) = (sentEnd, request.url)
+        attempt.uploadStop = upload?.received(interim: head, from: url, sent: end)
         reportUploadLocation()
         // This runs inside a libcurl callback, in which a transfer cannot be ended.
         if attempt.uploadStop != nil { effects.append(.scheduleRequestStop) }

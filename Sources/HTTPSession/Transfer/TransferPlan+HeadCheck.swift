@@ -7,7 +7,8 @@ extension TransferPlan {
     /// field, never its value.
     package func checkHead() throws(HTTPSessionError) {
         guard TransferPlan.isToken(method.utf8[...]) else { throw refusal("the method is not a token") }
-        guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else {
+        var address = url
+        guard address.withUTF8({ $0.allSatisfy { $0 > 0x20 && $0 != 0x7F } }) else {
             throw refusal("the URL contains a space or a control character")
         }
         for line in headerLines { try check(line) }

@@ -1,0 +1,38 @@
+internal import EventLoop
+
+/// What a session derives from a request before a task starts. It is the same for all tasks with copies of one request.
+final class PreparedRequest: Sendable {
+    let request: TransferRequest
+    let origin: Origin
+    let host: TaskQueue.Host
+    /// The plan of the first attempt, made by the caller to relieve the session's thread.
+    let plan: TransferPlan
+
+    init(_ request: TransferRequest, origin: Origin, segments: [BodySegment], settings: SessionSettings) {
+        self.request = request
+        self.origin = origin
+        host = settings.host(of: origin)
+        plan = TransferPlan(request, logins: TaskLogins(), settings: settings, segments: segments, isCrossOrigin: false)
+    }
+}
+
+/// The last prepared request of a session. A program that repeats a request, such as one that polls, usually sends copies of one request.
+final class LastPreparedRequest: Sendable {
+    private let last = Locked<PreparedRequest?>(nil)
+
+    func find(_ request: TransferRequest) -> PreparedRequest? {
+        guard let prepared = last.withLock({ $0 }), prepared.request.isCopy(of: request) else { return nil }
+        return prepared
+    }
+
+    /// Stores a request whose body has no objects of the user.
+    func store(_ prepared: PreparedRequest) {
+        guard case .none = prepared.request.body else { return }
+        // Released outside of the lock.
+        let former = last.withLock { last in
+            defer { last = prepared }
+            return last
+        }
+        withExtendedLifetime(former) {}
+    }
+}

@@ -1,0 +1,34 @@
+import Testing
+
+@testable import HTTPSession
+
+@Suite struct RareTests {
+    private struct Owner: Hashable {
+        @Rare var value: [Int]?
+    }
+
+    @Test func anOwnerHasTheValueOrNone() {
+        var owner = Owner()
+        #expect(owner.value == nil)
+        owner.value = [1]
+        owner.value?.append(2)
+        #expect(owner.value == [1, 2])
+        owner.value = nil
+        #expect(owner.value == nil)
+    }
+
+    @Test func copiesAreIndependent() {
+        let one = Owner(value: [1])
+        var other = one
+        #expect(one == other && one.hashValue == other.hashValue)
+        other.value?.append(2)
+        #expect(one.value == [1] && other.value == [1, 2])
+        #expect(one != other)
+        #expect(Owner(value: [1]) == one)
+        #expect(Owner() != one)
+    }
+
+    @Test func anAbsentValueTakesTheSizeOfAReference() {
+        #expect(MemoryLayout<Rare<(Int, Int, Int, Int)>>.size == MemoryLayout<AnyObject>.size)
+    }
+}

@@ -1,0 +1,77 @@
+import FoundationEssentials
+import Testing
+
+@testable import HTTPSession
+
+@Suite struct PreparedRequestTests {
+    private let settings: SessionSettings
+
+    init() throws {
+        var configuration = SessionConfiguration()
+        configuration.additionalHeaderFields[.userAgent] = "test"
+        settings = try SessionSettings(configuration, credentials: CredentialStore(), path: nil)
+    }
+
+    private func prepare(_ request: TransferRequest) -> (PreparedRequest, HTTPSessionError?) {
+        let (job, failure) = settings.job(
+            of: TaskSpecification(request: request, kind: .data, destination: .memory(maximumSize: 1)))
+        return (job.prepared, failure)
+    }
+
+    private func request(_ url: String) throws -> TransferRequest { TransferRequest(url: try #require(URL(string: url))) }
+
+    @Test func copiesOfARequestAreTheSamePreparation() throws {
+        let first = try request("https://example.com/a")
+        let copy = first
+        let (prepared, failure) = prepare(first)
+        #expect(failure == nil)
+        #expect(prepared.origin == Origin(first.url))
+        #expect(prepared.plan.url == "https://example.com/a" && prepared.plan.headerLines == ["User-Agent: test"])
+        #expect(prepare(copy).0 === prepared)
+    }
+
+    @Test func aChangedCopyIsPreparedAnew() throws {
+        var request = try request("https://example.com/a")
+        let (former, _) = prepare(request)
+        request.headerFields[.accept] = "text/plain"
+        let (changed, _) = prepare(request)
+        #expect(changed !== former)
+        #expect(changed.plan.headerLines == ["Accept: text/plain", "User-Agent: test"])
+        #expect(former.plan.headerLines == ["User-Agent: test"])
+        request.url = try #require(URL(string: "https://example.com/b"))
+        #expect(prepare(request).0.plan.url == "https://example.com/b")
+    }
+
+    @Test func onlyTheLastRequestIsKept() throws {
+        let (first, second) = (try request("https://example.com/a"), try request("https://example.com/b"))
+        let former = prepare(first).0
+        _ = prepare(second)
+        #expect(prepare(first).0 !== former)
+    }
+
+    @Test func aRefusedRequestIsRefusedAgain() throws {
+        let refused = try request("http://example.com/a")
+        #expect(prepare(refused).1?.code == .insecureConnectionRefused)
+        #expect(prepare(refused).1?.code == .insecureConnectionRefused)
+    }
+
+    @Test func aRequestWithABodyIsNotKept() throws {
+        var upload = try request("https://example.com/a")
+        upload.method = .post
+        upload.body = .data(Data([1]))
+        let former = prepare(upload).0
+        #expect(prepare(upload).0 !== former)
+        #expect(former.plan.body == .length(1))
+    }
+
+    @Test func optionsOfATaskAreNotThoseOfThePreparation() throws {
+        // The destination is no part of the request.
+        let request = try request("https://example.com/a")
+        let prepared = prepare(request).0
+        let (job, failure) = settings.job(
+            of: TaskSpecification(
+                request: request, kind: .download, destination: .file(DownloadDestination(URL(fileURLWithPath: "/nonexistent/a/b")))))
+        #expect(job.prepared === prepared)
+        #expect(failure != nil)
+    }
+}
