@@ -14,6 +14,8 @@ package struct JSONWriter {
     /// Creates a writer of one line, or of an indented document.
     package init(isIndented: Bool = false) {
         self.isIndented = isIndented
+        // Most records fit.
+        bytes.reserveCapacity(1024)
     }
 
     /// Removes and returns ``bytes``, for a document that is written in pieces.
@@ -110,17 +112,13 @@ package struct JSONWriter {
         bytes.append(contentsOf: repeatElement(UInt8(ascii: " "), count: depth * 2))
     }
 
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        0x20..<0x7f ~= byte && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
-    }
-
     private mutating func quote(_ text: String) {
         bytes.append(UInt8(ascii: "\""))
         defer { bytes.append(UInt8(ascii: "\"")) }
         // Nearly all texts need no escape sequence.
         var text = text
         let isComplete = text.withUTF8 { utf8 in
-            for byte in utf8 where !Self.isPlain(byte) { return false }
+            guard PlainText.contains(only: UnsafeRawBufferPointer(utf8)) else { return false }
             bytes.append(contentsOf: utf8)
             return true
         }

@@ -1,29 +1,15 @@
-/// An optional value that most owners do not have. It takes 8 bytes of its owner, and memory of its own only when it is present.
+/// An optional value that most owners do not have. It takes 8 bytes of its owner, and memory of its own only while it is present.
 @propertyWrapper
-package struct Rare<Value> {
-    fileprivate final class Box {
-        let value: Value
+package struct Rare<Value: Sendable>: Sendable {
+    private var box: CopyOnWrite<Value>?
 
-        init(_ value: Value) { self.value = value }
-    }
-
-    private var box: Box?
-
-    package init(wrappedValue: Value?) { box = wrappedValue.map(Box.init) }
+    package init(wrappedValue: Value?) { box = wrappedValue.map { CopyOnWrite($0) } }
 
     package var wrappedValue: Value? {
         get { box?.value }
-        set { box = newValue.map(Box.init) }
+        set { box = newValue.map { CopyOnWrite($0) } }
     }
 }
 
-extension Rare.Box: Sendable where Value: Sendable {}
-extension Rare: Sendable where Value: Sendable {}
-
-extension Rare: Equatable where Value: Equatable {
-    package static func == (one: Rare, other: Rare) -> Bool { one.box === other.box || one.wrappedValue == other.wrappedValue }
-}
-
-extension Rare: Hashable where Value: Hashable {
-    package func hash(into hasher: inout Hasher) { hasher.combine(wrappedValue) }
-}
+extension Rare: Equatable where Value: Equatable {}
+extension Rare: Hashable where Value: Hashable {}

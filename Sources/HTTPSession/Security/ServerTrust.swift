@@ -83,8 +83,8 @@ package final class ServerTrust: Sendable {
     private let decisions: ServerTrustDecisions?
     let sessionContexts: SessionContexts
     private let record = Locked(Record())
-    /// The facts of the server's last handshake; `nil` without a host. That of a proxy has none.
-    private let log: HandshakeLog?
+    /// The facts of the server's last handshake; `nil` without a host, and until the attempt makes a connection. That of a proxy has none.
+    private let handshake = Locked<HandshakeLog?>(nil)
 
     /// Prepares the evaluation of one attempt.
     ///
@@ -104,7 +104,6 @@ package final class ServerTrust: Sendable {
         self.policy = policy
         let host = host.map(normalizedHost)
         self.host = host
-        log = host.map { HandshakeLog(serverName: $0) }
         self.proxy = proxy
         self.identity = identity
         self.decisions = decisions
@@ -134,10 +133,11 @@ package final class ServerTrust: Sendable {
     ///   - socket: the connected socket; `nil` if it is not known.
     /// - Returns: `false` if the connection must not be made; ``error`` is the reason.
     package func install(on context: UnsafeMutableRawPointer, socket: Int32? = nil) -> Bool {
+        let log = beginLog()
         log?.use(socket)
         return OpenSSLErrors.contained {
             do throws(HTTPSessionError) {
-                try take(OpaquePointer(context))
+                try take(OpaquePointer(context), log)
                 return true
             } catch {
                 record.withLock { $0.failure = error }
@@ -146,7 +146,16 @@ package final class ServerTrust: Sendable {
         }
     }
 
-    private func take(_ context: OpaquePointer) throws(HTTPSessionError) {
+    private func beginLog() -> HandshakeLog? {
+        guard let host else { return nil }
+        return handshake.withLock { log in
+            let begun = log ?? HandshakeLog(serverName: host)
+            log = begun
+            return begun
+        }
+    }
+
+    private func take(_ context: OpaquePointer, _ log: HandshakeLog?) throws(HTTPSessionError) {
         let isProxy = TLSContext.maximumVersion(of: context) == Self.proxyMark
         let evaluator: ServerTrustEvaluator
         let sessionContext: Data
@@ -243,7 +252,9 @@ package final class ServerTrust: Sendable {
         case (.refused, nil): isRefused = true
         case (.trusted, nil), (nil, nil): isRefused = false
         }
-        guard let log, var end = log.end(isRefused: isRefused, isTimedOut: isTimedOut) else { return nil }
+        guard let log = handshake.withLock({ $0 }), var end = log.end(isRefused: isRefused, isTimedOut: isTimedOut) else {
+            return nil
+        }
         if end == .endOfFile, let systemError { end = .systemError(systemError) }
         let handshake = FinishedHandshake(
             facts: log.facts, end: end, host: address ?? host ?? "the server", now: now, certificateDays: 0)

@@ -7,7 +7,7 @@ import Testing
         @Rare var value: [Int]?
     }
 
-    @Test func anOwnerHasTheValueOrNone() {
+    @Test func `an owner has the value or none`() {
         var owner = Owner()
         #expect(owner.value == nil)
         owner.value = [1]
@@ -17,7 +17,7 @@ import Testing
         #expect(owner.value == nil)
     }
 
-    @Test func copiesAreIndependent() {
+    @Test func `copies are independent`() {
         let one = Owner(value: [1])
         var other = one
         #expect(one == other && one.hashValue == other.hashValue)
@@ -28,7 +28,7 @@ import Testing
         #expect(Owner() != one)
     }
 
-    @Test func anAbsentValueTakesTheSizeOfAReference() {
+    @Test func `an absent value takes the size of a reference`() {
         #expect(MemoryLayout<Rare<(Int, Int, Int, Int)>>.size == MemoryLayout<AnyObject>.size)
     }
 }

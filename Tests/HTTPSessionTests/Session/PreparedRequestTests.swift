@@ -20,7 +20,7 @@ import Testing
 
     private func request(_ url: String) throws -> TransferRequest { TransferRequest(url: try #require(URL(string: url))) }
 
-    @Test func copiesOfARequestAreTheSamePreparation() throws {
+    @Test func `copies of a request share its preparation`() throws {
         let first = try request("https://example.com/a")
         let copy = first
         let (prepared, failure) = prepare(first)
@@ -30,7 +30,7 @@ import Testing
         #expect(prepare(copy).0 === prepared)
     }
 
-    @Test func aChangedCopyIsPreparedAnew() throws {
+    @Test func `a changed copy is prepared again`() throws {
         var request = try request("https://example.com/a")
         let (former, _) = prepare(request)
         request.headerFields[.accept] = "text/plain"
@@ -42,20 +42,20 @@ import Testing
         #expect(prepare(request).0.plan.url == "https://example.com/b")
     }
 
-    @Test func onlyTheLastRequestIsKept() throws {
+    @Test func `only the last request is kept`() throws {
         let (first, second) = (try request("https://example.com/a"), try request("https://example.com/b"))
         let former = prepare(first).0
         _ = prepare(second)
         #expect(prepare(first).0 !== former)
     }
 
-    @Test func aRefusedRequestIsRefusedAgain() throws {
+    @Test func `a refused request is refused again`() throws {
         let refused = try request("http://example.com/a")
         #expect(prepare(refused).1?.code == .insecureConnectionRefused)
         #expect(prepare(refused).1?.code == .insecureConnectionRefused)
     }
 
-    @Test func aRequestWithABodyIsNotKept() throws {
+    @Test func `a request with a body is not kept`() throws {
         var upload = try request("https://example.com/a")
         upload.method = .post
         upload.body = .data(Data([1]))
@@ -64,14 +64,14 @@ import Testing
         #expect(former.plan.body == .length(1))
     }
 
-    @Test func optionsOfATaskAreNotThoseOfThePreparation() throws {
-        // The destination is no part of the request.
+    @Test func `a destination that is refused fails a task with a known request`() throws {
         let request = try request("https://example.com/a")
         let prepared = prepare(request).0
         let (job, failure) = settings.job(
             of: TaskSpecification(
-                request: request, kind: .download, destination: .file(DownloadDestination(URL(fileURLWithPath: "/nonexistent/a/b")))))
+                request: request, kind: .download,
+                destination: .file(DownloadDestination(URL(fileURLWithPath: "/")))))
         #expect(job.prepared === prepared)
-        #expect(failure != nil)
+        #expect(failure?.code == .cannotWriteFile)
     }
 }

@@ -63,6 +63,25 @@ import Testing
         #expect((decoded?["cause"] as? [String: Any])?["detail"] as? String == text)
     }
 
+    @Test func `every ASCII character at every place of a text is read back`() throws {
+        // Texts are examined eight bytes at a time.
+        for length in [1, 7, 8, 9, 16, 17] {
+            for place in 0..<length {
+                let texts = (UInt8(0)...0x7F).map { byte in
+                    var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: length)
+                    bytes[place] = byte
+                    return String(decoding: bytes, as: UTF8.self)
+                }
+                var writer = JSONWriter()
+                writer.array { writer in
+                    for text in texts { writer.value(text) }
+                }
+                #expect(writer.bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
+                #expect(try JSONSerialization.jsonObject(with: Data(writer.bytes)) as? [String] == texts)
+            }
+        }
+    }
+
     @Test func `other text is written unchanged`() {
         var writer = JSONWriter()
         writer.array { $0.value("é 漢 😀 \u{a0}") }
