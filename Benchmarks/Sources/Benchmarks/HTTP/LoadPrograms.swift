@@ -9,7 +9,10 @@ struct LoadPrograms {
     let asyncHTTPClient: String
     let urlSession: String
     let linkConnect: String
+    /// The program as scripts/install links it. It executes netwatch-transfer beside it.
     let netwatch: String
+    /// A small client that is linked in the same way.
+    let smallClient: String
 
     init() throws {
         let environment = ProcessInfo.processInfo.environment
@@ -20,9 +23,12 @@ struct LoadPrograms {
         asyncHTTPClient = "\(products)/AsyncHTTPClientLoad"
         urlSession = "\(products)/URLSessionLoad"
         linkConnect = "\(limits)/link-connect"
-        netwatch = "\(products)/netwatch"
-        // netwatch executes the program beside it for transfers.
-        let all = [multi, session, asyncHTTPClient, urlSession, linkConnect, netwatch, "\(products)/netwatch-transfer"]
+        let installed = environment["INSTALLED"] ?? ".build-install/release"
+        netwatch = "\(installed)/netwatch"
+        smallClient = "\(installed)/small-client"
+        let all = [
+            multi, session, asyncHTTPClient, urlSession, linkConnect, netwatch, smallClient, "\(installed)/netwatch-transfer",
+        ]
         for program in all where access(program, X_OK) != 0 {
             throw BenchmarkError("\(program) is missing: run scripts/bench http, which builds it")
         }

@@ -6,8 +6,10 @@ import Hosts
 enum SmallBenchmark {
     static func run(_ programs: LoadPrograms, _ isQuick: Bool) throws -> [Row] {
         let servers = try LoopbackServers()
-        let peaks = try (0..<(isQuick ? 1 : 5)).map { _ in
-            try LoadRun([programs.session, "json", servers.document, "1000"], count: 1).numbers[0]
+        func peak(_ program: String) throws -> Double {
+            try (0..<(isQuick ? 1 : 5)).map { _ in
+                try LoadRun([program, "json", servers.document, "1000"], count: 1).numbers[0]
+            }.max() ?? 0
         }
         let starts = try (0..<(isQuick ? 5 : 20)).map { _ in
             try firstByte([programs.netwatch, "get", "-q", "-o"], servers.kibibyte, in: servers.folder)
@@ -16,7 +18,10 @@ enum SmallBenchmark {
             try firstByte(["curl", "--silent", "--fail", "-o"], servers.kibibyte, in: servers.folder)
         }
         return [
-            .bound("1,000 JSON requests: peak resident memory", peaks.max() ?? 0, mebibytes, atMost: 28 * 1024),
+            .bound("1,000 JSON requests: peak resident memory", try peak(programs.session), mebibytes, atMost: 28 * 1024),
+            .bound(
+                "1,000 JSON requests, static Swift library: peak resident memory", try peak(programs.smallClient), mebibytes,
+                atMost: 28 * 1024),
             .bound(
                 "netwatch get: start → first byte in the file, median of \(starts.count)", Distribution(starts).median,
                 beside: Distribution(curl).median, milliseconds, "curl -o", atMost: 40e6),
