@@ -1,6 +1,6 @@
 internal import EventLoop
 
-/// What a session derives from a request before a task starts. It is the same for all tasks with copies of one request.
+/// The values that a session derives from a request before a task starts. They are the same for all tasks with copies of one request.
 final class PreparedRequest: Sendable {
     let request: TransferRequest
     let origin: Origin
