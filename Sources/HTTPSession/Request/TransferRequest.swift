@@ -95,7 +95,7 @@ public struct TransferRequest: Sendable {
     /// The range of timeouts: 1 ms to 10 years.
     static let timeouts: ClosedRange<Duration> = .milliseconds(1) ... .seconds(10 * 366 * 86_400)
 
-    /// Whether this is an unchanged copy of the other request, or the other way round.
+    /// Whether both are copies of one request, unchanged since.
     func isCopy(of other: TransferRequest) -> Bool { parts.isShared(with: other.parts) }
 
     /// Creates a request.
