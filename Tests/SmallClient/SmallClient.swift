@@ -35,7 +35,11 @@ enum SmallClient {
         configuration.proxy = .none
         let session = try HTTPSessionManager(configuration: configuration)
         if words.count == 4, words[1] == "json" {
-            for _ in 0..<(Int(words[3]) ?? 0) { _ = try await session.get(words[2]).decode(as: [Device].self) }
+            guard let count = Int(words[3]), count > 0 else { throw MissingValue(name: "COUNT") }
+            for _ in 0..<count {
+                let devices = try await session.get(words[2]).decode(as: [Device].self)
+                guard !devices.isEmpty else { throw MissingValue(name: "objects") }
+            }
             return print(try peakKibibytes())
         }
         for _ in 0..<(words.dropFirst(2).first.flatMap { Int($0) } ?? 0) { _ = try await session.get(words[1]).string() }
@@ -54,6 +58,11 @@ enum SmallClient {
     private static func peakKibibytes() throws -> Int {
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
         let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") }
-        return line.flatMap { Int($0.filter(\.isNumber)) } ?? 0
+        guard let line, let peak = Int(line.filter(\.isNumber)) else { throw MissingValue(name: "VmHWM") }
+        return peak
+    }
+
+    private struct MissingValue: Error {
+        let name: String
     }
 }

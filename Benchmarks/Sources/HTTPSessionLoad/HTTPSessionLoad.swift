@@ -68,8 +68,10 @@ struct HTTPSessionLoad {
             configuration.securityPolicy.roots = .given(Set(try Certificate.all(inFile: authority)))
         }
         let session = try HTTPSessionManager(configuration: configuration)
-        let transfer = TransferRequest(url: url)
-        let request = { @Sendable () async throws -> Int in try await session.dataTask(for: transfer).data().count }
+        // Made anew for each task, as in AsyncHTTPClientLoad.
+        let request = { @Sendable () async throws -> Int in
+            try await session.dataTask(for: TransferRequest(url: url)).data().count
+        }
         try await load.warmUp(request)
         let before = OwnFigures.residentKibibytes
         if let first = load.further.first, let beside = URL(string: first), let count = load.further.last.flatMap({ Int($0) }) {

@@ -15,15 +15,14 @@ struct QueueLoad {
 
     func run() async throws -> String {
         let session = try HTTPSessionManager(configuration: HTTPSessionLoad.configuration(connectionsPerHost: 6))
-        let request = TransferRequest(url: url)
         // Six tasks take the connections, so that the others only wait.
-        let running = (0..<6).map { _ in session.dataTask(for: request) }
+        let running = (0..<6).map { _ in session.dataTask(for: TransferRequest(url: url)) }
         while !running.allSatisfy({ $0.state == .running }) { try await Task.sleep(for: .milliseconds(10)) }
         var tasks: [TransferTask] = []
         tasks.reserveCapacity(count)
         let before = OwnFigures.residentKibibytes
         let start = ContinuousClock.now
-        for _ in 0..<count { tasks.append(session.dataTask(for: request)) }
+        for _ in 0..<count { tasks.append(session.dataTask(for: TransferRequest(url: url))) }
         let made = (ContinuousClock.now - start) / .seconds(1)
         // The queue is served in order: if the last task waits, all do.
         while tasks.last?.state != .waiting { try await Task.sleep(for: .microseconds(200)) }

@@ -14,8 +14,6 @@ package struct JSONWriter {
     /// Creates a writer of one line, or of an indented document.
     package init(isIndented: Bool = false) {
         self.isIndented = isIndented
-        // Most records fit.
-        bytes.reserveCapacity(1024)
     }
 
     /// Removes and returns ``bytes``, for a document that is written in pieces.
@@ -118,7 +116,7 @@ package struct JSONWriter {
         // Nearly all texts need no escape sequence.
         var text = text
         let isComplete = text.withUTF8 { utf8 in
-            guard PlainText.contains(only: UnsafeRawBufferPointer(utf8)) else { return false }
+            guard PlainText.isPlain(UnsafeRawBufferPointer(utf8)) else { return false }
             bytes.append(contentsOf: utf8)
             return true
         }

@@ -1,7 +1,7 @@
-/// The bytes that JSON text has unchanged: printable ASCII but `"` and `\`.
+/// The bytes that need no escape sequence in JSON: printable ASCII but `"` and `\`.
 enum PlainText {
     /// Whether all bytes are plain. Eight are compared at a time, because a document may have 30 MB of text.
-    static func contains(only bytes: UnsafeRawBufferPointer) -> Bool {
+    static func isPlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index + 8 <= bytes.count {
             guard isPlain(bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)) else { return false }

@@ -12,7 +12,7 @@ struct CopyOnWrite<Value: Sendable>: Sendable {
 
     init(_ value: Value) { box = Box(value) }
 
-    /// Whether both share one value, so that they are equal without a comparison.
+    /// Whether this value and the other share storage, so that they are equal without a comparison.
     func isShared(with other: CopyOnWrite) -> Bool { box === other.box }
 
     var value: Value {

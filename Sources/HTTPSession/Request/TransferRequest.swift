@@ -95,7 +95,7 @@ public struct TransferRequest: Sendable {
     /// The range of timeouts: 1 ms to 10 years.
     static let timeouts: ClosedRange<Duration> = .milliseconds(1) ... .seconds(10 * 366 * 86_400)
 
-    /// Whether both are copies of one request, unchanged since.
+    /// Whether this request and the other are unchanged copies of one request.
     func isCopy(of other: TransferRequest) -> Bool { parts.isShared(with: other.parts) }
 
     /// Creates a request.

@@ -84,7 +84,7 @@ package final class ServerTrust: Sendable {
     let sessionContexts: SessionContexts
     private let record = Locked(Record())
     /// The facts of the server's last handshake; `nil` without a host, and until the attempt makes a connection. That of a proxy has none.
-    private let handshake = Locked<HandshakeLog?>(nil)
+    private let log = Locked<HandshakeLog?>(nil)
 
     /// Prepares the evaluation of one attempt.
     ///
@@ -133,7 +133,7 @@ package final class ServerTrust: Sendable {
     ///   - socket: the connected socket; `nil` if it is not known.
     /// - Returns: `false` if the connection must not be made; ``error`` is the reason.
     package func install(on context: UnsafeMutableRawPointer, socket: Int32? = nil) -> Bool {
-        let log = beginLog()
+        let log = logOfAttempt()
         log?.use(socket)
         return OpenSSLErrors.contained {
             do throws(HTTPSessionError) {
@@ -146,9 +146,10 @@ package final class ServerTrust: Sendable {
         }
     }
 
-    private func beginLog() -> HandshakeLog? {
+    /// Returns the log of the attempt, which the first connection makes.
+    private func logOfAttempt() -> HandshakeLog? {
         guard let host else { return nil }
-        return handshake.withLock { log in
+        return log.withLock { log in
             let begun = log ?? HandshakeLog(serverName: host)
             log = begun
             return begun
@@ -252,7 +253,7 @@ package final class ServerTrust: Sendable {
         case (.refused, nil): isRefused = true
         case (.trusted, nil), (nil, nil): isRefused = false
         }
-        guard let log = handshake.withLock({ $0 }), var end = log.end(isRefused: isRefused, isTimedOut: isTimedOut) else {
+        guard let log = log.withLock({ $0 }), var end = log.end(isRefused: isRefused, isTimedOut: isTimedOut) else {
             return nil
         }
         if end == .endOfFile, let systemError { end = .systemError(systemError) }

@@ -16,10 +16,12 @@ final class PreparedRequest: Sendable {
     }
 }
 
-/// The last prepared request of a session. A program that repeats a request, such as one that polls, usually sends copies of one request.
+/// The last prepared request of a session, which the session keeps with its fields until another one or its own end. A program that repeats a request,
+/// such as one that polls, usually sends copies of one request.
 final class LastPreparedRequest: Sendable {
     private let last = Locked<PreparedRequest?>(nil)
 
+    /// Returns the preparation of a copy of this request; `nil` if the last request was another one.
     func find(_ request: TransferRequest) -> PreparedRequest? {
         guard let prepared = last.withLock({ $0 }), prepared.request.isCopy(of: request) else { return nil }
         return prepared
@@ -28,7 +30,7 @@ final class LastPreparedRequest: Sendable {
     /// Stores a request whose body has no objects of the user.
     func store(_ prepared: PreparedRequest) {
         guard case .none = prepared.request.body else { return }
-        // Released outside of the lock.
+        // The former request is released outside of the lock.
         let former = last.withLock { last in
             defer { last = prepared }
             return last

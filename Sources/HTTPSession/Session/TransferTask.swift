@@ -67,7 +67,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         var repetition: TransferTask?
         var result: Result<TransferResponse, HTTPSessionError>?
         /// The metrics of a task that failed; a response has its own metrics.
-        @Rare var metrics: TransferMetrics?
+        @BoxedOptional var metrics: TransferMetrics?
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
         /// The number of Swift tasks that await the result, also of those whose wait has not begun. It is not counted down at the end.

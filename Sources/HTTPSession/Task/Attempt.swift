@@ -61,7 +61,7 @@ struct Attempt {
     private(set) var fetchStart = Date.distantPast
     private(set) var network: TransactionMetrics.Network?
     /// The credential that the request carried without a challenge.
-    @Rare private(set) var preemptiveCredential: Credential?
+    @BoxedOptional private(set) var preemptiveCredential: Credential?
     /// Whether the certificate evaluation expects https. `false` if libcurl may upgrade the request by HSTS.
     private(set) var expectsHTTPS = false
     var head: ResponseHead?
@@ -76,25 +76,25 @@ struct Attempt {
     /// The error that cut off the body of a redirect or challenge. It matters only if that response becomes the result.
     var failure: HTTPSessionError?
     /// A failure that an outage may explain.
-    @Rare var pendingFailure: (error: HTTPSessionError, failure: RetryMachine.Failure)?
+    @BoxedOptional var pendingFailure: (error: HTTPSessionError, failure: RetryMachine.Failure)?
     /// How an upload proceeds, and why its request is to be stopped.
-    @Rare var uploadVerdict: UploadMachine.Verdict?
-    @Rare var uploadStop: UploadMachine.EarlyStop?
+    @BoxedOptional var uploadVerdict: UploadMachine.Verdict?
+    @BoxedOptional var uploadStop: UploadMachine.EarlyStop?
     /// The digest of the complete upload, as the server states it.
-    @Rare var uploadDigest: ContentDigest?
+    @BoxedOptional var uploadDigest: ContentDigest?
     /// The bytes of the body that were sent before libcurl rewound it.
     var sentBeforeRewind: Int64 = 0
     /// The basis on which the request asks for the remaining range; see ``Resumption``.
-    @Rare var rangeBasis: Resumption.Basis?
+    @BoxedOptional var rangeBasis: Resumption.Basis?
     /// The version of the file at the destination, if the request asks only for another version.
-    @Rare var condition: FileValidator?
+    @BoxedOptional var condition: FileValidator?
     /// The bytes of the body that were present when the attempt began.
     var receivedBefore: Int64 = 0
     /// Whether the response's body is partial content behind the present bytes. A complete body counts as progress only after it
     /// has been continued: a server without range support would be asked without end.
     private(set) var isPartialContent = false
     /// The head of the response that brought the first bytes, if this response brings only the remaining range, or nothing.
-    @Rare private(set) var firstResponseHead: ResponseHead?
+    @BoxedOptional private(set) var firstResponseHead: ResponseHead?
 
     /// Whether the engine has received the request.
     var hasBegun: Bool {

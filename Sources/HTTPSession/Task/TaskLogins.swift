@@ -1,14 +1,14 @@
 /// The credentials of one task: those in use and those refused.
 struct TaskLogins {
-    @Rare private(set) var server: TransferPlan.Login?
-    @Rare private(set) var proxy: TransferPlan.Login?
+    @BoxedOptional private(set) var server: TransferPlan.Login?
+    @BoxedOptional private(set) var proxy: TransferPlan.Login?
     /// The credentials that will be stored when the server accepts them.
     private(set) var unconfirmed: [AuthenticationChallenge.ProtectionSpace: Credential] = [:]
     private var refused: Set<RefusedCredential> = []
     private var failures: [AuthenticationChallenge.ProtectionSpace: Int] = [:]
     private var inUse: [AuthenticationChallenge.ProtectionSpace: (credential: Credential, scheme: AuthenticationScheme)] = [:]
     /// The origin to which ``server`` belongs.
-    @Rare private var origin: Origin?
+    @BoxedOptional private var origin: Origin?
 
     /// The credentials sent since a server last accepted one. The limit stops a server that challenges with a new realm each
     /// time.

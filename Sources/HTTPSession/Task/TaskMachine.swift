@@ -57,9 +57,9 @@ struct TaskMachine: ~Copyable {
     var retries: RetryMachine
     var logins = TaskLogins()
     /// The bytes of the download so far, if the download can continue.
-    @Rare var resumption: Resumption?
+    @BoxedOptional var resumption: Resumption?
     /// The state of a resumable upload.
-    @Rare var upload: UploadMachine?
+    @BoxedOptional var upload: UploadMachine?
 
     // The current transaction.
     var request: TransferRequest
@@ -92,7 +92,7 @@ struct TaskMachine: ~Copyable {
     var question = 0
     var isHandlerAsked = false
 
-    @Rare var connectivityWait: ConnectivityWait?
+    @BoxedOptional var connectivityWait: ConnectivityWait?
     /// The delay before the next check for an allowed network. It doubles, up to 60 s.
     var networkCheckInterval: Int64 = 5_000_000_000
     /// Whether the outage tracker has registered the task.
@@ -100,7 +100,7 @@ struct TaskMachine: ~Copyable {
     /// Whether the task proceeds after an outage, and no response has arrived since.
     var hasProceededAfterOutage = false
     /// The retry state before the failures that may still prove to be part of an outage.
-    @Rare var retriesBeforeOutage: RetryMachine?
+    @BoxedOptional var retriesBeforeOutage: RetryMachine?
     /// Whether the lookup that the task waits for, made by another task, had no answer within that task's request timeout.
     var hasStalledLookup = false
 
@@ -109,9 +109,9 @@ struct TaskMachine: ~Copyable {
 
     // The file of a download.
     var partialFileState = PartialFileState.unknown
-    @Rare var firstResponse: FirstResponse?
+    @BoxedOptional var firstResponse: FirstResponse?
     /// The version of the file at the destination, if the server may still have that version.
-    @Rare var finishedFile: FileValidator?
+    @BoxedOptional var finishedFile: FileValidator?
     /// Whether a digest mismatch has made the task discard the partial file.
     var hasRestartedAfterDigest = false
 

@@ -29,10 +29,10 @@ package struct TransferPlan: Hashable, Sendable {
     /// The header lines `Name: value`, as they are sent.
     package var headerLines: [String] = []
     package var body = BodyFraming.none
-    @Rare package var login: Login?
-    @Rare package var proxyLogin: Login?
+    @BoxedOptional package var login: Login?
+    @BoxedOptional package var proxyLogin: Login?
     /// The URL's user and password, if the request carries them before a server asks.
-    @Rare package var preemptiveCredential: Credential?
+    @BoxedOptional package var preemptiveCredential: Credential?
     /// Whether the connection may carry no other request, before, beside or after this one. The server may authenticate the connection itself
     /// (Negotiate, RFC 4559 section 6).
     package var isolatesConnection = false

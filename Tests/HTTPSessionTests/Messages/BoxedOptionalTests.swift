@@ -2,9 +2,9 @@ import Testing
 
 @testable import HTTPSession
 
-@Suite struct RareTests {
+@Suite struct BoxedOptionalTests {
     private struct Owner: Hashable {
-        @Rare var value: [Int]?
+        @BoxedOptional var value: [Int]?
     }
 
     @Test func `an owner has the value or none`() {
@@ -29,6 +29,6 @@ import Testing
     }
 
     @Test func `an absent value takes the size of a reference`() {
-        #expect(MemoryLayout<Rare<(Int, Int, Int, Int)>>.size == MemoryLayout<AnyObject>.size)
+        #expect(MemoryLayout<BoxedOptional<(Int, Int, Int, Int)>>.size == MemoryLayout<AnyObject>.size)
     }
 }
