@@ -80,7 +80,7 @@ struct Programs {
 
     init() throws {
         let environment = ProcessInfo.processInfo.environment
-        let netwatch = environment["NETWATCH"] ?? ".build/release/netwatch"
+        let netwatch = "\(environment["STATIC_PRODUCTS"] ?? "Benchmarks/.build-static/release")/netwatch"
         let limits = environment["LIMITS"] ?? ".build/limits"
         self.netwatch = netwatch
         flip = "\(limits)/flip"

@@ -68,7 +68,7 @@ struct HTTPSessionLoad {
             configuration.securityPolicy.roots = .given(Set(try Certificate.all(inFile: authority)))
         }
         let session = try HTTPSessionManager(configuration: configuration)
-        // Made anew for each task, as in AsyncHTTPClientLoad.
+        // AsyncHTTPClientLoad makes each request anew too.
         let request = { @Sendable () async throws -> Int in
             try await session.dataTask(for: TransferRequest(url: url)).data().count
         }

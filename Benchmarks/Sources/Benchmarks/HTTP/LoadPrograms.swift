@@ -9,10 +9,10 @@ struct LoadPrograms {
     let asyncHTTPClient: String
     let urlSession: String
     let linkConnect: String
-    /// The program as scripts/install links it. It executes netwatch-transfer beside it.
+    /// The program with the static Swift library. It executes netwatch-transfer beside it.
     let netwatch: String
-    /// A small client that is linked in the same way.
-    let smallClient: String
+    /// ``session`` with the static Swift library.
+    let staticSession: String
 
     init() throws {
         let environment = ProcessInfo.processInfo.environment
@@ -23,11 +23,12 @@ struct LoadPrograms {
         asyncHTTPClient = "\(products)/AsyncHTTPClientLoad"
         urlSession = "\(products)/URLSessionLoad"
         linkConnect = "\(limits)/link-connect"
-        let installed = environment["INSTALLED"] ?? ".build-install/release"
-        netwatch = "\(installed)/netwatch"
-        smallClient = "\(installed)/small-client"
+        let linkedStatically = environment["STATIC_PRODUCTS"] ?? "Benchmarks/.build-static/release"
+        netwatch = "\(linkedStatically)/netwatch"
+        staticSession = "\(linkedStatically)/HTTPSessionLoad"
         let all = [
-            multi, session, asyncHTTPClient, urlSession, linkConnect, netwatch, smallClient, "\(installed)/netwatch-transfer",
+            multi, session, asyncHTTPClient, urlSession, linkConnect, netwatch, staticSession,
+            "\(linkedStatically)/netwatch-transfer",
         ]
         for program in all where access(program, X_OK) != 0 {
             throw BenchmarkError("\(program) is missing: run scripts/bench http, which builds it")

@@ -20,7 +20,7 @@ enum SmallBenchmark {
         return [
             .bound("1,000 JSON requests: peak resident memory", try peak(programs.session), mebibytes, atMost: 28 * 1024),
             .bound(
-                "1,000 JSON requests, static Swift library: peak resident memory", try peak(programs.smallClient), mebibytes,
+                "1,000 JSON requests, static Swift library: peak resident memory", try peak(programs.staticSession), mebibytes,
                 atMost: 28 * 1024),
             .bound(
                 "netwatch get: start → first byte in the file, median of \(starts.count)", Distribution(starts).median,
