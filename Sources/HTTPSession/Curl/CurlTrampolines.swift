@@ -60,18 +60,24 @@ enum CurlTrampolines {
         context.flatMap { Unmanaged<EasyHandle>.fromOpaque($0)._withUnsafeGuaranteedRef(\.transfer) }
     }
 
+    private static func unretainedTransfer(_ context: UnsafeMutableRawPointer?) -> Unmanaged<CurlTransfer>? {
+        context.flatMap { Unmanaged<EasyHandle>.fromOpaque($0)._withUnsafeGuaranteedRef(\.unretainedTransfer) }
+    }
+
     private static let write: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
         bytes, size, count, context in
-        guard let transfer = transfer(context) else { return 0 }
+        guard let transfer = unretainedTransfer(context) else { return 0 }
         TLSReading.noteProgress()
-        return transfer.receive(UnsafeRawBufferPointer(start: bytes, count: size * count))
+        let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
+        return transfer._withUnsafeGuaranteedRef { $0.receive(buffer) }
     }
 
     private static let header: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
         bytes, size, count, context in
-        guard let transfer = transfer(context) else { return 0 }
+        guard let transfer = unretainedTransfer(context) else { return 0 }
         TLSReading.noteProgress()
-        return transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: size * count))
+        let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
+        return transfer._withUnsafeGuaranteedRef { $0.receiveHeader(buffer) }
     }
 
     private static let read: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {

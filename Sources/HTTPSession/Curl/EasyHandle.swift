@@ -5,8 +5,13 @@ internal import Glibc
 final class EasyHandle {
     let raw: UnsafeMutableRawPointer
     /// The transfer that uses the handle. The callbacks find it here, so that they need not be set again for the next transfer.
+    var transfer: CurlTransfer? {
+        get { unretainedTransfer?.takeUnretainedValue() }
+        set { unretainedTransfer = newValue.map(Unmanaged.passUnretained) }
+    }
+    // The engine retains the transfer, also during a callback. A response's head has ten callbacks, which need no references of their own.
     // Unchecked: see SessionLoop.
-    @exclusivity(unchecked) var transfer: CurlTransfer?
+    @exclusivity(unchecked) private(set) var unretainedTransfer: Unmanaged<CurlTransfer>?
     /// The text of libcurl for an error (CURLOPT_ERRORBUFFER).
     let errorText: UnsafeMutablePointer<CChar>
     private let parsedURL = ParsedURL()
