@@ -87,6 +87,8 @@ package struct TaskQueue: Sendable {
     private var lines: [Line] = []
     /// The index of each host's line in ``lines``.
     private var indices: [Host: Int] = [:]
+    /// The index of the line to which the latest task was added. Most tasks ask for the same line a dozen times, and many tasks have the same host.
+    private var latestIndex = 0
     private var positions: [ID: (host: Host, priority: Int, ticket: UInt64)] = [:]
     private var lastTicket: UInt64 = 0
     private var hasExclusiveLines = false
@@ -115,18 +117,26 @@ package struct TaskQueue: Sendable {
     }
 
     private mutating func line(to host: Host) -> Int {
-        if let index = indices[host] { return index }
+        if let index = index(of: host) {
+            latestIndex = index
+            return index
+        }
+        latestIndex = lines.count
         indices[host] = lines.count
         lines.append(Line(host: host))
         if host.isExclusive { hasExclusiveLines = true }
         return lines.count - 1
     }
 
+    private func index(of host: Host) -> Int? {
+        latestIndex < lines.count && lines[latestIndex].host == host ? latestIndex : indices[host]
+    }
+
     /// Removes a waiting task. - Returns: whether it was waiting.
     @discardableResult
     package mutating func remove(_ id: ID) -> Bool {
         guard let position = positions.removeValue(forKey: id) else { return false }
-        guard let index = indices[position.host] else { return true }
+        guard let index = index(of: position.host) else { return true }
         lines[index].waiting[position.priority].remove(position.ticket)
         removeIfIdle(index)
         return true
@@ -186,13 +196,13 @@ package struct TaskQueue: Sendable {
 
     /// The task has an address or a connection: its host's name is resolved.
     package mutating func nameResolved(_ id: ID, to host: Host, now: Int64) {
-        guard host.needsLookup, let index = indices[host] else { return }
+        guard host.needsLookup, let index = index(of: host) else { return }
         lines[index].resolvedUntil = now + limits.lookupLifetime
         endLookup(id, index)
     }
 
     /// Whether the task is the one that resolves the host's name.
-    package func isResolving(_ id: ID, _ host: Host) -> Bool { indices[host].map { lines[$0].resolver == id } == true }
+    package func isResolving(_ id: ID, _ host: Host) -> Bool { index(of: host).map { lines[$0].resolver == id } == true }
 
     /// Expires the results of all lookups: another network may have other name servers.
     package mutating func invalidateNames() {
@@ -201,7 +211,7 @@ package struct TaskQueue: Sendable {
 
     /// Records whether the host's latest response came over HTTP/2; if so, its requests share a connection.
     package mutating func setMultiplexed(_ host: Host, _ isMultiplexed: Bool = true) {
-        guard !host.isExclusive, let index = indices[host] else { return }
+        guard !host.isExclusive, let index = index(of: host) else { return }
         lines[index].isMultiplexed = isMultiplexed
         // An HTTP/2 connection may still exist after a response over HTTP/1.1.
         if isMultiplexed { lines[index].hasHTTP2Connection = true }
@@ -209,17 +219,17 @@ package struct TaskQueue: Sendable {
 
     /// Records that a connection to the host speaks HTTP/2.
     package mutating func noteHTTP2(_ host: Host) {
-        if let index = indices[host] { lines[index].hasHTTP2Connection = true }
+        if let index = index(of: host) { lines[index].hasHTTP2Connection = true }
     }
 
     /// Whether connections to the host may be shared.
     package func sharesConnections(_ host: Host) -> Bool {
-        indices[host].map { lines[$0].isMultiplexed || lines[$0].hasHTTP2Connection } == true
+        index(of: host).map { lines[$0].isMultiplexed || lines[$0].hasHTTP2Connection } == true
     }
 
     /// Frees the slot of a task. `isAbandoned`: the transfer was abandoned, possibly during its name lookup.
     package mutating func release(_ id: ID, from host: Host, isAbandoned: Bool, now: Int64) {
-        guard running > 0, let index = indices[host], lines[index].running > 0 else { return }
+        guard running > 0, let index = index(of: host), lines[index].running > 0 else { return }
         running -= 1
         lines[index].running -= 1
         if lines[index].resolver == id {
