@@ -83,6 +83,12 @@ public struct TransferHandlers: Sendable {
     /// after an outage. It is not called if no bytes could be used again.
     public var didContinue: (@Sendable (_ offset: Int64, _ total: Int64?) -> Void)?
 
+    /// Whether there is no handler and no interceptor.
+    var isEmpty: Bool {
+        response == nil && redirect == nil && challenge == nil && serverTrust == nil && clientCertificate == nil
+            && interceptors.isEmpty && didContinue == nil
+    }
+
     /// Creates handlers. If one is `nil`, its documented default applies.
     public init(
         response: (@Sendable (ResponseHead) async -> ResponseDisposition)? = nil,

@@ -26,6 +26,10 @@ final class SessionLoop {
     @exclusivity(unchecked) private var runs: [UInt64: TaskDriver] = [:]
     /// Objects that this turn no longer needs. They may reference objects of the user, so they are released on the delivery queue.
     private var released: [any Sendable] = []
+    /// Whether ``released`` has the session's core.
+    private var hasReleasedCore = false
+    // Unchecked: as above.
+    @exclusivity(unchecked) var recentResponses: RecentResponses
     /// Hosts whose http URLs HSTS has turned into https.
     private var upgradedHosts: Set<String> = []
     /// The retry budgets of origins at which attempts have failed. Other origins need no budget yet.
@@ -69,6 +73,7 @@ final class SessionLoop {
         self.mailbox = mailbox
         self.outbox = outbox
         queue = TaskQueue(limits: settings.queueLimits)
+        recentResponses = RecentResponses(duration: transport.handoverDelay)
         routeTracker = RouteTracker(isBound: settings.network.interface != nil)
         serverWatches = settings.path.map { path in
             ServerWatches(path, settings: settings.probes, isProbing: settings.transport.probesServers) {
@@ -126,9 +131,11 @@ final class SessionLoop {
         while admit() { engine.advance() }
         // After its last task, the session may not be used for long, and the program may end.
         let handover = outbox.flush(releasing: &released, now: runs.isEmpty ? nil : now)
+        hasReleasedCore = false
+        if runs.isEmpty { recentResponses.removeAll() } else { recentResponses.expire(now: now) }
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
-        let deadline = min(nextDeadline, queue.deadline ?? .max, handover ?? .max)
+        let deadline = min(nextDeadline, queue.deadline ?? .max, handover ?? .max, recentResponses.deadline ?? .max)
         // Results of this wait are reported with the time at its end, not at its beginning.
         engine.wait(until: mailbox.mayWait() ? deadline : now, idleness: idleness, hasCommands: { !mailbox.isEmpty }) {
             now = transport.now()
@@ -255,7 +262,13 @@ final class SessionLoop {
     func run(_ id: UInt64) -> TaskDriver? { runs[id] }
     /// Removes a task that has ended and is in the outbox. The user's objects of its run are released on the delivery queue.
     func forget(_ id: UInt64) {
-        if let run = runs.removeValue(forKey: id) { release(run.userObjects) }
+        guard let run = runs.removeValue(forKey: id) else { return }
+        guard !run.mayHaveUserObjects else { return release(run.userObjects) }
+        run.task.keep(run.job)
+        // The task may be released here, but not the last reference to the core, whose deinitializer waits for this thread.
+        guard !hasReleasedCore else { return }
+        hasReleasedCore = true
+        release(run.task.core)
     }
     /// Releases an object on the delivery queue, at the end of the turn.
     func release(_ object: any Sendable) { released.append(object) }

@@ -47,19 +47,23 @@ final class SessionOutbox: Sendable {
         var endings: [(task: TransferTask, ending: TransferTask.Ending)] = []
 
         var isEmpty: Bool { results.isEmpty && events.isEmpty }
-        /// Whether the events are of successful tasks only, which the log and the counters report at some time.
-        var hasOnlySuccesses: Bool {
-            events.allSatisfy {
-                if case .taskCompleted(_, .success) = $0 { return true }
-                return false
+        /// The tasks and responses of the events, if all of them are of successful tasks, which the log and the counters report at some time; `nil`
+        /// otherwise.
+        var successes: [(task: TransferTask, response: TransferResponse)]? {
+            var successes: [(task: TransferTask, response: TransferResponse)] = []
+            successes.reserveCapacity(events.count)
+            for event in events {
+                guard case .taskCompleted(let task, .success(let response)) = event else { return nil }
+                successes.append((task, response))
             }
+            return successes
         }
     }
 
     /// The deferred items: log lines and counters of successful tasks, and objects to be released.
     private struct Collected: Sendable {
-        /// The events for the log and the counters; they had no other receiver when they occurred.
-        var events: [SessionEvent] = []
+        /// The successful tasks for the log and the counters; their events had no other receiver when they occurred.
+        var successes: [Telemetry.Success] = []
         var objects: [any Sendable] = []
         var delay: HandoverDelay
     }
@@ -156,25 +160,23 @@ final class SessionOutbox: Sendable {
                 if !waiting.isEmpty { awaiters.append(waiting) }
             }
             let buffers = receivers
-            let isCollected =
-                now != nil && monitors.isEmpty && buffers.isEmpty && current.endings.isEmpty && current.hasOnlySuccesses
-            if isCollected, let now {
-                collected.delay.add(current.events.count + objects.count, now: now)
-                collected.events += current.events
+            if let now, monitors.isEmpty, buffers.isEmpty, current.endings.isEmpty, let successes = current.successes {
+                collected.delay.add(successes.count + objects.count, now: now)
+                for (task, response) in successes { collected.successes.append(telemetry.success(of: task, response)) }
                 collected.objects += objects
                 current = Batch()
                 objects = []
                 guard collected.delay.isDue(now: now) else { return (awaiters, collected.delay.deadline) }
             }
             guard !current.isEmpty || !objects.isEmpty || collected.delay.deadline != nil else { return (awaiters, nil) }
-            let box = SendingBox((collected.events, current, objects + collected.objects))
-            (collected.events, collected.objects) = ([], [])
+            let box = SendingBox((collected.successes, current, objects + collected.objects))
+            (collected.successes, collected.objects) = ([], [])
             collected.delay.end()
             current = Batch()
             objects = []
             deliver { [self] in
                 guard let (earlier, batch, _) = box.take() else { return }
-                for event in earlier { telemetry.handle(event) }
+                telemetry.record(earlier)
                 publish(batch, to: buffers)
             }
             return (awaiters, nil)

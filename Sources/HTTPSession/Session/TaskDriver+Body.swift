@@ -116,11 +116,15 @@ extension TaskDriver {
         } else {
             task.chunkBuffer?.finish(nil)
         }
+        if case .success(let response) = result { loop.recentResponses.add(response, now: loop.now) }
         loop.outbox.complete(task, result)
         loop.forget(task.id)
     }
 
-    /// The objects of the run that may be the user's, to be released on the delivery queue. Most runs have only the task: memory that another
+    /// Whether the run may reference objects of the user.
+    var mayHaveUserObjects: Bool { task.mayHaveUserObjects || !segments.isEmpty || machine.redirectCount > 0 }
+
+    /// The objects of the run that may be the user's, to be released on the delivery queue. Some runs have only the task: memory that another
     /// thread frees costs both threads.
     var userObjects: any Sendable {
         let taskHasAll =

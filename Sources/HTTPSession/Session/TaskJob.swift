@@ -52,6 +52,12 @@ final class TaskJob: Sendable {
             hasResumeData: record != nil)
     }
 
+    /// Whether the job may reference objects of the user.
+    var mayHaveUserObjects: Bool {
+        guard case .none = prepared.request.body, case .memory = destination else { return true }
+        return !segments.isEmpty || upload != nil || record != nil || sendApproval != nil
+    }
+
     /// Whether another task of the session can send the same request for the same kind of response.
     func isRepeatable(_ kind: TransferTask.Kind) -> Bool {
         (kind == .data || kind == .upload) && upload == nil && sendApproval == nil

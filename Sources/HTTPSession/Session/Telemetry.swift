@@ -3,6 +3,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import Logging
 internal import Metrics
+internal import Synchronization
 
 /// The monitor that writes events as log lines and counters. Messages are static, variable parts are metadata, and labels come from bounded
 /// sets.
@@ -12,20 +13,52 @@ final class Telemetry: EventMonitor {
     private let counters = Locked<[Outcome: Counter]>([:])
     private let timers = Locked<[TransferTask.Kind: Timer]>([:])
 
+    /// Whether the logger writes the lines of successful tasks. Only the caller and the delivery queue ask it, because it may be the user's.
+    private let logsSuccesses: Atomic<Bool>
+
     private struct Outcome: Hashable {
         let kind: TransferTask.Kind
         let name: String
     }
 
-    init(logger: Logger) { self.logger = logger }
+    /// The values of a successful task for the counters and the log.
+    struct Success: Sendable {
+        fileprivate let kind: TransferTask.Kind
+        fileprivate let statusCode: Int
+        fileprivate let seconds: Double
+        /// The task, for its log line; `nil` if there is none.
+        fileprivate let task: TransferTask?
+    }
+
+    init(logger: Logger) {
+        self.logger = logger
+        logsSuccesses = Atomic(logger.logLevel <= .debug)
+    }
+
+    /// The values of a task that has ended with this response, to be recorded later.
+    func success(of task: TransferTask, _ response: TransferResponse) -> Success {
+        Success(
+            kind: task.kind, statusCode: response.statusCode, seconds: response.metrics.taskInterval.duration,
+            task: logsSuccesses.load(ordering: .relaxed) ? task : nil)
+    }
+
+    /// Records successful tasks, on the delivery queue.
+    func record(_ successes: [Success]) {
+        for success in successes { record(success) }
+        logsSuccesses.store(logger.logLevel <= .debug, ordering: .relaxed)
+    }
+
+    private func record(_ success: Success) {
+        record(success.kind, outcome: Telemetry.statusClass(success.statusCode), seconds: success.seconds)
+        guard let task = success.task else { return }
+        logger.debug("task completed", metadata: metadata(task, ["status": "\(success.statusCode)"]))
+    }
 
     func handle(_ event: SessionEvent) {
         switch event {
-        case .taskCompleted(let task, .success(let response)):
-            record(task, outcome: Telemetry.statusClass(response.statusCode), seconds: response.metrics.taskInterval.duration)
-            logger.debug("task completed", metadata: metadata(task, ["status": "\(response.statusCode)"]))
+        case .taskCompleted(let task, .success(let response)): record(success(of: task, response))
         case .taskCompleted(let task, .failure(let error)):
-            record(task, outcome: error.metricLabel, seconds: nil)
+            record(task.kind, outcome: error.metricLabel, seconds: nil)
             logger.debug("task failed", metadata: metadata(task, ["error": "\(error.metricLabel)", "reason": "\(error.reason)"]))
         case .willRetry(let task, let error):
             Counter(label: "http_session_retries_total").increment()
@@ -72,8 +105,7 @@ final class Telemetry: EventMonitor {
         }
     }
 
-    private func record(_ task: TransferTask, outcome: String, seconds: Double?) {
-        let kind = task.kind
+    private func record(_ kind: TransferTask.Kind, outcome: String, seconds: Double?) {
         let counter = counters.withLock { counters in
             let outcome = Outcome(kind: kind, name: outcome)
             if let known = counters[outcome] { return known }

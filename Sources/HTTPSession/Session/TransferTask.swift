@@ -55,6 +55,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     let validation: ResponseValidation
     /// Whether interceptors may repeat the request by another task if the response is not accepted.
     let isRepeatable: Bool
+    /// Whether the task and its job may reference objects of the user, whose deinitializers must not run on the session's thread.
+    let mayHaveUserObjects: Bool
 
     private struct Shared: Sendable {
         var kind: Kind
@@ -62,6 +64,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         /// On the monotonic clock.
         var backsOffUntil: Int64?
         var job: TaskJob?
+        /// The job of a task that has finished, until a reader of the result releases it.
+        var finishedJob: TaskJob?
         var isCancelled = false
         /// The task that repeats the request because the response was not accepted.
         var repetition: TransferTask?
@@ -91,6 +95,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         request = specification.request
         if case .reader(let buffer) = specification.destination { chunkBuffer = buffer } else { chunkBuffer = nil }
         isRepeatable = job.isRepeatable(specification.kind)
+        mayHaveUserObjects = !handlers.isEmpty || !validation.checks.isEmpty || job.mayHaveUserObjects
         self.handlers = handlers
         self.core = core
         self.validation = validation
@@ -221,7 +226,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             } onCancel: {
                 endWait(number)
             }
+            let (result, job) = shared.withLock { ($0.result, $0.finishedJob.take()) }
             guard let result else { throw HTTPSessionError(.cancelled, "the wait for the task was canceled", context: context) }
+            withExtendedLifetime(job) {}
             return try result.get()
         }
     }
@@ -296,6 +303,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     func setBackoff(until moment: Int64?) { shared.withLock { $0.backsOffUntil = moment } }
     func become(_ kind: Kind) { shared.withLock { $0.kind = kind } }
 
+    /// Keeps the job of a task that is about to finish, so that a thread like the one that made it frees it (``RecentResponses``).
+    func keep(_ job: TaskJob) { shared.withLock { $0.finishedJob = job } }
+
     static let progressInterval: Int64 = 50_000_000
 
     func publish(_ progress: TransferProgress) {
@@ -311,7 +321,12 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     package func onProgress(_ body: @escaping @Sendable (TransferProgress) -> Void) {
         let hasBegun = currentProgress != TransferProgress()
         let watcher = broadcast.call(includingLatest: hasBegun, body) { [core] in core.deliver($0) }
-        shared.withLock { $0.watchers.append(watcher) }
+        let hasFinished = shared.withLock { shared in
+            if shared.result == nil { shared.watchers.append(watcher) }
+            return shared.result != nil
+        }
+        // A task that has finished does not keep the closure, which is the user's.
+        if hasFinished { core.deliver { withExtendedLifetime(watcher) {} } }
     }
 
     /// The callbacks of a task that has finished. They are called and released outside of the session's thread. The objects that a user's closure

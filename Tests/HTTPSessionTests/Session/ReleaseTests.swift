@@ -94,6 +94,60 @@ import Testing
         _ = try await slow.response
     }
 
+    @Test func `a task that has finished is released while another task is under way`() async throws {
+        let gate = try Gate()
+        let server = try TestServer {
+            $0.path == "/slow" ? StubResponse(body: .texts(["", "x"], between: .gate(gate))) : StubResponse(body: "x")
+        }
+        let session = try localSession()
+        let slow = session.dataTask(for: TransferRequest(url: server.url("/slow")))
+        for _ in 0..<20 {
+            weak var finished: TransferTask?
+            do {
+                let task = session.dataTask(for: TransferRequest(url: server.url()))
+                finished = task
+                #expect(try await task.response.data == Data("x".utf8))
+            }
+            while finished != nil { await Task.yield() }
+        }
+        #expect(slow.result == nil)
+        gate.open()
+        _ = try await slow.response
+    }
+
+    @Test func `a session that only its tasks reference ends after them`() async throws {
+        for _ in 0..<20 {
+            let gate = try Gate()
+            let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
+            do {
+                let session = try localSession()
+                for number in 0..<8 {
+                    // Half of the tasks have a handler, and so an object of the user.
+                    let handlers = number % 2 == 0 ? nil : TransferHandlers(response: { _ in .allow })
+                    _ = session.dataTask(for: TransferRequest(url: server.url()), handlers: handlers)
+                }
+            }
+            try await server.awaitRequests(6)
+            gate.open()
+            try await server.awaitOpenConnections(0)
+        }
+    }
+
+    @Test func `a callback of progress that is added to a finished task is called once and released`() async throws {
+        let server = try TestServer { _ in StubResponse(body: "x") }
+        let task = try localSession().dataTask(for: TransferRequest(url: server.url()))
+        _ = try await task.response
+        let (ends, ended) = AsyncStream.makeStream(of: Int64.self)
+        do {
+            let held = DeinitProbe { ended.yield(-1) }
+            task.onProgress { progress in withExtendedLifetime(held) { _ = ended.yield(progress.bytesReceived) } }
+        }
+        var values = ends.makeAsyncIterator()
+        #expect(await values.next() == 1)
+        #expect(await values.next() == -1)
+        withExtendedLifetime(task) {}
+    }
+
     @Test func `a task that was never resumed is released with its callbacks and session`() async throws {
         let server = try TestServer { _ in StubResponse() }
         let (released, group) = (Signal(), DispatchGroup())
