@@ -35,8 +35,10 @@ struct RecentResponses {
 
     /// Releases all responses, when no task is under way: a thread that is idle does not wait for another one.
     mutating func removeAll() {
-        guard count > 0 else { return }
-        self = RecentResponses(duration: duration)
+        guard deadline != nil else { return }
+        older = []
+        newer.removeAll(keepingCapacity: true)
+        deadline = nil
     }
 
     private mutating func rotate(now: Int64) {
