@@ -5,6 +5,7 @@ internal import Glibc
 final class EasyHandle {
     let raw: UnsafeMutableRawPointer
     /// The transfer that uses the handle. The callbacks find it here, so that they need not be set again for the next transfer.
+    /// The handle does not retain it.
     var transfer: CurlTransfer? {
         get { unretainedTransfer?.takeUnretainedValue() }
         set { unretainedTransfer = newValue.map(Unmanaged.passUnretained) }

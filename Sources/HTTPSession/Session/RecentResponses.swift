@@ -1,6 +1,7 @@
 internal import Pacing
 
-/// The responses of the latest tasks, which a session keeps for a few milliseconds longer than its callers do, so that its own thread frees them.
+/// The responses of the latest tasks. A busy session keeps them for a few milliseconds, until their readers have usually released them. Its own thread
+/// then frees them.
 ///
 /// The session's thread allocates the parts of a response. free(3) of another thread locks the arena of the thread that allocated the memory, and
 /// the two threads then wait for each other: each small request took 1.25 calls of futex(2), instead of 0.2.
@@ -33,7 +34,7 @@ struct RecentResponses {
         if let deadline, deadline <= now { rotate(now: now) }
     }
 
-    /// Releases all responses, when no task is under way: a thread that is idle does not wait for another one.
+    /// Releases all responses. Called when no task is under way, because an idle thread does not contend for its arena.
     mutating func removeAll() {
         guard deadline != nil else { return }
         older = []

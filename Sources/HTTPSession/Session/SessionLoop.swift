@@ -26,7 +26,7 @@ final class SessionLoop {
     @exclusivity(unchecked) private var runs: [UInt64: TaskDriver] = [:]
     /// Objects that this turn no longer needs. They may reference objects of the user, so they are released on the delivery queue.
     private var released: [any Sendable] = []
-    /// Whether ``released`` has the session's core.
+    /// Whether ``released`` contains the session's core.
     private var hasReleasedCore = false
     // Unchecked: as above.
     @exclusivity(unchecked) var recentResponses: RecentResponses
@@ -264,8 +264,7 @@ final class SessionLoop {
     func forget(_ id: UInt64) {
         guard let run = runs.removeValue(forKey: id) else { return }
         guard !run.mayHaveUserObjects else { return release(run.userObjects) }
-        run.task.keep(run.job)
-        // The task may be released here, but not the last reference to the core, whose deinitializer waits for this thread.
+        // The task may be released here, but not the last reference to the core: monitors and a log handler of the user would be released with it.
         guard !hasReleasedCore else { return }
         hasReleasedCore = true
         release(run.task.core)

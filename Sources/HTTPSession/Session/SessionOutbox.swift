@@ -47,8 +47,7 @@ final class SessionOutbox: Sendable {
         var endings: [(task: TransferTask, ending: TransferTask.Ending)] = []
 
         var isEmpty: Bool { results.isEmpty && events.isEmpty }
-        /// The tasks and responses of the events, if all of them are of successful tasks, which the log and the counters report at some time; `nil`
-        /// otherwise.
+        /// The tasks and responses, if all events are of successful tasks; `nil` otherwise. Their log lines and counters may wait.
         var successes: [(task: TransferTask, response: TransferResponse)]? {
             var successes: [(task: TransferTask, response: TransferResponse)] = []
             successes.reserveCapacity(events.count)
@@ -138,8 +137,9 @@ final class SessionOutbox: Sendable {
         flush(releasing: &objects, now: nil)
     }
 
-    /// Hands over the results and events of a turn, and the objects that it no longer needs. All of them are released on the delivery queue. The
-    /// deinitializers of the user's objects may call the session, which would deadlock under a lock or on the session's thread.
+    /// Hands over the results and events of a turn, and the objects that it no longer needs. Objects of the user are released on the delivery queue:
+    /// their deinitializers may call the session, which would deadlock under a lock or on the session's thread. Successful tasks without such
+    /// objects (``TransferTask/mayHaveUserObjects``) may be released here.
     ///
     /// Results are set, and awaiters resumed, at once. Callbacks, monitors, subscriptions, errors and every event but that of a success are handed
     /// over at once too. The other items may wait for later ones (``HandoverDelay``).

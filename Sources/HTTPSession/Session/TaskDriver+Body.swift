@@ -117,6 +117,8 @@ extension TaskDriver {
             task.chunkBuffer?.finish(nil)
         }
         if case .success(let response) = result { loop.recentResponses.add(response, now: loop.now) }
+        // Before the result is set, because a reader takes the job with it.
+        if !mayHaveUserObjects { task.keep(job) }
         loop.outbox.complete(task, result)
         loop.forget(task.id)
     }
@@ -124,8 +126,8 @@ extension TaskDriver {
     /// Whether the run may reference objects of the user.
     var mayHaveUserObjects: Bool { task.mayHaveUserObjects || !segments.isEmpty || machine.redirectCount > 0 }
 
-    /// The objects of the run that may be the user's, to be released on the delivery queue. Some runs have only the task: memory that another
-    /// thread frees costs both threads.
+    /// The objects of the run that may be the user's, to be released on the delivery queue. If the task references all of them, it alone is returned,
+    /// without an allocation.
     var userObjects: any Sendable {
         let taskHasAll =
             job.segments.isEmpty && segments.isEmpty && job.upload == nil && machine.redirectCount == 0

@@ -13,7 +13,8 @@ final class Telemetry: EventMonitor {
     private let counters = Locked<[Outcome: Counter]>([:])
     private let timers = Locked<[TransferTask.Kind: Timer]>([:])
 
-    /// Whether the logger writes the lines of successful tasks. Only the caller and the delivery queue ask it, because it may be the user's.
+    /// Whether the logger writes the lines of successful tasks. A copy, because the session's thread must not call a log handler of the user. It is
+    /// read again with each handover, so a lowered level applies to the tasks that end after that.
     private let logsSuccesses: Atomic<Bool>
 
     private struct Outcome: Hashable {

@@ -303,8 +303,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     func setBackoff(until moment: Int64?) { shared.withLock { $0.backsOffUntil = moment } }
     func become(_ kind: Kind) { shared.withLock { $0.kind = kind } }
 
-    /// Keeps the job of a task that is about to finish, so that a thread like the one that made it frees it (``RecentResponses``).
-    func keep(_ job: TaskJob) { shared.withLock { $0.finishedJob = job } }
+    /// Keeps the job of a task that is about to finish, if Swift tasks await the result. A reader of the result frees it, because a thread of the
+    /// caller allocated it.
+    func keep(_ job: TaskJob) { shared.withLock { if $0.openWaits > 0 { $0.finishedJob = job } } }
 
     static let progressInterval: Int64 = 50_000_000
 
@@ -326,7 +327,12 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
             return shared.result != nil
         }
         // A task that has finished does not keep the closure, which is the user's.
-        if hasFinished { core.deliver { withExtendedLifetime(watcher) {} } }
+        guard hasFinished else { return }
+        core.deliver { [self] in
+            // The task may have finished since `hasBegun` was read: then its broadcast may have nothing for this callback.
+            if !hasBegun { watcher.end(with: currentProgress) }
+            withExtendedLifetime(watcher) {}
+        }
     }
 
     /// The callbacks of a task that has finished. They are called and released outside of the session's thread. The objects that a user's closure
