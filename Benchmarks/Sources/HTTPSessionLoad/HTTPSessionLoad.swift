@@ -68,7 +68,7 @@ struct HTTPSessionLoad {
             configuration.securityPolicy.roots = .given(Set(try Certificate.all(inFile: authority)))
         }
         let session = try HTTPSessionManager(configuration: configuration)
-        // AsyncHTTPClientLoad makes each request anew too.
+        // AsyncHTTPClientLoad makes a new request each time too.
         let request = { @Sendable () async throws -> Int in
             try await session.dataTask(for: TransferRequest(url: url)).data().count
         }

@@ -57,7 +57,7 @@ enum CurlTrampolines {
     }
 
     private static func transfer(_ context: UnsafeMutableRawPointer?) -> CurlTransfer? {
-        context.flatMap { Unmanaged<EasyHandle>.fromOpaque($0)._withUnsafeGuaranteedRef(\.transfer) }
+        unretainedTransfer(context)?.takeUnretainedValue()
     }
 
     private static func unretainedTransfer(_ context: UnsafeMutableRawPointer?) -> Unmanaged<CurlTransfer>? {
