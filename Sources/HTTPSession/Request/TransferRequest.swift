@@ -95,8 +95,14 @@ public struct TransferRequest: Sendable {
     /// The range of timeouts: 1 ms to 10 years.
     static let timeouts: ClosedRange<Duration> = .milliseconds(1) ... .seconds(10 * 366 * 86_400)
 
-    /// Whether this request and the other are unchanged copies of one request.
-    func isCopy(of other: TransferRequest) -> Bool { parts.isShared(with: other.parts) }
+    /// Whether both requests have the same preparation: they are copies of one request, or equal requests without a body. The comparison includes the
+    /// case of field names and the order of fields.
+    func sharesPreparation(with other: TransferRequest) -> Bool {
+        if parts.isShared(with: other.parts) { return true }
+        guard case .none = body, case .none = other.body else { return false }
+        return url == other.url && method == other.method && options == other.options
+            && headerFields.elementsEqual(other.headerFields) { $0 == $1 && $0.name.rawName == $1.name.rawName }
+    }
 
     /// Creates a request.
     public init(

@@ -1,6 +1,7 @@
 internal import EventLoop
 
-/// The values that a session derives from a request before a task starts. They are the same for all tasks with copies of one request.
+/// The values that a session derives from a request before a task starts. They are the same for copies of one request, and for equal requests
+/// without a body.
 final class PreparedRequest: Sendable {
     let request: TransferRequest
     let origin: Origin
@@ -16,14 +17,14 @@ final class PreparedRequest: Sendable {
     }
 }
 
-/// The last prepared request of a session, which the session keeps with its fields until another one or its own end. A program that repeats a request,
-/// such as one that polls, usually sends copies of one request.
+/// The last prepared request of a session, which the session keeps with its fields until another one or its own end. Programs that
+/// poll a server repeat a request.
 final class LastPreparedRequest: Sendable {
     private let last = Locked<PreparedRequest?>(nil)
 
-    /// Returns the preparation of a copy of this request; `nil` if the last request was another one.
+    /// Returns the preparation of the last request if this one has the same; otherwise `nil`.
     func find(_ request: TransferRequest) -> PreparedRequest? {
-        guard let prepared = last.withLock({ $0 }), prepared.request.isCopy(of: request) else { return nil }
+        guard let prepared = last.withLock({ $0 }), prepared.request.sharesPreparation(with: request) else { return nil }
         return prepared
     }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import HTTPTypes
 import Testing
 
 @testable import HTTPSession
@@ -28,6 +29,48 @@ import Testing
         #expect(prepared.origin == Origin(first.url))
         #expect(prepared.plan.url == "https://example.com/a" && prepared.plan.headerLines == ["User-Agent: test"])
         #expect(prepare(copy).0 === prepared)
+    }
+
+    @Test func `equal requests share their preparation`() throws {
+        func polled() throws -> TransferRequest {
+            var request = try request("https://example.com/a?b=c")
+            request.headerFields[.accept] = "text/plain"
+            request.options.requestTimeout = .seconds(3)
+            return request
+        }
+        let prepared = prepare(try polled()).0
+        #expect(prepare(try polled()).0 === prepared)
+    }
+
+    @Test func `a request that differs in anything that is sent or in an option is prepared again`() throws {
+        let first = try request("https://example.com/a")
+        var fields = first
+        fields.headerFields = [.accept: "text/plain", .acceptLanguage: "de"]
+        var reversed = first
+        reversed.headerFields = [.acceptLanguage: "de", .accept: "text/plain"]
+        var spelled = first
+        spelled.headerFields = [try #require(HTTPField.Name("ACCEPT")): "text/plain", .acceptLanguage: "de"]
+        var head = first
+        head.method = .head
+        var urgent = first
+        urgent.options.priority = .high
+        let user = try request("https://user:password@example.com/a")
+        var value = fields
+        value.headerFields[.accept] = "text/html"
+        let pairs = [
+            (first, fields), (fields, reversed), (fields, spelled), (fields, value),
+            (first, head), (first, urgent), (first, user),
+            (first, try request("https://example.com/A")), (first, try request("https://example.com/a?")),
+        ]
+        for (one, other) in pairs {
+            for (former, next) in [(one, other), (other, one)] {
+                let prepared = prepare(former).0
+                let (second, failure) = prepare(next)
+                #expect(failure == nil && second !== prepared)
+            }
+        }
+        #expect(prepare(reversed).0.plan.headerLines.prefix(2) == ["Accept-Language: de", "Accept: text/plain"])
+        #expect(prepare(spelled).0.plan.headerLines.first == "ACCEPT: text/plain")
     }
 
     @Test func `a changed copy is prepared again`() throws {
@@ -61,6 +104,10 @@ import Testing
         upload.body = .data(Data([1]))
         let former = prepare(upload).0
         #expect(prepare(upload).0 !== former)
+        var other = try request("https://example.com/a")
+        other.method = .post
+        let empty = prepare(other).0
+        #expect(prepare(upload).0 !== empty)
         #expect(former.plan.body == .length(1))
     }
 
