@@ -27,7 +27,7 @@ extension JSONWriter {
         key("evidence")
         object { writer in
             for (name, fact) in facts {
-                writer.key(name)
+                writer.key(text: name)
                 switch fact {
                 case .text(let text): writer.value(text)
                 case .number(let number): writer.value(number)

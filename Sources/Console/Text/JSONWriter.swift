@@ -11,9 +11,10 @@ package struct JSONWriter {
     private var needsComma = false
     private var followsKey = false
 
-    /// Creates a writer of one line, or of an indented document.
-    package init(isIndented: Bool = false) {
+    /// Creates a writer of one line, or of an indented document, with memory for `capacity` bytes.
+    package init(isIndented: Bool = false, capacity: Int = 0) {
         self.isIndented = isIndented
+        bytes.reserveCapacity(capacity)
     }
 
     /// Removes and returns ``bytes``, for a document that is written in pieces.
@@ -30,9 +31,23 @@ package struct JSONWriter {
         nest(open: UInt8(ascii: "["), close: UInt8(ascii: "]"), elements)
     }
 
-    package mutating func key(_ name: String) {
+    /// Writes a key of printable ASCII without `"` and `\`.
+    package mutating func key(_ name: StaticString) {
+        assert(name.withUTF8Buffer { PlainText.isPlain(UnsafeRawBufferPointer($0)) })
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        name.withUTF8Buffer { bytes.append(contentsOf: $0) }
+        bytes.append(UInt8(ascii: "\""))
+        endKey()
+    }
+
+    package mutating func key(text name: String) {
         separate()
         quote(name)
+        endKey()
+    }
+
+    private mutating func endKey() {
         bytes.append(UInt8(ascii: ":"))
         if isIndented { bytes.append(UInt8(ascii: " ")) }
         followsKey = true
@@ -46,7 +61,30 @@ package struct JSONWriter {
     }
 
     package mutating func value(_ number: (some BinaryInteger)?) {
-        literal(number.map { String($0) } ?? "null")
+        guard let number else { return null() }
+        guard let exact = Int(exactly: number) else { return literal(String(number)) }
+        value(exact)
+    }
+
+    // A call of the generic function from another module costs several times as much.
+    package mutating func value(_ number: Int?) {
+        guard let number else { return null() }
+        separate()
+        // The sign and the digits of the smallest number.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
+            var (first, remaining) = (digits.count, number.magnitude)
+            repeat {
+                first -= 1
+                digits[first] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: remaining % 10)
+                remaining /= 10
+            } while remaining > 0
+            if number < 0 {
+                first -= 1
+                digits[first] = UInt8(ascii: "-")
+            }
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: digits[first...]))
+        }
+        needsComma = true
     }
 
     package mutating func value(_ flag: Bool?) {
@@ -73,6 +111,12 @@ package struct JSONWriter {
     /// Writes a duration as a number of milliseconds with at most three decimals.
     package mutating func milliseconds(_ duration: Duration?) {
         literal(duration.map(Milliseconds.text) ?? "null")
+    }
+
+    /// Writes a number of thousandths as a number with at most three decimals: `0`, `0.25`, `1`.
+    package mutating func value(thousandths number: Int?) {
+        // Milliseconds have the same form.
+        milliseconds(number.map { .microseconds($0) })
     }
 
     private mutating func literal(_ text: String) {
@@ -136,35 +180,39 @@ package struct JSONWriter {
 }
 
 extension JSONWriter {
-    package mutating func member(_ name: String, _ text: String?) {
+    package mutating func member(_ name: StaticString, _ text: String?) {
         key(name)
         value(text)
     }
 
-    package mutating func member(_ name: String, _ number: (some BinaryInteger)?) {
+    package mutating func member(_ name: StaticString, _ number: (some BinaryInteger)?) {
         key(name)
         value(number)
     }
 
-    package mutating func member(_ name: String, _ flag: Bool?) {
+    package mutating func member(_ name: StaticString, _ number: Int?) {
+        key(name)
+        value(number)
+    }
+
+    package mutating func member(_ name: StaticString, _ flag: Bool?) {
         key(name)
         value(flag)
     }
 
-    package mutating func member(_ name: String, _ texts: [String]) {
+    package mutating func member(_ name: StaticString, _ texts: [String]) {
         key(name)
         array { writer in
             for text in texts { writer.value(text) }
         }
     }
 
-    /// Writes a number of thousandths as a number with at most three decimals: `0`, `0.25`, `1`.
-    package mutating func member(_ name: String, thousandths number: Int?) {
-        // Milliseconds have the same form.
-        member(name, milliseconds: number.map { .microseconds($0) })
+    package mutating func member(_ name: StaticString, thousandths number: Int?) {
+        key(name)
+        value(thousandths: number)
     }
 
-    package mutating func member(_ name: String, milliseconds duration: Duration?) {
+    package mutating func member(_ name: StaticString, milliseconds duration: Duration?) {
         key(name)
         self.milliseconds(duration)
     }

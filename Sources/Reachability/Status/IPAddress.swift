@@ -100,35 +100,50 @@ public struct IPAddress: Hashable, Sendable {
 extension IPAddress: CustomStringConvertible {
     /// The canonical text: a dotted quad for IPv4, RFC 5952 for IPv6.
     public var description: String {
-        family == .v4 ? dottedQuad : colonHexadecimal
-    }
-
-    /// The text of an IPv4 address. A string of up to 15 bytes needs no memory of its own.
-    private var dottedQuad: String {
-        String(unsafeUninitializedCapacity: Int(INET_ADDRSTRLEN) - 1) { buffer in
-            var count = 0
-            func put(_ byte: UInt8) {
-                buffer[count] = byte
-                count += 1
-            }
-            for shift in stride(from: 24, through: 0, by: -8) {
-                if count > 0 { put(UInt8(ascii: ".")) }
-                let number = UInt8(truncatingIfNeeded: low >> shift)
-                if number >= 100 { put(UInt8(ascii: "0") + number / 100) }
-                if number >= 10 { put(UInt8(ascii: "0") + number / 10 % 10) }
-                put(UInt8(ascii: "0") + number % 10)
-            }
-            return count
+        // A string of up to 15 bytes needs no memory of its own.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: IPAddress.longestText) { buffer in
+            String(decoding: buffer[..<write(to: buffer)], as: UTF8.self)
         }
     }
 
-    private var colonHexadecimal: String {
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(INET6_ADDRSTRLEN)) { text in
+    /// The bytes of the longest text, with the terminating 0 of inet_ntop(3).
+    fileprivate static let longestText = Int(INET6_ADDRSTRLEN)
+
+    /// Writes the text to a buffer of ``longestText`` bytes. - Returns: The number of bytes.
+    fileprivate func write(to buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        family == .v4 ? writeDottedQuad(to: buffer) : writeColonHexadecimal(to: buffer)
+    }
+
+    private func writeDottedQuad(to buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        var count = 0
+        for shift in stride(from: 24, through: 0, by: -8) {
+            if count > 0 {
+                buffer[count] = UInt8(ascii: ".")
+                count += 1
+            }
+            count += IPAddress.write(UInt8(truncatingIfNeeded: low >> shift), to: buffer, at: count)
+        }
+        return count
+    }
+
+    private func writeColonHexadecimal(to buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
+        buffer.withMemoryRebound(to: CChar.self) { text in
             let written = withUnsafeBytes(of: (high.bigEndian, low.bigEndian)) {
                 inet_ntop(AF_INET6, $0.baseAddress, text.baseAddress, socklen_t(text.count))
             }
-            return written.map { String(cString: $0) } ?? "?"
+            return written.map { strlen($0) } ?? 0
         }
+    }
+
+    /// Writes the decimal digits of a number at a position of the buffer. - Returns: The number of digits.
+    fileprivate static func write(_ number: UInt8, to buffer: UnsafeMutableBufferPointer<UInt8>, at position: Int) -> Int {
+        let count = number >= 100 ? 3 : number >= 10 ? 2 : 1
+        var remaining = number
+        for place in (position..<position + count).reversed() {
+            buffer[place] = UInt8(ascii: "0") + remaining % 10
+            remaining /= 10
+        }
+        return count
     }
 }
 
@@ -167,7 +182,15 @@ public struct IPPrefix: Hashable, Sendable, Comparable, CustomStringConvertible 
     }
 
     /// The prefix in the form `ADDRESS/LENGTH`.
-    public var description: String { "\(address)/\(length)" }
+    public var description: String {
+        // The slash and up to three digits follow the address.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: IPAddress.longestText + 4) { buffer in
+            var count = address.write(to: buffer)
+            buffer[count] = UInt8(ascii: "/")
+            count += 1 + IPAddress.write(length, to: buffer, at: count + 1)
+            return String(decoding: buffer[..<count], as: UTF8.self)
+        }
+    }
 
     /// Orders by address, then by length.
     public static func < (left: IPPrefix, right: IPPrefix) -> Bool {

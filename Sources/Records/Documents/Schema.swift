@@ -45,7 +45,7 @@ package enum Schema {
             writer.key("$defs")
             writer.object { writer in
                 for (name, node) in definitions {
-                    writer.key(name)
+                    writer.key(text: name)
                     write(node, to: &writer)
                 }
             }
@@ -90,7 +90,7 @@ package enum Schema {
             writer.key("properties")
             writer.object { writer in
                 for (name, node) in members + optional {
-                    writer.key(name)
+                    writer.key(text: name)
                     write(node, to: &writer)
                 }
             }

@@ -21,8 +21,9 @@ package struct RecordEncoder {
 
     package init(header: StreamHeader) { self.header = header }
 
-    package func encode(_ record: Record) -> [UInt8] {
-        var writer = JSONWriter()
+    /// Returns a record's line. Its memory has `capacity` bytes at first.
+    package func encode(_ record: Record, capacity: Int = 0) -> [UInt8] {
+        var writer = JSONWriter(capacity: capacity)
         write(record, to: &writer)
         return writer.bytes
     }

@@ -16,8 +16,8 @@ package struct RecordQueue {
     private let limit: Int
     private var slots: [Slot] = []
     private var head = 0
-    /// The index in `slots` of the newest record on each subject.
-    private var newest: [Subject: Int] = [:]
+    /// The index in `slots` of the newest record on each subject; `nil` until the limit is exceeded, because most streams never need it.
+    private var newest: [Subject: Int]?
     private var droppedSlots = 0
     /// The estimated size of the queued records in bytes.
     package private(set) var size = 0
@@ -31,7 +31,8 @@ package struct RecordQueue {
     package mutating func push(_ record: Record) {
         var record = record
         let added = record.estimatedSize
-        if size + added > limit, let subject = record.subject, let position = newest[subject],
+        if size + added > limit { buildIndex() }
+        if size + added > limit, let subject = record.subject, let position = newest?[subject],
             case .record(let older, let olderSize) = slots[position]
         {
             record = record.replacing(older)
@@ -44,7 +45,8 @@ package struct RecordQueue {
                 droppedSlots += 1
             }
         }
-        if let subject = record.subject { newest[subject] = slots.count }
+        // Without an index, the subject is not needed.
+        if newest != nil, let subject = record.subject { newest?[subject] = slots.count }
         slots.append(.record(record, size: added))
         size += added
         if droppedSlots > 64, droppedSlots > slots.count / 2 { compact() }
@@ -63,28 +65,37 @@ package struct RecordQueue {
             case .record(var record, let recordSize):
                 size -= recordSize
                 record.superseded += superseded
-                if let subject = record.subject, newest[subject] == head - 1 { newest[subject] = nil }
+                if newest != nil, let subject = record.subject, newest?[subject] == head - 1 { newest?[subject] = nil }
                 if head > 64, head > slots.count / 2 { compact() }
                 return record
             }
         }
         slots.removeAll(keepingCapacity: slots.count <= 64)
         head = 0
+        newest = nil
         return nil
     }
 
-    /// Removes the slots of taken and dropped records. It costs less than the pushes that caused it.
+    private mutating func buildIndex() {
+        guard newest == nil else { return }
+        var index: [Subject: Int] = [:]
+        for place in head..<slots.count {
+            if case .record(let record, _) = slots[place], let subject = record.subject { index[subject] = place }
+        }
+        newest = index
+    }
+
+    /// Removes the slots of taken and dropped records. With the new index, it costs less than the pushes that caused it.
     private mutating func compact() {
         var kept: [Slot] = []
         var superseded = 0
-        newest.removeAll(keepingCapacity: true)
+        newest = nil
         for slot in slots[head...] {
             switch slot {
             case .dropped(let count): superseded += count
             case .record(var record, let size):
                 record.superseded += superseded
                 superseded = 0
-                if let subject = record.subject { newest[subject] = kept.count }
                 kept.append(.record(record, size: size))
             }
         }

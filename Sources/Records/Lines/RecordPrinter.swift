@@ -40,6 +40,7 @@ package struct RecordPrinter {
     package mutating func lines(_ record: Record) -> [[UInt8]] {
         if let lines = live?.lines(record) { return lines.map { Array($0.utf8) } }
         if let line = plain?.line(record) { return [Array(line.utf8)] }
-        return [encoder.encode(record)]
+        // Most records are shorter.
+        return [encoder.encode(record, capacity: 1 << 10)]
     }
 }

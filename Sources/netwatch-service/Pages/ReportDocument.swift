@@ -68,7 +68,7 @@ struct ReportDocument: Hashable, Sendable {
         writer.key("seconds")
         writer.object { writer in
             for state in states {
-                writer.key(state.name)
+                writer.key(text: state.name)
                 writer.value(decimal: Double(summary.times[state]) / 1_000)
             }
         }

@@ -64,7 +64,7 @@ struct TargetDocument {
             writer.key("availability")
             writer.object { writer in
                 for span in BarSpan.allCases {
-                    writer.key(span.rawValue)
+                    writer.key(text: span.rawValue)
                     writer.object { writer in
                         // Cells begin with an hour or a day.
                         writer.member("since", board.cells[span].first.map { Self.text($0.lowerBound) })
@@ -119,7 +119,10 @@ struct TargetDocument {
         writer.member("percent_observed", thousandths: thousandths(availability.observed))
         writer.key("seconds")
         writer.object { writer in
-            for state in RecordedState.allCases { writer.member(state.name, thousandths: Int(times[state])) }
+            for state in RecordedState.allCases {
+                writer.key(text: state.name)
+                writer.value(thousandths: Int(times[state]))
+            }
         }
     }
 

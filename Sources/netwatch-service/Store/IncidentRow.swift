@@ -109,7 +109,7 @@ enum CauseJSON {
             object.key("evidence")
             object.object { evidence in
                 for (name, value) in cause.sortedEvidence {
-                    evidence.key(name)
+                    evidence.key(text: name)
                     switch value {
                     case .text(let text): evidence.value(text)
                     case .number(let number): evidence.value(number)

@@ -74,6 +74,14 @@ import Testing
         #expect(IPPrefix(IPAddress(v4: 1), length: 255).length == 32)
         #expect(IPPrefix(IPAddress(v6: 0, 1), length: 255).description == "::1/128")
     }
+
+    @Test func `the longest texts of prefixes are complete`() {
+        #expect(IPPrefix(IPAddress(v4: .max), length: 32).description == "255.255.255.255/32")
+        #expect(IPPrefix(IPAddress(v4: 0), length: 0).description == "0.0.0.0/0")
+        #expect(IPPrefix(IPAddress(v6: 0, 0xffff_ffff_ffff), length: 128).description == "::ffff:255.255.255.255/128")
+        let longest = IPPrefix(IPAddress(v6: .max, .max), length: 128)
+        #expect(longest.description == "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128")
+    }
 }
 
 @Suite struct MomentTests {

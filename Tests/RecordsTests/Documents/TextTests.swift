@@ -53,7 +53,8 @@ import Testing
         #expect(!cause.sentence.unicodeScalars.contains(scalar))
         var writer = JSONWriter()
         writer.object { writer in
-            writer.member(text, text)
+            writer.key(text: text)
+            writer.value(text)
             writer.member("list", [text])
             writer.member(cause)
         }
@@ -81,6 +82,19 @@ import Testing
                 #expect(try JSONSerialization.jsonObject(with: Data(writer.bytes)) as? [String] == texts)
             }
         }
+    }
+
+    @Test func `numbers of every size are written in decimal digits`() {
+        var writer = JSONWriter()
+        writer.array { writer in
+            for number in [0, 9, 10, -1, -10, .min, .max] { writer.value(number) }
+            writer.value(UInt64.max)
+            writer.value(Int32.min)
+            writer.value(UInt8(255))
+            writer.value(nil as Int?)
+        }
+        let text = "[0,9,10,-1,-10,-9223372036854775808,9223372036854775807,18446744073709551615,-2147483648,255,null]"
+        #expect(String(decoding: writer.bytes, as: UTF8.self) == text)
     }
 
     @Test func `other text is written unchanged`() {

@@ -94,6 +94,17 @@ import Testing
         #expect(queue.take() == Record(event: Samples.path(at: 2)))
     }
 
+    @Test func `records from before the limit was exceeded are replaced too`() {
+        let size = Record(event: Samples.path(at: 1)).estimatedSize + Record(event: Samples.server(0, at: 2)).estimatedSize
+        var queue = RecordQueue(limit: size)
+        queue.push(Record(event: Samples.path(at: 1)))
+        queue.push(Record(event: Samples.server(0, at: 2)))
+        queue.push(Record(event: Samples.path(at: 3)))
+        let records = Self.drain(&queue)
+        #expect(records.map(\.event) == [Samples.server(0, at: 2), Samples.path(at: 3)])
+        #expect(records.map(\.superseded) == [1, 0])
+    }
+
     @Test func `a stopped reader costs bounded memory`() {
         var queue = RecordQueue(limit: 4096)
         for number in 0..<100_000 {
