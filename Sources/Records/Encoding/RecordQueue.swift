@@ -31,20 +31,7 @@ package struct RecordQueue {
     package mutating func push(_ record: Record) {
         var record = record
         let added = record.estimatedSize
-        if size + added > limit { buildIndex() }
-        if size + added > limit, let subject = record.subject, let position = newest?[subject],
-            case .record(let older, let olderSize) = slots[position]
-        {
-            record = record.replacing(older)
-            size -= olderSize
-            if position == slots.count - 1 {
-                slots.removeLast()
-                record.superseded += older.superseded + 1
-            } else {
-                slots[position] = .dropped(older.superseded + 1)
-                droppedSlots += 1
-            }
-        }
+        if size + added > limit { replaceOlder(by: &record) }
         // Without an index, the subject is not needed.
         if newest != nil, let subject = record.subject { newest?[subject] = slots.count }
         slots.append(.record(record, size: added))
@@ -76,8 +63,24 @@ package struct RecordQueue {
         return nil
     }
 
+    /// Drops the newest queued record on the same subject, whose reasons and counts `record` takes over.
+    private mutating func replaceOlder(by record: inout Record) {
+        if newest == nil { buildIndex() }
+        guard let subject = record.subject, let position = newest?[subject],
+            case .record(let older, let olderSize) = slots[position]
+        else { return }
+        record = record.replacing(older)
+        size -= olderSize
+        if position == slots.count - 1 {
+            slots.removeLast()
+            record.superseded += older.superseded + 1
+        } else {
+            slots[position] = .dropped(older.superseded + 1)
+            droppedSlots += 1
+        }
+    }
+
     private mutating func buildIndex() {
-        guard newest == nil else { return }
         var index: [Subject: Int] = [:]
         for place in head..<slots.count {
             if case .record(let record, _) = slots[place], let subject = record.subject { index[subject] = place }

@@ -88,7 +88,7 @@ enum DownloadBenchmark {
         }
 
         /// Fills as much of the page cache as the files will, and frees it. The host of a virtual machine takes back free memory of its guest after
-        /// two seconds (free page reporting). A program that gets such memory waits for the return of each page, for up to half of its time.
+        /// two seconds (free page reporting). A program that gets such memory waits for the return of each page.
         private func useMemory() throws {
             let path = (files[0] as NSString).deletingLastPathComponent + "/memory"
             let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
