@@ -1,5 +1,6 @@
 internal import COpenSSL
 internal import CTLSReading
+internal import EventLoop
 package import FoundationEssentials
 internal import Synchronization
 
@@ -43,6 +44,8 @@ package final class HandshakeWatch: Sendable {
     /// alert may arrive after a later attempt has reused the connection.
     private let closeNotify = Atomic(false)
     package var hasReceivedCloseNotify: Bool { closeNotify.load(ordering: .relaxed) }
+    /// The properties of the connection; `nil` until they are read after its handshake.
+    private let facts = Locked<TLSFacts?>(nil)
 
     package init(_ evaluator: any HandshakeEvaluator, sessionContext: Data, log: HandshakeLog? = nil) {
         self.evaluator = evaluator
@@ -58,6 +61,14 @@ package final class HandshakeWatch: Sendable {
     /// Returns the watch of a connection's context; `nil` if it has none.
     package static func of(_ ssl: OpaquePointer) -> HandshakeWatch? {
         SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), index).map { Unmanaged<HandshakeWatch>.fromOpaque($0).takeUnretainedValue() }
+    }
+
+    /// Returns the properties of a connection as ``TLSFacts/init(ssl:)`` does, but reads them only once after each handshake. `nil` without a watch.
+    package static func facts(of ssl: UnsafeMutableRawPointer) -> TLSFacts? {
+        of(OpaquePointer(ssl))?.facts.withLock { facts in
+            facts = facts ?? TLSFacts(ssl: ssl)
+            return facts
+        }
     }
 
     /// Installs the watch in an SSL_CTX, which retains it. - Returns: Whether OpenSSL accepted it.
@@ -101,7 +112,11 @@ package final class HandshakeWatch: Sendable {
         evaluator.sessionWasRefused()
     }
 
-    func handshakeIsDone(_ ssl: OpaquePointer) { log?.completes(ssl) }
+    func handshakeIsDone(_ ssl: OpaquePointer) {
+        // A further handshake of TLS 1.2 may agree on another cipher.
+        facts.withLock { $0 = nil }
+        log?.completes(ssl)
+    }
 
     /// Called when OpenSSL returns from the handshake without success: it waits, or it has failed.
     func handshakeStops() {

@@ -1,3 +1,4 @@
+internal import EventLoop
 internal import FoundationEssentials
 
 /// The security policies and the client identity of a session, prepared once.
@@ -8,6 +9,13 @@ package struct SecuritySettings: Sendable {
     /// The policy for HTTPS proxies; `nil` if none is configured.
     private let proxyPolicy: PreparedPolicy?
     private let identity: ClientIdentity?
+    /// The parameters for servers about which no handler decides. They do not change.
+    private let known = Locked<[Server: TrustParameters]>([:])
+
+    private struct Server: Hashable {
+        let origin: Origin
+        let isSecure: Bool
+    }
 
     /// Reads the files of the policies. This blocks, so it does not run on the session's thread.
     ///
@@ -42,6 +50,23 @@ package struct SecuritySettings: Sendable {
         for origin: Origin, isSecure: Bool, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions? = nil
     ) -> ServerTrust? {
         guard let policy else { return nil }
+        guard decisions == nil, identity != nil || identities == nil else {
+            return ServerTrust(parameters(policy, for: origin, isSecure: isSecure, decisions, identities))
+        }
+        let server = Server(origin: origin, isSecure: isSecure)
+        if let known = known.withLock({ $0[server] }) { return ServerTrust(known) }
+        let parameters = parameters(policy, for: origin, isSecure: isSecure, nil, nil)
+        known.withLock { known in
+            if known.count >= 256 { known.removeAll() }
+            known[server] = parameters
+        }
+        return ServerTrust(parameters)
+    }
+
+    private func parameters(
+        _ policy: PreparedPolicy, for origin: Origin, isSecure: Bool, _ decisions: ServerTrustDecisions?,
+        _ identities: ClientCertificateDecisions?
+    ) -> TrustParameters {
         var (identity, asks) = (identity, false)
         if identity == nil, let identities {
             switch identities.choice(for: origin, at: .now) {
@@ -53,7 +78,7 @@ package struct SecuritySettings: Sendable {
         let proxy = proxyPolicy.flatMap { policy in
             proxies.httpsHost(for: origin, isSecure: isSecure).map { ServerTrust.Proxy(policy: policy, host: $0) }
         }
-        return ServerTrust(
+        return TrustParameters(
             policy: policy, host: origin.host, proxy: proxy, identity: identity, decisions: decisions, asksForIdentity: asks)
     }
 

@@ -141,7 +141,7 @@ final class CurlTransfer {
                     refusal = HTTPSessionError(.certificateUntrusted, "the connection was not made under this session's policy")
                     return false
                 }
-                secureFacts = TLSFacts(ssl: ssl)
+                secureFacts = HandshakeWatch.facts(of: ssl)
             }
             receiver.transferConnected()
         }

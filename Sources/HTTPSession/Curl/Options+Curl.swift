@@ -70,8 +70,8 @@ extension ServerTrust {
     func apply(to handle: EasyHandle) throws(HTTPSessionError) {
         try handle.set(CURLOPT_SSL_VERIFYHOST, 0)
         try handle.set(CURLOPT_CAINFO, nil)
-        try handle.set(CURLOPT_CAPATH, connectionTag)
-        guard let proxyConnectionTag else { return }
+        try handle.set(CURLOPT_CAPATH, parameters.connectionTag)
+        guard let proxyConnectionTag = parameters.proxyConnectionTag else { return }
         try handle.set(CURLOPT_PROXY_CAINFO, nil)
         try handle.set(CURLOPT_PROXY_CAPATH, proxyConnectionTag)
         try handle.set(CURLOPT_PROXY_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2) | Int(CURL_SSLVERSION_MAX_TLSv1_3))

@@ -13,7 +13,7 @@ package import Reachability
 /// | CURLOPT_SSL_VERIFYPEER, …_PROXY_… | 1 | without the function libcurl trusts no server |
 /// | CURLOPT_SSL_VERIFYHOST, …_PROXY_… | 0, 2 | the name is checked here, because a server's policy may skip the check |
 /// | CURLOPT_CAINFO, …_PROXY_… | NULL | libcurl would load the system's authorities, which are not used |
-/// | CURLOPT_CAPATH, …_PROXY_… | ``connectionTag``, ``proxyConnectionTag`` | separates connections |
+/// | CURLOPT_CAPATH, …_PROXY_… | ``TrustParameters/connectionTag``, ``TrustParameters/proxyConnectionTag`` | separates connections |
 /// | CURLOPT_SSLVERSION | CURL_SSLVERSION_DEFAULT | versions are set here |
 /// | CURLOPT_PROXY_SSLVERSION | CURL_SSLVERSION_TLSv1_2 \| CURL_SSLVERSION_MAX_TLSv1_3 | ``proxyMark`` |
 ///
@@ -61,6 +61,8 @@ package final class ServerTrust: Sendable {
         var failure: HTTPSessionError?
         /// The number of TLS sessions that were not resumed because they were made under another context.
         var refusedSessions = 0
+        /// The facts of the server's last handshake; `nil` without a host, and until the attempt makes a connection. That of a proxy has none.
+        var log: HandshakeLog?
     }
 
     struct Alert: Sendable {
@@ -68,60 +70,11 @@ package final class ServerTrust: Sendable {
         let isFromProxy: Bool
     }
 
-    /// The contexts of TLS sessions and connections, which are equal only for the same policies, hosts, identity (or request for one) and decisions.
-    struct SessionContexts: Hashable, Sendable {
-        let server: Data
-        /// The context of the HTTPS proxy; `nil` if there is none.
-        let proxy: Data?
-    }
-
-    private let policy: PreparedPolicy
-    private let host: String?
-    private let proxy: Proxy?
-    private let identity: ClientIdentity?
-    private let asksForIdentity: Bool
-    private let decisions: ServerTrustDecisions?
-    let sessionContexts: SessionContexts
+    let parameters: TrustParameters
     private let record = Locked(Record())
-    /// The facts of the server's last handshake; `nil` without a host, and until the attempt makes a connection. That of a proxy has none.
-    private let log = Locked<HandshakeLog?>(nil)
 
     /// Prepares the evaluation of one attempt.
-    ///
-    /// - Parameters:
-    ///   - policy: The policy for the server.
-    ///   - host: The name or address of the server, as in the URL; `nil` for no check of the name.
-    ///   - proxy: The HTTPS proxy; `nil` for none.
-    ///   - identity: The client's identity; `nil` for none.
-    ///   - decisions: The decisions of the handler that is asked about every server. Without its decision no server is trusted. `nil` for no
-    ///     handler.
-    ///   - asksForIdentity: Whether the attempt ends if the server requests a client certificate and `identity` is `nil`, so that a handler can
-    ///     choose one (``requestedAuthorities``).
-    package init(
-        policy: PreparedPolicy, host: String?, proxy: Proxy? = nil, identity: ClientIdentity? = nil,
-        decisions: ServerTrustDecisions? = nil, asksForIdentity: Bool = false
-    ) {
-        self.policy = policy
-        let host = host.map(normalizedHost)
-        self.host = host
-        self.proxy = proxy
-        self.identity = identity
-        self.decisions = decisions
-        self.asksForIdentity = asksForIdentity && identity == nil
-        sessionContexts = SessionContexts(
-            server: ServerTrustEvaluator.sessionContext(
-                policy, host: host, identity: identity, decisions: decisions, asksForIdentity: self.asksForIdentity),
-            proxy: proxy.map {
-                ServerTrustEvaluator.sessionContext($0.policy, host: normalizedHost($0.host), identity: nil, decisions: nil)
-            })
-    }
-
-    /// A path of no file, which is equal only for the same policy, host, identity (or request for one) and decisions.
-    package var connectionTag: String { Self.tag(sessionContexts.server) }
-    /// A path of no file for the HTTPS proxy; `nil` if there is none.
-    package var proxyConnectionTag: String? { sessionContexts.proxy.map(Self.tag) }
-
-    private static func tag(_ context: Data) -> String { "/nonexistent/\(context.base64EncodedString())" }
+    init(_ parameters: TrustParameters) { self.parameters = parameters }
 
     /// The newest version of TLS in the context of a proxy: TLS 1.3. In the context of a server it is 0.
     static let proxyMark = TLSContext.v1_3
@@ -148,10 +101,10 @@ package final class ServerTrust: Sendable {
 
     /// Returns the log of the attempt, which the first connection makes.
     private func logOfAttempt() -> HandshakeLog? {
-        guard let host else { return nil }
-        return log.withLock { log in
-            let begun = log ?? HandshakeLog(serverName: host)
-            log = begun
+        guard let host = parameters.host else { return nil }
+        return record.withLock { record in
+            let begun = record.log ?? HandshakeLog(serverName: host)
+            record.log = begun
             return begun
         }
     }
@@ -161,22 +114,22 @@ package final class ServerTrust: Sendable {
         let evaluator: ServerTrustEvaluator
         let sessionContext: Data
         if isProxy {
-            guard let proxy, let proxyContext = sessionContexts.proxy else {
+            guard let proxy = parameters.proxy, let proxyContext = parameters.sessionContexts.proxy else {
                 throw HTTPSessionError(.proxyFailed, "libcurl connects to an HTTPS proxy that is not configured")
             }
             (evaluator, sessionContext) = (ServerTrustEvaluator(ofProxy: proxy, record: record), proxyContext)
         } else {
             evaluator = ServerTrustEvaluator(
-                policy: policy, host: host, isProxy: false, decisions: decisions, asksForIdentity: asksForIdentity, record: record
-            )
-            sessionContext = sessionContexts.server
+                policy: parameters.policy, host: parameters.host, isProxy: false, decisions: parameters.decisions,
+                asksForIdentity: parameters.asksForIdentity, record: record)
+            sessionContext = parameters.sessionContexts.server
         }
         guard evaluator.policy.parameters.apply(to: context),
             HandshakeWatch(evaluator, sessionContext: sessionContext, log: isProxy ? nil : log).attach(to: context)
         else {
             throw HTTPSessionError(.secureConnectionFailed, "OpenSSL does not accept the policy: \(OpenSSLErrors.newest)")
         }
-        if !isProxy, let identity, !identity.install(on: context) {
+        if !isProxy, let identity = parameters.identity, !identity.install(on: context) {
             throw HTTPSessionError(
                 .invalidConfiguration, "OpenSSL does not accept the client certificate \(identity.certificate.subject)")
         }
@@ -187,7 +140,7 @@ package final class ServerTrust: Sendable {
     /// It is checked before a request is sent: the last check against a connection of another policy.
     package func admits(_ ssl: UnsafeMutableRawPointer) -> Bool {
         let ssl = OpaquePointer(ssl)
-        return HandshakeWatch.of(ssl)?.sessionContext == sessionContexts.server && TLSContext.hasTrustedPeer(ssl)
+        return HandshakeWatch.of(ssl)?.sessionContext == parameters.sessionContexts.server && TLSContext.hasTrustedPeer(ssl)
     }
 
     /// The verdict of the last evaluated handshake; `nil` if there was none, for example because a TLS session was resumed.
@@ -217,24 +170,24 @@ package final class ServerTrust: Sendable {
         case .undecided(let challenge):
             return challenge.policyError
                 ?? HTTPSessionError(
-                    .certificateUntrusted, "the session's handler has not decided about \(host ?? "the server") yet")
+                    .certificateUntrusted, "the session's handler has not decided about \(serverText) yet")
         case .trusted, nil: break
         }
         if record.requestedAuthorities != nil {
-            return HTTPSessionError(.clientCertificateRequired, "\(host ?? "the server") requests a client certificate")
+            return HTTPSessionError(.clientCertificateRequired, "\(serverText) requests a client certificate")
         }
         guard let alert = record.alert else { return nil }
         let text = TLSContext.text(ofAlert: alert.description)
         if alert.isFromProxy {
-            return HTTPSessionError(.secureConnectionFailed, "the proxy \(proxy?.host ?? "") ended the handshake: \(text)")
+            let proxy = parameters.proxy?.host ?? ""
+            return HTTPSessionError(.secureConnectionFailed, "the proxy \(proxy) ended the handshake: \(text)")
         }
-        let server = host ?? "the server"
         guard record.wantsClientCertificate, Self.certificateAlerts.contains(alert.description) else {
-            return HTTPSessionError(.secureConnectionFailed, "\(server) ended the handshake: \(text)")
+            return HTTPSessionError(.secureConnectionFailed, "\(serverText) ended the handshake: \(text)")
         }
-        return identity == nil
-            ? HTTPSessionError(.clientCertificateRequired, "\(server) requests a client certificate: \(text)")
-            : HTTPSessionError(.clientCertificateRejected, "\(server) refused the client certificate: \(text)")
+        return parameters.identity == nil
+            ? HTTPSessionError(.clientCertificateRequired, "\(serverText) requests a client certificate: \(text)")
+            : HTTPSessionError(.clientCertificateRejected, "\(serverText) refused the client certificate: \(text)")
     }
 
     /// Determines the cause of a failed attempt, as a `ServerMonitor` of the server reports it.
@@ -253,12 +206,12 @@ package final class ServerTrust: Sendable {
         case (.refused, nil): isRefused = true
         case (.trusted, nil), (nil, nil): isRefused = false
         }
-        guard let log = log.withLock({ $0 }), var end = log.end(isRefused: isRefused, isTimedOut: isTimedOut) else {
+        guard let log = record.withLock({ $0.log }), var end = log.end(isRefused: isRefused, isTimedOut: isTimedOut) else {
             return nil
         }
         if end == .endOfFile, let systemError { end = .systemError(systemError) }
         let handshake = FinishedHandshake(
-            facts: log.facts, end: end, host: address ?? host ?? "the server", now: now, certificateDays: 0)
+            facts: log.facts, end: end, host: address ?? serverText, now: now, certificateDays: 0)
         return handshake.cause
     }
 
@@ -267,6 +220,9 @@ package final class ServerTrust: Sendable {
     var wasRefused: Bool {
         record.withLock { $0.failure != nil || $0.hasSentAlert || ($0.alert.map { $0.description != 80 } ?? false) }
     }
+
+    /// The server in sentences.
+    private var serverText: String { parameters.host ?? "the server" }
 
     /// The alerts that servers send for a missing or refused client certificate: handshake_failure (TLS 1.2 has no better one), bad_certificate and
     /// similar ones, unknown_ca, access_denied, certificate_required.

@@ -172,12 +172,12 @@ import Testing
             trust(trustingPolicy(), decisions: decisions),
         ]
         decisions.removeAll()
-        let tags = try trusts.map(\.connectionTag) + [trust(trustingPolicy(), decisions: decisions).connectionTag]
+        let tags = try (trusts + [trust(trustingPolicy(), decisions: decisions)]).map(\.parameters.connectionTag)
         #expect(Set(tags).count == tags.count)
-        #expect(try trust(trustingPolicy(), host: "LOCALHOST.").connectionTag == tags[0])
-        #expect(trusts[0].proxyConnectionTag == nil)
+        #expect(try trust(trustingPolicy(), host: "LOCALHOST.").parameters.connectionTag == tags[0])
+        #expect(trusts[0].parameters.proxyConnectionTag == nil)
         let proxy = ServerTrust.Proxy(policy: try PreparedPolicy.of(trustingPolicy()), host: "proxy.test")
-        let through = ServerTrust(policy: try PreparedPolicy.of(trustingPolicy()), host: "localhost", proxy: proxy)
+        let through = TrustParameters(policy: try PreparedPolicy.of(trustingPolicy()), host: "localhost", proxy: proxy)
         #expect(through.connectionTag == tags[0] && through.proxyConnectionTag != nil && through.proxyConnectionTag != tags[0])
     }
 

@@ -87,6 +87,21 @@ final class TLSConversation {
         ERR_clear_error()
     }
 
+    /// The server asks for another handshake with these ciphers (RFC 5246 section 7.4.1.1).
+    func renegotiate(_ ciphers: String) {
+        SSL_set_cipher_list(server, ciphers)
+        // SSL_OP_NO_SESSION_RESUMPTION_ON_RENEGOTIATION, which Swift does not import: a resumed session keeps its cipher.
+        SSL_set_options(server, 1 << 16)
+        SSL_renegotiate(server)
+        var byte: UInt8 = 0
+        for _ in 0..<20 {
+            SSL_do_handshake(server)
+            SSL_read(client, &byte, 1)
+            SSL_read(server, &byte, 1)
+        }
+        ERR_clear_error()
+    }
+
     var isResumed: Bool { SSL_session_reused(client) == 1 }
 
     /// The TLS session as libcurl would store it. The caller frees it.
@@ -97,6 +112,15 @@ final class TLSConversation {
 
 private func SSL_CTX_set_session_cache_mode(_ context: OpaquePointer) {
     SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL_STORE), nil)
+}
+
+extension ServerTrust {
+    convenience init(
+        policy: PreparedPolicy, host: String?, proxy: Proxy? = nil, identity: ClientIdentity? = nil,
+        decisions: ServerTrustDecisions? = nil
+    ) {
+        self.init(TrustParameters(policy: policy, host: host, proxy: proxy, identity: identity, decisions: decisions))
+    }
 }
 
 /// The result of a connection.
