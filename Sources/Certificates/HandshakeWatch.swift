@@ -63,7 +63,8 @@ package final class HandshakeWatch: Sendable {
         SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), index).map { Unmanaged<HandshakeWatch>.fromOpaque($0).takeUnretainedValue() }
     }
 
-    /// Returns the properties of a connection as ``TLSFacts/init(ssl:)`` does, but reads them only once after each handshake. `nil` without a watch.
+    /// Returns the properties of a connection as ``TLSFacts/init(ssl:)`` does, but reads them only once after each handshake. `nil` without
+    /// a watch, and before a cipher is negotiated.
     package static func facts(of ssl: UnsafeMutableRawPointer) -> TLSFacts? {
         of(OpaquePointer(ssl))?.facts.withLock { facts in
             facts = facts ?? TLSFacts(ssl: ssl)
@@ -113,7 +114,7 @@ package final class HandshakeWatch: Sendable {
     }
 
     func handshakeIsDone(_ ssl: OpaquePointer) {
-        // A further handshake of TLS 1.2 may agree on another cipher.
+        // A further handshake of TLS 1.2 may negotiate another cipher.
         facts.withLock { $0 = nil }
         log?.completes(ssl)
     }

@@ -12,14 +12,14 @@ import RequestLoad
 /// | `download URL FILE` | a download task | seconds and the peak of resident KiB |
 /// | `parallel URL COUNT FOLDER` | COUNT download tasks at a time, to files that have their numbers as names | the same |
 /// | `json URL COUNT` | requests one after the other, each of which decodes a list of objects | the peak of resident KiB |
-/// | `queue URL COUNT` | tasks of which all but six wait | ``QueueLoad`` |
+/// | `queue URL COUNT [different]` | tasks of which all but six wait | ``QueueLoad`` |
 /// | `resume URL COUNT FILE` | a download that loses its network COUNT times | ``ConnectivityLoad`` |
 /// | `release URL COUNT` | tasks that wait for the network | ``ConnectivityLoad`` |
 @main
 struct HTTPSessionLoad {
     static let usage = """
         HTTPSessionLoad URL COUNT CONCURRENCY [BESIDE BESIDE-COUNT | AUTHORITY] | download URL FILE
-            | parallel URL COUNT FOLDER | json URL COUNT | queue URL COUNT | resume URL COUNT FILE | release URL COUNT
+            | parallel URL COUNT FOLDER | json URL COUNT | queue URL COUNT [different] | resume URL COUNT FILE | release URL COUNT
         """
 
     // An asynchronous main function ends the first thread (dispatch_main(3)), and callgrind with it.
@@ -40,8 +40,8 @@ struct HTTPSessionLoad {
                 print(try await download(words[1], to: (0..<(Int(words[2]) ?? 1)).map { "\(words[3])/\($0)" }))
             case "json" where words.count == 3:
                 print(try await documents(words[1], count: Int(words[2]) ?? 1))
-            case "queue" where words.count == 3:
-                print(try await QueueLoad(url: words[1], count: words[2]).run())
+            case "queue" where words.count == 3 || words.dropFirst(3) == ["different"]:
+                print(try await QueueLoad(url: words[1], count: words[2], areDifferent: words.count == 4).run())
             case "resume" where words.count == 4:
                 try await ConnectivityLoad(url: words[1], count: words[2]).resume(to: words[3])
             case "release" where words.count == 3:

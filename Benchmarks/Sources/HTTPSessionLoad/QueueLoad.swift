@@ -5,24 +5,24 @@ import RequestLoad
 /// Many tasks for one host with six connections, none of which ends. Prints the seconds until the caller had all tasks, the
 /// seconds until the session had queued them all, and the resident KiB before and after.
 struct QueueLoad {
-    private let url: URL
-    private let count: Int
+    private let urls: [URL]
 
-    init(url: String, count: String) {
-        guard let url = URL(string: url), let count = Int(count), count > 6 else { RequestLoad.usage(HTTPSessionLoad.usage) }
-        (self.url, self.count) = (url, count)
+    /// `areDifferent`: Each URL has a query of its own, so no request equals the one before it.
+    init(url: String, count: String, areDifferent: Bool) {
+        guard let count = Int(count), count > 6, URL(string: url) != nil else { RequestLoad.usage(HTTPSessionLoad.usage) }
+        urls = (0..<count).compactMap { URL(string: areDifferent ? "\(url)?\($0)" : url) }
     }
 
     func run() async throws -> String {
         let session = try HTTPSessionManager(configuration: HTTPSessionLoad.configuration(connectionsPerHost: 6))
         // Six tasks take the connections, so that the others only wait.
-        let running = (0..<6).map { _ in session.dataTask(for: TransferRequest(url: url)) }
+        let running = (0..<6).map { _ in session.dataTask(for: TransferRequest(url: urls[0])) }
         while !running.allSatisfy({ $0.state == .running }) { try await Task.sleep(for: .milliseconds(10)) }
         var tasks: [TransferTask] = []
-        tasks.reserveCapacity(count)
+        tasks.reserveCapacity(urls.count)
         let before = OwnFigures.residentKibibytes
         let start = ContinuousClock.now
-        for _ in 0..<count { tasks.append(session.dataTask(for: TransferRequest(url: url))) }
+        for url in urls { tasks.append(session.dataTask(for: TransferRequest(url: url))) }
         let made = (ContinuousClock.now - start) / .seconds(1)
         // The queue is served in order: if the last task waits, all do.
         while tasks.last?.state != .waiting { try await Task.sleep(for: .microseconds(200)) }

@@ -9,8 +9,8 @@ package struct SecuritySettings: Sendable {
     /// The policy for HTTPS proxies; `nil` if none is configured.
     private let proxyPolicy: PreparedPolicy?
     private let identity: ClientIdentity?
-    /// The parameters for servers about which no handler decides. They do not change.
-    private let known = Locked<[Server: TrustParameters]>([:])
+    /// The parameters for at most 256 servers. All attempts without a handler's decisions share them, because no other value changes.
+    private let sharedParameters = Locked<[Server: TrustParameters]>([:])
 
     private struct Server: Hashable {
         let origin: Origin
@@ -54,11 +54,11 @@ package struct SecuritySettings: Sendable {
             return ServerTrust(parameters(policy, for: origin, isSecure: isSecure, decisions, identities))
         }
         let server = Server(origin: origin, isSecure: isSecure)
-        if let known = known.withLock({ $0[server] }) { return ServerTrust(known) }
+        if let shared = sharedParameters.withLock({ $0[server] }) { return ServerTrust(shared) }
         let parameters = parameters(policy, for: origin, isSecure: isSecure, nil, nil)
-        known.withLock { known in
-            if known.count >= 256 { known.removeAll() }
-            known[server] = parameters
+        sharedParameters.withLock { shared in
+            if shared.count >= 256 { shared.removeAll() }
+            shared[server] = parameters
         }
         return ServerTrust(parameters)
     }
@@ -76,7 +76,7 @@ package struct SecuritySettings: Sendable {
             }
         }
         let proxy = proxyPolicy.flatMap { policy in
-            proxies.httpsHost(for: origin, isSecure: isSecure).map { ServerTrust.Proxy(policy: policy, host: $0) }
+            proxies.httpsHost(for: origin, isSecure: isSecure).map { TrustParameters.Proxy(policy: policy, host: $0) }
         }
         return TrustParameters(
             policy: policy, host: origin.host, proxy: proxy, identity: identity, decisions: decisions, asksForIdentity: asks)

@@ -5,13 +5,13 @@
 /// option of an earlier attempt remains.
 final class HandleSetup {
     private let plan: TransferPlan
-    private let trust: TrustParameters?
+    private let contexts: TrustParameters.SessionContexts?
 
     /// The setup of an attempt; `nil` if libcurl keeps more of it than options: the nonce of a login, or the position in a body.
     init?(_ plan: TransferPlan, trust: ServerTrust?) {
         guard Self.isLasting(plan) else { return nil }
         self.plan = plan.withoutAttemptDetails
-        self.trust = trust?.parameters
+        contexts = trust?.parameters.sessionContexts
     }
 
     private static func isLasting(_ plan: TransferPlan) -> Bool {
@@ -20,10 +20,6 @@ final class HandleSetup {
 
     /// Whether the handle can be used for this attempt without a reset.
     func fits(_ other: TransferPlan, trust: ServerTrust?) -> Bool {
-        Self.isLasting(other) && plan.isSetUpLike(other) && hasContexts(of: trust?.parameters)
-    }
-
-    private func hasContexts(of other: TrustParameters?) -> Bool {
-        trust === other || trust?.sessionContexts == other?.sessionContexts
+        Self.isLasting(other) && plan.isSetUpLike(other) && contexts == trust?.parameters.sessionContexts
     }
 }

@@ -26,17 +26,6 @@ package import Reachability
 /// function that trusts no server was not called for a pooled connection. It was not called for a resumed TLS session with CURLOPT_FRESH_CONNECT
 /// either. With another CURLOPT_CAPATH it was called and refused the server, and the first policy kept its connection.
 package final class ServerTrust: Sendable {
-    /// The host of an HTTPS proxy and its policy. Pins apply to servers, so a proxy's policy usually has none.
-    package struct Proxy: Sendable {
-        package let policy: PreparedPolicy
-        package let host: String
-
-        package init(policy: PreparedPolicy, host: String) {
-            self.policy = policy
-            self.host = host
-        }
-    }
-
     /// The result of a handshake.
     package enum Verdict: Sendable {
         /// The peer's certificate is trusted.
@@ -47,7 +36,7 @@ package final class ServerTrust: Sendable {
         case undecided(ServerTrustChallenge)
     }
 
-    /// The results that OpenSSL's callbacks have recorded.
+    /// The results of the attempt's handshakes so far, most of them recorded by OpenSSL's callbacks.
     struct Record: Sendable {
         var verdict: Verdict?
         var wantsClientCertificate = false
@@ -61,7 +50,8 @@ package final class ServerTrust: Sendable {
         var failure: HTTPSessionError?
         /// The number of TLS sessions that were not resumed because they were made under another context.
         var refusedSessions = 0
-        /// The facts of the server's last handshake; `nil` without a host, and until the attempt makes a connection. That of a proxy has none.
+        /// The facts of the server's last handshake; `nil` without a host, and until the attempt makes a connection. A handshake with a proxy has no
+        /// log.
         var log: HandshakeLog?
     }
 
@@ -103,9 +93,9 @@ package final class ServerTrust: Sendable {
     private func logOfAttempt() -> HandshakeLog? {
         guard let host = parameters.host else { return nil }
         return record.withLock { record in
-            let begun = record.log ?? HandshakeLog(serverName: host)
-            record.log = begun
-            return begun
+            let log = record.log ?? HandshakeLog(serverName: host)
+            record.log = log
+            return log
         }
     }
 

@@ -46,7 +46,8 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
         }
     }
 
-    /// The contexts of the last requests without a client's identity. A digest takes as long as a tenth of a request.
+    /// At most 256 contexts of requests without a client's identity, for tasks whose handler decides about servers: each of their attempts has
+    /// parameters of its own, and a digest takes as long as a tenth of a request.
     private static let contexts = Locked<[ContextKey: Data]>([:])
 
     /// The SHA-256 of data; random bytes if OpenSSL does not provide it, so that no digest equals another.
@@ -139,7 +140,7 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
 }
 
 extension ServerTrustEvaluator {
-    init(ofProxy proxy: ServerTrust.Proxy, record: Locked<ServerTrust.Record>) {
+    init(ofProxy proxy: TrustParameters.Proxy, record: Locked<ServerTrust.Record>) {
         self.init(
             policy: proxy.policy, host: normalizedHost(proxy.host), isProxy: true, decisions: nil, asksForIdentity: false,
             record: record)

@@ -1,22 +1,39 @@
 internal import FoundationEssentials
 
-/// The values on which the evaluation of an attempt's servers depends. Attempts with the same values share them.
+/// The values on which the evaluation of an attempt's servers depends. ``SecuritySettings`` decides which attempts share them.
 final class TrustParameters: Sendable {
     /// The contexts of TLS sessions and connections, which are equal only for the same policies, hosts, identity (or request for one) and decisions.
-    struct SessionContexts: Hashable, Sendable {
+    ///
+    /// This is an object because easy handles keep it: it has no private key, and most comparisons are of an object with itself.
+    final class SessionContexts: Equatable, Sendable {
         let server: Data
         /// The context of the HTTPS proxy; `nil` if there is none.
         let proxy: Data?
+
+        init(server: Data, proxy: Data?) {
+            self.server = server
+            self.proxy = proxy
+        }
+
+        static func == (one: SessionContexts, other: SessionContexts) -> Bool {
+            one === other || (one.server == other.server && one.proxy == other.proxy)
+        }
+    }
+
+    /// The host of an HTTPS proxy and its policy. Pins apply to servers, so a proxy's policy usually has none.
+    struct Proxy: Sendable {
+        let policy: PreparedPolicy
+        let host: String
     }
 
     let policy: PreparedPolicy
     /// The host in the form of ``normalizedHost(_:)``; `nil` for no check of the name.
     let host: String?
-    let proxy: ServerTrust.Proxy?
+    let proxy: Proxy?
     let identity: ClientIdentity?
     let decisions: ServerTrustDecisions?
     let asksForIdentity: Bool
-    /// The contexts at the time of the initialization: later decisions change them.
+    /// The contexts for these values. A later decision of the handler leads to other contexts, so it needs parameters of its own.
     let sessionContexts: SessionContexts
 
     /// Computes the contexts for these values.
@@ -31,7 +48,7 @@ final class TrustParameters: Sendable {
     ///   - asksForIdentity: Whether the attempt ends if the server requests a client certificate and `identity` is `nil`, so that a handler can
     ///     choose one (``ServerTrust/requestedAuthorities``).
     init(
-        policy: PreparedPolicy, host: String?, proxy: ServerTrust.Proxy? = nil, identity: ClientIdentity? = nil,
+        policy: PreparedPolicy, host: String?, proxy: Proxy? = nil, identity: ClientIdentity? = nil,
         decisions: ServerTrustDecisions? = nil, asksForIdentity: Bool = false
     ) {
         self.policy = policy
@@ -49,9 +66,9 @@ final class TrustParameters: Sendable {
             })
     }
 
-    /// A path of no file, which is equal only for the same policy, host, identity (or request for one) and decisions.
+    /// A path of no file that stands for the server's context.
     var connectionTag: String { Self.tag(sessionContexts.server) }
-    /// A path of no file for the HTTPS proxy; `nil` if there is none.
+    /// A path of no file that stands for the context of the HTTPS proxy; `nil` if there is none.
     var proxyConnectionTag: String? { sessionContexts.proxy.map(Self.tag) }
 
     private static func tag(_ context: Data) -> String { "/nonexistent/\(context.base64EncodedString())" }

@@ -55,6 +55,27 @@ import Testing
         #expect(!first.fits(plan, trust: nil))
     }
 
+    @Test func `attempts with another proxy, identity or decision do not share a handle setup`() throws {
+        let (plan, policy, decisions) = (plan(), try PreparedPolicy.of(.default), ServerTrustDecisions())
+        let identity = try ClientIdentity(
+            certificate: MintedCertificates.data("client.pem"), privateKey: MintedCertificates.data("client.key"))
+        func trust(
+            proxy: String? = nil, _ identity: ClientIdentity? = nil, _ decisions: ServerTrustDecisions? = nil
+        ) -> ServerTrust {
+            ServerTrust(
+                policy: policy, host: "a.test", proxy: proxy.map { .init(policy: policy, host: $0) }, identity: identity,
+                decisions: decisions)
+        }
+        let all = [trust(), trust(proxy: "proxy.test"), trust(proxy: "other.test"), trust(identity), trust(nil, decisions)]
+        for (number, one) in all.enumerated() {
+            let setup = try #require(HandleSetup(plan, trust: one))
+            #expect(all.indices.filter { setup.fits(plan, trust: all[$0]) } == [number])
+        }
+        let before = try #require(HandleSetup(plan, trust: all[4]))
+        decisions.removeAll()
+        #expect(!before.fits(plan, trust: trust(nil, decisions)))
+    }
+
     @Test func `a handle setup with a login or a body is not reused`() throws {
         let first = try #require(HandleSetup(plan(), trust: nil))
         let login = TransferPlan.Login(user: "u", password: "p", schemes: [.digest])

@@ -49,7 +49,7 @@ import Testing
         #expect(conversation.isComplete && conversation.isResumed)
         #expect(second.verdict == nil && second.refusedSessions == 0)
         #expect(second.admits(conversation.rawClient))
-        #expect(TLSFacts(ssl: conversation.rawClient)?.isResumed == true)
+        #expect(HandshakeWatch.facts(of: conversation.rawClient)?.isResumed == true)
     }
 
     @Test(arguments: versions) func `another policy does not resume the TLS session, verifies the chain, and refuses`(
@@ -176,7 +176,7 @@ import Testing
         #expect(Set(tags).count == tags.count)
         #expect(try trust(trustingPolicy(), host: "LOCALHOST.").parameters.connectionTag == tags[0])
         #expect(trusts[0].parameters.proxyConnectionTag == nil)
-        let proxy = ServerTrust.Proxy(policy: try PreparedPolicy.of(trustingPolicy()), host: "proxy.test")
+        let proxy = TrustParameters.Proxy(policy: try PreparedPolicy.of(trustingPolicy()), host: "proxy.test")
         let through = TrustParameters(policy: try PreparedPolicy.of(trustingPolicy()), host: "localhost", proxy: proxy)
         #expect(through.connectionTag == tags[0] && through.proxyConnectionTag != nil && through.proxyConnectionTag != tags[0])
     }

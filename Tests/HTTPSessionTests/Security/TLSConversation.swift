@@ -116,7 +116,7 @@ private func SSL_CTX_set_session_cache_mode(_ context: OpaquePointer) {
 
 extension ServerTrust {
     convenience init(
-        policy: PreparedPolicy, host: String?, proxy: Proxy? = nil, identity: ClientIdentity? = nil,
+        policy: PreparedPolicy, host: String?, proxy: TrustParameters.Proxy? = nil, identity: ClientIdentity? = nil,
         decisions: ServerTrustDecisions? = nil
     ) {
         self.init(TrustParameters(policy: policy, host: host, proxy: proxy, identity: identity, decisions: decisions))

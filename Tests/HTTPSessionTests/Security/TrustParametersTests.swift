@@ -32,6 +32,19 @@ import Testing
         #expect(other !== first && other.host == "b.example.test" && other.connectionTag != first.connectionTag)
     }
 
+    @Test func `the parameters of 256 origins are shared, and one more removes them`() throws {
+        let settings = try settings()
+        func parameters(_ number: Int) throws -> TrustParameters {
+            let origin = try origin("https://\(number).example.test/")
+            return try #require(settings.trust(for: origin, isSecure: true, decisions: nil)).parameters
+        }
+        let first = try parameters(0)
+        for number in 1..<256 { _ = try parameters(number) }
+        #expect(try parameters(0) === first)
+        _ = try parameters(256)
+        #expect(try parameters(0) !== first)
+    }
+
     @Test func `the proxy is that of the scheme in use`() throws {
         let settings = try settings(
             proxy: .environment, environment: ["http_proxy": "https://proxy.test:8443", "https_proxy": "http://proxy.test:8080"])
@@ -84,7 +97,6 @@ import Testing
         let conversation = try TLSConversation(TLSServer("leaf-chain", versions: version...version), trust)
         let facts = try #require(HandshakeWatch.facts(of: conversation.rawClient))
         #expect(facts == TLSFacts(ssl: conversation.rawClient) && !facts.isResumed)
-        #expect(HandshakeWatch.facts(of: conversation.rawClient) == facts, "from now on they are kept")
         let foreign = try TLSConversation(TLSServer("leaf-chain"), nil)
         #expect(HandshakeWatch.facts(of: foreign.rawClient) == nil, "a connection that no policy has evaluated")
     }
