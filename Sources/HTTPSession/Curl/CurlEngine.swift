@@ -11,6 +11,16 @@ internal import Glibc
 final class CurlEngine {
     /// The number of idle easy handles that are kept for later transfers.
     static let maximumIdleHandles = 128
+
+    /// An easy handle without a transfer.
+    private struct IdleHandle {
+        let handle: EasyHandle
+        /// The options that are set; `nil` after a reset.
+        let setup: HandleSetup?
+        /// Whether libcurl keeps the handle's receive buffer. The handle is then of use for the same setup only, because another one may need a
+        /// buffer of another size.
+        let hasBuffer: Bool
+    }
     /// The event loop. libcurl's connections reference it, so the multi handle is cleaned up first (``close()``).
     let watched: WatchedSockets
     private let multi: UnsafeMutableRawPointer
@@ -24,7 +34,7 @@ final class CurlEngine {
     /// The header line that requests compressed content.
     let codingLines: LineList
     // Unchecked, as below: every mutation of these returns before a call to libcurl or a receiver, which could reenter the engine.
-    @exclusivity(unchecked) private var idleHandles: [(handle: EasyHandle, setup: HandleSetup?)] = []
+    @exclusivity(unchecked) private var idleHandles: [IdleHandle] = []
     let sockets = IdleSockets()
     // Unchecked: as above.
     @exclusivity(unchecked) var surplus = SurplusRecord()
@@ -154,7 +164,12 @@ final class CurlEngine {
             return (idle.handle, idle.setup, true)
         }
         let setup = HandleSetup(plan, trust: trust)
-        guard let idle = idleHandles.popLast() else { return (try EasyHandle(), setup, false) }
+        guard let index = idleHandles.lastIndex(where: { !$0.hasBuffer }) else {
+            // Otherwise the handles of a setup that is no longer used would prevent that others are kept.
+            if idleHandles.count == CurlEngine.maximumIdleHandles { idleHandles.removeFirst().handle.cleanUp() }
+            return (try EasyHandle(), setup, false)
+        }
+        let idle = idleHandles.remove(at: index)
         if idle.setup != nil { idle.handle.reset() }
         return (idle.handle, setup, false)
     }
@@ -174,9 +189,11 @@ final class CurlEngine {
         retire(transfer, isComplete: false)
     }
 
-    /// Keeps a handle for another transfer, unless libcurl refuses to set its buffer size. 7.88 does so because it keeps the last buffer after a
-    /// failed lookup, and while other streams of the connection continue. A handle with a `Host` field is not kept either: 7.88 continues to select
-    /// cookies by this field for later hosts.
+    /// Keeps a handle for another transfer.
+    ///
+    /// libcurl 7.88 keeps the buffers of a handle after a failed lookup, and if other streams of the connection continue (lib/multi.c, `multi_done`). It
+    /// then refuses another size. Such a handle is kept for the same setup if its buffers are small, and have no bytes that were delayed by a pause.
+    /// A handle with a `Host` field is not kept: 7.88 continues to select cookies by this field for later hosts.
     ///
     /// - Parameters:
     ///   - transfer: The attempt.
@@ -186,14 +203,16 @@ final class CurlEngine {
         transfer.detach()
         // Otherwise the entry would keep the task until the end of the wait, and release it on this thread.
         if !surplus.waiting.isEmpty { surplus.waiting.removeAll { $0.transfer === transfer } }
-        guard idleHandles.count < CurlEngine.maximumIdleHandles, !transfer.plan.namesHost,
-            (try? handle.set(CURLOPT_BUFFERSIZE, transfer.plan.bufferSize)) != nil
-        else {
-            return handle.cleanUp()
-        }
+        guard idleHandles.count < CurlEngine.maximumIdleHandles, !transfer.plan.namesHost else { return handle.cleanUp() }
         let setup = isComplete && !transfer.ending.forbidsReuse ? transfer.setup : nil
-        if setup == nil { handle.reset() }
-        idleHandles.append((handle, setup))
+        let hasBuffer = !handle.accepts(bufferSize: transfer.plan.bufferSize)
+        if hasBuffer {
+            let isReusable = setup != nil && transfer.plan.bufferSize <= 64 << 10 && !transfer.pauses.hasDelayedBytes
+            guard isReusable else { return handle.cleanUp() }
+        } else if setup == nil {
+            handle.reset()
+        }
+        idleHandles.append(IdleHandle(handle: handle, setup: setup, hasBuffer: hasBuffer))
     }
 
     // MARK: The turn

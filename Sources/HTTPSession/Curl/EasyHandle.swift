@@ -52,6 +52,11 @@ final class EasyHandle {
         url = text
     }
 
+    /// Sets CURLOPT_BUFFERSIZE in bytes. - Returns: Whether libcurl accepts it: not while it keeps the buffer of the last transfer.
+    func accepts(bufferSize: Int) -> Bool {
+        netwatch_curl_set_long(raw, Int32(bitPattern: CURLOPT_BUFFERSIZE.rawValue), bufferSize) == CURLE_OK
+    }
+
     func set(_ option: CURLoption, _ value: Int) throws(HTTPSessionError) {
         try check(netwatch_curl_set_long(raw, Int32(bitPattern: option.rawValue), value), option)
     }

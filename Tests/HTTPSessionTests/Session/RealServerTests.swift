@@ -47,6 +47,32 @@ import Testing
         #expect(after.metrics.transactions.first?.isReusedConnection == true)
     }
 
+    @Test func `requests beside an unfinished HTTP/2 stream get their own bodies`() async throws {
+        // libcurl 7.88 keeps the buffers of an easy handle while another stream of its connection continues.
+        let nginx = try Nginx.shared.get()
+        let session = try session(nginx) { $0.maximumConnectionsPerHost = 1 }
+        _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
+        let slow = session.dataTask(for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=100k")))
+        await slow.awaitProgress { $0.bytesReceived > 0 }
+        for round in 0..<10 {
+            let tasks = try (0..<16).map { number in
+                let url = try nginx.tlsURL(number % 3 == 0 ? "/1m" : "/1k")
+                return session.dataTask(for: TransferRequest(url: url, method: number % 5 == 4 ? .head : .get))
+            }
+            for number in [2, 3, 6] { tasks[number].suspend() }
+            for number in [7, 12] { tasks[number].cancel() }
+            for number in [2, 3, 6] { tasks[number].resume() }
+            for (number, task) in tasks.enumerated() where number != 7 && number != 12 {
+                let response = try await task.response
+                let length = number % 5 == 4 ? 0 : number % 3 == 0 ? 1 << 20 : 1 << 10
+                #expect(response.data == Nginx.pattern(length), "round \(round), request \(number)")
+                #expect(response.metrics.transactions.last?.isReusedConnection == true)
+            }
+        }
+        slow.cancel()
+        #expect(await failure(slow)?.code == .cancelled)
+    }
+
     @Test func `a suspended HTTP/2 download continues where it stopped`() async throws {
         let nginx = try Nginx.shared.get()
         let log = EventLog()
