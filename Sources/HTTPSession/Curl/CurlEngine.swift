@@ -17,8 +17,7 @@ final class CurlEngine {
         let handle: EasyHandle
         /// The options that are set; `nil` after a reset.
         let setup: HandleSetup?
-        /// Whether libcurl keeps the handle's receive buffer. The handle is then of use for the same setup only, because another one may need a
-        /// buffer of another size.
+        /// Whether libcurl keeps the handle's receive buffer. It then refuses to set the size, as every other setup does.
         let hasBuffer: Bool
     }
     /// The event loop. libcurl's connections reference it, so the multi handle is cleaned up first (``close()``).
@@ -164,11 +163,7 @@ final class CurlEngine {
             return (idle.handle, idle.setup, true)
         }
         let setup = HandleSetup(plan, trust: trust)
-        guard let index = idleHandles.lastIndex(where: { !$0.hasBuffer }) else {
-            // Otherwise the handles of a setup that is no longer used would prevent that others are kept.
-            if idleHandles.count == CurlEngine.maximumIdleHandles { idleHandles.removeFirst().handle.cleanUp() }
-            return (try EasyHandle(), setup, false)
-        }
+        guard let index = idleHandles.lastIndex(where: { !$0.hasBuffer }) else { return (try EasyHandle(), setup, false) }
         let idle = idleHandles.remove(at: index)
         if idle.setup != nil { idle.handle.reset() }
         return (idle.handle, setup, false)
@@ -192,7 +187,7 @@ final class CurlEngine {
     /// Keeps a handle for another transfer.
     ///
     /// libcurl 7.88 keeps the buffers of a handle after a failed lookup, and if other streams of the connection continue (lib/multi.c, `multi_done`). It
-    /// then refuses another size. Such a handle is kept for the same setup if its buffers are small, and have no bytes that were delayed by a pause.
+    /// then refuses to set their size. Such a handle is kept for the same setup if its receive buffer is small, and no bytes were delayed by a pause.
     /// A handle with a `Host` field is not kept: 7.88 continues to select cookies by this field for later hosts.
     ///
     /// - Parameters:
@@ -203,15 +198,17 @@ final class CurlEngine {
         transfer.detach()
         // Otherwise the entry would keep the task until the end of the wait, and release it on this thread.
         if !surplus.waiting.isEmpty { surplus.waiting.removeAll { $0.transfer === transfer } }
-        guard idleHandles.count < CurlEngine.maximumIdleHandles, !transfer.plan.namesHost else { return handle.cleanUp() }
+        guard !transfer.plan.namesHost else { return handle.cleanUp() }
         let setup = isComplete && !transfer.ending.forbidsReuse ? transfer.setup : nil
         let hasBuffer = !handle.accepts(bufferSize: transfer.plan.bufferSize)
         if hasBuffer {
-            let isReusable = setup != nil && transfer.plan.bufferSize <= 64 << 10 && !transfer.pauses.hasDelayedBytes
-            guard isReusable else { return handle.cleanUp() }
+            guard setup != nil, transfer.refusal == nil, transfer.plan.bufferSize <= 64 << 10, !transfer.pauses.hasDelayedBytes
+            else { return handle.cleanUp() }
         } else if setup == nil {
             handle.reset()
         }
+        // The handle that has been idle for the longest time: its setup may no longer be used.
+        if idleHandles.count == CurlEngine.maximumIdleHandles { idleHandles.removeFirst().handle.cleanUp() }
         idleHandles.append(IdleHandle(handle: handle, setup: setup, hasBuffer: hasBuffer))
     }
 

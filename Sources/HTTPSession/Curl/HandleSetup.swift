@@ -1,8 +1,8 @@
 /// The options of an easy handle that stay set between attempts. Every attempt sets the others: the URL, the fields, the ages of connections and
 /// lookups, and its receiver.
 ///
-/// Most attempts of a session have the same options as an earlier one, and use its handle unchanged. For others a handle is reset, so that no
-/// option of an earlier attempt remains.
+/// Most attempts of a session have the same options as an earlier one, and use its handle unchanged. For others a handle is reset or made, so
+/// that no option of an earlier attempt remains.
 final class HandleSetup {
     private let plan: TransferPlan
     private let contexts: TrustParameters.SessionContexts?

@@ -59,7 +59,7 @@ package struct TransferPlan: Hashable, Sendable {
     package var requestsCompression = true
     /// Whether HTTP/1.1 is used even if the server offers HTTP/2.
     package var avoidsHTTP2 = false
-    /// The size of the receive buffer in bytes; larger for downloads to files. libcurl allocates it for each attempt, and glibc consolidates its heap
+    /// The size of the receive buffer in bytes; larger for downloads to files. libcurl allocates it for most attempts, and glibc consolidates its heap
     /// whenever a piece of 64 KiB or more is freed (malloc.c: FASTBIN_CONSOLIDATION_THRESHOLD).
     package var bufferSize = 60 << 10
 

@@ -54,18 +54,28 @@ import Testing
         _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
         let slow = session.dataTask(for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=100k")))
         await slow.awaitProgress { $0.bytesReceived > 0 }
+        let pattern = Nginx.pattern(16 << 20)
         for round in 0..<10 {
-            let tasks = try (0..<16).map { number in
-                let url = try nginx.tlsURL(number % 3 == 0 ? "/1m" : "/1k")
-                return session.dataTask(for: TransferRequest(url: url, method: number % 5 == 4 ? .head : .get))
+            // Each has other bytes: a range of the file that begins at an offset of its own.
+            let ranges = (0..<16).map { number in
+                let start = (round * 16 + number) * 7_919
+                return start..<start + (number % 3 == 0 ? 1 << 20 : 1 << 10)
             }
-            for number in [2, 3, 6] { tasks[number].suspend() }
+            let tasks = try ranges.enumerated().map { number, range in
+                let url = try nginx.tlsURL("/16m")
+                var request = TransferRequest(url: url, method: number % 5 == 4 ? .head : .get)
+                request.headerFields[.range] = "bytes=\(range.lowerBound)-\(range.upperBound - 1)"
+                return session.dataTask(for: request)
+            }
+            await tasks[0].awaitProgress { $0.bytesReceived > 0 }
+            for number in [0, 2, 6] { tasks[number].suspend() }
             for number in [7, 12] { tasks[number].cancel() }
-            for number in [2, 3, 6] { tasks[number].resume() }
+            _ = try await tasks[15].response
+            for number in [0, 2, 6] { tasks[number].resume() }
             for (number, task) in tasks.enumerated() where number != 7 && number != 12 {
                 let response = try await task.response
-                let length = number % 5 == 4 ? 0 : number % 3 == 0 ? 1 << 20 : 1 << 10
-                #expect(response.data == Nginx.pattern(length), "round \(round), request \(number)")
+                let expected = number % 5 == 4 ? Data() : pattern[ranges[number]]
+                #expect(response.data == expected && response.statusCode == 206, "round \(round), request \(number)")
                 #expect(response.metrics.transactions.last?.isReusedConnection == true)
             }
         }
