@@ -99,7 +99,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
-        // The records of the contract, for `watch` and for the service: values to text and JSON, and the stream.
+        // The records of docs/command-line.md, for `watch` and for the service: values to text and JSON, and the stream.
         .target(
             name: "Records",
             dependencies: [

@@ -2,7 +2,7 @@ import NetworkLab
 import Reachability
 import Testing
 
-/// The types of interfaces, by the contract's table.
+/// The types of interfaces, by the table of docs/command-line.md.
 @Suite(.requiresNamespaces)
 struct MediumTests {
     @Test func `a bridge over veth ports is a bridge, its port is enslaved, and the path can use it`() throws {

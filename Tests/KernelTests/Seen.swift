@@ -80,7 +80,7 @@ struct Seen: CustomStringConvertible {
         }
     }
 
-    /// A path from a record of the program. - Throws: if a key of the contract is missing.
+    /// A path from a record of the program. - Throws: if a key that docs/command-line.md promises is missing.
     init(record: [String: Any]) throws {
         func value<Value>(_ key: String, _ type: Value.Type = Value.self) throws -> Value {
             guard let value = record[key] as? Value else { throw LabError("no \(key) of type \(type) in \(record)") }

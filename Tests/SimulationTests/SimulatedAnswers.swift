@@ -128,7 +128,7 @@ extension SimulatedKernel {
 
     // MARK: An independent judgment
 
-    /// True if packets can take the route that the kernel names (contract, "What satisfied means").
+    /// True if packets can take the route that the kernel names (docs/command-line.md, "Satisfied paths").
     func isUsable(_ query: RouteQuery) -> Bool {
         guard case .success((let route, let hop)) = lookUp(query), route.kind == .unicast, let link = link(hop.interface) else {
             return false

@@ -1,5 +1,5 @@
-/// Determines the cause of an unsatisfied path: the lowest failing layer of the most relevant interface (contract, "Cause of an
-/// unsatisfied path").
+/// Determines the cause of an unsatisfied path: the lowest failing layer of the most relevant interface
+/// (docs/command-line.md, "Satisfied paths").
 struct PathCause {
     private let snapshot: Kernel.Snapshot
     private let catalog: InterfaceCatalog

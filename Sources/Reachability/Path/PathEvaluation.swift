@@ -1,5 +1,5 @@
-/// Computes the path from the snapshot and the kernel's answers to route queries (contract, "What satisfied means"). A pure
-/// function: it returns the queries that it needs, and runs again with the answers.
+/// Computes the path from the snapshot and the kernel's answers to route queries (docs/command-line.md, "Satisfied
+/// paths"). A pure function: it returns the queries that it needs, and runs again with the answers.
 struct PathEvaluation {
     /// The interface that the kernel last selected, usable or not.
     struct Selected: Hashable, Sendable {

@@ -1,8 +1,8 @@
 // The loss of the path that a message of its link shows before the kernel is asked.
 //
-// If no other interface is usable, the path ends with its link, whatever routes remain (contract, "What satisfied means"). The
-// update is published before the message is handled. The consequences follow: removed addresses and routes, and at the turn's end
-// the kernel's own answer.
+// If no other interface is usable, the path ends with its link, whatever routes remain (docs/command-line.md, "Satisfied
+// paths"). The update is published before the message is handled. The consequences follow: removed addresses and routes, and at
+// the turn's end the kernel's own answer.
 
 extension PathMachine {
     /// The message of a link that ended the path, and those after it.

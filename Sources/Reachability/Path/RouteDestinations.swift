@@ -2,8 +2,8 @@
 /// them.
 ///
 /// The first choice is an address for documentation (RFC 5737, RFC 3849). Filters of documentation networks are common, and do
-/// not concern other destinations. If a filter covers the address, another address outside all filters is used (contract, "What
-/// satisfied means").
+/// not concern other destinations. If a filter covers the address, another address outside all filters is used
+/// (docs/command-line.md, "Satisfied paths").
 package struct RouteDestinations: Hashable, Sendable {
     /// The destination of IPv4 queries.
     package let v4: IPAddress

@@ -1,4 +1,5 @@
-/// A failed attempt. Its cause is a pure function of the evidence, by the table of the contract.
+/// A failed attempt. Its cause is a pure function of the evidence, by the table of causes in
+/// docs/command-line.md.
 ///
 /// The errno alone does not distinguish a server from a firewall or a router: all three can end a connect with ECONNREFUSED or
 /// EHOSTUNREACH. The error queue does. If the queue is empty, the remote TCP answered; otherwise it contains the ICMP message and

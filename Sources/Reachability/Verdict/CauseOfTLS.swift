@@ -1,7 +1,8 @@
 package import Certificates
 internal import Pacing
 
-/// A TLS handshake that has ended. Its cause is a pure function of its facts, by the table of the contract.
+/// A TLS handshake that has ended. Its cause is a pure function of its facts, by the table of causes in
+/// docs/command-line.md.
 ///
 /// The failure of the handshake itself comes first: then the errors of the chain, of the name and of the dates, in this order.
 package struct FinishedHandshake: Hashable, Sendable {

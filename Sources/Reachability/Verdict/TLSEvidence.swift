@@ -1,6 +1,6 @@
 internal import Certificates
 
-/// The evidence of the layer `tls`, by the names of the contract.
+/// The evidence of the layer `tls`, by the names of docs/command-line.md ("Causes").
 enum TLSEvidence {
     /// Returns the evidence. Facts that are not known have no entry.
     static func evidence(of facts: TLSHandshakeFacts) -> [String: Cause.Evidence] {

@@ -24,7 +24,7 @@ package struct Record: Hashable {
         (self.isRecorded, self.identifier, self.gapReason) = (isRecorded, identifier, gapReason)
     }
 
-    /// The record types of the contract.
+    /// The record types of docs/command-line.md ("Record types").
     package enum Kind: String, Hashable, CaseIterable {
         case hello, path, target, probe, incident, resync, gap
     }

@@ -15,7 +15,8 @@ package struct StreamHeader: Hashable {
     }
 }
 
-/// The format of records as JSON, one line each, without the newline. The keys and their order are those of the contract.
+/// The format of records as JSON, one line each, without the newline. The keys and their order are those of
+/// docs/command-line.md ("Record types").
 package struct RecordEncoder {
     package var header: StreamHeader
 

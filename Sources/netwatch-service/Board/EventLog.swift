@@ -15,7 +15,7 @@ struct EventLog {
 
     /// A record, as it was encoded.
     struct Event: Hashable, Sendable {
-        /// The type of the record, in the words of the contract.
+        /// The type of the record, as docs/command-line.md names it.
         var type: String
         /// The subject. A newer record on the same subject replaces this one; `nil` if none does.
         var subject: String?

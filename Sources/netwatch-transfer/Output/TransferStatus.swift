@@ -34,7 +34,8 @@ enum TransferEvent: Hashable {
     case stopped
 }
 
-/// The state machine of one transfer: events and samples change its state. The contract's name of the state is ``recordState``.
+/// The state machine of one transfer: events and samples change its state. The name of the state in records
+/// is ``recordState``.
 struct TransferStatus: Hashable {
     enum Phase: Hashable {
         /// Other transfers run first.
@@ -299,7 +300,7 @@ struct TransferStatus: Hashable {
         }
     }
 
-    /// The contract's names of the states.
+    /// The names of the states in records.
     enum RecordState: String, CaseIterable {
         case waiting, running, suspended
         case backingOff = "backing_off"

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Reachability
 
-/// How the path follows from links, addresses and routes (contract, "What satisfied means").
+/// How the path follows from links, addresses and routes (docs/command-line.md, "Satisfied paths").
 @Suite struct PathEvaluationTests {
     private let wlan = Link(
         index: 5, name: "wlan0", flags: Net.up, operationalState: .up, hardwareAddress: [2, 0, 0, 0, 0, 5], parentBus: "pci")

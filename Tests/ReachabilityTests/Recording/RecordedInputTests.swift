@@ -123,7 +123,7 @@ import Testing
         #expect(read.metered == MeteredLimits(intervalFactor: 1, bytesPerDay: nil))
     }
 
-    @Test func `the contract's layers are spelled neighbor and not neighbour`() {
+    @Test func `the layer of neighbors is spelled neighbor and not neighbour`() {
         #expect(Cause.Layer(rawValue: "neighbor") == .neighbor)
         #expect(!Cause.Layer.allCases.contains(Cause.Layer(rawValue: "neighbour")))
     }

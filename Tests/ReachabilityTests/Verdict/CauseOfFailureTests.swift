@@ -2,7 +2,7 @@ import Testing
 
 @testable import Reachability
 
-/// The contract's table of causes, tested with the evidence of one attempt.
+/// The table of causes in docs/command-line.md, tested with the evidence of one attempt.
 @Suite struct CauseOfFailureTests {
     private static let gateway = "10.0.0.1"
 

@@ -3,7 +3,8 @@ import Testing
 
 @testable import Reachability
 
-/// The contract's table of causes of the layer `tls`, tested with facts. `CertificatesTests` has the same faults with OpenSSL.
+/// The causes of the layer `tls` in docs/command-line.md, tested with facts. `CertificatesTests` has the same faults with
+/// OpenSSL.
 @Suite struct CauseOfTLSTests {
     /// 2026-11-25T00:00:00Z.
     private static let now: Int64 = 1_795_564_800

@@ -66,7 +66,7 @@ import Testing
         #expect(verdict(Self.statistics(nil), Self.statistics()) == .doesNotHold)
     }
 
-    @Test func `the document has the keys of the contract in their order`() {
+    @Test func `the probe document has its documented keys in their order`() {
         let document = ProbeSummary(moment: Samples.moment(1), targets: [Self.statistics(10, nil, 12)])
         #expect(
             String(decoding: document.encode(), as: UTF8.self)

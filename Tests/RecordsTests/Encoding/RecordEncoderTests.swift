@@ -102,8 +102,8 @@ import Testing
         return update
     }
 
-    /// The keys of the contract by record type.
-    static let contract: [Record.Kind: Set<String>] = [
+    /// The keys of docs/command-line.md by record type.
+    static let documentedKeys: [Record.Kind: Set<String>] = [
         .hello: ["version", "boot_id", "netns", "path", "targets"],
         .path: [
             "status", "interface", "interface_v4", "interface_v6", "interface_type", "underlying", "ipv4", "ipv6", "dns",
@@ -122,12 +122,12 @@ import Testing
     ]
 
     @Test(arguments: Samples.oneOfEach)
-    func `every record is one line of JSON with every key of the contract`(event: MonitorEvent) throws {
+    func `every record is one line of JSON with every documented key`(event: MonitorEvent) throws {
         let record = Record(event: event, seq: 4)
         let bytes = Samples.encoder.encode(record)
         #expect(!bytes.contains(UInt8(ascii: "\n")))
         let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
-        let expected = try #require(Self.contract[record.kind]).union(["v", "seq", "ts", "mono_ns", "type"])
+        let expected = try #require(Self.documentedKeys[record.kind]).union(["v", "seq", "ts", "mono_ns", "type"])
         #expect(Set(object.keys) == expected)
         #expect(object["type"] as? String == record.kind.rawValue)
     }
