@@ -19,7 +19,7 @@ import Reachability
 
     static func watchPath() async throws {
         let monitor = try PathMonitor()
-        for await update in monitor.updates {  // the first update is the present path
+        for await update in monitor.updates {  // the first update is the current path
             print(update.path.status, update.path.cause?.detail ?? update.path.interface?.type.rawValue ?? "")
         }
     }
@@ -69,11 +69,15 @@ import Reachability
     static func watchCanary() async throws {
         let monitor = try PathMonitor()
         var settings = ProbeSettings()
-        settings.http.isCanary = true  // its known answer is 204
+        settings.http.isCanary = true  // the answer must be 204
         let canary = try ServerMonitor("http://canary.example.com/generate_204", settings: settings, on: monitor)
         for await update in canary.updates {
-            let isPortal = update.cause?.code == .captivePortal
-            print(update.state, isPortal ? "a captive portal answers" : "")
+            switch update.status {
+            case .up, .degraded: print("up")
+            case .down(let cause) where cause.code == .captivePortal: print("down: a captive portal answers")
+            case .down(let cause), .unreachable(let cause): print(cause)
+            default: break  // .unknown
+            }
         }
     }
 
