@@ -59,13 +59,14 @@ struct Order: Codable, Sendable {
     static func printValue() async throws {
         let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
         let user: User = try await session.get("users/7").decode()
+        print(user.name)
 
         let orders = try await session.get("orders", parameters: ["page": 2, "sort": "date"]).json()
 
         let response = try await session.get("users/7", headerFields: [.accept: "text/plain"]).response
         print(response.statusCode, response.headerFields[.contentType] ?? "", response.metrics.retryCount)
 
-        print("user", user.name, orders as Any)
+        print(orders as Any)
     }
 
     static func printData() async throws {

@@ -37,7 +37,7 @@ struct DocumentedExamplesTests {
         for block in blocks {
             for paragraph in try #require(block.components(separatedBy: "```").first).components(separatedBy: "\n\n") {
                 // The example programs take their paths and URLs as arguments.
-                if paragraph.split(separator: "\n").allSatisfy({ $0.contains(" = URL(") }) { continue }
+                if paragraph.split(separator: "\n").allSatisfy({ $0.contains("URL(") }) { continue }
                 let essence = Self.essence(paragraph)
                 #expect(programs.contains(essence), "\(paragraph)")
             }
