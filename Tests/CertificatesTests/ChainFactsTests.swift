@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import FoundationEssentials
 import MemoryCertificates
 import NetworkLab
@@ -32,7 +33,7 @@ import Testing
         let server = try MemoryServer(leaf, chain: chain ?? [certificates.intermediate])
         let client = try TLSClient(context: context, serverName: name, verificationTime: time)
         converse(client, server)
-        #expect(client.state == .established)
+        expectEqual(client.state, .established)
         return client.facts
     }
 
@@ -44,27 +45,27 @@ import Testing
         let second = try facts(of: certificates.leaf, in: context, at: now + 60)
         #expect(
             first.chain == second.chain && first.verificationErrors.isEmpty && first.certificate != nil && first.chainLength == 2)
-        #expect(try count(in: context) == 1)
+        try expectEqual(count(in: context), 1)
         // The second handshake has not verified: a wrong entry would be its result.
         let chains = try context.load().chains
         let key = try #require(chains.withLock { $0.keys.first })
         var wrong = first.chain
         wrong.nameMatches = nil
         chains.withLock { $0.insert(wrong, for: key, validity: .min ..< .max, at: now) }
-        #expect(try facts(of: certificates.leaf, in: context, at: now).nameMatches == nil)
+        try expectNil(facts(of: certificates.leaf, in: context, at: now).nameMatches)
     }
 
     @Test func `another chain, name or order of the same certificates is verified again`() throws {
         let context = try context()
         _ = try facts(of: certificates.leaf, in: context, at: now)
-        #expect(try facts(of: certificates.leaf, in: context, name: "c.test", at: now).nameMatches == false)
+        try expectEqual(facts(of: certificates.leaf, in: context, name: "c.test", at: now).nameMatches, false)
         #expect(try facts(of: certificates.leaf, [], in: context, at: now).isMissingIntermediate)
-        #expect(try facts(of: certificates.other, in: context, at: now).verificationErrors.map(\.code) == [62])
-        #expect(try facts(of: certificates.leaf, in: context, at: now).verificationErrors.isEmpty)
+        try expectEqual(facts(of: certificates.other, in: context, at: now).verificationErrors.map(\.code), [62])
+        try expectEmpty(facts(of: certificates.leaf, in: context, at: now).verificationErrors)
         let more = [certificates.intermediate, certificates.strangeRoot]
-        #expect(try facts(of: certificates.leaf, more, in: context, at: now).chainLength == 3)
-        #expect(try facts(of: certificates.leaf, more.reversed(), in: context, at: now).chainLength == 3)
-        #expect(try count(in: context) == 6)
+        try expectEqual(facts(of: certificates.leaf, more, in: context, at: now).chainLength, 3)
+        try expectEqual(facts(of: certificates.leaf, more.reversed(), in: context, at: now).chainLength, 3)
+        try expectEqual(count(in: context), 6)
     }
 
     @Test func `a kept chain expires in the second of its notAfter, and is not valid before its notBefore`() throws {
@@ -72,43 +73,43 @@ import Testing
         let early = certificates.early
         let known = try facts(of: early, in: context, at: now)
         let (start, end) = try (#require(known.certificate?.notBefore), #require(known.certificate?.notAfter))
-        #expect(known.verificationErrors.isEmpty)
+        expectEmpty(known.verificationErrors)
         // The revocation list of the context is valid from an hour ago, and for a day.
         for (time, codes) in [(end - 1, [12]), (end, [12, 10]), (end + 1, [12, 10]), (end - 1, [12])] as [(Int64, [Int32])] {
-            #expect(Set(try facts(of: early, in: context, at: time).verificationErrors.map(\.code)) == Set(codes), "\(time)")
+            expectEqual(Set(try facts(of: early, in: context, at: time).verificationErrors.map(\.code)), Set(codes), "\(time)")
         }
         for (time, codes) in [(start, [11]), (start - 1, [11, 9]), (start, [11])] as [(Int64, [Int32])] {
             let found = try facts(of: early, in: context, at: time).verificationErrors.map(\.code)
-            #expect(Set(found) == Set(codes), "\(time)")
+            expectEqual(Set(found), Set(codes), "\(time)")
         }
-        #expect(try facts(of: early, in: context, at: now).chain == known.chain)
+        try expectEqual(facts(of: early, in: context, at: now).chain, known.chain)
     }
 
     @Test func `the end of a revocation list ends the validity of a kept chain`() throws {
         let context = try context()
-        #expect(try facts(of: certificates.leaf, in: context, at: now).verificationErrors.isEmpty)
+        try expectEmpty(facts(of: certificates.leaf, in: context, at: now).verificationErrors)
         let day: Int64 = 86_400
-        #expect(try facts(of: certificates.leaf, in: context, at: now + day - 100).verificationErrors.isEmpty)
-        #expect(try facts(of: certificates.leaf, in: context, at: now + day + 100).verificationErrors.map(\.code) == [12])
-        #expect(try facts(of: certificates.leaf, in: context, at: now).verificationErrors.isEmpty)
+        try expectEmpty(facts(of: certificates.leaf, in: context, at: now + day - 100).verificationErrors)
+        try expectEqual(facts(of: certificates.leaf, in: context, at: now + day + 100).verificationErrors.map(\.code), [12])
+        try expectEmpty(facts(of: certificates.leaf, in: context, at: now).verificationErrors)
     }
 
     @Test func `a kept chain of one context says nothing about another context`() throws {
         let trusting = try context()
-        #expect(try facts(of: certificates.leaf, in: trusting, at: now).verificationErrors.isEmpty)
+        try expectEmpty(facts(of: certificates.leaf, in: trusting, at: now).verificationErrors)
         let strange = try context(root: certificates.strangeRoot)
         #expect(try facts(of: certificates.leaf, in: strange, at: now).verificationErrors.contains { $0.code == 20 })
         let revoking = try context(revocationList: certificates.intermediate.revocationList(of: [certificates.leaf]))
-        #expect(try facts(of: certificates.leaf, in: revoking, at: now).verificationErrors.map(\.code) == [23])
+        try expectEqual(facts(of: certificates.leaf, in: revoking, at: now).verificationErrors.map(\.code), [23])
         let insecure = try context(isInsecure: true)
-        #expect(try facts(of: certificates.leaf, in: insecure, name: "c.test", at: now).verificationErrors.map(\.code) == [62])
-        #expect(try facts(of: certificates.leaf, in: insecure, at: now).verificationErrors.isEmpty)
+        try expectEqual(facts(of: certificates.leaf, in: insecure, name: "c.test", at: now).verificationErrors.map(\.code), [62])
+        try expectEmpty(facts(of: certificates.leaf, in: insecure, at: now).verificationErrors)
         // An insecure context finds the same errors, and keeps them as long.
         let late = now + 1_000_000_000
         let errors = try facts(of: certificates.leaf, in: trusting, at: late).verificationErrors
         #expect(errors.contains { $0.code == 10 })
-        #expect(try facts(of: certificates.leaf, in: insecure, at: late).verificationErrors == errors)
-        #expect(try count(in: insecure) == 2)
+        try expectEqual(facts(of: certificates.leaf, in: insecure, at: late).verificationErrors, errors)
+        try expectEqual(count(in: insecure), 2)
     }
 
     @Test func `at every time a kept result equals a new verification`() throws {
@@ -129,7 +130,7 @@ import Testing
             let chains = try kept.load().chains
             let saved = chains.withLock { $0 }
             chains.withLock { $0 = ChainFactsCache() }
-            #expect(try facts(of: leaf, in: kept, at: time).chain == found, "seed \(seed), time \(time)")
+            try expectEqual(facts(of: leaf, in: kept, at: time).chain, found, "seed \(seed), time \(time)")
             chains.withLock { $0 = saved }
         }
     }
@@ -152,7 +153,7 @@ import Testing
         var cache = ChainFactsCache()
         cache.insert(facts(1), for: key(1), validity: 10..<20, at: 10)
         #expect(cache.facts(for: key(1), at: 10) == facts(1) && cache.facts(for: key(1), at: 19) == facts(1))
-        #expect(cache.facts(for: key(2), at: 10) == nil)
+        expectNil(cache.facts(for: key(2), at: 10))
         #expect(cache.facts(for: key(1), at: 20) == nil && cache.count == 0 && cache.byteCount == 0)
         cache.insert(facts(1), for: key(1), validity: 10..<20, at: 10)
         cache.insert(facts(2), for: key(1), validity: 10..<20, at: 10)

@@ -1,4 +1,5 @@
 import Certificates
+import Expectations
 import FoundationEssentials
 import MemoryCertificates
 import NetworkLab
@@ -35,7 +36,7 @@ import Testing
         #expect(client.state == .established && client.handshakeEnd == .completed)
         let facts = client.facts
         #expect(facts.version == version.name && facts.isComplete && facts.applicationProtocol == "h2")
-        #expect(facts.cipher?.hasPrefix("TLS_") == true)
+        expectEqual(facts.cipher?.hasPrefix("TLS_"), true)
         #expect(facts.chainLength == 2 && facts.verificationErrors.isEmpty && facts.nameMatches == true)
         #expect(facts.hasBegunRecord && facts.firstBytes == nil && !facts.isEcho && !facts.isCertificateRequested)
         let certificate = try #require(facts.certificate)
@@ -43,10 +44,10 @@ import Testing
         #expect(certificate.names == ["a.test", "*.b.test", "192.0.2.1", "2001:db8::1"] && certificate.nameCount == 4)
         #expect(certificate.sha256.count == 64 && certificate.serialNumber.count == 16)
         let validity = (certificate.notAfter ?? 0) - (certificate.notBefore ?? 0)
-        #expect(validity == 8_728_200)
-        #expect(server.serverName == "a.test")
+        expectEqual(validity, 8_728_200)
+        expectEqual(server.serverName, "a.test")
         #expect(!client.mayStillBeRefused)
-        #expect(causeOf(client) == nil)
+        expectNil(causeOf(client))
     }
 
     @Test(arguments: [TLS12, TLS13])
@@ -54,13 +55,13 @@ import Testing
         let server = try server(nil, .init(versions: version.number...version.number))
         let client = try client()
         converse(client, server)
-        #expect(client.send([]) == [])
+        expectEqual(client.send([]), [])
         let sent = [UInt8](repeating: 7, count: 100_000)
         _ = server.receive(client.send(sent))
-        #expect(server.received == sent)
-        #expect(client.receive(server.send([1, 2, 3])).plaintext == [1, 2, 3])
+        expectEqual(server.received, sent)
+        expectEqual(client.receive(server.send([1, 2, 3])).plaintext, [1, 2, 3])
         #expect(!client.hasReceivedCloseNotify)
-        #expect(client.receive(server.send([4]) + server.close()).plaintext == [4])
+        expectEqual(client.receive(server.send([4]) + server.close()).plaintext, [4])
         #expect(client.state == .closed && client.hasReceivedCloseNotify && client.handshakeEnd == .completed)
         #expect(!client.close().isEmpty)
     }
@@ -70,8 +71,8 @@ import Testing
         let server = try server()
         let client = try client(name: name)
         converse(client, server)
-        #expect(client.facts.nameMatches == true)
-        #expect(server.serverName == (name.hasPrefix("W") ? "www.b.test" : nil))
+        expectEqual(client.facts.nameMatches, true)
+        expectEqual(server.serverName, (name.hasPrefix("W") ? "www.b.test" : nil))
     }
 
     @Test func `bytes that arrive one by one give the same facts`() throws {
@@ -100,7 +101,7 @@ import Testing
             _ = client.receive(Array(bytes.utf8))
             let cause = try #require(causeOf(client, end))
             #expect(cause.code == .protocolMismatch && cause.detail == "203.0.113.5 \(detail)")
-            #expect(cause.evidence["first_bytes"] == .text(ExternalText.escaped(bytes.utf8.prefix(32))))
+            expectEqual(cause.evidence["first_bytes"], .text(ExternalText.escaped(bytes.utf8.prefix(32))))
         }
     }
 
@@ -108,7 +109,7 @@ import Testing
         let client = try client()
         _ = client.receive(client.start())
         #expect(client.state == .failed && client.facts.isEcho && client.facts.protocolError?.reason == 244)
-        #expect(name(causeOf(client)) == "tls/protocol-mismatch")
+        expectEqual(name(causeOf(client)), "tls/protocol-mismatch")
     }
 
     @Test func `silence is stalled, and a trickle is a timeout`() throws {
@@ -119,62 +120,62 @@ import Testing
         let bytes = try server().receive(trickle.start())
         for byte in bytes.prefix(3) { _ = trickle.receive([byte]) }
         #expect(trickle.facts.hasBegunRecord && trickle.facts.bytesReceived == 3)
-        #expect(name(causeOf(trickle)) == "tls/handshake-timeout")
+        expectEqual(name(causeOf(trickle)), "tls/handshake-timeout")
     }
 
     @Test func `closing and resetting the connection is a refusal`() throws {
         let client = try client()
         _ = client.start()
-        #expect(name(causeOf(client, .endOfFile)) == "tls/handshake-refused")
-        #expect(causeOf(client, .endOfFile)?.evidence["closed"] == .flag(true))
-        #expect(causeOf(client, .systemError(104))?.evidence["reset"] == .flag(true))
-        #expect(causeOf(client, .systemError(113)) == nil)
+        expectEqual(name(causeOf(client, .endOfFile)), "tls/handshake-refused")
+        expectEqual(causeOf(client, .endOfFile)?.evidence["closed"], .flag(true))
+        expectEqual(causeOf(client, .systemError(104))?.evidence["reset"], .flag(true))
+        expectNil(causeOf(client, .systemError(113)))
         // close_notify in place of a hello.
-        #expect(client.receive([21, 3, 3, 0, 2, 1, 0]).state == .closed)
+        expectEqual(client.receive([21, 3, 3, 0, 2, 1, 0]).state, .closed)
         #expect(client.handshakeEnd == .endOfFile && name(causeOf(client)) == "tls/handshake-refused")
     }
 
     @Test func `a server of TLS 1.1 alone is a protocol mismatch`() throws {
         let client = try client()
         converse(client, try server(nil, .init(versions: TLS11...TLS11)))
-        #expect(client.state == .failed)
-        #expect(name(causeOf(client)) == "tls/protocol-mismatch", "\(client.facts)")
+        expectEqual(client.state, .failed)
+        expectEqual(name(causeOf(client)), "tls/protocol-mismatch", "\(client.facts)")
         // A server that answers with its version, instead of an alert.
         let offered = try self.client()
         _ = offered.start()
         _ = offered.receive([22, 3, 2, 0, 42, 2, 0, 0, 38, 3, 2] + [UInt8](repeating: 9, count: 32) + [0, 0xC0, 0x13, 0])
-        #expect(causeOf(offered)?.detail == "203.0.113.5 offers TLSv1.1, and TLS 1.2 or newer is required", "\(offered.facts)")
+        expectEqual(causeOf(offered)?.detail, "203.0.113.5 offers TLSv1.1, and TLS 1.2 or newer is required", "\(offered.facts)")
     }
 
     @Test func `no common cipher is a refusal by alert 40`() throws {
         let client = try client()
         converse(client, try server(nil, .init(versions: TLS12.number...TLS12.number, ciphers: "AES128-SHA")))
-        #expect(name(causeOf(client)) == "tls/handshake-refused")
-        #expect(causeOf(client)?.evidence["alert"] == .text("40 handshake failure"))
+        expectEqual(name(causeOf(client)), "tls/handshake-refused")
+        expectEqual(causeOf(client)?.evidence["alert"], .text("40 handshake failure"))
     }
 
     @Test func `an unknown name is a refusal by alert 112`() throws {
         let client = try client()
         converse(client, try server(nil, .init(onlyName: "b.test")))
-        #expect(name(causeOf(client)) == "tls/handshake-refused")
-        #expect(causeOf(client)?.detail == "203.0.113.5 has no certificate for a.test (alert 112, unrecognized name)")
+        expectEqual(name(causeOf(client)), "tls/handshake-refused")
+        expectEqual(causeOf(client)?.detail, "203.0.113.5 has no certificate for a.test (alert 112, unrecognized name)")
     }
 
     @Test func `a client certificate is required by alert 40 in TLS 1.2 and alert 116 after the handshake in TLS 1.3`() throws {
         let old = try client()
         converse(old, try server(nil, .init(versions: TLS12.number...TLS12.number, requiresCertificate: true)))
         #expect(old.facts.alert?.number == 40 && old.facts.isCertificateRequested && !old.facts.isComplete)
-        #expect(name(causeOf(old)) == "tls/client-certificate-required")
+        expectEqual(name(causeOf(old)), "tls/client-certificate-required")
 
         let new = try client()
         let server = try server(nil, .init(versions: TLS13.number...TLS13.number, requiresCertificate: true))
         let step = new.receive(server.receive(new.start()))
         #expect(step.state == .established && new.mayStillBeRefused && causeOf(new) == nil)
-        #expect(name(causeOf(new, .endOfFile)) == "tls/client-certificate-required")
-        #expect(name(causeOf(new, .deadline)) == "none")
-        #expect(new.receive(server.receive(step.bytesToSend)).state == .failed)
+        expectEqual(name(causeOf(new, .endOfFile)), "tls/client-certificate-required")
+        expectEqual(name(causeOf(new, .deadline)), "none")
+        expectEqual(new.receive(server.receive(step.bytesToSend)).state, .failed)
         #expect(!new.mayStillBeRefused && new.facts.alert?.number == 116 && new.facts.isComplete)
-        #expect(name(causeOf(new)) == "tls/client-certificate-required")
+        expectEqual(name(causeOf(new)), "tls/client-certificate-required")
     }
 
     @Test func `a server that requests a certificate and needs none shows that it accepts the client`() throws {
@@ -184,7 +185,7 @@ import Testing
         #expect(client.mayStillBeRefused)
         _ = client.receive(server.receive(step.bytesToSend))
         #expect(client.state == .established && !client.mayStillBeRefused && client.facts.isCertificateRequested)
-        #expect(causeOf(client) == nil)
+        expectNil(causeOf(client))
     }
 
     @Test func `an invalid certificate is named by the first of chain, name and dates`() throws {
@@ -194,7 +195,7 @@ import Testing
         ) throws -> (String, String, [Int32]) {
             let client = try client(settings, name: name)
             converse(client, try MemoryServer(certificate, chain: chain))
-            #expect(client.state == .established)
+            expectEqual(client.state, .established)
             let cause = causeOf(client)
             return (CertificatesTests.name(cause), cause?.detail ?? "", client.facts.verificationErrors.map(\.code))
         }
@@ -207,7 +208,7 @@ import Testing
         #expect(result.0 == "tls/certificate-expiring" && result.1.hasSuffix("in 5 days") && result.2 == [], "\(result)")
         result = try run(certificates.other, chain: chain)
         #expect(result.0 == "tls/hostname-mismatch" && result.2 == [62])
-        #expect(result.1 == "203.0.113.5 presents a certificate for other.test and www.other.test, not for a.test")
+        expectEqual(result.1, "203.0.113.5 presents a certificate for other.test and www.other.test, not for a.test")
         result = try run(certificates.leaf, chain: chain, name: "192.0.2.9")
         #expect(result.0 == "tls/hostname-mismatch" && result.2 == [64])
         result = try run(certificates.expired, chain: chain, name: "x.test")
@@ -215,10 +216,10 @@ import Testing
         result = try run(certificates.leaf, chain: [])
         #expect(result.0 == "tls/certificate-untrusted" && result.2.contains(20))
         let sentence = "203.0.113.5 sends its certificate without the intermediate certificate of the issuer"
-        #expect(result.1 == "\(sentence) CN=Intermediate, or this issuer is not trusted")
+        expectEqual(result.1, "\(sentence) CN=Intermediate, or this issuer is not trusted")
         // A certificate that a root signed directly has the same facts.
         result = try run(certificates.strangeExpiredOther, chain: [])
-        #expect(result.1 == "\(sentence) CN=Strange Root, or this issuer is not trusted")
+        expectEqual(result.1, "\(sentence) CN=Strange Root, or this issuer is not trusted")
         result = try run(certificates.selfSigned, chain: [])
         #expect(result.0 == "tls/certificate-untrusted" && result.2 == [18] && result.1.contains("self-signed"), "\(result)")
         result = try run(certificates.strangeExpiredOther, chain: [certificates.strangeRoot])
@@ -241,13 +242,13 @@ import Testing
             return client.facts.verificationErrors.map(\.code)
         }
         let chain = [certificates.intermediate]
-        #expect(try codes(certificates.leaf, chain: chain) == [])
-        #expect(try codes(certificates.expired, chain: chain) == [10])
-        #expect(try codes(certificates.future, chain: chain) == [9])
-        #expect(try codes(certificates.selfSigned, chain: []) == [18])
+        try expectEqual(codes(certificates.leaf, chain: chain), [])
+        try expectEqual(codes(certificates.expired, chain: chain), [10])
+        try expectEqual(codes(certificates.future, chain: chain), [9])
+        try expectEqual(codes(certificates.selfSigned, chain: []), [18])
         #expect(try codes(certificates.leaf, chain: []).contains(20))
-        #expect(try codes(certificates.leaf, chain: chain, revoking: [certificates.leaf]) == [23])
-        #expect(try codes(certificates.strangeExpiredOther, chain: [certificates.strangeRoot]) == [19, 10, 62])
+        try expectEqual(codes(certificates.leaf, chain: chain, revoking: [certificates.leaf]), [23])
+        try expectEqual(codes(certificates.strangeExpiredOther, chain: [certificates.strangeRoot]), [19, 10, 62])
     }
 
     // MARK: Servers that misbehave
@@ -255,10 +256,10 @@ import Testing
     @Test func `a fatal alert 0 is named`() throws {
         let client = try client()
         _ = client.start()
-        #expect(client.receive([21, 3, 3, 0, 2, 2, 0]).state == .failed)
+        expectEqual(client.receive([21, 3, 3, 0, 2, 2, 0]).state, .failed)
         let cause = causeOf(client)
-        #expect(cause?.detail == "203.0.113.5 refuses the TLS handshake (alert 0, close notify)", "\(cause?.detail ?? "")")
-        #expect(name(cause) == "tls/handshake-refused")
+        expectEqual(cause?.detail, "203.0.113.5 refuses the TLS handshake (alert 0, close notify)", "\(cause?.detail ?? "")")
+        expectEqual(name(cause), "tls/handshake-refused")
     }
 
     @Test func `a certificate that cannot be parsed is named`() throws {
@@ -266,10 +267,10 @@ import Testing
         var flight = try server(nil, .init(versions: TLS12.number...TLS12.number)).receive(client.start())
         let range = try #require(flight.firstRange(of: Array(certificates.leaf.derBytes)))
         flight[range.lowerBound] = 0x31
-        #expect(client.receive(flight).state == .failed)
+        expectEqual(client.receive(flight).state, .failed)
         let cause = causeOf(client)
-        #expect(
-            cause?.detail == "203.0.113.5 breaks the TLS protocol: its certificate cannot be parsed", "\(cause?.detail ?? "")")
+        expectEqual(
+            cause?.detail, "203.0.113.5 breaks the TLS protocol: its certificate cannot be parsed", "\(cause?.detail ?? "")")
     }
 
     @Test func `a flight that is cut after any byte ends sensibly`() throws {
@@ -285,8 +286,8 @@ import Testing
                 // The flight answers the hello of another client, so TLS 1.3 may fail to decrypt it.
                 let expected =
                     client.state == .failed ? "protocol-mismatch" : count == 0 ? "handshake-stalled" : "handshake-timeout"
-                #expect(name(causeOf(client)) == "tls/\(expected)")
-                #expect(name(causeOf(client, .endOfFile)) == "tls/handshake-refused")
+                expectEqual(name(causeOf(client)), "tls/\(expected)")
+                expectEqual(name(causeOf(client, .endOfFile)), "tls/handshake-refused")
             }
         }
     }
@@ -327,9 +328,9 @@ import Testing
             let client = try client()
             _ = client.start()
             for _ in 0..<20_000 where client.state == .handshaking { _ = client.receive(record) }
-            #expect(client.state == .failed, "\(record)")
+            expectEqual(client.state, .failed, "\(record)")
             #expect(client.facts.bytesReceived <= TLSClient.maximumBytesWithoutPlaintext + record.count)
-            #expect(client.receive(record).bytesToSend.isEmpty)
+            expectEmpty(client.receive(record).bytesToSend)
         }
     }
 
@@ -337,8 +338,8 @@ import Testing
         let client = try client()
         _ = client.start()
         for _ in 0..<40_000 where client.state == .handshaking { _ = client.receive([22, 3, 3, 0, 4, 0, 0, 0, 0]) }
-        #expect(client.state == .failed)
-        #expect(name(causeOf(client)) == "tls/protocol-mismatch")
+        expectEqual(client.state, .failed)
+        expectEqual(name(causeOf(client)), "tls/protocol-mismatch")
     }
 
     @Test func `a renegotiation is declined, and the connection stays`() throws {

@@ -1,4 +1,5 @@
 import COpenSSL
+import Expectations
 import FoundationEssentials
 import MemoryCertificates
 import Testing
@@ -8,7 +9,7 @@ import Testing
 /// The library context of TLS clients: its certificates have the errors that those of OpenSSL's own context have.
 @Suite struct TLSLibraryContextTests {
     @Test func `the context is used with OpenSSL 3.0`() {
-        #expect((TLSLibraryContext.pointer != nil) == (OPENSSL_version_major() == 3 && OPENSSL_version_minor() == 0))
+        expectEqual((TLSLibraryContext.pointer != nil), (OPENSSL_version_major() == 3 && OPENSSL_version_minor() == 0))
     }
 
     @Test(arguments: MemoryCertificate.Algorithm.allCases, MemoryCertificate.Algorithm.allCases)
@@ -40,7 +41,7 @@ import Testing
             try converse(client, MemoryServer(leaf, chain: [intermediate], .init(versions: version...version)))
             found.append(client.facts)
         }
-        #expect(found[0].chain == found[1].chain)
+        expectEqual(found[0].chain, found[1].chain)
         return found[1]
     }
 }

@@ -1,4 +1,5 @@
 import Dispatch
+import Expectations
 import Testing
 
 @testable import EventLoop
@@ -20,24 +21,24 @@ private struct Count: Coalescing, Equatable {
         let broadcast = Broadcast<Count>()
         broadcast.publish(Count(value: 1))
         let subscription = broadcast.subscribe()
-        #expect(await subscription.next() == Count(value: 1, isFirst: true))
+        await expectEqual(subscription.next(), Count(value: 1, isFirst: true))
     }
 
     @Test func `a slow reader receives one merged value for all that it missed`() async {
         let broadcast = Broadcast<Count>()
         let subscription = broadcast.subscribe()
         for value in 1...5 { broadcast.publish(Count(value: value)) }
-        #expect(await subscription.next() == Count(value: 5, missed: 4))
+        await expectEqual(subscription.next(), Count(value: 5, missed: 4))
     }
 
     @Test func `each subscriber has its own slot`() async {
         let broadcast = Broadcast<Count>()
         let (fast, slow) = (broadcast.subscribe(), broadcast.subscribe())
         broadcast.publish(Count(value: 1))
-        #expect(await fast.next() == Count(value: 1))
+        await expectEqual(fast.next(), Count(value: 1))
         broadcast.publish(Count(value: 2))
-        #expect(await fast.next() == Count(value: 2))
-        #expect(await slow.next() == Count(value: 2, missed: 1))
+        await expectEqual(fast.next(), Count(value: 2))
+        await expectEqual(slow.next(), Count(value: 2, missed: 1))
     }
 
     @Test func `canceling the task ends a waiting reader`() async {
@@ -45,7 +46,7 @@ private struct Count: Coalescing, Equatable {
         let subscription = broadcast.subscribe()
         let reader = Task { await subscription.next() }
         reader.cancel()
-        #expect(await reader.value == nil)
+        await expectNil(reader.value)
     }
 
     @Test func `the available value is delivered before the end`() async {
@@ -53,9 +54,9 @@ private struct Count: Coalescing, Equatable {
         let subscription = broadcast.subscribe()
         broadcast.publish(Count(value: 1))
         broadcast.finish()
-        #expect(await subscription.next() == Count(value: 1))
-        #expect(await subscription.next() == nil)
-        #expect(await broadcast.subscribe().next()?.value == 1)
+        await expectEqual(subscription.next(), Count(value: 1))
+        await expectNil(subscription.next())
+        await expectEqual(broadcast.subscribe().next()?.value, 1)
     }
 
     @Test func `a subscription without the latest value starts empty`() {
@@ -63,7 +64,7 @@ private struct Count: Coalescing, Equatable {
         let subscription = broadcast.subscribe(includingLatest: false)
         #expect(!subscription.hasValue && broadcast.subscriberCount == 1)
         broadcast.publish(Count(value: 2))
-        #expect(subscription.take() == Count(value: 2))
+        expectEqual(subscription.take(), Count(value: 2))
     }
 
     @Test func `callbacks never overlap on a concurrent queue, and the last value is delivered`() async {
@@ -76,7 +77,7 @@ private struct Count: Coalescing, Equatable {
             queue.async(execute: $0)
         }
         for value in 1...10_000 { broadcast.publish(Count(value: value)) }
-        #expect(await seen.wait(for: 10_000) == 1)
+        await expectEqual(seen.wait(for: 10_000), 1)
         callback.end()
     }
 
@@ -91,13 +92,13 @@ private struct Count: Coalescing, Equatable {
         }
         let run = { for job in jobs.withLock({ $0 }) { job() } }
         run()
-        #expect(seen.last == 1)
+        expectEqual(seen.last, 1)
         broadcast.publish(Count(value: 2))
         broadcast.publish(Count(value: 3))
         // One job for both values.
-        #expect(jobs.withLock { $0.count } == 2)
+        expectEqual(jobs.withLock { $0.count }, 2)
         run()
-        #expect(seen.last == 3)
+        expectEqual(seen.last, 3)
         broadcast.publish(Count(value: 4))
         callback.end(with: Count(value: 5))
         run()

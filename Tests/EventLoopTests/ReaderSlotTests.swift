@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import EventLoop
@@ -7,37 +8,37 @@ import Testing
 
     @Test func `a value that was not taken is merged with the next`() async {
         let slot = ReaderSlot<Int>()
-        #expect(slot.offer(1, merging: add(1)) == .stored)
-        #expect(slot.offer(2, merging: add(2)) == .merged)
-        #expect(await slot.next() == 3)
-        #expect(slot.take() == nil)
+        expectEqual(slot.offer(1, merging: add(1)), .stored)
+        expectEqual(slot.offer(2, merging: add(2)), .merged)
+        await expectEqual(slot.next(), 3)
+        expectNil(slot.take())
     }
 
     @Test func `values that cannot be merged are dropped, and the waiting reader catches up once`() async {
         let slot = ReaderSlot<Int>(5)
-        #expect(slot.offer(5, merging: add(5)) == .dropped)
-        #expect(slot.take() == nil)
-        let caughtUp = await slot.next { #expect(slot.offer(8, merging: { _ in nil }) == .delivered) }
-        #expect(caughtUp == 8)
-        #expect(slot.offer(9, merging: add(9)) == .stored)
+        expectEqual(slot.offer(5, merging: add(5)), .dropped)
+        expectNil(slot.take())
+        let caughtUp = await slot.next { expectEqual(slot.offer(8, merging: { _ in nil }), .delivered) }
+        expectEqual(caughtUp, 8)
+        expectEqual(slot.offer(9, merging: add(9)), .stored)
         let stored = await slot.next { Issue.record("not behind") }
-        #expect(stored == 9)
+        expectEqual(stored, 9)
     }
 
     @Test func `a complete state that is dropped before the reader waits for it is requested again`() async {
         let slot = ReaderSlot<Int>(isBehind: true)
-        #expect(slot.offer(1, merging: { _ in nil }) == .stored)
-        #expect(slot.offer(2, merging: { _ in nil }) == .dropped)
-        #expect(await slot.next { _ = slot.offer(3, merging: { _ in nil }) } == 3)
+        expectEqual(slot.offer(1, merging: { _ in nil }), .stored)
+        expectEqual(slot.offer(2, merging: { _ in nil }), .dropped)
+        await expectEqual(slot.next { _ = slot.offer(3, merging: { _ in nil }) }, 3)
     }
 
     @Test func `a reader that is behind takes the stored value first, and does not catch up after the end`() async {
         let slot = ReaderSlot<Int>(1, isBehind: true)
         let first = await slot.next { Issue.record("a value is available") }
-        #expect(first == 1)
+        expectEqual(first, 1)
         slot.finish()
         let end = await slot.next { Issue.record("the slot has finished") }
-        #expect(end == nil)
+        expectNil(end)
     }
 
     @Test func `a waiting task receives the value, the end, or its cancellation`() async {
@@ -45,12 +46,12 @@ import Testing
         // The task receives the value whether it already waits or starts later.
         let reader = Task { await slot.next() }
         #expect(slot.offer(7, merging: add(7)) != .dropped)
-        #expect(await reader.value == 7)
+        await expectEqual(reader.value, 7)
         let cancelled = Task { await slot.next() }
         cancelled.cancel()
-        #expect(await cancelled.value == nil)
+        await expectNil(cancelled.value)
         let last = Task { await slot.next() }
         slot.finish()
-        #expect(await last.value == nil)
+        await expectNil(last.value)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import FaultLaboratory
 import Foundation
 import NetworkLab
@@ -19,7 +20,7 @@ struct FaultLaboratoryTests {
 
     private func expectVerdict(of fault: Fault) async throws {
         let outcome = try await fault.outcome()
-        #expect(outcome.problem == nil, "\(fault.name): expected \(fault.expected), got \(outcome.verdict)")
+        expectNil(outcome.problem, "\(fault.name): expected \(fault.expected), got \(outcome.verdict)")
     }
 }
 

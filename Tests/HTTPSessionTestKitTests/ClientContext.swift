@@ -1,5 +1,6 @@
 import COpenSSL
 import Certificates
+import Expectations
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
@@ -23,7 +24,7 @@ final class ClientContext {
         let folder = try ScratchDirectory()
         try write(identity.certificate, to: folder.file("chain"))
         try write(identity.privateKey, to: folder.file("key"))
-        #expect(SSL_CTX_use_certificate_chain_file(pointer, folder.file("chain")) == 1)
-        #expect(SSL_CTX_use_PrivateKey_file(pointer, folder.file("key"), SSL_FILETYPE_PEM) == 1)
+        expectEqual(SSL_CTX_use_certificate_chain_file(pointer, folder.file("chain")), 1)
+        expectEqual(SSL_CTX_use_PrivateKey_file(pointer, folder.file("key"), SSL_FILETYPE_PEM), 1)
     }
 }

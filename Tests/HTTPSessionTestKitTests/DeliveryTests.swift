@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import FoundationEssentials
 import HTTPSessionTestKit
 import Testing
@@ -27,21 +28,21 @@ struct DeliveryTests {
             try client.get("/endless")
             // More than a kernel takes for a client that reads nothing.
             try await server.awaitSeen { $0.sentBodyBytes > 400_000 }
-            #expect(reported.withLock { $0 } == ["/whole"])
+            expectEqual(reported.withLock { $0 }, ["/whole"])
         }
         try await server.awaitOpenConnections(0)
         do {
             let client = try RawClient(server)
             try client.get("/cut")
-            #expect(client.readToEnd().end == .closed)
+            expectEqual(client.readToEnd().end, .closed)
         }
         try await server.awaitOpenConnections(0)
-        #expect(reported.withLock { $0 } == ["/whole", "/endless", "/cut"])
+        expectEqual(reported.withLock { $0 }, ["/whole", "/endless", "/cut"])
         let deliveries = bytes.withLock { $0 }
-        #expect(deliveries.map(\.sentBytes).reduce(0, +) == server.seen.sentBodyBytes)
-        #expect(deliveries[0] == .init(sentBytes: 1_000, transmittedBytes: 1_000, acknowledgedBytes: 1_000))
+        expectEqual(deliveries.map(\.sentBytes).reduce(0, +), server.seen.sentBodyBytes)
+        expectEqual(deliveries[0], .init(sentBytes: 1_000, transmittedBytes: 1_000, acknowledgedBytes: 1_000))
         #expect((1..<deliveries[1].sentBytes).contains(deliveries[1].transmittedBytes), "\(deliveries[1])")
         #expect((1...deliveries[1].transmittedBytes).contains(deliveries[1].acknowledgedBytes), "\(deliveries[1])")
-        #expect(deliveries[2] == .init(sentBytes: 300, transmittedBytes: 300, acknowledgedBytes: 300))
+        expectEqual(deliveries[2], .init(sentBytes: 300, transmittedBytes: 300, acknowledgedBytes: 300))
     }
 }

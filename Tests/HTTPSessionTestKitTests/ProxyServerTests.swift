@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import HTTPSessionTestKit
 import NetworkLab
@@ -15,7 +16,7 @@ struct ProxyServerTests {
         let proxy = try ProxyServer()
         let client = try RawClient(port: proxy.port)
         try client.send("CONNECT localhost:\(origin.port) HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        #expect(client.read(until: "\r\n\r\n") == "HTTP/1.1 200 Connection established\r\n\r\n")
+        expectEqual(client.read(until: "\r\n\r\n"), "HTTP/1.1 200 Connection established\r\n\r\n")
         for _ in 0..<2 {
             try client.get("/through")
             #expect(client.read(until: "GET /through ").contains("200 OK"))
@@ -23,7 +24,7 @@ struct ProxyServerTests {
         let passage = try #require(proxy.passages.first)
         #expect(passage.kind == .connect && passage.host == "localhost" && passage.port == origin.port)
         #expect(passage.outcome == .forwarded && proxy.passages.count == 1)
-        #expect(origin.seen.connections == 1)
+        expectEqual(origin.seen.connections, 1)
         #expect(proxy.seen.bytesUp > 0)
     }
 
@@ -37,8 +38,8 @@ struct ProxyServerTests {
         #expect(answer.hasSuffix("\r\n\r\nPOST /a?b hi"))
         let request = try #require(origin.requests.first)
         #expect(request["via"] == "1.1 proxy" && request["proxy-connection"] == nil)
-        #expect(proxy.passages.map(\.kind) == [.absoluteForm])
-        #expect(proxy.passages.first?.request?.text == "hi")
+        expectEqual(proxy.passages.map(\.kind), [.absoluteForm])
+        expectEqual(proxy.passages.first?.request?.text, "hi")
     }
 
     @Test func `a proxy asks for credentials and records them`() async throws {
@@ -48,7 +49,7 @@ struct ProxyServerTests {
         #expect(client.read(until: "\r\n\r\n").contains("Proxy-Authenticate: Basic realm=\"proxy\""))
         try client.send("CONNECT localhost:\(origin.port) HTTP/1.1\r\nProxy-Authorization: Basic bWU6c2VjcmV0\r\n\r\n")
         #expect(client.read(until: "\r\n\r\n").contains("200 "))
-        #expect(proxy.passages.map(\.outcome) == [.unauthorized, .forwarded])
+        expectEqual(proxy.passages.map(\.outcome), [.unauthorized, .forwarded])
     }
 
     @Test func `a proxy forwards to loopback addresses only`() async throws {
@@ -57,7 +58,7 @@ struct ProxyServerTests {
             let client = try RawClient(port: proxy.port)
             try client.send("CONNECT \(target) HTTP/1.1\r\n\r\n")
             #expect(String(decoding: client.readToEnd().bytes, as: UTF8.self).hasPrefix("HTTP/1.1 502 "))
-            #expect(proxy.passages.last?.outcome == outcome)
+            expectEqual(proxy.passages.last?.outcome, outcome)
         }
     }
 
@@ -67,25 +68,25 @@ struct ProxyServerTests {
         let url = "http://example.test:\(origin.port)/x"
         for scheme in ["http", "socks5h", "socks4a"] {
             let way = "\(scheme)://me:secret@127.0.0.1:\(proxy.port)"
-            #expect(try curl.run(["--proxy", way, url]).output == "GET /x ")
-            if scheme == "http" { #expect(try curl.run(["--proxy", way, "--proxytunnel", url]).output == "GET /x ") }
+            try expectEqual(curl.run(["--proxy", way, url]).output, "GET /x ")
+            if scheme == "http" { try expectEqual(curl.run(["--proxy", way, "--proxytunnel", url]).output, "GET /x ") }
             #expect(try curl.run(["--proxy", "\(scheme)://127.0.0.1:\(proxy.port)", "--fail", url]).code != 0)
         }
         // A client that resolves names itself sends an address.
-        #expect(
-            try curl.run(["--proxy", "socks5://me:secret@127.0.0.1:\(proxy.port)", "http://127.0.0.1:\(origin.port)/y"]).output
-                == "GET /y ")
+        try expectEqual(
+            curl.run(["--proxy", "socks5://me:secret@127.0.0.1:\(proxy.port)", "http://127.0.0.1:\(origin.port)/y"]).output,
+                "GET /y ")
         #expect(proxy.passages.map(\.host).contains("127.0.0.1"))
-        #expect(
-            try curl.run(["--proxy", "socks4://me@127.0.0.1:\(proxy.port)", "http://127.0.0.1:\(origin.port)/y"]).output
-                == "GET /y ")
-        #expect(Set(proxy.passages.map(\.kind)) == [.connect, .absoluteForm, .socks5, .socks4])
+        try expectEqual(
+            curl.run(["--proxy", "socks4://me@127.0.0.1:\(proxy.port)", "http://127.0.0.1:\(origin.port)/y"]).output,
+                "GET /y ")
+        expectEqual(Set(proxy.passages.map(\.kind)), [.connect, .absoluteForm, .socks5, .socks4])
     }
 
     @Test(.requires("/usr/bin/curl")) func `the connection to the proxy can be encrypted`() throws {
         let curl = Curl()
         let proxy = try ProxyServer(tls: SelfSignedCertificate().serverTLS)
         let result = try curl.run(["--proxy-insecure", "--proxy", proxy.url().absoluteString, origin.url("/z").absoluteString])
-        #expect(result.output == "GET /z ")
+        expectEqual(result.output, "GET /z ")
     }
 }

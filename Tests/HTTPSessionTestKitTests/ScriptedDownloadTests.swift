@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import HTTPSession
 import HTTPSessionTestKit
@@ -30,10 +31,10 @@ final class ScriptedDownloadTests {
         let reply = StubResponse(body: .pattern(300_000)).servingRanges(entityTag: "\"v1\"")
         transport.stub("/big.bin", with: reply.cut(afterBodyBytes: 100_000, .reset), reply)
         let response = try await session().download("/big.bin", to: file).response
-        #expect(try Data(contentsOf: file) == Data(StubBody.patternBytes(from: 0, count: 300_000)))
-        #expect(transport.requests.map { $0["range"] } == [nil, "bytes=100000-"])
-        #expect(transport.requests.last?["if-range"] == "\"v1\"")
-        #expect(response.metrics.bytesContinued == 100_000)
+        try expectEqual(Data(contentsOf: file), Data(StubBody.patternBytes(from: 0, count: 300_000)))
+        expectEqual(transport.requests.map { $0["range"] }, [nil, "bytes=100000-"])
+        expectEqual(transport.requests.last?["if-range"], "\"v1\"")
+        expectEqual(response.metrics.bytesContinued, 100_000)
     }
 
     @Test func `a download restarts when the entity tag has changed`() async throws {
@@ -42,7 +43,7 @@ final class ScriptedDownloadTests {
             with: StubResponse(body: .zeros(300_000)).servingRanges(entityTag: "\"v1\"").cut(afterBodyBytes: 100_000, .reset),
             StubResponse(body: .pattern(200_000)).servingRanges(entityTag: "\"v2\""))
         _ = try await session().download("/big.bin", to: file).response
-        #expect(try Data(contentsOf: file) == Data(StubBody.patternBytes(from: 0, count: 200_000)))
+        try expectEqual(Data(contentsOf: file), Data(StubBody.patternBytes(from: 0, count: 200_000)))
     }
 
     @Test func `a download with another digest than expected leaves no file`() async throws {
@@ -54,14 +55,14 @@ final class ScriptedDownloadTests {
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.downloadTask(for: request, to: destination).response
         }
-        #expect(error?.code == .digestMismatch)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+        expectEqual(error?.code, .digestMismatch)
+        try expectEmpty(FileManager.default.contentsOfDirectory(atPath: folder.path))
     }
 
     @Test func `files are written while time stands`() async throws {
         transport.stub("/big.bin", with: StubResponse(body: .pattern(20_000_000)))
         _ = try await session().download("/big.bin", to: file).response
-        #expect(try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int == 20_000_000)
+        try expectEqual(FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int, 20_000_000)
         #expect(transport.elapsedTime < .seconds(1))
     }
 
@@ -72,8 +73,8 @@ final class ScriptedDownloadTests {
         await transport.waitUntilIdle()
         #expect(task.state == .waitingForConnectivity && transport.requests.isEmpty)
         network.publish(.satisfied(over: .wifi()))
-        #expect(try await task.string() == "hello")
-        #expect(transport.requests.count == 1)
+        try await expectEqual(task.string(), "hello")
+        expectEqual(transport.requests.count, 1)
     }
 
     @Test func `without waiting for connectivity the cause of the path is the error's`() async throws {
@@ -101,11 +102,11 @@ final class ScriptedDownloadTests {
         #expect(task.state == .running && transport.requests.count == 1)
         network.publish(Self.noCarrier)
         await transport.waitUntilIdle()
-        #expect(task.state == .waitingForConnectivity)
+        expectEqual(task.state, .waitingForConnectivity)
         network.publish(.satisfied(over: .cellular()))
         _ = try await task.response
-        #expect(try Data(contentsOf: file) == Data(StubBody.patternBytes(from: 0, count: 300_000)))
-        #expect(transport.requests.map { $0["range"] } == [nil, "bytes=100000-"])
+        try expectEqual(Data(contentsOf: file), Data(StubBody.patternBytes(from: 0, count: 300_000)))
+        expectEqual(transport.requests.map { $0["range"] }, [nil, "bytes=100000-"])
     }
 
     @Test func `a path that may not be used is waited out`() async throws {
@@ -115,9 +116,9 @@ final class ScriptedDownloadTests {
         transport.stub("/", with: StubResponse(body: "hello"))
         let task = try session(network).dataTask(for: request)
         await transport.waitUntilIdle()
-        #expect(task.state == .waitingForConnectivity)
+        expectEqual(task.state, .waitingForConnectivity)
         network.publish(.satisfied(over: .wifi()))
-        #expect(try await task.string() == "hello")
+        try await expectEqual(task.string(), "hello")
     }
 
     @Test func `a real server serves ranges of a stub's body`() async throws {
@@ -133,10 +134,10 @@ final class ScriptedDownloadTests {
         }
         let part = try await response("bytes=10-19")
         #expect(part.statusCode == 206 && part.data == Data(StubBody.patternBytes(from: 10, count: 10)))
-        #expect(part.head.firstValue(of: "content-range") == "bytes 10-19/1000")
-        #expect(try await response("bytes=-5").data == Data(StubBody.patternBytes(from: 995, count: 5)))
-        #expect(try await response("bytes=1000-").statusCode == 416)
-        #expect(try await response("bytes=10-", "\"other\"").statusCode == 200)
-        #expect(try await response("bytes=10-", "\"1\"").statusCode == 206)
+        expectEqual(part.head.firstValue(of: "content-range"), "bytes 10-19/1000")
+        try await expectEqual(response("bytes=-5").data, Data(StubBody.patternBytes(from: 995, count: 5)))
+        try await expectEqual(response("bytes=1000-").statusCode, 416)
+        try await expectEqual(response("bytes=10-", "\"other\"").statusCode, 200)
+        try await expectEqual(response("bytes=10-", "\"1\"").statusCode, 206)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import HTTPSession
 import HTTPSessionTestKit
@@ -72,7 +73,7 @@ struct ScriptedFaultTests {
         let session = try HTTPSessionManager(configuration: Self.configuration)
         let real = await Self.error(of: session.get(server.url().absoluteString))
         let scripted = try await Self.scripted(reply)
-        #expect(Seen(scripted) == Seen(real), "\(name)")
+        expectEqual(Seen(scripted), Seen(real), "\(name)")
     }
 
     @Test func `a refused connection is the same error as with libcurl`() async throws {
@@ -80,7 +81,7 @@ struct ScriptedFaultTests {
         server.stop()
         let session = try HTTPSessionManager(configuration: Self.configuration)
         let real = await Self.error(of: session.get(server.url().absoluteString))
-        #expect(Seen(try await Self.scripted(.failing(.connectionRefused))) == Seen(real))
+        expectEqual(Seen(try await Self.scripted(.failing(.connectionRefused))), Seen(real))
     }
 
     @Test(arguments: [
@@ -93,15 +94,15 @@ struct ScriptedFaultTests {
     ])
     func `a connection that is not made fails with its code`(_ failure: StubFailure, _ code: HTTPSessionError.Code) async throws {
         let error = try await Self.scripted(.failing(failure), at: "https://api.example.com/")
-        #expect(error?.code == code)
-        #expect(error?.context.url == "https://api.example.com/")
+        expectEqual(error?.code, code)
+        expectEqual(error?.context.url, "https://api.example.com/")
     }
 
     @Test func `a connect timeout passes in scripted time`() async throws {
         let transport = ScriptedTransport()
         transport.stub("/", with: .failing(.connectTimedOut), StubResponse(body: "back"))
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
-        #expect(try await session.get("/").string() == "back")
+        try await expectEqual(session.get("/").string(), "back")
         #expect((.seconds(30) ... .seconds(32)).contains(transport.elapsedTime))
     }
 
@@ -110,14 +111,14 @@ struct ScriptedFaultTests {
         transport.stub("/refused", with: .failing(.connectionRefused), StubResponse(201))
         transport.stub("/lost", with: .none(.reset), StubResponse(201))
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
-        #expect(try await session.post("/refused", parameters: ["a": 1]).response.statusCode == 201)
-        #expect(await Self.error(of: session.post("/lost", parameters: ["a": 1]))?.code == .connectionLost)
-        #expect(transport.requests.map(\.path) == ["/refused", "/lost"])
+        try await expectEqual(session.post("/refused", parameters: ["a": 1]).response.statusCode, 201)
+        await expectEqual(Self.error(of: session.post("/lost", parameters: ["a": 1]))?.code, .connectionLost)
+        expectEqual(transport.requests.map(\.path), ["/refused", "/lost"])
     }
 
     @Test func `HTTPS detects a body that was cut at the end of the connection`() async throws {
         let reply = StubResponse(body: "half").untilClose().closing(.truncated)
-        #expect(try await Self.scripted(reply, at: "https://api.example.com/")?.code == .connectionLost)
-        #expect(try await Self.scripted(reply) == nil)
+        try await expectEqual(Self.scripted(reply, at: "https://api.example.com/")?.code, .connectionLost)
+        try await expectNil(Self.scripted(reply))
     }
 }

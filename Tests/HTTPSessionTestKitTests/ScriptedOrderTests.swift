@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import Glibc
 import HTTPSession
@@ -41,7 +42,7 @@ struct ScriptedOrderTests {
             await transport.waitUntilIdle()
             try #require(try task.result?.get().statusCode == 200, "round \(round)")
         }
-        #expect(transport.elapsedTime == .zero)
+        expectEqual(transport.elapsedTime, .zero)
     }
 
     @Test func `a path is handled before the time that a test lets pass`() async throws {
@@ -75,7 +76,7 @@ struct ScriptedOrderTests {
             try #require(held.result != nil && task.state == .waitingForConnectivity, "round \(round)")
             try #require(transport.elapsedTime == before, "round \(round)")
             network.publish(Self.wifi)
-            #expect(try await task.response.statusCode == 200)
+            try await expectEqual(task.response.statusCode, 200)
             try #require(transport.elapsedTime == before + .seconds(10), "round \(round)")
             gate.open()
         }
@@ -90,7 +91,7 @@ struct ScriptedOrderTests {
         let token = network.monitor.onChange { update in
             if update.path.status == .unsatisfied { network.publish(Self.wifi) }
         }
-        #expect(try await task.string() == "hello")
+        try await expectEqual(task.string(), "hello")
         token.cancel()
     }
 
@@ -117,8 +118,8 @@ struct ScriptedOrderTests {
     @Test func `two runs have the same elapsed time, and another seed has another one`() async throws {
         let times = try await Self.retryTimes(seed: nil)
         #expect(times.allSatisfy { $0 > .zero } && Set(times).count == 2)
-        #expect(try await Self.retryTimes(seed: nil) == times)
-        #expect(try await Self.retryTimes(seed: 0) == times)
+        try await expectEqual(Self.retryTimes(seed: nil), times)
+        try await expectEqual(Self.retryTimes(seed: 0), times)
         #expect(try await Self.retryTimes(seed: 1) != times)
     }
 
@@ -143,7 +144,7 @@ struct ScriptedOrderTests {
 
     @Test func `tasks that waited for the network are released at the same times in two runs`() async throws {
         let first = try await Self.releases()
-        #expect(try await Self.releases() == first)
+        try await expectEqual(Self.releases(), first)
     }
 
     // MARK: One session after another
@@ -154,7 +155,7 @@ struct ScriptedOrderTests {
         transport.stub("/never", with: .never)
         for round in 0..<100 {
             let session = try Self.session(transport)
-            #expect(try await session.get("/").string() == "hello")
+            try await expectEqual(session.get("/").string(), "hello")
             let gate = try Gate()
             transport.stub("/held", with: StubResponse(body: "held").held(by: gate))
             let held = session.get("/held")
@@ -166,10 +167,10 @@ struct ScriptedOrderTests {
             default:
                 gate.open()
                 await session.close(cancelingTasks: false)
-                #expect(try await held.string() == "held")
+                try await expectEqual(held.string(), "held")
             }
         }
-        #expect(transport.elapsedTime == .zero)
+        expectEqual(transport.elapsedTime, .zero)
     }
 
     @Test func `two calls of close return when the transport is free`() async throws {
@@ -181,7 +182,7 @@ struct ScriptedOrderTests {
             await session.close()
             let next = try Self.session(transport)
             await other
-            #expect(try await next.get("/").string() == "hello")
+            try await expectEqual(next.get("/").string(), "hello")
             await next.close()
         }
     }
@@ -193,11 +194,11 @@ struct ScriptedOrderTests {
             setenv("SSL_CERT_FILE", "/nonexistent/authorities.pem", 1)
             // A session that loads them fails.
             let error = #expect(throws: HTTPSessionError.self) { try HTTPSessionManager(baseURL: "https://api.example.com") }
-            #expect(error?.code == .invalidConfiguration)
+            expectEqual(error?.code, .invalidConfiguration)
             let transport = ScriptedTransport()
             transport.stub("/", with: StubResponse(body: "hello"))
             let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
-            #expect(try await session.get("/").string() == "hello")
+            try await expectEqual(session.get("/").string(), "hello")
         }
     }
 
@@ -208,10 +209,10 @@ struct ScriptedOrderTests {
                 $0.securityPolicy.maximumTLSVersion = .v1_2
             }
         }
-        #expect(error?.code == .invalidConfiguration)
+        expectEqual(error?.code, .invalidConfiguration)
         let other = #expect(throws: HTTPSessionError.self) {
             try Self.session(ScriptedTransport()) { $0.securityPolicy.cipherSuites = "NO_SUCH_SUITE" }
         }
-        #expect(other?.code == .invalidConfiguration)
+        expectEqual(other?.code, .invalidConfiguration)
     }
 }

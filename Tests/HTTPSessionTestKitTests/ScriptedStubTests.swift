@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import HTTPSession
 import HTTPSessionTestKit
@@ -69,8 +70,8 @@ struct ScriptedStubTests {
         let transport = ScriptedTransport { _ in StubResponse(404) }
         transport.stub("/a", method: "post", with: StubResponse(201))
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
-        #expect(try await session.post("/a").response.statusCode == 201)
-        #expect(try await session.get("/a").response.statusCode == 404)
+        try await expectEqual(session.post("/a").response.statusCode, 201)
+        try await expectEqual(session.get("/a").response.statusCode, 404)
     }
 
     @Test func `a stub without responses has no effect`() async throws {
@@ -78,7 +79,7 @@ struct ScriptedStubTests {
         transport.stub("/a", with: StubResponse(204))
         transport.stub("/a")
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
-        #expect(try await session.get("/a").response.statusCode == 204)
+        try await expectEqual(session.get("/a").response.statusCode, 204)
     }
 
     // MARK: Closures and bodies
@@ -103,8 +104,8 @@ struct ScriptedStubTests {
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
         let response = try await session.post("/events", parameters: ["kind": "start"]).response
         #expect(response.statusCode == 201 && response.metrics.retryCount == 1)
-        #expect(bodies.withLock { $0 } == ["kind=start", "kind=start"])
-        #expect(transport.requests.map(\.text) == ["kind=start"])
+        expectEqual(bodies.withLock { $0 }, ["kind=start", "kind=start"])
+        expectEqual(transport.requests.map(\.text), ["kind=start"])
     }
 
     @Test func `a connect timeout that a closure chooses passes in scripted time`() async throws {
@@ -115,10 +116,10 @@ struct ScriptedStubTests {
         await transport.waitUntilIdle()
         #expect(task.state == .running && transport.requests.isEmpty)
         await transport.advance(by: .seconds(29))
-        #expect(task.state == .running)
+        expectEqual(task.state, .running)
         await transport.advance(by: .seconds(10))
-        #expect(try await task.response.statusCode == 201)
-        #expect(transport.requests.count == 1)
+        try await expectEqual(task.response.statusCode, 201)
+        expectEqual(transport.requests.count, 1)
     }
 
     @Test(arguments: ["GET", "POST"])
@@ -136,7 +137,7 @@ struct ScriptedStubTests {
             let task = method == "GET" ? session.get("/") : session.post("/", parameters: ["a": 1])
             _ = try await task.response
         }
-        #expect(counts.withLock { $0 } == [0, 1])
+        expectEqual(counts.withLock { $0 }, [0, 1])
         await session.close()
         box.withLock { $0 = nil }
     }

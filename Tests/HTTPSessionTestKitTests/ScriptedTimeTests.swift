@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import HTTPSession
 import HTTPSessionTestKit
@@ -19,7 +20,7 @@ struct ScriptedTimeTests {
         let transport = ScriptedTransport()
         transport.stub("/", with: StubResponse(429, fields: ["Retry-After": "120"]), StubResponse())
         let response = try await session(transport).get("/").response
-        #expect(response.statusCode == 200)
+        expectEqual(response.statusCode, 200)
         #expect((.seconds(120) ... .seconds(121)).contains(transport.elapsedTime))
         #expect(response.metrics.timeBackingOff >= .seconds(120))
     }
@@ -27,7 +28,7 @@ struct ScriptedTimeTests {
     @Test func `a date in Retry-After is compared with the transport's date`() async throws {
         let transport = ScriptedTransport(startingAt: Date(timeIntervalSince1970: 784_111_777 - 60))
         transport.stub("/", with: StubResponse(503, fields: ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]), StubResponse())
-        #expect(try await session(transport).get("/").response.statusCode == 200)
+        try await expectEqual(session(transport).get("/").response.statusCode, 200)
         #expect((.seconds(60) ... .seconds(61)).contains(transport.elapsedTime))
     }
 
@@ -36,8 +37,8 @@ struct ScriptedTimeTests {
         transport.stub("/", with: .never)
         let session = try session(transport) { $0.retryPolicy = .never }
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("/").response }
-        #expect(error?.code == .timedOut)
-        #expect(transport.elapsedTime == .seconds(60))
+        expectEqual(error?.code, .timedOut)
+        expectEqual(transport.elapsedTime, .seconds(60))
     }
 
     @Test func `slow pieces keep a request alive until the resource timeout`() async throws {
@@ -48,14 +49,14 @@ struct ScriptedTimeTests {
             configuration.retryPolicy = .never
         }
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("/").response }
-        #expect(error?.code == .timedOut)
-        #expect(transport.elapsedTime == .seconds(3_600))
+        expectEqual(error?.code, .timedOut)
+        expectEqual(transport.elapsedTime, .seconds(3_600))
     }
 
     @Test func `a rate is a delay between pieces`() async throws {
         let transport = ScriptedTransport()
         transport.stub("/", with: StubResponse(body: .zeros(10_000)).slow(bytesPerSecond: 1_000))
-        #expect(try await session(transport).get("/").data().count == 10_000)
+        try await expectEqual(session(transport).get("/").data().count, 10_000)
         #expect((.milliseconds(9_900) ... .seconds(10)).contains(transport.elapsedTime))
     }
 
@@ -64,7 +65,7 @@ struct ScriptedTimeTests {
         transport.stub("/", with: StubResponse(503))
         let response = try await session(transport).get("/").response
         #expect(response.statusCode == 503 && response.metrics.retryCount == 4)
-        #expect(transport.requests.count == 5)
+        expectEqual(transport.requests.count, 5)
     }
 
     @Test func `the retry budget of a host refills in scripted time`() async throws {
@@ -74,8 +75,8 @@ struct ScriptedTimeTests {
             $0.retryPolicy = RetryPolicy(
                 maximumRetries: 40, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
         }
-        #expect(try await session.get("/").response.statusCode == 503)
-        #expect(transport.requests.count == 41)
+        try await expectEqual(session.get("/").response.statusCode, 503)
+        expectEqual(transport.requests.count, 41)
         // Ten retries are free, and each further one takes a second to pay for.
         #expect(transport.elapsedTime > .seconds(20))
     }
@@ -90,11 +91,11 @@ struct ScriptedTimeTests {
         #expect(remaining >= .seconds(10))
         await transport.advance(by: .seconds(5))
         #expect(task.state == .backingOff && transport.requests.count == 1)
-        #expect(task.timeToNextAttempt == remaining - .seconds(5))
+        expectEqual(task.timeToNextAttempt, remaining - .seconds(5))
         await transport.advance(by: .seconds(6))
-        #expect(transport.requests.count == 2)
-        #expect(try await task.string() == "back")
-        #expect(transport.elapsedTime == .seconds(11))
+        expectEqual(transport.requests.count, 2)
+        try await expectEqual(task.string(), "back")
+        expectEqual(transport.elapsedTime, .seconds(11))
     }
 
     @Test func `one advance passes the deadlines that follow from each other`() async throws {
@@ -102,8 +103,8 @@ struct ScriptedTimeTests {
         transport.stub("/", with: StubResponse(503), StubResponse(503), StubResponse(503), StubResponse(body: "back"))
         let task = try session(transport).get("/")
         await transport.advance(by: .seconds(60))
-        #expect(transport.requests.count == 4)
-        #expect(try await task.string() == "back")
+        expectEqual(transport.requests.count, 4)
+        try await expectEqual(task.string(), "back")
     }
 
     @Test func `in manual time a response is delayed until the time is advanced`() async throws {
@@ -113,7 +114,7 @@ struct ScriptedTimeTests {
         await transport.waitUntilIdle()
         #expect(task.state == .running && task.result == nil)
         await transport.advance(by: .milliseconds(2_999))
-        #expect(task.result == nil)
+        expectNil(task.result)
         await transport.advance(by: .milliseconds(1))
         #expect(task.result != nil)
     }
@@ -128,8 +129,8 @@ struct ScriptedTimeTests {
             await transport.advance(by: .seconds(1))
             received.append(task.currentProgress.bytesReceived)
         }
-        #expect(received == (1...10).map { $0 * 100 })
-        #expect(task.currentProgress.expectedToReceive == 1_000)
+        expectEqual(received, (1...10).map { $0 * 100 })
+        expectEqual(task.currentProgress.expectedToReceive, 1_000)
     }
 
     @Test func `a suspended task keeps time from passing and completes after it is resumed`() async throws {
@@ -143,8 +144,8 @@ struct ScriptedTimeTests {
         await transport.waitUntilIdle()
         #expect(task.state == .suspended && transport.elapsedTime == .zero)
         task.resume()
-        #expect(try await task.string() == "hello")
-        #expect(transport.elapsedTime == .zero)
+        try await expectEqual(task.string(), "hello")
+        expectEqual(transport.elapsedTime, .zero)
     }
 
     @Test func `time passes for a retry while another task is suspended`() async throws {
@@ -156,10 +157,10 @@ struct ScriptedTimeTests {
         let held = session.get("/held")
         await transport.waitUntilIdle()
         held.suspend()
-        #expect(try await session.get("/").string() == "back")
+        try await expectEqual(session.get("/").string(), "back")
         gate.open()
         held.resume()
-        #expect(try await held.string() == "held")
+        try await expectEqual(held.string(), "held")
     }
 
     @Test func `a slow reader applies back-pressure, and no timeout passes`() async throws {
@@ -181,8 +182,8 @@ struct ScriptedTimeTests {
             return .allow
         })
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", handlers: handlers, transport: transport)
-        #expect(try await session.get("/").string() == "hello")
-        #expect(transport.elapsedTime == .zero)
+        try await expectEqual(session.get("/").string(), "hello")
+        expectEqual(transport.elapsedTime, .zero)
     }
 
     @Test func `the queue admits six requests to a host at a time`() async throws {
@@ -195,8 +196,8 @@ struct ScriptedTimeTests {
         #expect(tasks.filter { $0.state == .running }.count == 6 && tasks.filter { $0.state == .waiting }.count == 4)
         #expect(transport.requests.count == 6 && transport.elapsedTime == .zero)
         gate.open()
-        for task in tasks { #expect(try await task.string() == "hello") }
-        #expect(transport.requests.count == 10)
+        for task in tasks { try await expectEqual(task.string(), "hello") }
+        expectEqual(transport.requests.count, 10)
     }
 
     @Test func `a canceled task ends at once, and its delay does not pass`() async throws {
@@ -219,12 +220,12 @@ struct ScriptedTimeTests {
         #expect(task.result != nil)
         await transport.advance(by: .seconds(1))
         await transport.waitUntilIdle()
-        #expect(transport.elapsedTime == .seconds(1))
+        expectEqual(transport.elapsedTime, .seconds(1))
     }
 
     @Test func `time passes at once where there is no session`() async throws {
         let transport = ScriptedTransport(time: .manual)
         await transport.advance(by: .seconds(9))
-        #expect(transport.elapsedTime == .seconds(9))
+        expectEqual(transport.elapsedTime, .seconds(9))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import HTTPSession
 import HTTPSessionTestKit
@@ -21,9 +22,9 @@ struct ScriptedTransportTests {
     @Test func `a 503 is retried and the second response is decoded, without waiting`() async throws {
         transport.stub("/v1/users/7", with: StubResponse(503), StubResponse(body: #"{"name": "Ada"}"#))
         let user: User = try await session().get("users/7").decode()
-        #expect(user == User(name: "Ada"))
-        #expect(transport.requests.map(\.path) == ["/v1/users/7", "/v1/users/7"])
-        #expect(transport.requests.map { $0["host"] } == ["api.example.com", "api.example.com"])
+        expectEqual(user, User(name: "Ada"))
+        expectEqual(transport.requests.map(\.path), ["/v1/users/7", "/v1/users/7"])
+        expectEqual(transport.requests.map { $0["host"] }, ["api.example.com", "api.example.com"])
         #expect(transport.elapsedTime > .zero)
     }
 
@@ -31,19 +32,19 @@ struct ScriptedTransportTests {
         let transport = ScriptedTransport { request in request.query == "q=1" ? StubResponse(body: "found") : StubResponse(404) }
         transport.stub("/other", with: StubResponse(body: "stubbed"))
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
-        #expect(try await session.get("/search", parameters: ["q": 1]).string() == "found")
-        #expect(try await session.get("/search").response.statusCode == 404)
-        #expect(try await session.get("/other").string() == "stubbed")
+        try await expectEqual(session.get("/search", parameters: ["q": 1]).string(), "found")
+        try await expectEqual(session.get("/search").response.statusCode, 404)
+        try await expectEqual(session.get("/other").string(), "stubbed")
     }
 
     @Test func `an unmatched request fails with an error that names it and the stubs`() async throws {
         transport.stub("/v1/users/7", method: "GET", with: StubResponse())
         let session = try session()
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("users/8").response }
-        #expect(error?.code == .misuse)
+        expectEqual(error?.code, .misuse)
         #expect(error?.reason.contains("GET /v1/users/8") == true && error?.reason.hasSuffix("stubs: GET /v1/users/7") == true)
-        #expect(transport.unmatchedRequests.map(\.path) == ["/v1/users/8"])
-        #expect(transport.requests.isEmpty)
+        expectEqual(transport.unmatchedRequests.map(\.path), ["/v1/users/8"])
+        expectEmpty(transport.requests)
     }
 
     @Test func `the latest stub that matches answers, its last response repeats`() async throws {
@@ -52,7 +53,7 @@ struct ScriptedTransportTests {
         let session = try session()
         var bodies: [String] = []
         for _ in 0..<3 { bodies.append(try await session.get("a").string()) }
-        #expect(bodies == ["1", "2", "2"])
+        expectEqual(bodies, ["1", "2", "2"])
     }
 
     @Test func `stubs match by method, by query and by absolute URL`() async throws {
@@ -61,11 +62,11 @@ struct ScriptedTransportTests {
         transport.stub("/v1/a?x=1", with: StubResponse(body: "x"))
         transport.stub("https://other.example/v1/a", with: StubResponse(body: "other"))
         let session = try session()
-        #expect(try await session.get("a").string() == "any")
-        #expect(try await session.get("a?x=1").string() == "x")
-        #expect(try await session.get("a?x=2").string() == "any")
-        #expect(try await session.delete("a").string() == "delete")
-        #expect(try await session.get("https://other.example/v1/a").string() == "other")
+        try await expectEqual(session.get("a").string(), "any")
+        try await expectEqual(session.get("a?x=1").string(), "x")
+        try await expectEqual(session.get("a?x=2").string(), "any")
+        try await expectEqual(session.delete("a").string(), "delete")
+        try await expectEqual(session.get("https://other.example/v1/a").string(), "other")
     }
 
     @Test func `a predicate sees the body of the request`() async throws {
@@ -73,9 +74,9 @@ struct ScriptedTransportTests {
         transport.stub("/v1/events", with: StubResponse(201))
         transport.stub(where: { $0.text.contains("kind=start") }, with: StubResponse(202))
         let session = try session()
-        #expect(try await session.post("events", parameters: ["kind": "start"]).response.statusCode == 202)
-        #expect(try await session.post("events", parameters: ["kind": "stop"]).response.statusCode == 201)
-        #expect(transport.requests.map(\.text) == ["kind=start", "kind=stop"])
+        try await expectEqual(session.post("events", parameters: ["kind": "start"]).response.statusCode, 202)
+        try await expectEqual(session.post("events", parameters: ["kind": "stop"]).response.statusCode, 201)
+        expectEqual(transport.requests.map(\.text), ["kind=start", "kind=stop"])
     }
 
     @Test func `bodies of data, files and streams are read and recorded`() async throws {
@@ -97,8 +98,8 @@ struct ScriptedTransportTests {
             _ = try await session.upload("files", from: body).response
         }
         #expect(transport.requests.allSatisfy { Data($0.body) == bytes && $0.bodyLength == 300_000 })
-        #expect(
-            transport.requests.map { $0["content-length"] ?? $0["transfer-encoding"] } == ["300000", "300000", "chunked"])
+        expectEqual(
+            transport.requests.map { $0["content-length"] ?? $0["transfer-encoding"] }, ["300000", "300000", "chunked"])
     }
 
     @Test func `redirects are followed and counted`() async throws {
@@ -106,7 +107,7 @@ struct ScriptedTransportTests {
         transport.stub("/v1/new", with: StubResponse(body: "here"))
         let response = try await session().get("old").response
         #expect(response.data == Data("here".utf8) && response.metrics.redirectCount == 1)
-        #expect(transport.requests.map(\.path) == ["/v1/old", "/v1/new"])
+        expectEqual(transport.requests.map(\.path), ["/v1/old", "/v1/new"])
     }
 
     @Test func `an unacceptable status is an error with its body`() async throws {
@@ -114,7 +115,7 @@ struct ScriptedTransportTests {
         let session = try session()
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("a").data() }
         #expect(error?.code == .unacceptableStatus && error?.context.statusCode == 404)
-        #expect(error?.context.responseBody == Data("no such thing".utf8))
+        expectEqual(error?.context.responseBody, Data("no such thing".utf8))
     }
 
     @Test func `interceptors adapt requests and choose retries`() async throws {
@@ -131,8 +132,8 @@ struct ScriptedTransportTests {
         }
         transport.stub("/v1/a", with: StubResponse(401), StubResponse(body: "in"))
         let session = try session(handlers: TransferHandlers(interceptors: [Signing()]))
-        #expect(try await session.get("a").string() == "in")
-        #expect(transport.requests.map { $0["authorization"] } == ["Bearer 1", "Bearer 1"])
+        try await expectEqual(session.get("a").string(), "in")
+        expectEqual(transport.requests.map { $0["authorization"] }, ["Bearer 1", "Bearer 1"])
         #expect(transport.elapsedTime >= .seconds(600))
     }
 
@@ -145,27 +146,27 @@ struct ScriptedTransportTests {
         transport.stub("/v1/a", with: StubResponse(body: "not JSON"), StubResponse(body: #"{"name": "Ada"}"#))
         let session = try session(handlers: TransferHandlers(interceptors: [Patient()]))
         let user: User = try await session.get("a").decode()
-        #expect(user.name == "Ada")
+        expectEqual(user.name, "Ada")
         #expect(transport.elapsedTime >= .seconds(3_600))
     }
 
     @Test func `a challenge is answered by Basic with the handler's credential`() async throws {
         transport.stub("/v1/a", with: .unauthorized(#"Basic realm="r""#), StubResponse(body: "in"))
         let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "ada", password: "secret")) })
-        #expect(try await session(handlers: handlers).get("a").string() == "in")
-        #expect(transport.requests.map { $0["authorization"] } == [nil, "Basic YWRhOnNlY3JldA=="])
+        try await expectEqual(session(handlers: handlers).get("a").string(), "in")
+        expectEqual(transport.requests.map { $0["authorization"] }, [nil, "Basic YWRhOnNlY3JldA=="])
     }
 
     @Test func `interim responses come before the final one`() async throws {
         transport.stub("/v1/a", with: StubResponse(body: "late").interim(103, fields: ["Link": "</style.css>"]))
-        #expect(try await session().get("a").string() == "late")
+        try await expectEqual(session().get("a").string(), "late")
     }
 
     @Test func `a stream's chunks are the body, whatever the size of the pieces`() async throws {
         transport.stub("/v1/log", with: StubResponse(body: .pattern(1_000_000)).pieces(of: 7_000, after: .delay(.seconds(1))))
         var received = Data()
         for try await chunk in try session().stream("log").chunks { received += chunk }
-        #expect(received == Data(StubBody.patternBytes(from: 0, count: 1_000_000)))
+        expectEqual(received, Data(StubBody.patternBytes(from: 0, count: 1_000_000)))
     }
 
     @Test func `a body longer than the limit is refused`() async throws {
@@ -174,16 +175,16 @@ struct ScriptedTransportTests {
         configuration.maximumResponseSize = 1_000
         let session = try session(configuration)
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("a").response }
-        #expect(error?.code == .responseTooLarge)
+        expectEqual(error?.code, .responseTooLarge)
     }
 
     @Test func `a transport carries one session at a time`() async throws {
         transport.stub("/v1/a", with: StubResponse())
         let first = try session()
         let error = #expect(throws: HTTPSessionError.self) { try session() }
-        #expect(error?.code == .invalidConfiguration)
+        expectEqual(error?.code, .invalidConfiguration)
         await first.close()
-        #expect(try await session().get("a").response.statusCode == 200)
+        try await expectEqual(session().get("a").response.statusCode, 200)
     }
 
     @Test func `fields are recorded, and a request to a refused http URL is not sent`() async throws {
@@ -191,12 +192,12 @@ struct ScriptedTransportTests {
         var request = TransferRequest(url: try #require(URL(string: "https://api.example.com/v1/a")))
         request.headerFields[.accept] = "text/plain"
         transport.stub("/v1/a", with: StubResponse(body: "fine"))
-        #expect(try await session.dataTask(for: request).string() == "fine")
-        #expect(transport.requests.first?["accept"] == "text/plain")
+        try await expectEqual(session.dataTask(for: request).string(), "fine")
+        expectEqual(transport.requests.first?["accept"], "text/plain")
         let insecure = TransferRequest(url: try #require(URL(string: "http://api.example.com/v1/a")))
         let error = await #expect(throws: HTTPSessionError.self) { try await session.dataTask(for: insecure).response }
-        #expect(error?.code == .insecureConnectionRefused)
-        #expect(transport.requests.count == 1)
+        expectEqual(error?.code, .insecureConnectionRefused)
+        expectEqual(transport.requests.count, 1)
     }
 
     @Test func `metrics have the transport's dates and the bytes of the exchange`() async throws {
@@ -208,6 +209,6 @@ struct ScriptedTransportTests {
         #expect(response.metrics.taskInterval.start == start && response.metrics.taskInterval.duration == 5)
         #expect(transaction.fetchStart == start && transaction.responseStart == start.addingTimeInterval(5))
         #expect(transaction.countOfResponseBodyBytesReceived == 5 && transaction.networkProtocolName == "http/1.1")
-        #expect(transport.currentDate == start.addingTimeInterval(5))
+        expectEqual(transport.currentDate, start.addingTimeInterval(5))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import HTTPSessionTestKit
 import Testing
 
@@ -6,10 +7,10 @@ struct StubResponseTests {
     @Test func `a response without faults is plain HTTP`() throws {
         let (text, end) = try RawClient.exchange(
             StubResponse(404, fields: ["ETag": "\"a\"", "X-A": "1", "X-A": "2"], body: "gone"))
-        #expect(
-            text == "HTTP/1.1 404 Not Found\r\nETag: \"a\"\r\nX-A: 1\r\nX-A: 2\r\nContent-Length: 4\r\n"
+        expectEqual(
+            text, "HTTP/1.1 404 Not Found\r\nETag: \"a\"\r\nX-A: 1\r\nX-A: 2\r\nContent-Length: 4\r\n"
                 + "Connection: close\r\n\r\ngone")
-        #expect(end == .closed)
+        expectEqual(end, .closed)
     }
 
     @Test func `a response to HEAD has the length and no body`() throws {
@@ -32,13 +33,13 @@ struct StubResponseTests {
         #expect(client.read(until: "\r\n\r\n").contains("Content-Length: 100000\r\n"))
         let (bytes, seen) = client.readToEnd()
         #expect(bytes == (0..<50_000).map { StubBody.patternByte(at: $0) } || end == .reset)
-        #expect(seen == end)
+        expectEqual(seen, end)
     }
 
     @Test func `a cut head ends within a field`() throws {
         let (text, end) = try RawClient.exchange(StubResponse(body: "hello").cut(afterHeadBytes: 25))
-        #expect(text == "HTTP/1.1 200 OK\r\nContent-")
-        #expect(end == .closed)
+        expectEqual(text, "HTTP/1.1 200 OK\r\nContent-")
+        expectEqual(end, .closed)
     }
 
     @Test func `a declared length that is too large ends the connection after the body`() throws {
@@ -64,13 +65,13 @@ struct StubResponseTests {
     func `chunks break after the first half`(_ fault: StubResponse.ChunkFault, _ wrong: String) throws {
         let (text, end) = try RawClient.exchange(StubResponse(body: "goodlost").brokenChunks(fault))
         #expect(text.hasSuffix("\r\n\r\n4\r\ngood\r\n\(wrong)"))
-        #expect(end == .closed)
+        expectEqual(end, .closed)
     }
 
     @Test func `a body until the end of the connection has no length`() throws {
         let (text, end) = try RawClient.exchange(StubResponse(body: "hello").untilClose())
-        #expect(text == "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello")
-        #expect(end == .closed)
+        expectEqual(text, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello")
+        expectEqual(end, .closed)
     }
 
     @Test func `interim responses come before the final one`() throws {

@@ -1,4 +1,5 @@
 import COpenSSL
+import Expectations
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
@@ -20,7 +21,7 @@ struct TLSTests {
         try first.get("/")
         // TLS 1.3 sends its tickets after the handshake.
         #expect(first.read(until: "\r\n\r\nx").contains("200 OK"))
-        #expect(first.readToEnd().end == .closed)
+        expectEqual(first.readToEnd().end, .closed)
         let session = try #require(first.session)
         defer { SSL_SESSION_free(session) }
         let second = try RawClient(server)
@@ -29,9 +30,9 @@ struct TLSTests {
         #expect(second.read(until: "\r\n\r\nx").contains("200 OK"))
         #expect(second.isResumed)
         #expect(server.seen.handshakes == 2 && server.seen.resumedHandshakes == 1)
-        #expect(server.requests.map(\.tls?.isResumed) == [false, true])
-        #expect(server.requests[0].tls?.serverName == "localhost")
-        #expect(server.requests[0].tls?.version == (version == TLS1_2_VERSION ? "TLSv1.2" : "TLSv1.3"))
+        expectEqual(server.requests.map(\.tls?.isResumed), [false, true])
+        expectEqual(server.requests[0].tls?.serverName, "localhost")
+        expectEqual(server.requests[0].tls?.version, (version == TLS1_2_VERSION ? "TLSv1.2" : "TLSv1.3"))
     }
 
     @Test func `a server without session resumption resumes no TLS session`() async throws {
@@ -42,7 +43,7 @@ struct TLSTests {
         let first = try RawClient(server)
         try first.startTLS(context)
         try first.get("/")
-        #expect(first.readToEnd().end == .closed)
+        expectEqual(first.readToEnd().end, .closed)
         let session = try #require(first.session)
         defer { SSL_SESSION_free(session) }
         let second = try RawClient(server)
@@ -66,7 +67,7 @@ struct TLSTests {
         try client.startTLS(ClientContext(minimumVersion: TLS1_VERSION))
         try client.get("/")
         #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
-        #expect(old.requests.first?.tls?.version == "TLSv1")
+        expectEqual(old.requests.first?.tls?.version, "TLSv1")
     }
 
     @Test(arguments: [(StubResponse.Ending.orderly, RawClient.End.closed), (.truncated, .truncated), (.reset, .reset)])
@@ -76,7 +77,7 @@ struct TLSTests {
         let client = try RawClient(server)
         try client.startTLS(context)
         try client.get("/")
-        #expect(client.readToEnd().end == end)
+        expectEqual(client.readToEnd().end, end)
     }
 
     @Test func `a client certificate is recorded, or required`() async throws {
@@ -97,13 +98,13 @@ struct TLSTests {
         let (with, without) = try (ClientContext(), ClientContext())
         try with.use(mine)
         let requested = try serve(.requested)
-        #expect(try certificate(requested, without) == nil)
-        #expect(try certificate(requested, with)?.isEmpty == false)
+        try expectNil(certificate(requested, without))
+        try expectEqual(certificate(requested, with)?.isEmpty, false)
         let required = try serve(.required(authorities: nil))
         #expect(throws: RawClient.Failure.self) { try certificate(required, without) }
-        #expect(try certificate(required, with)?.isEmpty == false)
+        try expectEqual(certificate(required, with)?.isEmpty, false)
         let known = try serve(.required(authorities: .text(mine.certificate)))
-        #expect(try certificate(known, with)?.isEmpty == false)
+        try expectEqual(certificate(known, with)?.isEmpty, false)
         let foreign = try serve(.required(authorities: .text(identity.certificate)))
         #expect(throws: RawClient.Failure.self) { try certificate(foreign, with) }
     }

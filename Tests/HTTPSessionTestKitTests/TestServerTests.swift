@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import Glibc
 import HTTPSessionTestKit
@@ -16,15 +17,15 @@ struct TestServerTests {
         let other = try RawClient(server)
         try other.get("/e")
         let requests = try await server.awaitRequests(3)
-        #expect(requests.map(\.target) == ["/a?b=c", "/d", "/e"])
-        #expect(requests.map(\.text) == ["hello", "abcde", ""])
-        #expect(requests.map(\.connection) == [1, 1, 2])
-        #expect(requests.map(\.numberOnConnection) == [1, 2, 1])
-        #expect(requests.map(\.arrival) == [1, 2, 3])
-        #expect(requests[0].fields.map(\.name) == ["Host", "X-One", "x-one", "Content-Length"])
-        #expect(requests[0].values("X-ONE") == ["1", "2"])
+        expectEqual(requests.map(\.target), ["/a?b=c", "/d", "/e"])
+        expectEqual(requests.map(\.text), ["hello", "abcde", ""])
+        expectEqual(requests.map(\.connection), [1, 1, 2])
+        expectEqual(requests.map(\.numberOnConnection), [1, 2, 1])
+        expectEqual(requests.map(\.arrival), [1, 2, 3])
+        expectEqual(requests[0].fields.map(\.name), ["Host", "X-One", "x-one", "Content-Length"])
+        expectEqual(requests[0].values("X-ONE"), ["1", "2"])
         #expect(requests[0].path == "/a" && requests[0].query == "b=c")
-        #expect(requests[1].trailers == [HeaderField("X-T", "1")])
+        expectEqual(requests[1].trailers, [HeaderField("X-T", "1")])
     }
 
     @Test func `recorded requests and bodies are limited, counts are not`() async throws {
@@ -35,10 +36,10 @@ struct TestServerTests {
         let client = try RawClient(server)
         for number in 1...5 { try client.send("POST /\(number) HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello") }
         try await server.awaitRequests(5)
-        #expect(server.requests.map(\.target) == ["/4", "/5"])
-        #expect(server.requests.map(\.text) == ["hel", "hel"])
-        #expect(server.requests.map(\.bodyLength) == [5, 5])
-        #expect(server.seen.bodyBytes == 25)
+        expectEqual(server.requests.map(\.target), ["/4", "/5"])
+        expectEqual(server.requests.map(\.text), ["hel", "hel"])
+        expectEqual(server.requests.map(\.bodyLength), [5, 5])
+        expectEqual(server.seen.bodyBytes, 25)
     }
 
     @Test func `one gate holds the head back, another one the body`() async throws {
@@ -52,7 +53,7 @@ struct TestServerTests {
         #expect(client.read(until: "\r\n\r\n").hasPrefix("HTTP/1.1 200 OK"))
         #expect(!client.isReadable(within: .milliseconds(50)))
         second.open()
-        #expect(client.read(until: "late") == "late")
+        expectEqual(client.read(until: "late"), "late")
         #expect(first.isOpen && second.isOpen)
     }
 
@@ -64,7 +65,7 @@ struct TestServerTests {
         #expect(client.read(until: "one").hasSuffix("\r\n\r\none"))
         #expect(!client.isReadable(within: .milliseconds(50)))
         gate.open()
-        #expect(client.read(until: "two") == "two")
+        expectEqual(client.read(until: "two"), "two")
     }
 
     @Test(arguments: [(StubResponse.Ending.orderly, RawClient.End.closed), (.reset, .reset)])
@@ -78,7 +79,7 @@ struct TestServerTests {
         try client.get("/again")
         let (bytes, seen) = client.readToEnd()
         #expect(bytes.isEmpty && seen == end)
-        #expect(server.requests.map(\.target) == ["/"])
+        expectEqual(server.requests.map(\.target), ["/"])
     }
 
     @Test func `a kept connection ends after the next request has been read`() async throws {
@@ -87,8 +88,8 @@ struct TestServerTests {
         try client.get("/")
         #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
         try client.get("/again")
-        #expect(client.readToEnd().end == .closed)
-        #expect(try await server.awaitRequests(2).map(\.target) == ["/", "/again"])
+        expectEqual(client.readToEnd().end, .closed)
+        try await expectEqual(server.awaitRequests(2).map(\.target), ["/", "/again"])
     }
 
     @Test func `a kept connection ends when the gate opens`() async throws {
@@ -100,7 +101,7 @@ struct TestServerTests {
             #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
         }
         gate.open()
-        #expect(client.readToEnd().end == .closed)
+        expectEqual(client.readToEnd().end, .closed)
     }
 
     @Test func `an accepted connection ends, sends a banner or stays silent`() async throws {
@@ -114,7 +115,7 @@ struct TestServerTests {
             }
         }
         let server = try TestServer(options: options) { _ in StubResponse(body: "fine") }
-        #expect(try RawClient(server).readToEnd().end == .reset)
+        try expectEqual(RawClient(server).readToEnd().end, .reset)
         let banner = try RawClient(server).readToEnd()
         #expect(String(decoding: banner.bytes, as: UTF8.self) == "220 smtp ready\r\n" && banner.end == .closed)
         let silent = try RawClient(server)
@@ -123,7 +124,7 @@ struct TestServerTests {
         let served = try RawClient(server)
         try served.get("/")
         #expect(served.read(until: "fine").contains("200 OK"))
-        #expect(server.seen.connections == 4)
+        expectEqual(server.seen.connections, 4)
     }
 
     @Test func `a request is refused after its head, before its body`() async throws {
@@ -144,15 +145,15 @@ struct TestServerTests {
         }
         let refused = try post("/refused").readToEnd()
         #expect(String(decoding: refused.bytes, as: UTF8.self).hasPrefix("HTTP/1.1 413 "))
-        #expect(try post("/reset").readToEnd().end == .reset)
+        try expectEqual(post("/reset").readToEnd().end, .reset)
         let deaf = try post("/deaf")
         #expect(!deaf.isReadable(within: .milliseconds(50)))
         let fine = try post("/fine")
-        #expect(fine.read(until: "\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n")
+        expectEqual(fine.read(until: "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n")
         try fine.send(String(repeating: "b", count: 100))
         #expect(fine.read(until: "fine").hasPrefix("HTTP/1.1 200 OK"))
-        #expect(server.requests.map(\.path) == ["/refused", "/reset", "/fine"])
-        #expect(server.requests.last?.bodyLength == 100)
+        expectEqual(server.requests.map(\.path), ["/refused", "/reset", "/fine"])
+        expectEqual(server.requests.last?.bodyLength, 100)
     }
 
     @Test func `a held response ends when the client closes the connection`() async throws {
@@ -161,7 +162,7 @@ struct TestServerTests {
             let client = try RawClient(server)
             try client.get("/")
             try await server.awaitRequests(1)
-            #expect(server.seen.openConnections == 1)
+            expectEqual(server.seen.openConnections, 1)
             _ = client
         }
         try await server.awaitOpenConnections(0)
@@ -176,7 +177,7 @@ struct TestServerTests {
 
     @Test func `a server listens at an IPv6 address and at a Unix domain socket`() throws {
         let six = try TestServer(at: .loopbackIPv6) { _ in StubResponse(body: "six") }
-        #expect(six.url("/a").absoluteString == "http://[::1]:\(six.port)/a")
+        expectEqual(six.url("/a").absoluteString, "http://[::1]:\(six.port)/a")
         let client = try RawClient(six)
         try client.get("/")
         #expect(client.read(until: "six").contains("200 OK"))
@@ -188,7 +189,7 @@ struct TestServerTests {
             let client = try RawClient(unix)
             try client.get("/")
             #expect(client.read(until: "unix").contains("200 OK"))
-            #expect(access(path, F_OK) == 0)
+            expectEqual(access(path, F_OK), 0)
         }
         #expect(access(path, F_OK) != 0)
     }
@@ -216,7 +217,7 @@ struct TestServerTests {
         server.stop()
         server.stop()
         for client in clients { #expect(client.readToEnd().end != .open) }
-        #expect(server.seen.openConnections == 0)
+        expectEqual(server.seen.openConnections, 0)
         #expect(throws: RawClient.Failure.self) { try RawClient(server) }
     }
 
@@ -229,7 +230,7 @@ struct TestServerTests {
         try first.get("/first")
         try second.get("/second")
         try await server.awaitRequests(1)
-        #expect(server.seen.connections == 1)
+        expectEqual(server.seen.connections, 1)
         gate.open()
         for client in [first, second] {
             #expect(client.read(until: "\r\n\r\nx").contains("200 OK"))
@@ -244,10 +245,10 @@ struct TestServerTests {
         let server = try TestServer(at: .ip("127.0.0.1", port: 80), options: options) { _ in StubResponse(body: "there") }
         let script = "exec 3<>/dev/tcp/127.0.0.1/80 && printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3"
         let program = try Program(["bash", "-c", script], on: host)
-        #expect(try program.remainingLines().last == "there")
+        try expectEqual(program.remainingLines().last, "there")
         options.namespace = "/nonexistent"
         #expect(throws: TestServerError.self) { try TestServer(options: options) { _ in StubResponse() } }
-        #expect(server.requests.count == 1)
+        expectEqual(server.requests.count, 1)
     }
 
     @Test func `a request body is read at the given rate at most`() async throws {
@@ -260,7 +261,7 @@ struct TestServerTests {
         try client.send("POST / HTTP/1.1\r\nContent-Length: 50000\r\n\r\n\(String(repeating: "b", count: 50_000))")
         #expect(client.read(until: "\r\n\r\nread").contains("200 OK"))
         #expect(start.duration(to: .now) > .milliseconds(450))
-        #expect(server.seen.bodyBytes == 50_000)
+        expectEqual(server.seen.bodyBytes, 50_000)
     }
 
     @Test func `many connections are served at a time`() async throws {
@@ -277,6 +278,6 @@ struct TestServerTests {
             }
             try await group.waitForAll()
         }
-        #expect(server.seen.requestCount == 160)
+        expectEqual(server.seen.requestCount, 160)
     }
 }

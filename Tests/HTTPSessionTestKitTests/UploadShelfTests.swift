@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -12,8 +13,8 @@ import Testing
         let path = folder.file("upload")
         await withTaskGroup(of: Int.self) { group in
             for _ in 0..<8 { group.addTask { (0..<50).map { _ in UploadShelf.read(path).count }.reduce(0, +) } }
-            for await count in group { #expect(count == 0) }
+            for await count in group { expectEqual(count, 0) }
         }
-        #expect(UploadShelf.read(folder.file("missing")).isEmpty)
+        expectEmpty(UploadShelf.read(folder.file("missing")))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Reachability
@@ -37,9 +38,9 @@ struct FileLimitTests {
         let targets = (0..<400).map { "127.1.\($0 / 200).\($0 % 200 + 1):\($0 % 2 == 0 ? server.port : 9)" }
         let (program, records) = try run(host, limit: 64, targets + ["--probe-timeout", "1s"])
         let lines = records.map(line)
-        #expect(lines.count == 400)
-        #expect(Set(stride(from: 0, to: lines.count, by: 2).map { lines[$0] }) == ["up"])
-        #expect(Set(stride(from: 1, to: lines.count, by: 2).map { lines[$0] }) == ["down tcp timeout"])
+        expectEqual(lines.count, 400)
+        expectEqual(Set(stride(from: 0, to: lines.count, by: 2).map { lines[$0] }), ["up"])
+        expectEqual(Set(stride(from: 1, to: lines.count, by: 2).map { lines[$0] }), ["down tcp timeout"])
         let notes = program.standardError.split(separator: "\n")
         #expect(notes.count == 1 && notes[0].hasPrefix("netwatch: local/file-limit: "), "\(program.standardError)")
     }
@@ -56,6 +57,6 @@ struct FileLimitTests {
         while lines != ["unreachable local port-exhausted"], ContinuousClock.now < end {
             lines = try run(host, limit: 1_024, ["127.0.0.1:\(server.port)"]).targets.map(line)
         }
-        #expect(lines == ["unreachable local port-exhausted"])
+        expectEqual(lines, ["unreachable local port-exhausted"])
     }
 }

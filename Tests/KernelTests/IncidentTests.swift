@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Reachability
@@ -42,7 +43,7 @@ struct IncidentTests {
         // No server listens: each target is down for a reason of its own.
         var servers: Set<String> = []
         while servers.count < 3 { servers.insert(text(try incident(observer))) }
-        #expect(servers == Set(targets.map { "open tcp/refused target \($0) server ×1" }))
+        expectEqual(servers, Set(targets.map { "open tcp/refused target \($0) server ×1" }))
 
         try network.host.ip("link set v0 down")
         var records: [[String: Any]] = []
@@ -51,8 +52,8 @@ struct IncidentTests {
             if (record["subject"] as? [String: Any])?["kind"] as? String == "interface" { records.append(record) }
         }
         let last = try #require(records.last)
-        #expect(text(last) == "open link/interface-down interface v0 local ×3")
-        #expect(Set(records.map { $0["incident"] as? String }).count == 1)
+        expectEqual(text(last), "open link/interface-down interface v0 local ×3")
+        expectEqual(Set(records.map { $0["incident"] as? String }).count, 1)
         #expect(Set(last["targets"] as? [String] ?? []) == Set(targets) && last["to"] is NSNull && last["recorded"] is NSNull)
 
         try network.host.ip("link set v0 up")
@@ -61,7 +62,7 @@ struct IncidentTests {
         while true {
             let record = try incident(observer)
             guard record["incident"] as? String == last["incident"] as? String else { continue }
-            #expect(text(record) == "over link/interface-down interface v0 local ×3")
+            expectEqual(text(record), "over link/interface-down interface v0 local ×3")
             #expect(record["to"] is String && record["from"] as? String == last["from"] as? String)
             break
         }
@@ -84,6 +85,6 @@ struct IncidentTests {
         }
         #expect(recorded.contains { $0["type"] as? String == "incident" })
         #expect(replayed.count >= recorded.count)
-        for (one, other) in zip(recorded, replayed) { #expect(NSDictionary(dictionary: one) == NSDictionary(dictionary: other)) }
+        for (one, other) in zip(recorded, replayed) { expectEqual(NSDictionary(dictionary: one), NSDictionary(dictionary: other)) }
     }
 }

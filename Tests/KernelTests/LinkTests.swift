@@ -1,3 +1,4 @@
+import Expectations
 import NetworkLab
 import Reachability
 import Testing
@@ -17,9 +18,9 @@ struct LinkTests {
         }
         try host.ip("link set v0 addrgenmode none")
         try host.ip("link set v0 up")
-        try witness.expect("unsatisfied link/no-carrier", reasons: "cause-changed") { #expect($0.level("v0") == "no-carrier") }
+        try witness.expect("unsatisfied link/no-carrier", reasons: "cause-changed") { expectEqual($0.level("v0"), "no-carrier") }
         try router.ip("link set rv0 up")
-        try witness.expect("unsatisfied address/no-address", reasons: "cause-changed") { #expect($0.level("v0") == "carrier") }
+        try witness.expect("unsatisfied address/no-address", reasons: "cause-changed") { expectEqual($0.level("v0"), "carrier") }
         try host.ip("addr add 10.1.0.1/24 dev v0")
         try witness.expect("unsatisfied route/no-route", reasons: "cause-changed") {
             #expect($0.level("v0") == "routable" && $0.interface("v0")?.addresses == ["10.1.0.1/24"])
@@ -73,10 +74,10 @@ struct LinkTests {
 
         try network.host.ip("addr add 10.9.0.1/24 dev v0")
         try witness.expectNext(reasons: "addresses-changed") {
-            #expect($0.interface("v0")?.addresses == ["10.1.0.1/24", "10.9.0.1/24"])
+            expectEqual($0.interface("v0")?.addresses, ["10.1.0.1/24", "10.9.0.1/24"])
         }
         try network.host.ip("addr del 10.9.0.1/24 dev v0")
-        try witness.expectNext(reasons: "addresses-changed") { #expect($0.interface("v0")?.addresses == ["10.1.0.1/24"]) }
+        try witness.expectNext(reasons: "addresses-changed") { expectEqual($0.interface("v0")?.addresses, ["10.1.0.1/24"]) }
         try network.host.ip("addr del 10.1.0.1/24 dev v0")
         try witness.expect("unsatisfied address/no-address", reasons: "addresses-changed families-changed cause-changed")
     }
@@ -92,7 +93,7 @@ struct LinkTests {
         try witness.expect("unsatisfied address/tentative-address", reasons: "cause-changed")
         try witness.expect("satisfied v0 wired 6 via 2001:db8:1::ff", reasons: "interface-changed families-changed cause-changed")
         {
-            #expect($0.level("v0") == "routable")
+            expectEqual($0.level("v0"), "routable")
         }
     }
 
@@ -128,7 +129,7 @@ struct LinkTests {
         try network.host.ip("-6 route add default via 2001:db8:1::ff")
         try witness.expect(
             "unsatisfied address/duplicate-address", reasons: "cause-changed", past: ["unsatisfied address/tentative-address"]
-        ) { #expect($0.evidence["interface"] == "v0") }
+        ) { expectEqual($0.evidence["interface"], "v0") }
         try network.host.ip("addr del 2001:db8:1::1/64 dev v0")
         try witness.expect("unsatisfied address/no-address", reasons: "cause-changed")
     }
@@ -159,11 +160,11 @@ struct LinkTests {
 
         try network.host.ip("link set v0 netns \(other.path)")
         try witness.expect("unsatisfied link/no-interface", past: ["unsatisfied link/interface-down"]) {
-            #expect($0.order == ["lo"])
+            expectEqual($0.order, ["lo"])
         }
-        try there.expect("unsatisfied link/interface-down") { #expect($0.medium("v0") == "virtual wired") }
+        try there.expect("unsatisfied link/interface-down") { expectEqual($0.medium("v0"), "virtual wired") }
         try other.ip("link set v0 netns \(network.host.path)")
-        try witness.expect("unsatisfied link/interface-down") { #expect($0.order == ["v0", "lo"]) }
+        try witness.expect("unsatisfied link/interface-down") { expectEqual($0.order, ["v0", "lo"]) }
         try there.expect("unsatisfied link/no-interface")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import NetworkLab
 import Reachability
 import Testing
@@ -23,9 +24,9 @@ struct MediumTests {
                 "unsatisfied route/no-route",
             ]
         ) {
-            #expect($0.order == ["br0", "v0", "lo"])
+            expectEqual($0.order, ["br0", "v0", "lo"])
             #expect($0.medium("br0") == "virtual bridge" && $0.medium("v0") == "virtual wired")
-            #expect($0.level("v0") == "enslaved")
+            expectEqual($0.level("v0"), "enslaved")
         }
         try network.router.ip("link set rv0 down")
         try witness.expect("unsatisfied link/no-carrier", reasons: "families-changed cause-changed")
@@ -56,10 +57,10 @@ struct MediumTests {
         try host.addBridge("br9")
         let observer = try ProgramObserver(watching: host.path)
         let seen = try #require(try observer.nextPath())
-        #expect(seen.medium("tap9") == "virtual virtual")
-        #expect(seen.medium("ifb9") == "virtual virtual")
-        #expect(seen.medium("br9") == "virtual bridge")
-        #expect(seen.medium("lo") == "virtual loopback")
+        expectEqual(seen.medium("tap9"), "virtual virtual")
+        expectEqual(seen.medium("ifb9"), "virtual virtual")
+        expectEqual(seen.medium("br9"), "virtual bridge")
+        expectEqual(seen.medium("lo"), "virtual loopback")
     }
 
     @Test(.requiresTun) func `a tun is a tunnel with any hardware type`() throws {
@@ -77,8 +78,8 @@ struct MediumTests {
         }
         let observer = try ProgramObserver(watching: host.path)
         let seen = try #require(try observer.nextPath())
-        for device in devices { #expect(seen.medium(device.name) == "virtual tunnel", "\(device.name)") }
-        #expect(devices.count == types.count)
+        for device in devices { expectEqual(seen.medium(device.name), "virtual tunnel", "\(device.name)") }
+        expectEqual(devices.count, types.count)
     }
 
     @Test(.requiresTun) func `the path over a tunnel names the interface under it`() throws {
@@ -95,7 +96,7 @@ struct MediumTests {
         try host.ip("route add 0.0.0.0/1 dev tun0")
         try host.ip("route add 128.0.0.0/1 dev tun0")
         try witness.expect("satisfied tun0 tunnel over v0 4", reasons: "interface-changed gateways-changed") {
-            #expect($0.order == ["tun0", "v0", "lo"])
+            expectEqual($0.order, ["tun0", "v0", "lo"])
         }
         try tun.setCarrier(false)
         try witness.expect("unsatisfied link/no-carrier", reasons: "families-changed")
@@ -112,6 +113,6 @@ struct MediumTests {
         _ = try Witness(network.host, sees: "satisfied eth0 wired 4 via 10.1.0.254")
         let seen = try #require(try ProgramObserver(watching: network.host.path).nextPath())
         // The type must not come from sysfs, which shows this process's own namespace, where the device may be hardware.
-        #expect(seen.medium("eth0") == "virtual wired")
+        expectEqual(seen.medium("eth0"), "virtual wired")
     }
 }

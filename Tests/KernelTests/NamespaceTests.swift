@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -35,7 +36,7 @@ struct NamespaceTests {
             #expect(symlink("middle", link) == 0 && symlink("/run/netns/\(name)", middle) == 0)
             let witness = try Witness(network.host, by: link, sees: "satisfied v0 wired 4 via 10.1.0.254")
 
-            if removesLink { #expect(unlink(middle) == 0) } else { try network.host.deleteName() }
+            if removesLink { expectEqual(unlink(middle), 0) } else { try network.host.deleteName() }
             try witness.expect("unsatisfied link/no-interface", reasons: "interface-changed")
             try witness.expectEnd(exitCode: 1)
             #expect(witness.program.program.standardError.contains("'\(link)': it no longer exists"))
@@ -46,13 +47,13 @@ struct NamespaceTests {
         let host = try Lab().namedHost()
         let name = try #require(host.name)
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(name)))
-        #expect(try observer.nextPath()?.line == "unsatisfied link/no-interface")
+        try expectEqual(observer.nextPath()?.line, "unsatisfied link/no-interface")
         let sockets = try netlinkSockets(of: host)
         #expect(sockets >= 2)
 
         try host.deleteName()
-        #expect(try observer.nextPath()?.line == "unsatisfied link/no-interface")
-        #expect(try observer.nextPath() == nil)
+        try expectEqual(observer.nextPath()?.line, "unsatisfied link/no-interface")
+        try expectNil(observer.nextPath())
         observer.session.stop()
         // A program that another test is starting holds all descriptors until execve(2).
         #expect(try (0..<10_000).contains { _ in try netlinkSockets(of: host) == 0 })

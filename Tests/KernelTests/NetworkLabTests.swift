@@ -1,4 +1,5 @@
 import CLinux
+import Expectations
 import Foundation
 import Glibc
 @testable import NetworkLab
@@ -10,8 +11,8 @@ struct NetworkLabTests {
 
     @Test("a new host has one interface, which is down unless the test asks for loopback")
     func newHost() throws {
-        #expect(try names(lab.host()) == ["lo"])
-        #expect(try lab.host().ip("-br link show up").isEmpty)
+        try expectEqual(names(lab.host()), ["lo"])
+        try expectEmpty(lab.host().ip("-br link show up"))
         #expect(try lab.host(loopback: true).ip("-br link show up").hasPrefix("lo"))
     }
 
@@ -23,7 +24,7 @@ struct NetworkLabTests {
         try server.ipBatch(["addr add 10.1.0.2/24 dev s0", "link set s0 up"])
         let port = try server.serve(at: "10.1.0.2")
         let program = try Program(["bash", "-c", "exec 3<>/dev/tcp/10.1.0.2/\(port.port) && echo connected"], on: client)
-        #expect(try program.nextLine() == "connected")
+        try expectEqual(program.nextLine(), "connected")
         #expect(try port.awaitConnection())
 
         let indexes = try [index("c0", client), index("s0", server)]
@@ -34,16 +35,16 @@ struct NetworkLabTests {
     func path() throws {
         let (one, other) = try (lab.host(), lab.host())
         try one.add("v0", type: "veth peer name v1 netns \(other.path)")
-        #expect(try names(other) == ["lo", "v1"])
+        try expectEqual(names(other), ["lo", "v1"])
         let program = try Program(["nsenter", "--net=\(other.path)", "ip", "-br", "link", "show", "v1"])
-        #expect(try program.nextLine()?.hasPrefix("v1@") == true)
+        try expectEqual(program.nextLine()?.hasPrefix("v1@"), true)
     }
 
     @Test("a failed command throws its standard error")
     func failure() throws {
         let host = try lab.host()
         let error = #expect(throws: LabError.self) { try host.ip("link set nosuch up") }
-        #expect(error?.description.contains("Cannot find device") == true)
+        expectEqual(error?.description.contains("Cannot find device"), true)
     }
 
     @Test("every kind of interface that the tests need can be made", .requiresTun)
@@ -56,7 +57,7 @@ struct NetworkLabTests {
         try host.add("ifb7", type: "ifb")
         try host.addPersistentTun("tap9", .ethernet)
         let tun = try host.openTun("tun9", type: UInt16(ARPHRD_PPP))
-        #expect(try names(host) == ["br0", "ifb7", "lo", "mv0", "tap9", "tun9", "v0", "v1"])
+        try expectEqual(names(host), ["br0", "ifb7", "lo", "mv0", "tap9", "tun9", "v0", "v1"])
         #expect(try host.json("link show tun9").contains(#""link_type":"ppp""#))
 
         try host.ip("link set tun9 up")
@@ -70,18 +71,18 @@ struct NetworkLabTests {
         let (one, other) = try (lab.host(), lab.host())
         try one.set("ipv6.conf.all.disable_ipv6", "1")
         let parameter = ["cat", "/proc/sys/net/ipv6/conf/all/disable_ipv6"]
-        #expect(try Program(parameter, on: one).nextLine() == "1")
-        #expect(try Program(parameter, on: other).nextLine() == "0")
+        try expectEqual(Program(parameter, on: one).nextLine(), "1")
+        try expectEqual(Program(parameter, on: other).nextLine(), "0")
     }
 
     @Test("a named host is listed until its name is deleted, and remains usable afterwards")
     func named() throws {
         let host = try lab.namedHost(loopback: true)
         let name = try #require(host.name)
-        #expect(access("/run/netns/\(name)", F_OK) == 0)
+        expectEqual(access("/run/netns/\(name)", F_OK), 0)
         try host.deleteName()
         #expect(access("/run/netns/\(name)", F_OK) != 0)
-        #expect(try names(host) == ["lo"])
+        try expectEqual(names(host), ["lo"])
     }
 
     private func names(_ host: LabHost) throws -> [String] {
@@ -122,7 +123,7 @@ struct ServerTests {
             }
             return code == 0 ? 0 : errno
         }
-        #expect(outcome == expected)
+        expectEqual(outcome, expected)
     }
 }
 
@@ -130,24 +131,24 @@ struct ProgramTests {
     @Test("a program's lines are read as it writes them, and its exit code at the end")
     func lines() throws {
         let program = try Program(["sh", "-c", "echo one; read word; echo $word; exit 7"], input: .pipe)
-        #expect(try program.nextLine() == "one")
+        try expectEqual(program.nextLine(), "one")
         try program.write("two\n")
-        #expect(try program.nextLine() == "two")
-        #expect(try program.nextLine() == nil)
-        #expect(try program.wait() == 7, "\(program.ending)")
+        try expectEqual(program.nextLine(), "two")
+        try expectNil(program.nextLine())
+        try expectEqual(program.wait(), 7, "\(program.ending)")
     }
 
     @Test("a line that does not come in time is an error with the program's standard error")
     func silence() throws {
         let program = try Program(["sh", "-c", "echo why >&2; echo; exec sleep 100"])
-        #expect(try program.nextLine() == "")
+        try expectEqual(program.nextLine(), "")
         let error = #expect(throws: LabError.self) { try program.nextLine(within: .milliseconds(1)) }
-        #expect(error?.description.contains("stderr: why") == true)
+        expectEqual(error?.description.contains("stderr: why"), true)
     }
 
     @Test("the built netwatch is found beside the tests")
     func built() throws {
-        #expect(try access(Programs.netwatch, X_OK) == 0)
+        try expectEqual(access(Programs.netwatch, X_OK), 0)
         #expect(throws: LabError.self) { try Programs.built("nosuch") }
     }
 
@@ -155,7 +156,7 @@ struct ProgramTests {
     func signals() throws {
         let program = try Program(["sleep", "100"])
         try program.signal(SIGTERM)
-        #expect(try program.wait() == 128 + SIGTERM, "\(program.ending)")
+        try expectEqual(program.wait(), 128 + SIGTERM, "\(program.ending)")
         #expect(throws: LabError.self) { try program.signal(SIGTERM) }
     }
 
@@ -163,26 +164,26 @@ struct ProgramTests {
     func surroundings() throws {
         let program = try Program(
             ["sh", "-c", "pwd; echo $LAB_WORD; cat"], environment: ["LAB_WORD": "blue"], directory: "/", input: .text("end\n"))
-        #expect(try program.remainingLines() == ["/", "blue", "end"])
+        try expectEqual(program.remainingLines(), ["/", "blue", "end"])
     }
 
     @Test("a program's output can be a file, a terminal, or a closed descriptor")
     func outputs() throws {
         let test = "if [ -t 1 ]; then echo terminal; elif [ -f /dev/fd/1 ]; then echo file; fi"
         let file = try Program(["sh", "-c", test], output: .file)
-        #expect(try file.wait() == 0, "\(file.ending)")
-        #expect(file.output == "file\n")
+        try expectEqual(file.wait(), 0, "\(file.ending)")
+        expectEqual(file.output, "file\n")
         let terminal = try Program(["sh", "-c", test], output: .terminal)
-        #expect(try terminal.remainingLines() == ["terminal\r"])
-        #expect(try Program(["sh", "-c", "echo 2>/dev/null || exit 3"], output: .closed).wait() == 3)
+        try expectEqual(terminal.remainingLines(), ["terminal\r"])
+        try expectEqual(Program(["sh", "-c", "echo 2>/dev/null || exit 3"], output: .closed).wait(), 3)
     }
 
     @Test("a program whose reader closes the pipe gets SIGPIPE")
     func closedReader() throws {
         let program = try Program(["yes"])
-        #expect(try program.nextLine() == "y")
+        try expectEqual(program.nextLine(), "y")
         program.closeOutput()
-        #expect(try program.wait() == 128 + SIGPIPE, "\(program.ending)")
+        try expectEqual(program.wait(), 128 + SIGPIPE, "\(program.ending)")
     }
 
     @Test("stopping a program stops its children")
@@ -209,7 +210,7 @@ struct ProgramTests {
         let shell = try #require(watchdog?.processID)
         watchdog = nil
         try expectEnd(of: shell)
-        #expect(try orphan.wait() == 128 + SIGKILL, "\(orphan.ending)")
+        try expectEqual(orphan.wait(), 128 + SIGKILL, "\(orphan.ending)")
         #expect(access("/run/netns/\(name)", F_OK) != 0)
         #expect(throws: LabError.self) { try kept.wait(within: .zero) }
     }
@@ -220,6 +221,6 @@ struct ProgramTests {
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        #expect(poll(&polled, 1, 10_000) == 1)
+        expectEqual(poll(&polled, 1, 10_000), 1)
     }
 }

@@ -1,4 +1,5 @@
 import Dispatch
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -31,7 +32,7 @@ struct OverrunTests {
         }
         defer { session.stop() }
         guard case .path(let first) = try events.next() else { throw LabError("no path first") }
-        #expect(Seen(first).line == "satisfied v0 wired 4 via 10.1.0.254")
+        expectEqual(Seen(first).line, "satisfied v0 wired 4 via 10.1.0.254")
 
         try network.host.ip("addr add 10.9.0.1/24 dev v0")
         guard case .path = try events.next() else { throw LabError("no path") }
@@ -40,29 +41,29 @@ struct OverrunTests {
         gate.signal()
 
         guard case .path(let update) = try events.next(within: .seconds(30)) else { throw LabError("no path after the storm") }
-        #expect(Seen(update).line == "satisfied v0 wired 4 via 10.1.0.253")
+        expectEqual(Seen(update).line, "satisfied v0 wired 4 via 10.1.0.253")
         #expect(update.reasons.contains(.resynced) && update.reasons.contains(.gatewaysChanged))
         guard case .resync(.overrun, _) = try events.next(within: .seconds(30)) else { throw LabError("no resync") }
         let snapshot: Kernel.Snapshot? = try answer { session.withSnapshot($0) }
-        #expect(snapshot == (try FreshDump.take(of: network.host)))
+        expectEqual(snapshot, (try FreshDump.take(of: network.host)))
         #expect(snapshot?.routes.count ?? 0 > 15_000)
-        #expect(events.takeNow() == nil)
+        expectNil(events.takeNow())
     }
 
     @Test func `a program stopped during 45,000 events prints one resync and the present path`() throws {
         let network = try makeNetwork()
         let observer = try ProgramObserver(watching: network.host.path)
-        #expect(try observer.nextPath()?.line == "satisfied v0 wired 4 via 10.1.0.254")
+        try expectEqual(observer.nextPath()?.line, "satisfied v0 wired 4 via 10.1.0.254")
 
         try observer.program.signal(SIGSTOP)
         try network.host.ipBatch(Self.storm + ["route del default"])
         try observer.program.signal(SIGCONT)
         let path = try #require(try observer.nextRecord())
         #expect(path["type"] as? String == "path" && path["status"] as? String == "unsatisfied")
-        #expect((path["reasons"] as? [String])?.contains("resynced") == true)
+        expectEqual((path["reasons"] as? [String])?.contains("resynced"), true)
         let resync = try #require(try observer.nextRecord())
         #expect(resync["type"] as? String == "resync" && resync["reason"] as? String == "overrun")
         try network.host.ip("route add default via 10.1.0.252")
-        #expect(try observer.nextRecord()?["gateways"] as? [String] == ["10.1.0.252"])
+        try expectEqual(observer.nextRecord()?["gateways"] as? [String], ["10.1.0.252"])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import NetworkLab
 import Synchronization
@@ -22,7 +23,7 @@ import Testing
         try client.ip("route add default via 198.18.0.1")
         // A veth's carrier is announced some milliseconds after both ends are up.
         let watch = try Program([Programs.netwatch, "wait"], on: client)
-        #expect(try watch.wait(within: .seconds(10)) == 0, "\(watch.ending)")
+        try expectEqual(watch.wait(within: .seconds(10)), 0, "\(watch.ending)")
         return (lab, client, router)
     }
 
@@ -30,16 +31,16 @@ import Testing
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
-        #expect(await monitor.firstPath()?.status == .satisfied)
+        await expectEqual(monitor.firstPath()?.status, .satisfied)
         var updates = monitor.updates.makeAsyncIterator()
         let first = await updates.next()
-        #expect(first?.isInitial == true)
-        #expect(first?.path.interface?.name == "up0")
+        expectEqual(first?.isInitial, true)
+        expectEqual(first?.path.interface?.name, "up0")
         try client.ip("link set up0 down")
         let second = await updates.next()
-        #expect(second?.isInitial == false)
-        #expect(second?.path.status == .unsatisfied)
-        #expect(second?.path.cause?.code == .interfaceDown)
+        expectEqual(second?.isInitial, false)
+        expectEqual(second?.path.status, .unsatisfied)
+        expectEqual(second?.path.cause?.code, .interfaceDown)
     }
 
     @Test func `two tasks receive the same path change, and both sequences end with the monitor`() async throws {
@@ -48,14 +49,14 @@ import Testing
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
         _ = await monitor.firstPath()
         var (one, other) = (monitor.updates.makeAsyncIterator(), monitor.updates.makeAsyncIterator())
-        #expect(await one.next()?.isInitial == true)
-        #expect(await other.next()?.isInitial == true)
+        await expectEqual(one.next()?.isInitial, true)
+        await expectEqual(other.next()?.isInitial, true)
         try client.ip("route del default")
-        #expect(await one.next()?.path.cause?.code == .noRoute)
-        #expect(await other.next()?.path.cause?.code == .noRoute)
+        await expectEqual(one.next()?.path.cause?.code, .noRoute)
+        await expectEqual(other.next()?.path.cause?.code, .noRoute)
         monitor.cancel()
-        #expect(await one.next() == nil)
-        #expect(await other.next() == nil)
+        await expectNil(one.next())
+        await expectNil(other.next())
     }
 
     @Test func `a kernel follower is notified of a route that changes no path, until it returns false`() async throws {
@@ -72,17 +73,17 @@ import Testing
             return isStillWelcome
         }
         var delivered = paths.makeAsyncIterator()
-        #expect(await delivered.next() == settled)
+        await expectEqual(delivered.next(), settled)
         try client.ip("route add 203.0.113.0/24 via 198.18.0.1")
-        #expect(await delivered.next() == settled)
+        await expectEqual(delivered.next(), settled)
         isWelcome.store(false, ordering: .relaxed)
         try client.ip("route del 203.0.113.0/24")
-        #expect(await delivered.next() == settled)
+        await expectEqual(delivered.next(), settled)
         try client.ip("route del default")
         var updates = monitor.updates.makeAsyncIterator()
         while let update = await updates.next(), update.path.status != .unsatisfied {}
         path.finish()
-        #expect(await delivered.next() == nil)
+        await expectNil(delivered.next())
     }
 
     @Test func `callbacks and notifications of a path run outside the monitor's thread`() async throws {
@@ -96,9 +97,9 @@ import Testing
             note.yield($0.update.path.status)
         }
         var (seen, noted) = (paths.makeAsyncIterator(), notes.makeAsyncIterator())
-        #expect(await seen.next() == .satisfied)
+        await expectEqual(seen.next(), .satisfied)
         try client.ip("link set up0 down")
-        #expect(await seen.next() == .unsatisfied)
+        await expectEqual(seen.next(), .unsatisfied)
         while let status = await noted.next(), status != .unsatisfied {}
         NotificationCenter.default.removeObserver(observer)
         token.cancel()
@@ -120,8 +121,8 @@ import Testing
         // A notification that is being posted still refers to the monitor.
         let end = ContinuousClock.now + .seconds(20)
         while leftover != nil || core != nil, ContinuousClock.now < end { await Task.yield() }
-        #expect(leftover == nil)
-        #expect(core == nil)
+        expectNil(leftover)
+        expectNil(core)
     }
 
     @Test func `a callback's token keeps the path monitor alive`() async throws {
@@ -130,9 +131,9 @@ import Testing
         let (paths, path) = AsyncStream.makeStream(of: NetworkPath.Status.self)
         let token = try PathMonitor(namespace: NetworkNamespace(client.path)).onChange { path.yield($0.path.status) }
         var seen = paths.makeAsyncIterator()
-        #expect(await seen.next() == .satisfied)
+        await expectEqual(seen.next(), .satisfied)
         try client.ip("link set up0 down")
-        #expect(await seen.next() == .unsatisfied)
+        await expectEqual(seen.next(), .unsatisfied)
         token.cancel()
     }
 
@@ -154,10 +155,10 @@ import Testing
             case .changes(let changes): snapshot.apply(changes)
             }
         }
-        #expect(await monitor.snapshot() == snapshot)
+        await expectEqual(monitor.snapshot(), snapshot)
         monitor.cancel()
         while await updates.next() != nil {}
-        #expect(await monitor.snapshot() == Kernel.Snapshot())
+        await expectEqual(monitor.snapshot(), Kernel.Snapshot())
     }
 
     @Test func `a path monitor with a required or prohibited interface type uses only allowed interfaces`() async throws {
@@ -167,9 +168,9 @@ import Testing
         let wired = try PathMonitor(requiredInterfaceType: .wired, namespace: namespace)
         let wireless = try PathMonitor(requiredInterfaceType: .wifi, namespace: namespace)
         let unwired = try PathMonitor(prohibitedInterfaceTypes: [.wired], namespace: namespace)
-        #expect(await wired.firstPath()?.interface?.name == "up0")
-        #expect(await wireless.firstPath()?.cause?.code == .noInterface)
-        #expect(await unwired.firstPath()?.status == .unsatisfied)
+        await expectEqual(wired.firstPath()?.interface?.name, "up0")
+        await expectEqual(wireless.firstPath()?.cause?.code, .noInterface)
+        await expectEqual(unwired.firstPath()?.status, .unsatisfied)
     }
 
     @Test
@@ -184,32 +185,32 @@ import Testing
         var updates = server.updates.makeAsyncIterator()
         var states: [ServerState] = []
         while states.last != .up, let update = await updates.next() { states.append(update.state) }
-        #expect(states.last == .up)
+        expectEqual(states.last, .up)
         guard case .up(let via) = server.current?.status else {
             Issue.record("not reachable: \(String(describing: server.current))")
             return
         }
-        #expect(via.interface?.name == "up0")
+        expectEqual(via.interface?.name, "up0")
         #expect(via.roundTrip > .zero)
         #expect(listener != nil)
         listener = nil
-        #expect(await updates.next()?.cause?.code == .refused)
-        #expect(server.current?.state == .down)
+        await expectEqual(updates.next()?.cause?.code, .refused)
+        expectEqual(server.current?.state, .down)
         try client.ip("link set up0 down")
-        #expect(await updates.next()?.state == .unreachable)
+        await expectEqual(updates.next()?.state, .unreachable)
     }
 
     @Test func `AFNetworking's reachability status follows from the path and its interface`() async throws {
-        #expect(NetworkReachabilityManager.Status(nil as NetworkPath?) == .unknown)
+        expectEqual(NetworkReachabilityManager.Status(nil as NetworkPath?), .unknown)
         let cable = NetworkInterface(
             name: "eth0", index: 2, type: .wired, isVirtual: false, isExpensive: false, level: .routable, addresses: [])
         let modem = NetworkInterface(
             name: "wwan0", index: 3, type: .cellular, isVirtual: false, isExpensive: true, level: .routable, addresses: [])
         let tunnel = NetworkInterface(
             name: "wg0", index: 4, type: .tunnel, isVirtual: true, isExpensive: false, level: .routable, addresses: [])
-        #expect(NetworkReachabilityManager.Status(NetworkPath(status: .unsatisfied)) == .notReachable)
-        #expect(NetworkReachabilityManager.Status(NetworkPath(status: .satisfied, interface: cable)) == .reachableViaWired)
+        expectEqual(NetworkReachabilityManager.Status(NetworkPath(status: .unsatisfied)), .notReachable)
+        expectEqual(NetworkReachabilityManager.Status(NetworkPath(status: .satisfied, interface: cable)), .reachableViaWired)
         let over = NetworkPath(status: .satisfied, interface: tunnel, underlying: modem)
-        #expect(NetworkReachabilityManager.Status(over) == .reachableViaWWAN)
+        expectEqual(NetworkReachabilityManager.Status(over), .reachableViaWWAN)
     }
 }

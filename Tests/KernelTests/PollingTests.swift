@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -40,8 +41,8 @@ import Testing
         for options in [[], ["-6"], ["--interface", "up1"]] {
             let (regular, silence) = try status(network, nil, options)
             let (polled, notice) = try status(network, sandbox, options)
-            #expect(polled.line == regular.line)
-            #expect(polled.interfaces == regular.interfaces)
+            expectEqual(polled.line, regular.line)
+            expectEqual(polled.interfaces, regular.interfaces)
             #expect(regular.isConsistent && !polled.isConsistent)
             #expect(silence.isEmpty && notice.contains("netlink"))
         }
@@ -51,9 +52,9 @@ import Testing
         let network = try network()
         func expectSame(_ line: String) throws {
             let (regular, polled) = (try status(network, nil).seen, try status(network, .netlink).seen)
-            #expect(regular.line == line)
-            #expect(polled.line == line)
-            #expect(polled.evidence == regular.evidence)
+            expectEqual(regular.line, line)
+            expectEqual(polled.line, line)
+            expectEqual(polled.evidence, regular.evidence)
         }
         try network.host.ip("route del default metric 100")
         try network.host.ip("route del default metric 200")
@@ -69,15 +70,15 @@ import Testing
         let network = try network()
         let watch = try sandbox.perform { try ProgramObserver(watching: network.host.path) }
         let first = try #require(try watch.nextPath())
-        #expect(first.line == "satisfied up0 wired 4+6 via 198.18.0.1 2001:db8:1::1")
+        expectEqual(first.line, "satisfied up0 wired 4+6 via 198.18.0.1 2001:db8:1::1")
         try network.host.ip("address add 198.18.0.9/24 dev up0")
-        #expect(try watch.nextPath()?.interface("up0")?.addresses.contains("198.18.0.9/24") == true)
+        try expectEqual(watch.nextPath()?.interface("up0")?.addresses.contains("198.18.0.9/24"), true)
         try network.host.ip("link set up0 down")
         let second = try nextLine(watch, after: first.line)
-        #expect(second == "satisfied up1 wired 4 via 198.18.1.1")
+        expectEqual(second, "satisfied up1 wired 4 via 198.18.1.1")
         try network.host.ip("link set up1 down")
         let third = try nextLine(watch, after: second)
-        #expect(third == "unsatisfied link/interface-down")
+        expectEqual(third, "unsatisfied link/interface-down")
     }
 
     /// The next path with another line. The tables are read one after another, so a change may come in two steps.
@@ -102,7 +103,7 @@ import Testing
             """
         let program = try Program(
             ["unshare", "--user", "--map-root-user", "--net", "--mount", "sh", "-c", script, Programs.netwatch], input: .pipe)
-        #expect(try program.nextLine()?.contains(#""dns":true"#) == true, "\(program.standardError)")
+        try expectEqual(program.nextLine()?.contains(#""dns":true"#), true, "\(program.standardError)")
         try program.write("\n")
         let change = try program.nextLine { $0.contains("dns-changed") }
         #expect(change.contains(#""dns":false"#))

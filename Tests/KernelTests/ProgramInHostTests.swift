@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -33,24 +34,24 @@ struct ProgramInHostTests {
         let words = command.split(separator: " ").map(String.init)
         let refused = try Program(
             ["setpriv", "--bounding-set", "-sys_admin", Programs.netwatch] + words + ["--netns", host.path], output: .file)
-        #expect(try refused.wait() == 77, "\(refused.ending)")
+        try expectEqual(refused.wait(), 77, "\(refused.ending)")
         expectOneLine(refused, "not permitted")
         for none in ["/dev/null", "/nowhere/ns", "netwatch-no-such", "/proc/self/ns/uts"] {
             let program = try Program([Programs.netwatch] + words + ["--netns", none], output: .file)
-            #expect(try program.wait() == 66, "\(none)")
+            try expectEqual(program.wait(), 66, "\(none)")
             expectOneLine(program, none)
-            #expect(program.output.isEmpty)
+            expectEmpty(program.output)
         }
     }
 
     @Test func `status of a host with loopback only prints the path and exits with 1`() throws {
         let host = try Lab().host(loopback: true)
         let program = try netwatch("status", "--json", host: host, output: .file)
-        #expect(try program.wait() == 1, "\(program.ending)")
+        try expectEqual(program.wait(), 1, "\(program.ending)")
         let document = try JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any]
         let path = try #require(document?["path"] as? [String: Any])
-        #expect(try Seen(record: path).line == "unsatisfied link/no-interface")
-        #expect(program.standardError.isEmpty)
+        try expectEqual(Seen(record: path).line, "unsatisfied link/no-interface")
+        expectEmpty(program.standardError)
     }
 
     @Test func `status and wait with targets exit with 0 if these are up`() throws {
@@ -59,12 +60,12 @@ struct ProgramInHostTests {
         let closed = try network.router.serve(.closed, at: "10.1.0.254")
         let (up, down) = ("10.1.0.254:\(open.port)", "10.1.0.254:\(closed.port)")
         // The target is on the link: no default route is needed, and the path stays unsatisfied.
-        #expect(try netwatch("status", up, host: network.host).wait() == 0)
-        #expect(try netwatch("status", up, down, host: network.host).wait() == 1)
-        #expect(try netwatch("status", "192.0.2.1:80", host: network.host).wait() == 1)
-        #expect(try netwatch("wait", "--any", up, down, host: network.host).wait() == 0)
+        try expectEqual(netwatch("status", up, host: network.host).wait(), 0)
+        try expectEqual(netwatch("status", up, down, host: network.host).wait(), 1)
+        try expectEqual(netwatch("status", "192.0.2.1:80", host: network.host).wait(), 1)
+        try expectEqual(netwatch("wait", "--any", up, down, host: network.host).wait(), 0)
         let both = try netwatch("wait", "--timeout", "300ms", up, down, host: network.host)
-        #expect(try both.wait() == 124, "\(both.ending)")
+        try expectEqual(both.wait(), 124, "\(both.ending)")
         expectOneLine(both, down)
     }
 
@@ -76,7 +77,7 @@ struct ProgramInHostTests {
         // The condition does not hold yet, so the command must not have run.
         #expect(throws: LabError.self) { try program.wait(within: .milliseconds(200)) }
         try network.host.ip("route add default via 10.1.0.254")
-        #expect(try program.wait(within: patience) == code, "\(program.ending)")
+        try expectEqual(program.wait(within: patience), code, "\(program.ending)")
     }
 
     @Test func `watch ends when the reader of its output closes the pipe, without another event`() throws {
@@ -86,9 +87,9 @@ struct ProgramInHostTests {
                 "bash", "-c", "\"$0\" watch --json --netns \"$1\" | head -1; echo ${PIPESTATUS[0]}", Programs.netwatch,
                 network.host.path,
             ])
-        #expect(try pipeline.nextLine(within: patience)?.contains(#""type":"hello""#) == true)
-        #expect(try pipeline.nextLine(within: patience) == "\(128 + SIGPIPE)")
-        #expect(try pipeline.wait(within: patience) == 0, "\(pipeline.ending)")
+        try expectEqual(pipeline.nextLine(within: patience)?.contains(#""type":"hello""#), true)
+        try expectEqual(pipeline.nextLine(within: patience), "\(128 + SIGPIPE)")
+        try expectEqual(pipeline.wait(within: patience), 0, "\(pipeline.ending)")
     }
 
     // MARK: Hooks
@@ -97,7 +98,7 @@ struct ProgramInHostTests {
         let network = try makeNetwork()
         let scratch = try ScratchDirectory()
         let (log, gate) = (scratch.file("log"), scratch.file("gate"))
-        #expect(mkfifo(gate, 0o600) == 0)
+        expectEqual(mkfifo(gate, 0o600), 0)
         // Each hook ends when it can read a line.
         let hook =
             "echo \"$NETWATCH_TYPE $NETWATCH_STATUS $NETWATCH_INTERFACE $NETWATCH_CAUSE +$NETWATCH_SUPERSEDED\" >> \(log); read w < \(gate)"
@@ -120,9 +121,9 @@ struct ProgramInHostTests {
         while try logged().count < 2, ContinuousClock.now < end { poll(nil, 0, 20) }
         _ = try Program(["sh", "-c", "echo go > \(gate)"]).wait(within: patience)
         try program.signal(SIGTERM)
-        #expect(try program.wait(within: patience) == 128 + SIGTERM, "\(program.ending)")
+        try expectEqual(program.wait(within: patience), 128 + SIGTERM, "\(program.ending)")
         let lines = try logged()
-        #expect(lines.first == "path satisfied v0  +0")
+        expectEqual(lines.first, "path satisfied v0  +0")
         #expect(lines.count == 2 && lines[1].hasPrefix("path unsatisfied  link/interface-down +"), "\(lines)")
         #expect(Int(lines.last?.split(separator: "+").last ?? "") ?? 0 >= 5, "\(lines)")
     }
@@ -143,7 +144,7 @@ struct ProgramInHostTests {
         while !program.standardError.contains("exit code 3") && ContinuousClock.now < end { poll(nil, 0, 10) }
         expectOneLine(program, "failed with exit code 3")
         try program.signal(SIGINT)
-        #expect(try program.wait(within: patience) == 128 + SIGINT, "\(program.ending)")
+        try expectEqual(program.wait(within: patience), 128 + SIGINT, "\(program.ending)")
     }
 
     // MARK: Recordings
@@ -180,11 +181,11 @@ struct ProgramInHostTests {
         try read("no-carrier")
         try recorder.signal(SIGTERM)
         lines += try recorder.remainingLines()
-        #expect(try recorder.wait() == 128 + SIGTERM, "\(recorder.ending)")
+        try expectEqual(recorder.wait(), 128 + SIGTERM, "\(recorder.ending)")
 
         let replay = try Program([Programs.netwatch, "replay", "--json", "-v", file], output: .file)
-        #expect(try replay.wait() == 0, "\(replay.ending)")
-        #expect(replay.output.split(separator: "\n").map(String.init) == lines)
+        try expectEqual(replay.wait(), 0, "\(replay.ending)")
+        expectEqual(replay.output.split(separator: "\n").map(String.init), lines)
 
         // Replay the beginning of a recording that is truncated anywhere.
         let recording = try String(contentsOfFile: file, encoding: .utf8)
@@ -197,10 +198,10 @@ struct ProgramInHostTests {
             let last = text.split(separator: "\n").last ?? ""
             let isLine = cut == 0 || text.hasSuffix("\n") || (try? JSONSerialization.jsonObject(with: Data(last.utf8))) != nil
             let isComplete = isLine && recording.utf8.count - cut <= 1
-            #expect(try program.wait() == (isComplete ? 0 : 65), "cut at \(cut)")
+            try expectEqual(program.wait(), (isComplete ? 0 : 65), "cut at \(cut)")
             if !isComplete { expectOneLine(program, "standard input: line \(lineCount + (isLine ? 1 : 0)): ") }
             let beginning = program.output.split(separator: "\n").map(String.init)
-            #expect(beginning == Array(lines.prefix(beginning.count)), "cut at \(cut)")
+            expectEqual(beginning, Array(lines.prefix(beginning.count)), "cut at \(cut)")
         }
     }
 
@@ -209,19 +210,19 @@ struct ProgramInHostTests {
         let full = try netwatch("record", "/dev/full", "--json", "--for", "300ms", host: host)
         _ = try full.remainingLines()
         let directory = try netwatch("record", "/proc", host: host)
-        #expect(try directory.wait() == 73, "\(directory.ending)")
+        try expectEqual(directory.wait(), 73, "\(directory.ending)")
         // Opening a FIFO could wait for its reader, and the signals that would end that wait are blocked.
         let pipe = try ScratchDirectory()
-        #expect(mkfifo(pipe.file("pipe"), 0o600) == 0)
+        expectEqual(mkfifo(pipe.file("pipe"), 0o600), 0)
         let unread = try netwatch("record", pipe.file("pipe"), host: host, output: .null)
-        #expect(try unread.wait() == 73, "\(unread.ending)")
+        try expectEqual(unread.wait(), 73, "\(unread.ending)")
         expectOneLine(unread, "cannot create")
         expectOneLine(directory, "/proc")
         for garbage in ["", "\n", "hello\n", "{}\n", "{\"netwatch_recording\":99}\n", "\u{0}\u{1}\u{2}"] {
             let program = try Program([Programs.netwatch, "replay", "-"], input: .text(garbage), output: .file)
-            #expect(try program.wait() == 65, "\(garbage.debugDescription)")
+            try expectEqual(program.wait(), 65, "\(garbage.debugDescription)")
             expectOneLine(program, "standard input: line 1")
-            #expect(program.output.isEmpty)
+            expectEmpty(program.output)
         }
     }
 }

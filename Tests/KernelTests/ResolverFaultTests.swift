@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -89,8 +90,8 @@ struct ResolverFaultTests {
         let fixture = try Fixture(resolvers: "10.1.0.53")
         let server = try behavior.map { try fixture.nameServer($0) }
         let status = try fixture.status("server.example:80", "resolver")
-        #expect(status.line == "\(expected) resolver=10.1.0.53")
-        #expect(status.detail == detail)
+        expectEqual(status.line, "\(expected) resolver=10.1.0.53")
+        expectEqual(status.detail, detail)
         #expect(server?.questions.isEmpty != true)
     }
 
@@ -103,14 +104,14 @@ struct ResolverFaultTests {
         let fixture = try Fixture(resolvers: "10.1.0.53")
         let server = try fixture.nameServer(.records(["10.1.0.254"]))
         try fixture.filter(rule)
-        #expect(try fixture.status("server.example:80", "scope").line == expected)
-        #expect(server.questions.isEmpty)
+        try expectEqual(fixture.status("server.example:80", "scope").line, expected)
+        expectEmpty(server.questions)
     }
 
     @Test func `without a name server, nothing is asked and the hosts file is still used`() throws {
         let fixture = try Fixture()
-        #expect(try fixture.status().line == "unreachable dns/no-resolver")
-        #expect(try fixture.status("known.example:9").line == "down tcp/refused")
+        try expectEqual(fixture.status().line, "unreachable dns/no-resolver")
+        try expectEqual(fixture.status("known.example:9").line, "down tcp/refused")
     }
 
     @Test(arguments: [.onlyA("10.1.0.254"), .records(["10.1.0.254"])] as [NameServer.Behavior])
@@ -118,7 +119,7 @@ struct ResolverFaultTests {
         let fixture = try Fixture(resolvers: "10.1.0.53")
         let server = try fixture.nameServer(behavior)
         let target = try fixture.network.router.serve(.queueing, at: "10.1.0.254")
-        #expect(try fixture.status("server.example:\(target.port)").line == "up")
+        try expectEqual(fixture.status("server.example:\(target.port)").line, "up")
         #expect(server.questions.count >= 2)
     }
 
@@ -127,7 +128,7 @@ struct ResolverFaultTests {
         let dead = try fixture.nameServer(.silent)
         let server = try fixture.nameServer(.records(["10.1.0.254"]), "10.1.0.54")
         let target = try fixture.network.router.serve(.queueing, at: "10.1.0.254")
-        #expect(try fixture.status("server.example:\(target.port)").line == "up")
+        try expectEqual(fixture.status("server.example:\(target.port)").line, "up")
         #expect(!dead.questions.isEmpty && !server.questions.isEmpty)
     }
 
@@ -136,11 +137,11 @@ struct ResolverFaultTests {
         let server = try fixture.nameServer(.code(3))
         let words = ["why", "--json", "--netns", fixture.network.host.name ?? "", "server.example:80"]
         let program = try Program([try Programs.netwatch] + words, output: .file)
-        #expect(try program.wait(within: patience) == 1, "\(program.ending)")
+        try expectEqual(program.wait(within: patience), 1, "\(program.ending)")
         let document = try #require(try JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any])
         let layers = try #require(document["layers"] as? [[String: Any]])
         // link, address, route, neighbor, dns, and the layers that are not reached or not used.
-        #expect(layers.map { $0["ok"] as? Bool } == [true, true, true, true, false, nil, nil, nil, nil, nil])
+        expectEqual(layers.map { $0["ok"] as? Bool }, [true, true, true, true, false, nil, nil, nil, nil, nil])
         let details = layers.map { $0["detail"] as? String ?? "" }
         #expect(details[2] == "the name server 10.1.0.53 is on the link of v0" && details[3] == "10.1.0.53 answers")
         #expect(details[4] == "there is no name server.example" && details[5] == "not reached")
@@ -150,7 +151,7 @@ struct ResolverFaultTests {
     @Test func `a missing route to the name server is the route's cause`() throws {
         let fixture = try Fixture(resolvers: "192.0.2.53")
         try fixture.network.host.ip("route add unreachable 192.0.2.0/24")
-        #expect(
-            try fixture.status("server.example:80", "resolver").line == "unreachable route/route-unreachable resolver=192.0.2.53")
+        try expectEqual(
+            fixture.status("server.example:80", "resolver").line, "unreachable route/route-unreachable resolver=192.0.2.53")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import NetworkLab
 import Reachability
 import Testing
@@ -17,11 +18,11 @@ struct RouteTests {
         try witness.expect(
             "satisfied v0 wired 4 via 10.1.0.254", reasons: "interface-changed interfaces-changed gateways-changed"
         ) {
-            #expect($0.order == ["v0", "v1", "lo"])
+            expectEqual($0.order, ["v0", "v1", "lo"])
         }
         try host.ip("route del default via 10.1.0.254 metric 100")
         try witness.expect("satisfied v1 wired 4 via 10.2.0.254", reasons: "interface-changed gateways-changed") {
-            #expect($0.order == ["v1", "v0", "lo"])
+            expectEqual($0.order, ["v1", "v0", "lo"])
         }
         try host.ip("route add default via 10.1.0.254 metric 100")
         try witness.expect("satisfied v0 wired 4 via 10.1.0.254")
@@ -45,11 +46,11 @@ struct RouteTests {
             try FreshDump.expect(host, observer)
             return try observer.settledState().snapshot.allRoutes.first { $0.key.destination.isDefault }?.nextHops.count
         }
-        #expect(try nextHops() == 2)
+        try expectEqual(nextHops(), 2)
         try host.ip("address del 10.2.0.1/24 dev v1")
-        #expect(try nextHops() == 1)
+        try expectEqual(nextHops(), 1)
         try host.ip("address add 10.2.0.1/24 dev v1")
-        #expect(try nextHops() == 2)
+        try expectEqual(nextHops(), 2)
     }
 
     @Test func `a host with IPv6 only has a path through a link-local gateway with its zone`() throws {
@@ -163,10 +164,10 @@ struct RouteTests {
         try host.ip("addr del 10.1.0.1 peer 10.1.0.2 dev v0")
         try host.ip("addr add 10.1.0.9/32 dev v0")
         try witness.expectNext(reasons: "addresses-changed") {
-            #expect($0.interface("v0")?.addresses == ["10.1.0.1/32", "10.1.0.9/32"])
+            expectEqual($0.interface("v0")?.addresses, ["10.1.0.1/32", "10.1.0.9/32"])
         }
         try host.ip("addr del 10.1.0.1 peer 10.1.0.3 dev v0")
-        try witness.expectNext(reasons: "addresses-changed") { #expect($0.interface("v0")?.addresses == ["10.1.0.9/32"]) }
+        try witness.expectNext(reasons: "addresses-changed") { expectEqual($0.interface("v0")?.addresses, ["10.1.0.9/32"]) }
     }
 
     // The kernel removes an expired route, and announces that, up to half a minute later.
@@ -204,22 +205,22 @@ struct RouteTests {
         try host.ip("route add default via 10.1.0.254")
         try host.ip("-6 route add default via 2001:db8:1::ff")
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
-        #expect(try observer.nextPath()?.line == "satisfied v0 wired 4+6 via 10.1.0.254 2001:db8:1::ff")
+        try expectEqual(observer.nextPath()?.line, "satisfied v0 wired 4+6 via 10.1.0.254 2001:db8:1::ff")
 
         for _ in 0..<5 {
             try host.ip("link set v0 down")
             let state = try observer.state()
             let index = try #require(state.snapshot.links.values.first { $0.name == "v0" }?.index)
             let over = state.snapshot.allRoutes.filter { $0.uses(interface: index) && $0.kind != .local }
-            #expect(over.isEmpty, "\(over)")
-            #expect(state.snapshot.defaultRoutes.isEmpty)
+            expectEmpty(over, "\(over)")
+            expectEmpty(state.snapshot.defaultRoutes)
 
             try host.ip("link set v0 up")
             try host.ip("addr replace 2001:db8:1::1/64 dev v0 nodad")
             try host.ip("route add default via 10.1.0.254")
             try host.ip("-6 route replace default via 2001:db8:1::ff")
             let after = try observer.state()
-            #expect(after.snapshot.defaultRoutes.count == 2)
+            expectEqual(after.snapshot.defaultRoutes.count, 2)
         }
     }
 
@@ -283,15 +284,15 @@ struct RouteTests {
         try host.ip("route add default via 10.1.0.254")
         try host.set("ipv4.conf.v0.ignore_routes_with_linkdown", "1")
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
-        #expect(try observer.nextPath()?.line.hasPrefix("satisfied v0") == true)
+        try expectEqual(observer.nextPath()?.line.hasPrefix("satisfied v0"), true)
 
         try network.router.ip("link set rv0 down")
-        #expect(try observer.nextPath()?.line.hasPrefix("unsatisfied link/no-carrier") == true)
+        try expectEqual(observer.nextPath()?.line.hasPrefix("unsatisfied link/no-carrier"), true)
         let defaultRoute = Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0))
-        #expect(try observer.settledState(within: .seconds(10)).snapshot.routes(defaultRoute).isEmpty)
+        try expectEmpty(observer.settledState(within: .seconds(10)).snapshot.routes(defaultRoute))
         try network.router.ip("link set rv0 up")
         while let path = try observer.nextPath(), !path.line.hasPrefix("satisfied v0") {}
-        #expect(try observer.settledState().snapshot.routes(defaultRoute).count == 1)
+        try expectEqual(observer.settledState().snapshot.routes(defaultRoute).count, 1)
     }
 
     @Test(arguments: ["ipv4", "ipv6"])
@@ -306,7 +307,7 @@ struct RouteTests {
             try host.ip("\(isV4 ? "-4" : "-6") route add default via \(gateway) dev v\(number) metric \(number + 1)")
         }
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
-        #expect(try observer.nextPath()?.line.hasPrefix("satisfied v0") == true)
+        try expectEqual(observer.nextPath()?.line.hasPrefix("satisfied v0"), true)
         try network.router.ip("link set rv0 down")
         while let path = try observer.nextPath(), !path.line.hasPrefix("unsatisfied link/no-carrier") {}
         _ = try observer.settledState()

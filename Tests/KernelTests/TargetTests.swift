@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Reachability
@@ -54,9 +55,9 @@ struct TargetTests {
         let network = try network()
         try reject(network.host, family, word)
         // The result is the same before and after the neighbor has answered.
-        #expect(try status(network, [target]).map(\.line) == ["unreachable firewall/local-reject by v0"])
-        #expect(try status(network, [target.replacing(":9", with: ":10")]).map(\.line) == ["down tcp/refused by v0"])
-        #expect(try status(network, [target]).map(\.line) == ["unreachable firewall/local-reject by v0"])
+        try expectEqual(status(network, [target]).map(\.line), ["unreachable firewall/local-reject by v0"])
+        try expectEqual(status(network, [target.replacing(":9", with: ":10")]).map(\.line), ["down tcp/refused by v0"])
+        try expectEqual(status(network, [target]).map(\.line), ["unreachable firewall/local-reject by v0"])
     }
 
     @Test(arguments: [nil, .netlink] as [Sandbox?])
@@ -64,9 +65,9 @@ struct TargetTests {
         throws
     {
         let network = try network()
-        #expect(
-            try status(network, ["10.1.0.99:80", "[2001:db8:1::99]:80"], in: sandbox).map(\.line)
-                == ["unreachable neighbor/host-silent by v0", "unreachable neighbor/host-silent by v0"])
+        try expectEqual(
+            status(network, ["10.1.0.99:80", "[2001:db8:1::99]:80"], in: sandbox).map(\.line),
+                ["unreachable neighbor/host-silent by v0", "unreachable neighbor/host-silent by v0"])
     }
 
     // The kernel then chooses the gateway by the sender's port, which is unknown before the packet is sent.
@@ -114,7 +115,7 @@ struct TargetTests {
             if record["type"] as? String == "target" { targets.append("\(record["status"] as? String ?? "") \(code)") }
             if record["type"] as? String == "probe" { probes.append(isEarlier ? "earlier \(code)" : code) }
         }
-        #expect(targets == ["unknown none", "unreachable host-unreachable"])
+        expectEqual(targets, ["unknown none", "unreachable host-unreachable"])
         #expect(probes.first == "host-unreachable" && probes.count > 2, "\(probes)")
         #expect(probes.dropFirst().allSatisfy { $0 == "earlier host-unreachable" }, "\(probes)")
     }
@@ -148,8 +149,8 @@ struct TargetTests {
         try network.router.ip("link set lo up")
         try network.router.ip("addr add \(server) dev lo")
         let name = family == "-4" ? server : "[\(server)]"
-        #expect(
-            try status(network, ["\(name):443", "\(name):8443"]).map(\.line)
-                == ["down tcp/refused by v0", "down tcp/refused by v1"])
+        try expectEqual(
+            status(network, ["\(name):443", "\(name):8443"]).map(\.line),
+                ["down tcp/refused by v0", "down tcp/refused by v1"])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -74,7 +75,7 @@ struct WhyInHostTests {
             let layers = try #require(document["layers"] as? [[String: Any]])
             let marks = layers.map { ($0["ok"] as? Bool).map { $0 ? "+" : "x" } ?? "." }.joined()
             let text = try Program(command, output: .file)
-            #expect(try text.wait(within: patience) == code)
+            try expectEqual(text.wait(within: patience), code)
             return (marks, code, text.output.split(separator: "\n").last.map(String.init) ?? "", document)
         }
     }
@@ -92,7 +93,8 @@ struct WhyInHostTests {
             ("\(Row.server):\(open.port)", Row.server), ("[\(Row.server6)]:\(open.port)", Row.server6),
         ] {
             let why = try row.why(target)
-            #expect((why.marks, why.code) == ("++++.+++..", 0))
+            expectEqual(why.marks, "++++.+++..")
+            expectEqual(why.code, 0)
             #expect(why.sentence.hasPrefix("+ \(target) is up: \(server) answers over v0 via "), "\(why.sentence)")
             #expect(why.document["address"] as? String == server && why.document["cause"] is NSNull)
         }
@@ -102,9 +104,10 @@ struct WhyInHostTests {
         let row = try Row()
         let closed = try row.server.serve(.closed)
         let why = try row.why("\(Row.server):\(closed.port)")
-        #expect((why.marks, why.code) == ("++++.++x..", 1))
+        expectEqual(why.marks, "++++.++x..")
+        expectEqual(why.code, 1)
         let text = "\(Row.server):\(closed.port) is down: \(Row.server) refuses connections to port \(closed.port) (tcp/refused)"
-        #expect(why.sentence == "x \(text)")
+        expectEqual(why.sentence, "x \(text)")
     }
 
     @Test(arguments: [(Row.server, "10.2.0.2"), (Row.server6, "2001:db8:2::2")])
@@ -113,7 +116,8 @@ struct WhyInHostTests {
         // The last router drops everything that it would forward, so that nothing beyond it answers.
         try row.filter(row.far, "forward", "drop")
         let why = try row.why(server.contains(":") ? "[\(server)]:9" : "\(server):9", "--probe-timeout", "300ms")
-        #expect((why.marks, why.code) == ("++++.+.x..", 1))
+        expectEqual(why.marks, "++++.+.x..")
+        expectEqual(why.code, 1)
         #expect(why.sentence.contains(" does not answer on port 9") && why.sentence.contains("(tcp/timeout)"), "\(why.sentence)")
         #expect(why.sentence.hasSuffix("; the last hop that answers is \(hop), hop 2"), "\(why.sentence)")
         for layer in ["network", "tcp"] {
@@ -129,26 +133,27 @@ struct WhyInHostTests {
         try row.near.filter(.forward, "ip daddr \(Row.server) drop")
         let why = try row.why("\(Row.server):9", "--probe-timeout", "300ms")
         #expect(why.document["status"] as? String == "down" && why.marks.hasPrefix("++++."), "\(why.sentence)")
-        #expect(evidence(why.document, "tcp")["first_hop"] as? String == "answered")
+        expectEqual(evidence(why.document, "tcp")["first_hop"] as? String, "answered")
     }
 
     /// Reaches a server, silences its gateway, and returns the server and the answer of `why`.
     private func whyBehindDeadGateway(_ row: Row) throws -> (target: String, why: Row.Answer) {
         let open = try row.server.serve()
         let target = "\(Row.server):\(open.port)"
-        #expect(try row.netwatch("status", target).wait(within: patience) == 0)
+        try expectEqual(row.netwatch("status", target).wait(within: patience), 0)
         try row.near.silence("in0")
         let why = try row.why(target, "--probe-timeout", "300ms")
-        #expect((why.marks, why.code) == ("+++x......", 1))
+        expectEqual(why.marks, "+++x......")
+        expectEqual(why.code, 1)
         return (target, why)
     }
 
     @Test func `a gateway that died in use gives no answer of any kind`() throws {
         let (target, why) = try whyBehindDeadGateway(try Row())
-        #expect(
-            why.sentence == "x \(target) is unreachable: the gateway 10.1.0.254 gives no answer: not to datagrams, not to "
+        expectEqual(
+            why.sentence, "x \(target) is unreachable: the gateway 10.1.0.254 gives no answer: not to datagrams, not to "
                 + "connections, not to packets whose hop limit ends there (neighbor/gateway-silent, hop 10.1.0.254)")
-        #expect(evidence(why.document, "neighbor")["inferred"] as? String == "datagram,connection,hop-limit")
+        expectEqual(evidence(why.document, "neighbor")["inferred"] as? String, "datagram,connection,hop-limit")
     }
 
     @Test func `a gateway whose entry is stale is checked by the kernel, and the check is awaited`() throws {
@@ -159,7 +164,7 @@ struct WhyInHostTests {
         #expect(
             why.sentence.contains(": the gateway 10.1.0.254 does not answer on its link (neighbor/gateway-silent"),
             "\(why.sentence)")
-        #expect(evidence(why.document, "neighbor")["neighbor_state"] as? String == "FAILED")
+        expectEqual(evidence(why.document, "neighbor")["neighbor_state"] as? String, "FAILED")
     }
 
     @Test func `the targets of a file have a diagnosis each, and the worst decides the exit code`() throws {
@@ -168,22 +173,23 @@ struct WhyInHostTests {
         let (up, down) = ("\(Row.server):\(open.port)", "\(Row.server):\(closed.port)")
         let command = [try Programs.netwatch, "why", "--netns", row.client.name ?? "", up, "--targets", "-"]
         let json = try Program(command + ["--json"], input: .text("\(down) # closed\n"), output: .file)
-        #expect(try json.wait(within: patience) == 1)
+        try expectEqual(json.wait(within: patience), 1)
         let document = try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any]
         let targets = try #require(document?["targets"] as? [[String: Any]], "\(json.ending)")
-        #expect(targets.map { $0["target"] as? String } == [up, down])
-        #expect(targets.map { $0["status"] as? String } == ["up", "down"])
+        expectEqual(targets.map { $0["target"] as? String }, [up, down])
+        expectEqual(targets.map { $0["status"] as? String }, ["up", "down"])
         let text = try Program(command, input: .text("\(up)\n"), output: .file)
-        #expect(try text.wait(within: patience) == 0)
-        #expect(text.output.components(separatedBy: "\n+ \(up) is up: ").count == 3, "\(text.output)")
+        try expectEqual(text.wait(within: patience), 0)
+        expectEqual(text.output.components(separatedBy: "\n+ \(up) is up: ").count, 3, "\(text.output)")
     }
 
     @Test func `a port that the server's filter drops is the server's fault, and the network works`() throws {
         let row = try Row()
         try row.filter(row.server, "input", "tcp dport 9 drop")
         let why = try row.why("\(Row.server):9", "--probe-timeout", "300ms")
-        #expect((why.marks, why.code) == ("++++.++x..", 1))
-        #expect(why.document["status"] as? String == "down")
+        expectEqual(why.marks, "++++.++x..")
+        expectEqual(why.code, 1)
+        expectEqual(why.document["status"] as? String, "down")
         #expect(why.sentence.hasSuffix("; the last hop before it is 10.2.0.2, hop 2"), "\(why.sentence)")
     }
 
@@ -205,9 +211,10 @@ struct WhyInHostTests {
         let row = try Row()
         try row.filter(row.far, "forward", "tcp dport 9 reject with icmpx type admin-prohibited")
         let why = try row.why("\(Row.server):9")
-        #expect((why.marks, why.code) == ("++++.+x...", 1))
-        #expect(
-            why.sentence == "x \(Row.server):9 is unreachable: 10.2.0.2 prohibits packets to \(Row.server) "
+        expectEqual(why.marks, "++++.+x...")
+        expectEqual(why.code, 1)
+        expectEqual(
+            why.sentence, "x \(Row.server):9 is unreachable: 10.2.0.2 prohibits packets to \(Row.server) "
                 + "(network/admin-prohibited, hop 10.2.0.2)")
     }
 
@@ -215,8 +222,9 @@ struct WhyInHostTests {
         let row = try Row()
         try row.client.ip("route del default")
         let why = try row.why("\(Row.server):9")
-        #expect((why.marks, why.code) == ("++x.......", 1))
-        #expect(why.sentence == "x \(Row.server):9 is unreachable: there is no route to \(Row.server) (route/no-route)")
+        expectEqual(why.marks, "++x.......")
+        expectEqual(why.code, 1)
+        expectEqual(why.sentence, "x \(Row.server):9 is unreachable: there is no route to \(Row.server) (route/no-route)")
     }
 
     @Test func `an interface without carrier is the lowest failing layer`() throws {
@@ -225,20 +233,23 @@ struct WhyInHostTests {
         let end = ContinuousClock.now + patience
         while try !row.client.ip("link show v0").contains("NO-CARRIER"), ContinuousClock.now < end { poll(nil, 0, 5) }
         let why = try row.why("\(Row.server):9")
-        #expect((why.marks, why.code) == ("x.........", 1))
+        expectEqual(why.marks, "x.........")
+        expectEqual(why.code, 1)
         #expect(why.sentence.contains("(link/no-carrier)"), "\(why.sentence)")
         let path = try row.why()
-        #expect((path.marks, path.code) == ("x.........", 1))
+        expectEqual(path.marks, "x.........")
+        expectEqual(path.code, 1)
         #expect(path.document["status"] as? String == "unsatisfied" && path.document["target"] is NSNull)
-        #expect(path.sentence == "x the path is unsatisfied: interface v0 has no carrier (link/no-carrier)")
+        expectEqual(path.sentence, "x the path is unsatisfied: interface v0 has no carrier (link/no-carrier)")
     }
 
     @Test func `a target on this machine uses neither a neighbor nor the network`() throws {
         let row = try Row()
         let open = try row.client.serve()
         let why = try row.why("127.0.0.1:\(open.port)")
-        #expect((why.marks, why.code) == ("+++..+.+..", 0))
-        #expect(why.sentence == "+ 127.0.0.1:\(open.port) is up: this machine (127.0.0.1) answers")
+        expectEqual(why.marks, "+++..+.+..")
+        expectEqual(why.code, 0)
+        expectEqual(why.sentence, "+ 127.0.0.1:\(open.port) is up: this machine (127.0.0.1) answers")
     }
 
     @Test func `without a target, the path is explained`() throws {
@@ -256,18 +267,18 @@ struct WhyInHostTests {
         let (up, down) = ("\(Row.server):\(open.port)", "\(Row.server):\(closed.port)")
         let start = ContinuousClock.now
         let good = try row.netwatch("probe", "-c", "3", "--interval", "100ms", up)
-        #expect(try good.wait(within: patience) == 0)
+        try expectEqual(good.wait(within: patience), 0)
         #expect(ContinuousClock.now - start >= .milliseconds(200))
         let lines = good.output.split(separator: "\n")
         #expect(lines.count == 5 && lines.prefix(3).allSatisfy { $0.hasPrefix("+ \(up)  ") }, "\(good.output)")
-        #expect(lines.last?.hasPrefix("\(up)     3   3   0 %  ") == true, "\(good.output)")
+        expectEqual(lines.last?.hasPrefix("\(up)     3   3   0 %  "), true, "\(good.output)")
         let both = try row.netwatch("probe", "--json", "-c", "2", "--interval", "50ms", up, down)
-        #expect(try both.wait(within: patience) == 1)
+        try expectEqual(both.wait(within: patience), 1)
         let document = try JSONSerialization.jsonObject(with: Data(both.output.utf8)) as? [String: Any]
         let targets = try #require(document?["targets"] as? [[String: Any]])
-        #expect(targets.map { $0["target"] as? String } == [up, down])
+        expectEqual(targets.map { $0["target"] as? String }, [up, down])
         #expect(targets.map { $0["sent"] as? Int } == [2, 2] && targets.map { $0["loss"] as? Int } == [0, 1])
-        #expect((targets.last?["cause"] as? [String: Any])?["code"] as? String == "refused")
+        expectEqual((targets.last?["cause"] as? [String: Any])?["code"] as? String, "refused")
     }
 
     @Test func `lost packets count as loss, although no probe fails`() throws {
@@ -276,7 +287,7 @@ struct WhyInHostTests {
         // Each second SYN is lost, so each probe loses one and needs another attempt.
         try row.filter(row.server, "input", "tcp flags & (syn | ack) == syn numgen inc mod 2 0 drop")
         let program = try row.netwatch("probe", "-c", "3", "--interval", "20ms", "--json", "\(Row.server):\(open.port)")
-        #expect(try program.wait(within: patience) == 0)
+        try expectEqual(program.wait(within: patience), 0)
         #expect(program.output.contains(#""sent":3,"ok":3,"loss":0.5,"#), "\(program.output)")
     }
 
@@ -284,7 +295,7 @@ struct WhyInHostTests {
         let row = try Row()
         try row.filter(row.server, "input", "tcp dport 9 tcp flags & (syn | ack) == syn counter reject with tcp reset")
         let program = try row.netwatch("probe", "-c", "4", "--interval", "20ms", "\(Row.server):9")
-        #expect(try program.wait(within: patience) == 1)
+        try expectEqual(program.wait(within: patience), 1)
         let rules = try row.server.run("nft", "list", "ruleset")
         #expect(rules.contains("counter packets 4 "), "\(rules)")
     }
@@ -293,7 +304,7 @@ struct WhyInHostTests {
         let row = try Row()
         try row.client.ip("route del default")
         let program = try row.netwatch("probe", "-c", "2", "--interval", "50ms", "--json", "\(Row.server):9")
-        #expect(try program.wait(within: patience) == 1)
+        try expectEqual(program.wait(within: patience), 1)
         #expect(program.output.contains(#""sent":2,"ok":0,"loss":1,"#) && program.output.contains(#""code":"no-route""#))
     }
 
@@ -304,7 +315,7 @@ struct WhyInHostTests {
         _ = try program.nextLine(within: patience)
         try program.signal(SIGINT)
         let lines = try program.remainingLines()
-        #expect(lines.last?.contains("     1   1   0 %  ") == true, "\(lines)")
-        #expect(try program.wait(within: patience) == 128 + SIGINT)
+        expectEqual(lines.last?.contains("     1   1   0 %  "), true, "\(lines)")
+        try expectEqual(program.wait(within: patience), 128 + SIGINT)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import NetworkLab
 import Reachability
 import Testing
@@ -78,8 +79,8 @@ final class Witness {
         for (number, observer) in observers.enumerated() {
             while let seen = try observer.nextPath() { history[number].append("\(seen)") }
         }
-        #expect(try program.program.wait(within: patience) == exitCode)
-        #expect(program.program.standardError.split(separator: "\n").count == 1, "\(program.program.standardError)")
+        try expectEqual(program.program.wait(within: patience), exitCode)
+        expectEqual(program.program.standardError.split(separator: "\n").count, 1, "\(program.program.standardError)")
     }
 
     private func failure(_ number: Int, _ expectation: String) -> LabError {

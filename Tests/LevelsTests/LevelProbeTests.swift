@@ -1,6 +1,7 @@
 import CLinux
 import Certificates
 import EventLoop
+import Expectations
 import Foundation
 import Glibc
 import HTTPSessionTestKit
@@ -124,8 +125,8 @@ import Testing
     @Test func `a tls probe ends with the handshake, and sends no request`() throws {
         let server = try secure()
         defer { server.stop() }
-        #expect(try cause("tls://127.0.0.1:\(server.port)", try trusting()).line == "up")
-        #expect(server.requests.isEmpty)
+        try expectEqual(cause("tls://127.0.0.1:\(server.port)", try trusting()).line, "up")
+        expectEmpty(server.requests)
     }
 
     @Test func `the authorities are loaded once for all probes with equal settings`() throws {
@@ -140,7 +141,7 @@ import Testing
         var insecure = ProbeSettings()
         insecure.tls.isInsecure = true
         _ = try probe("\(server.origin)/", insecure, by: &prober)
-        #expect(prober.contexts.count == 2)
+        expectEqual(prober.contexts.count, 2)
     }
 
     @Test func `the result of a probe survives a recording`() throws {
@@ -150,9 +151,9 @@ import Testing
         defer { server.stop() }
         for path in ["/", "/other"] {
             let result = try #require(try probe("\(server.origin)\(path)", try trusting()).last)
-            #expect((result.levels?.redirection != nil) == (path == "/other"))
+            expectEqual((result.levels?.redirection != nil), (path == "/other"))
             let line = RecordedInput(moment: Moment.now, input: .probe(result))
-            #expect(try JSONDecoder().decode(RecordedInput.self, from: JSONEncoder().encode(line)) == line)
+            try expectEqual(JSONDecoder().decode(RecordedInput.self, from: JSONEncoder().encode(line)), line)
         }
     }
 
@@ -161,18 +162,18 @@ import Testing
     @Test func `an unknown authority, another name, and a missing trust are named`() throws {
         let server = try secure()
         defer { server.stop() }
-        #expect(try cause("\(server.origin)/").line == "tls/certificate-untrusted")
+        try expectEqual(cause("\(server.origin)/").line, "tls/certificate-untrusted")
         let other = try trusting { $0.tls.serverName = "db.example" }
-        #expect(try cause("\(server.origin)/", other).line == "tls/hostname-mismatch")
-        #expect(
-            try cause(
+        try expectEqual(cause("\(server.origin)/", other).line, "tls/hostname-mismatch")
+        try expectEqual(
+            cause(
                 "\(server.origin)/",
                 {
                     var all = ProbeSettings(); all.tls.isInsecure = true; return all
                 }()
-            ).line == "up")
+            ).line, "up")
         let soon = try trusting { $0.tls.certificateDays = 365 }
-        #expect(try cause("\(server.origin)/", soon).line == "tls/certificate-expiring")
+        try expectEqual(cause("\(server.origin)/", soon).line, "tls/certificate-expiring")
     }
 
     @Test func `a server whose certificate is not accepted receives no request and no credentials`() throws {
@@ -184,22 +185,22 @@ import Testing
             $0.tls.serverName = "db.example"
             try $0.http.authorize(by: .bearer("secret"))
         }
-        #expect(try cause("\(server.origin)/", untrusting).line == "tls/certificate-untrusted")
-        #expect(try cause("\(server.origin)/", other).line == "tls/hostname-mismatch")
-        #expect(server.requests.isEmpty)
+        try expectEqual(cause("\(server.origin)/", untrusting).line, "tls/certificate-untrusted")
+        try expectEqual(cause("\(server.origin)/", other).line, "tls/hostname-mismatch")
+        expectEmpty(server.requests)
         untrusting.tls.isInsecure = true
-        #expect(try cause("\(server.origin)/", untrusting).line == "up")
-        #expect(server.requests.map { $0["authorization"] } == ["Bearer secret"])
+        try expectEqual(cause("\(server.origin)/", untrusting).line, "up")
+        expectEqual(server.requests.map { $0["authorization"] }, ["Bearer secret"])
     }
 
     @Test func `a server that accepts and never speaks is stalled at the deadline, and one that closes refuses`() throws {
         let stalled = try secure(arrival: .respond(.never))
         defer { stalled.stop() }
-        #expect(try cause("tls://127.0.0.1:\(stalled.port)", deadline: 300).line == "tls/handshake-stalled")
+        try expectEqual(cause("tls://127.0.0.1:\(stalled.port)", deadline: 300).line, "tls/handshake-stalled")
         let closing = try secure(arrival: .end(.truncated))
         defer { closing.stop() }
         let refused = try cause("tls://127.0.0.1:\(closing.port)")
-        #expect(refused.line == "tls/handshake-refused")
+        expectEqual(refused.line, "tls/handshake-refused")
     }
 
     @Test func `a server that speaks another protocol is shown with its first bytes`() throws {
@@ -217,14 +218,14 @@ import Testing
             tls.clientCertificates = .required(authorities: nil)
         }
         defer { server.stop() }
-        #expect(try cause("tls://127.0.0.1:\(server.port)", try trusting()).line == "tls/client-certificate-required")
-        #expect(try cause("\(server.origin)/", try trusting()).line == "tls/client-certificate-required")
+        try expectEqual(cause("tls://127.0.0.1:\(server.port)", try trusting()).line, "tls/client-certificate-required")
+        try expectEqual(cause("\(server.origin)/", try trusting()).line, "tls/client-certificate-required")
     }
 
     @Test func `a server that requests a client certificate and does not need one is up`() throws {
         let server = try secure { $0.clientCertificates = .requested }
         defer { server.stop() }
-        #expect(try cause("tls://127.0.0.1:\(server.port)", try trusting()).line == "up")
+        try expectEqual(cause("tls://127.0.0.1:\(server.port)", try trusting()).line, "up")
     }
 
     // MARK: HTTP
@@ -234,12 +235,12 @@ import Testing
             request.target == "/down" ? StubResponse(503) : request.target == "/slow" ? .never : StubResponse(body: "hello")
         }
         defer { server.stop() }
-        #expect(try cause("\(server.origin)/").line == "up")
-        #expect(try cause("\(server.origin)/down").line == "http/status")
+        try expectEqual(cause("\(server.origin)/").line, "up")
+        try expectEqual(cause("\(server.origin)/down").line, "http/status")
         var settings = ProbeSettings()
         try settings.http.expectBody("^goodbye")
-        #expect(try cause("\(server.origin)/", settings).line == "http/unexpected-body")
-        #expect(try cause("\(server.origin)/slow", deadline: 300).line == "http/timeout")
+        try expectEqual(cause("\(server.origin)/", settings).line, "http/unexpected-body")
+        try expectEqual(cause("\(server.origin)/slow", deadline: 300).line, "http/timeout")
     }
 
     @Test func `a redirect within the host is followed, also to https, and a loop is named`() throws {
@@ -254,19 +255,19 @@ import Testing
             return StubResponse(302, fields: ["Location": to])
         }
         defer { server.stop() }
-        #expect(try cause("\(server.origin)/a").line == "up")
-        #expect(server.requests.map(\.target) == ["/a", "/b"])
-        #expect(try cause("\(server.origin)/loop").line == "http/invalid-response")
-        #expect(try cause("\(server.origin)/tls", try trusting()).line == "up")
-        #expect(try cause("\(server.origin)/tls").line == "tls/certificate-untrusted")
+        try expectEqual(cause("\(server.origin)/a").line, "up")
+        expectEqual(server.requests.map(\.target), ["/a", "/b"])
+        try expectEqual(cause("\(server.origin)/loop").line, "http/invalid-response")
+        try expectEqual(cause("\(server.origin)/tls", try trusting()).line, "up")
+        try expectEqual(cause("\(server.origin)/tls").line, "tls/certificate-untrusted")
         // The way to another host is not that of this connection.
         let other = try probe("\(server.origin)/other").last?.levels
         #expect(other?.http?.otherHost == "other.example" && other?.http?.response.status == 302)
-        #expect(other?.redirection?.value.url.description == "http://other.example/")
-        #expect(try cause("\(server.origin)/other").line == "up")
+        expectEqual(other?.redirection?.value.url.description, "http://other.example/")
+        try expectEqual(cause("\(server.origin)/other").line, "up")
         var portal = ProbeSettings()
         try portal.http.expectBody("hello")
-        #expect(try cause("\(server.origin)/other", portal).line == "up")
+        try expectEqual(cause("\(server.origin)/other", portal).line, "up")
     }
 
     @Test func `a TLS failure behind a redirect within the host names the redirect`() throws {
@@ -288,10 +289,10 @@ import Testing
         ] {
             let location = "https://127.0.0.1:\(port)/x"
             let (line, cause) = try cause("\(server.origin)/\(path)")
-            #expect(line == "tls/\(code)")
-            #expect(cause?.evidence["redirects"] == .list([location]), "\(path): \(cause?.evidence ?? [:])")
+            expectEqual(line, "tls/\(code)")
+            expectEqual(cause?.evidence["redirects"], .list([location]), "\(path): \(cause?.evidence ?? [:])")
             let beginning = "127.0.0.1 redirects to \(location): this machine (127.0.0.1) "
-            #expect(cause?.detail.hasPrefix(beginning) == true, "\(cause?.detail ?? "none")")
+            expectEqual(cause?.detail.hasPrefix(beginning), true, "\(cause?.detail ?? "none")")
         }
         // Without a redirect, the sentence is that of the server alone.
         let direct = try cause("https://127.0.0.1:\(securePort)/").cause

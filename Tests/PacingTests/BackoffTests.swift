@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -5,17 +6,17 @@ import Testing
     @Test func `the longest waits double up to the cap, and a success resets them`() {
         var backoff = Backoff(baseNanoseconds: 100, capNanoseconds: 1000)
         let waits = (1...6).map { _ in backoff.next(draw: .max) }
-        #expect(waits == [100, 200, 400, 800, 1000, 1000])
-        #expect(backoff.attempts == 6)
+        expectEqual(waits, [100, 200, 400, 800, 1000, 1000])
+        expectEqual(backoff.attempts, 6)
         backoff.reset()
-        #expect(backoff.next(draw: .max) == 100)
+        expectEqual(backoff.next(draw: .max), 100)
     }
 
     @Test func `the wait scales linearly with the draw`() {
         var backoff = Backoff(baseNanoseconds: 1000, capNanoseconds: 1000)
-        #expect(backoff.next(draw: 0) == 0)
-        #expect(backoff.next(draw: .max / 2) == 500)
-        #expect(backoff.next(draw: .max) == 1000)
+        expectEqual(backoff.next(draw: 0), 0)
+        expectEqual(backoff.next(draw: .max / 2), 500)
+        expectEqual(backoff.next(draw: .max), 1000)
     }
 
     @Test(arguments: [1, 3, 1 << 61, 1 << 62, Int64.max])
@@ -26,15 +27,15 @@ import Testing
             #expect(backoff.ceilingNanoseconds >= latest)
             latest = backoff.ceilingNanoseconds
             let wait = backoff.next(draw: .max)
-            #expect(wait == latest)
+            expectEqual(wait, latest)
         }
-        #expect(latest == .max)
+        expectEqual(latest, .max)
     }
 
     @Test func `invalid limits are corrected`() {
         var backoff = Backoff(baseNanoseconds: -5, capNanoseconds: -7)
-        #expect(backoff.next(draw: .max) == 1)
-        #expect(backoff.next(draw: .max) == 1)
+        expectEqual(backoff.next(draw: .max), 1)
+        expectEqual(backoff.next(draw: .max), 1)
     }
 
     @Test func `random waits cover the range from zero to the ceiling`() {
@@ -43,6 +44,6 @@ import Testing
         var backoff = Backoff(baseNanoseconds: 4, capNanoseconds: 4)
         var seen: Set<Int64> = []
         for _ in 0..<1000 { seen.insert(backoff.next(draw: random.next())) }
-        #expect(seen == [0, 1, 2, 3, 4], "seed \(seed)")
+        expectEqual(seen, [0, 1, 2, 3, 4], "seed \(seed)")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
             16_408_922_859_458_223_821,
         ]
         let drawn = expected.map { _ in random.next() }
-        #expect(drawn == expected)
+        expectEqual(drawn, expected)
     }
 
     @Test func `equal seeds give equal numbers, others do not`() {
@@ -17,7 +18,7 @@ import Testing
         let numbers = (0..<100).map { _ in one.next() }
         let sames = (0..<100).map { _ in same.next() }
         let others = (0..<100).map { _ in other.next() }
-        #expect(numbers == sames)
+        expectEqual(numbers, sames)
         #expect(numbers != others)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -56,7 +57,7 @@ import Testing
             // The command fails if the answer needs more time.
             let health = try host.run(
                 "curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "--max-time", limit, "http://\(service.address)/-/healthy")
-            #expect(health == "200")
+            expectEqual(health, "200")
             peak = max(peak, try memory("VmRSS", of: service))
         }
         let elapsed = Double((ContinuousClock.now - start).components.seconds)

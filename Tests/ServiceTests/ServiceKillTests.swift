@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import GRDB
 import Glibc
@@ -51,7 +52,7 @@ import Testing
         starts.append(try Date(record: #require(try Self.records(of: last.program, for: .zero).first).ts))
         try Self.awaitStatus(of: servers.count, from: last.program)
         try last.program.signal(SIGTERM)
-        #expect(try last.program.wait() == 128 + SIGTERM, "\(last.program.ending)")
+        try expectEqual(last.program.wait(), 128 + SIGTERM, "\(last.program.ending)")
 
         #expect(!recorded.isEmpty)
         let history = try document(ServiceHistory.self, "history", "--since", "2h")
@@ -63,13 +64,13 @@ import Testing
         }
         #expect(found.count > 10_000 || (history.next == nil && history.incidents.count == found.count))
         let lost = recorded.filter { id, state in found[id] == nil || (state == "over" && found[id] == .some(nil)) }
-        #expect(lost.isEmpty, "\(lost.count) of \(recorded.count) recorded incidents are lost")
+        expectEmpty(lost, "\(lost.count) of \(recorded.count) recorded incidents are lost")
         // The incidents that a kill interrupted were closed.
         #expect(history.incidents.filter { $0.to == nil }.count <= servers.count)
 
         let gaps = history.gaps.filter { $0.reason == "stopped" }
         // The last one is the time since the end.
-        #expect(gaps.count == kills + 1)
+        expectEqual(gaps.count, kills + 1)
         let (end, begin) = (try Date(record: #require(gaps.last).from), try #require(starts.last))
         #expect(end > begin)
         for (gap, (stop, begin)) in zip(gaps, zip(stops, starts.dropFirst())) {
@@ -79,21 +80,21 @@ import Testing
             #expect(from <= stop.killed)
             // The history begins again before the path has settled, and the stream has the same gap.
             #expect(0..<15 ~= begin.timeIntervalSince(to), "\(gap) \(begin)")
-            if let end = shown[gap.from] { #expect(end == gap.to) }
+            if let end = shown[gap.from] { expectEqual(end, gap.to) }
         }
         #expect(gaps.contains { shown[$0.from] != nil }, "no stream has a gap: \(shown)")
         try checkSums(gaps)
         let integrity = try DatabaseQueue(path: scratch.file("state/history.sqlite")).read { database in
             try String.fetchAll(database, sql: "PRAGMA integrity_check")
         }
-        #expect(integrity == ["ok"])
+        expectEqual(integrity, ["ok"])
     }
 
     /// Checks that the seconds of all states sum to the period, and that the unrecorded ones are the gaps.
     private func checkSums(_ gaps: [ServiceHistory.Gap]) throws {
         let report = try document(ServiceReport.self, "report", "--since", "48h")
         let period = try Date(record: report.until).timeIntervalSince(Date(record: report.since))
-        #expect(report.targets.count == 1_000)
+        expectEqual(report.targets.count, 1_000)
         for target in report.targets {
             let sum = target.seconds.values.reduce(0, +)
             #expect(abs(sum - period) < 0.01, "\(target.target): \(sum) of \(period)")
@@ -109,7 +110,7 @@ import Testing
     private func document<Value: Decodable>(_ type: Value.Type, _ command: String, _ arguments: String...) throws -> Value {
         let program = try Program(
             [try Programs.netwatch, command, "--json", "--state", scratch.file("state")] + arguments, on: host, output: .file)
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         return try JSONDecoder().decode(type, from: Data(program.output.utf8))
     }
 

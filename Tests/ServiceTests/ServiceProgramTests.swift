@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -31,7 +32,7 @@ import Testing
         let target = try JSONDecoder().decode(TargetEvidence.self, from: Data(evidence.utf8))
         let phases = try #require(target.last_probe?.phases_ms, "\(evidence)")
         #expect(target.last_probe?.ok == true && phases.connect > 0)
-        #expect(target.layers.first { $0.layer == "route" }?.detail == "127.0.0.1 is this machine", "\(evidence)")
+        expectEqual(target.layers.first { $0.layer == "route" }?.detail, "127.0.0.1 is this machine", "\(evidence)")
         #expect(target.layers.first { $0.layer == "tcp" }?.ms ?? 0 > 0, "\(evidence)")
         #expect(try get(service, "/-/healthy").hasPrefix("HTTP/1.1 200"))
         #expect(try get(service, "/-/ready").hasPrefix("HTTP/1.1 200"))
@@ -48,24 +49,24 @@ import Testing
         let server = try host.serve(at: "127.0.0.1", port: 9_200)
         defer { server.close() }
         let program = try run("--listen", "127.0.0.1:9200")
-        #expect(try program.wait() == 71, "\(program.ending)")
+        try expectEqual(program.wait(), 71, "\(program.ending)")
         #expect(program.standardError.contains("127.0.0.1:9200"), "\(program.standardError)")
         #expect(program.standardError.contains("(process \(getpid()))"), "\(program.standardError)")
-        #expect(program.standardError.split(separator: "\n").count == 1)
+        expectEqual(program.standardError.split(separator: "\n").count, 1)
     }
 
     @Test func `the next free port is used if that is asked for`() throws {
         let server = try host.serve(at: "127.0.0.1", port: 9_200)
         defer { server.close() }
         let service = try start("", "--listen", "127.0.0.1:9200", "--next-port")
-        #expect(service.address == "127.0.0.1:9201")
+        expectEqual(service.address, "127.0.0.1:9201")
     }
 
     @Test func `a second service with the same directory ends with 71`() throws {
         let first = try start("")
         for address in ["127.0.0.1:0", first.address] {
             let program = try run("--listen", address)
-            #expect(try program.wait() == 71, "\(program.ending)")
+            try expectEqual(program.wait(), 71, "\(program.ending)")
             let reason = "process \(first.program.processID) keeps its history here"
             #expect(program.standardError.contains(reason), "\(program.standardError)")
         }
@@ -91,7 +92,7 @@ import Testing
         try write("targets: ['127.0.0.1:2']\n")
         #expect(try host.run("curl", "-s", "-i", "-X", "POST", "http://\(service.address)/-/reload").hasPrefix("HTTP/1.1 200"))
         try Self.await { try get(service, "/api/v1/status").contains(#""total":1"#) }
-        #expect(service.program.standardError.components(separatedBy: "the former configuration stays").count == 3)
+        expectEqual(service.program.standardError.components(separatedBy: "the former configuration stays").count, 3)
     }
 
     @Test func `a reload that needs a restart names its keys in the response, on standard error and on the page`() throws {
@@ -99,7 +100,7 @@ import Testing
         try write("time_zone: Europe/Berlin\n")
         let sentence = "the configuration was loaded; a restart is needed for time_zone"
         let answer = try host.run("curl", "-s", "-X", "POST", "http://\(service.address)/-/reload")
-        #expect(answer.split(separator: "\n") == [sentence[...]], "\(answer)")
+        expectEqual(answer.split(separator: "\n"), [sentence[...]], "\(answer)")
         #expect(service.program.standardError.contains(sentence))
         // The page says so until the restart, also after a further reload.
         try service.program.signal(SIGHUP)
@@ -117,20 +118,20 @@ import Testing
         _ = try Programs.built("netwatch-service")
         for command in [["serve", "--state", scratch.file("state")], ["config", "check"]] {
             let program = try Program([try Programs.netwatch] + command + arguments, on: host)
-            #expect(try program.wait() == 64, "\(program.ending)")
-            #expect(program.standardError.split(separator: "\n").count == 1, "\(program.standardError)")
+            try expectEqual(program.wait(), 64, "\(program.ending)")
+            expectEqual(program.standardError.split(separator: "\n").count, 1, "\(program.standardError)")
         }
         // An error of a file decides the code.
         try write("intervall: 3s\n")
         let program = try Program(
             [try Programs.netwatch, "config", "check", "--config", scratch.file("netwatch.yaml")] + arguments, on: host)
-        #expect(try program.wait() == 78, "\(program.ending)")
+        try expectEqual(program.wait(), 78, "\(program.ending)")
     }
 
     @Test func `errors of the configuration end the program with 78`() throws {
         try write("intervall: 3s\n")
         let program = try run("--config", scratch.file("netwatch.yaml"), "--listen", "127.0.0.1:0")
-        #expect(try program.wait() == 78)
+        try expectEqual(program.wait(), 78)
         #expect(program.standardError.contains("the nearest is 'interval'"))
     }
 
@@ -138,7 +139,7 @@ import Testing
         let first = try start("interval: 200ms\ntargets: ['127.0.0.1:1']\n")
         _ = try first.program.nextLine { $0.contains(#""recorded":true"#) }
         try first.program.signal(SIGTERM)
-        #expect(try first.program.wait() == 128 + SIGTERM, "\(first.program.ending)")
+        try expectEqual(first.program.wait(), 128 + SIGTERM, "\(first.program.ending)")
         #expect(try first.program.remainingLines().allSatisfy { !$0.contains("failed") })
         let second = try start("interval: 200ms\ntargets: ['127.0.0.1:1']\n")
         let gap = try second.program.nextLine { $0.contains(#""type":"gap""#) }
@@ -165,7 +166,7 @@ import Testing
                 outages = try JSONDecoder().decode(TargetEvidence.self, from: Data(page.utf8)).outages
                 return !outages.isEmpty
             }
-            #expect(outages.map(\.status) == ["unreachable"], "\(text)")
+            expectEqual(outages.map(\.status), ["unreachable"], "\(text)")
             codes.formUnion(outages.map(\.cause?.code))
         }
         #expect(codes.count == 1 && !codes.contains(nil), "\(codes)")
@@ -173,7 +174,7 @@ import Testing
         _ = try service.program.wait()
         let report = try JSONDecoder().decode(
             ServiceReport.self, from: Data(try netwatch("report", "--json", "--since", "1h").utf8))
-        #expect(report.targets.count == 15)
+        expectEqual(report.targets.count, 15)
         let incidents = Set(report.targets.map { $0.worst.map(\.incident) })
         #expect(incidents.count == 1 && incidents.first?.count == 1, "\(incidents)")
     }
@@ -184,7 +185,7 @@ import Testing
         _ = try service.program.wait()
         let program = try Program(
             [try Programs.netwatch, "history", "--state", scratch.file("state"), "--target", "absent"], on: host)
-        #expect(try program.wait() == 66, "\(program.ending)")
+        try expectEqual(program.wait(), 66, "\(program.ending)")
         #expect(program.standardError.contains("absent"))
     }
 
@@ -199,12 +200,12 @@ import Testing
                     "--until",
                     "2026-10-26",
                 ], on: host, environment: ["TZ": zone], output: .file)
-            #expect(try program.wait() == 0, "\(program.ending)")
+            try expectEqual(program.wait(), 0, "\(program.ending)")
             return try JSONDecoder().decode(ServiceReport.self, from: Data(program.output.utf8))
         }
         // The day has 25 hours there.
-        #expect(documents.map(\.since) == Array(repeating: "2026-10-24T22:00:00.000Z", count: 3))
-        #expect(documents.map(\.until) == Array(repeating: "2026-10-25T23:00:00.000Z", count: 3))
+        expectEqual(documents.map(\.since), Array(repeating: "2026-10-24T22:00:00.000Z", count: 3))
+        expectEqual(documents.map(\.until), Array(repeating: "2026-10-25T23:00:00.000Z", count: 3))
     }
 
     @Test func `FIFOs and empty files in the state directory neither hang a start nor a reader`() throws {
@@ -212,14 +213,14 @@ import Testing
         let service = try start("")
         #expect(service.program.standardError.contains("recent-11.dat: damaged (it is a FIFO)"))
         try service.program.signal(SIGTERM)
-        #expect(try service.program.wait() == 128 + SIGTERM)
+        try expectEqual(service.program.wait(), 128 + SIGTERM)
         for make in [{ mkfifo($0, 0o600) }, { creat($0, 0o600) }] as [(String) -> Int32] {
             unlink(scratch.file("state/history.sqlite"))
             try #require(make(scratch.file("state/history.sqlite")) >= 0)
             for command in ["history", "report"] {
                 let program = try Program([try Programs.netwatch, command, "--state", scratch.file("state")], on: host)
-                #expect(try program.wait() == 66, "\(program.ending)")
-                #expect(program.standardError.split(separator: "\n").count == 1, "\(program.standardError)")
+                try expectEqual(program.wait(), 66, "\(program.ending)")
+                expectEqual(program.standardError.split(separator: "\n").count, 1, "\(program.standardError)")
             }
         }
     }
@@ -235,8 +236,8 @@ import Testing
             let program = try Program(
                 ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"]
                     + [try Programs.netwatch, command, "--state", scratch.file("state")], on: host)
-            #expect(try program.wait() == 77, "\(program.ending)")
-            #expect(program.standardError.split(separator: "\n").count == 1, "\(program.standardError)")
+            try expectEqual(program.wait(), 77, "\(program.ending)")
+            expectEqual(program.standardError.split(separator: "\n").count, 1, "\(program.standardError)")
         }
     }
 
@@ -262,24 +263,24 @@ import Testing
         let socket = scratch.file("state/api.sock")
         let watch = try Program(
             [try Programs.netwatch, "watch", "--connect", socket, "--json", "--count", "2"], on: host)
-        #expect(try watch.wait() == 0, "\(watch.ending)")
+        try expectEqual(watch.wait(), 0, "\(watch.ending)")
         let lines = try watch.remainingLines()
         #expect(lines.count == 3 && lines[0].contains(#""type":"hello""#), "\(lines)")
         let text = try Program([try Programs.netwatch, "watch", "--connect", socket, "--count", "1", "127.0.0.1:2"], on: host)
-        #expect(try text.wait() == 0, "\(text.ending)")
+        try expectEqual(text.wait(), 0, "\(text.ending)")
         let shown = try text.remainingLines()
         #expect(shown.first?.contains(" hello  netwatch ") == true && shown.first?.contains(": path ") == true, "\(shown)")
-        #expect(shown.last?.contains("target 127.0.0.1:2 down tcp/refused: ") == true)
+        expectEqual(shown.last?.contains("target 127.0.0.1:2 down tcp/refused: "), true)
         for command in ["history", "report"] {
             let program = try Program([try Programs.netwatch, command, "--connect", socket, "--since", "1h"], on: host)
-            #expect(try program.wait() == 0, "\(program.ending)")
+            try expectEqual(program.wait(), 0, "\(program.ending)")
             #expect(try program.remainingLines().contains { $0.contains("127.0.0.1:1") })
         }
         // The service has ended.
         try service.program.signal(SIGTERM)
         _ = try service.program.wait()
         let late = try Program([try Programs.netwatch, "watch", "--connect", socket], on: host)
-        #expect(try late.wait() == 69, "\(late.ending)")
+        try expectEqual(late.wait(), 69, "\(late.ending)")
         #expect(late.standardError.contains("no service is running"))
     }
 
@@ -293,26 +294,26 @@ import Testing
         let socket = ["watch", "--connect", scratch.file("state/api.sock"), "--count", "1"]
         for name in ["office", "The office", "127.0.0.1:8080"] {
             let watch = try Program([try Programs.netwatch] + socket + [name], on: host)
-            #expect(try watch.wait() == 0, "\(watch.ending)")
+            try expectEqual(watch.wait(), 0, "\(watch.ending)")
             let line = try watch.remainingLines().last ?? ""
             let expected = /.* target 127.0.0.1:8080 up [0-9.]+ ms from 127.0.0.1 via lo \(loopback\)/
             #expect(line.wholeMatch(of: expected) != nil, "\(line)")
         }
         let several = try Program(
             [try Programs.netwatch] + socket.dropLast() + ["2", "Closed", "office"], on: host)
-        #expect(try several.wait() == 0, "\(several.ending)")
+        try expectEqual(several.wait(), 0, "\(several.ending)")
         let lines = try several.remainingLines().joined()
         #expect(lines.contains("127.0.0.1:1 ") && lines.contains("127.0.0.1:8080 "), "\(lines)")
         #expect(!lines.contains("127.0.0.1:2 "), "\(lines)")
         let quiet = try Program([try Programs.netwatch] + socket + ["-q"], on: host)
-        #expect(try quiet.wait() == 0, "\(quiet.ending)")
-        #expect(try quiet.remainingLines() == [])
+        try expectEqual(quiet.wait(), 0, "\(quiet.ending)")
+        try expectEqual(quiet.remainingLines(), [])
         let unknown = try Program([try Programs.netwatch] + socket + ["absent"], on: host)
-        #expect(try unknown.wait() == 66, "\(unknown.ending)")
-        #expect(unknown.standardError == "netwatch: target 'absent': no target has this identifier, name or text\n")
+        try expectEqual(unknown.wait(), 66, "\(unknown.ending)")
+        expectEqual(unknown.standardError, "netwatch: target 'absent': no target has this identifier, name or text\n")
         for option in [["--interval", "1s"], ["-v"], ["--fail-after", "2"], ["--insecure"], ["--canary", "http://a/"]] {
             let refused = try Program([try Programs.netwatch] + socket + option, on: host)
-            #expect(try refused.wait() == 64, "\(refused.ending)")
+            try expectEqual(refused.wait(), 64, "\(refused.ending)")
             let reason = "netwatch: --connect: \(option[0]) has no effect"
             #expect(refused.standardError.hasPrefix(reason), "\(refused.standardError)")
         }
@@ -346,9 +347,9 @@ import Testing
     @Test(arguments: [16, 24, 40, 64, 127]) func `too few open files end the program with 71 and one line`(limit: Int) throws {
         let start = "ulimit -n \(limit); exec \"$0\" serve --listen 127.0.0.1:0 --state \"$1\""
         let program = try Program(["sh", "-c", start, try Programs.netwatch, scratch.file("state")], on: host)
-        #expect(try program.wait() == 71, "\(program.ending)")
+        try expectEqual(program.wait(), 71, "\(program.ending)")
         #expect(program.standardError.contains("open files"), "\(program.standardError)")
-        #expect(program.standardError.split(separator: "\n").count == 1, "\(program.standardError)")
+        expectEqual(program.standardError.split(separator: "\n").count, 1, "\(program.standardError)")
     }
 
     // MARK: Steps

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -22,14 +23,14 @@ import Testing
     @Test func `systemd finds no fault in the units`() throws {
         let program = try Program(
             ["systemd-analyze", "verify", scratch.file("netwatch.service"), scratch.file("netwatch.socket")], output: .file)
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(program.output + program.standardError == "")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(program.output + program.standardError, "")
     }
 
     @Test func `the service is exposed little`() throws {
         let program = try Program(
             ["systemd-analyze", "security", "--offline=true", "--no-pager", scratch.file("netwatch.service")], output: .file)
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         let line = try #require(program.output.split(separator: "\n").last { $0.contains("Overall exposure level") })
         let level = try #require(line.split(separator: " ").compactMap { Double($0) }.first)
         #expect(level <= 1.6, "\(line)")

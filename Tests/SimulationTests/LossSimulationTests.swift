@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -30,6 +31,6 @@ import Testing
         #expect(lossless.states == [.unknown, .up] && lossless.failedProbes == 0 && (59...61).contains(lossless.probes))
         var dead = try LossSimulation(seed: 1, lossPercent: 100, settings)
         dead.run(seconds: 60)
-        #expect(dead.states == [.unknown, .unreachable])
+        expectEqual(dead.states, [.unknown, .unreachable])
     }
 }

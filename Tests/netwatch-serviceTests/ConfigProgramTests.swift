@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -10,40 +11,40 @@ import Testing
 
     @Test func `init writes a file that check accepts, and never replaces it`() throws {
         let written = try run("init", "n.yaml")
-        #expect(try written.wait() == 0, "\(written.ending)")
+        try expectEqual(written.wait(), 0, "\(written.ending)")
         let checked = try run("check", "--config", "n.yaml")
-        #expect(try checked.wait() == 0, "\(checked.ending)")
-        #expect(try checked.remainingLines() == ["n.yaml: no error, 0 targets"])
+        try expectEqual(checked.wait(), 0, "\(checked.ending)")
+        try expectEqual(checked.remainingLines(), ["n.yaml: no error, 0 targets"])
         let again = try run("init", "n.yaml")
-        #expect(try again.wait() == 73)
-        #expect(again.standardError == "netwatch: n.yaml: exists already, and is not replaced\n")
+        try expectEqual(again.wait(), 73)
+        expectEqual(again.standardError, "netwatch: n.yaml: exists already, and is not replaced\n")
     }
 
     @Test func `init follows no symbolic link`() throws {
-        #expect(symlink(scratch.file("elsewhere"), scratch.file("n.yaml")) == 0)
+        expectEqual(symlink(scratch.file("elsewhere"), scratch.file("n.yaml")), 0)
         let program = try run("init", "n.yaml")
-        #expect(try program.wait() == 73)
+        try expectEqual(program.wait(), 73)
         #expect(!FileManager.default.fileExists(atPath: scratch.file("elsewhere")))
     }
 
     @Test func `check reports each error in a line, and exits with 78`() throws {
         try Data("intervall: 1s\ntargets: [x]\n".utf8).write(to: URL(fileURLWithPath: scratch.file("n.yaml")))
         let program = try run("check", "--config", "n.yaml")
-        #expect(try program.wait() == 78)
-        #expect(
-            program.standardError == """
+        try expectEqual(program.wait(), 78)
+        expectEqual(
+            program.standardError, """
                 netwatch: n.yaml:1:1: unknown key 'intervall'; the nearest is 'interval'
                 netwatch: n.yaml:2:11: target 'x': port: is missing; write x:PORT
 
                 """)
-        #expect(try program.remainingLines() == [])
+        try expectEqual(program.remainingLines(), [])
     }
 
     @Test func `show prints the combined configuration with its sources`() throws {
         try Data("interval: 5s\n".utf8).write(to: URL(fileURLWithPath: scratch.file("n.yaml")))
         let program = try run(
             "show", "--config", "n.yaml", "--listen", "127.0.0.1:1", "db:5432", environment: ["NETWATCH_CONFIG_FAIL_AFTER": "4"])
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         let lines = try program.remainingLines().map {
             $0.split(separator: " ", omittingEmptySubsequences: true).joined(separator: " ")
         }
@@ -55,23 +56,23 @@ import Testing
 
     @Test func `a missing file of --config exits with 66`() throws {
         let program = try run("check", "--config", "missing.yaml")
-        #expect(try program.wait() == 66)
-        #expect(program.standardError == "netwatch: --config missing.yaml: cannot be read: No such file or directory\n")
+        try expectEqual(program.wait(), 66)
+        expectEqual(program.standardError, "netwatch: --config missing.yaml: cannot be read: No such file or directory\n")
     }
 
     @Test func `a FIFO and a loop of links as --config exit with 78`() throws {
-        #expect(mkfifo(scratch.file("fifo.yaml"), 0o600) == 0)
-        #expect(symlink("loop.yaml", scratch.file("loop.yaml")) == 0)
+        expectEqual(mkfifo(scratch.file("fifo.yaml"), 0o600), 0)
+        expectEqual(symlink("loop.yaml", scratch.file("loop.yaml")), 0)
         for (name, reason) in [("fifo", "is not a regular file"), ("loop", "its symbolic links form a loop, or are too many")] {
             let program = try run("check", "--config", "\(name).yaml")
-            #expect(try program.wait() == 78)
-            #expect(program.standardError == "netwatch: --config \(name).yaml: \(reason)\n")
+            try expectEqual(program.wait(), 78)
+            expectEqual(program.standardError, "netwatch: --config \(name).yaml: \(reason)\n")
         }
     }
 
     @Test func `the help of config lists its commands`() throws {
         let program = try Program([try Programs.netwatch, "help", "config"], directory: scratch.path)
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         #expect(try program.remainingLines().joined().contains("check"))
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -31,7 +32,7 @@ import Testing
         _ = try program.nextLine()
         let start = ContinuousClock.now
         try program.signal(signal.number)
-        #expect(try program.wait() == 128 + signal.number, "\(program.ending)")
+        try expectEqual(program.wait(), 128 + signal.number, "\(program.ending)")
         #expect(start.duration(to: .now) < .seconds(1))
         let lines = program.standardError.split(separator: "\n")
         let report = lines.firstIndex { $0.hasPrefix("netwatch: ") && $0.contains(": \(signal.name) from process \(getpid()) ") }
@@ -48,7 +49,7 @@ import Testing
         _ = try program.nextLine()
         let start = ContinuousClock.now
         try program.signal(number)
-        #expect(try program.wait() == 128 + number, "\(program.ending)")
+        try expectEqual(program.wait(), 128 + number, "\(program.ending)")
         #expect(start.duration(to: .now) < .seconds(1))
         #expect(try program.remainingLines().contains { $0.hasPrefix("netwatch: ") && $0.contains("SIG") })
     }
@@ -85,7 +86,7 @@ import Testing
             command.arguments, environment: ["LD_PRELOAD": library.file("fault.so"), "FAULT": fault.rawValue])
         _ = try program.nextLine()
         try program.signal(SIGUSR1)
-        #expect(try program.wait(within: .seconds(20)) == 128 + fault.number, "\(program.ending)")
+        try expectEqual(program.wait(within: .seconds(20)), 128 + fault.number, "\(program.ending)")
         #expect(program.standardError.contains(fault.report), "\(program.ending)")
         if fault != .loop { #expect(program.standardError.contains("/fault.so+0x"), "\(program.ending)") }
     }
@@ -97,7 +98,7 @@ import Testing
         _ = try program.nextLine()
         let start = ContinuousClock.now
         try program.signal(SIGSEGV)
-        #expect(try program.wait() == 128 + SIGSEGV, "\(program.ending)")
+        try expectEqual(program.wait(), 128 + SIGSEGV, "\(program.ending)")
         #expect(start.duration(to: .now) < .seconds(1))
     }
 
@@ -105,7 +106,7 @@ import Testing
         let program = try Program(["sh", "-c", "trap '' QUIT; exec \"$0\" watch --json", Programs.netwatch])
         _ = try program.nextLine()
         try program.signal(SIGQUIT)
-        #expect(try program.wait() == 128 + SIGQUIT, "\(program.ending)")
+        try expectEqual(program.wait(), 128 + SIGQUIT, "\(program.ending)")
         let ignored = "trap '' QUIT; exec \"$0\" wait -- grep SigIgn /proc/self/status"
         let wait = try Program(["sh", "-c", ignored, Programs.netwatch])
         let mask = try #require(try wait.nextLine()?.split(whereSeparator: \.isWhitespace).last)

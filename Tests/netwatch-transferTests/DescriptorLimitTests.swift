@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -60,8 +61,8 @@ import Testing
         let server = try TestServer { _ in StubResponse(body: .pattern(10_000)) }
         let urls = (0..<64).map { server.url("/file\($0)").absoluteString }
         let program = try run(["get", "-q", "--parallel", "64", "-d", "files"] + urls, limit: limit)
-        #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")
-        #expect(program.standardError == "")
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("files")).count == 64)
+        try expectEqual(program.wait(within: .seconds(60)), 0, "\(program.ending)")
+        expectEqual(program.standardError, "")
+        try expectEqual(FileManager.default.contentsOfDirectory(atPath: folder.file("files")).count, 64)
     }
 }

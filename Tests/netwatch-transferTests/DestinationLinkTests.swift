@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -35,8 +36,8 @@ import Testing
         try link("own", to: "shared/planted", owner: geteuid())
         for name in ["shared/planted", "shared/relative", "own"] {
             let error = #expect(throws: Failure.self) { try prepare(name) }
-            #expect(error?.code == ExitCode.cannotCreate)
-            #expect(error?.message.contains("is a symbolic link of user 1; remove it") == true, "\(String(describing: error))")
+            expectEqual(error?.code, ExitCode.cannotCreate)
+            expectEqual(error?.message.contains("is a symbolic link of user 1; remove it"), true, "\(String(describing: error))")
         }
     }
 

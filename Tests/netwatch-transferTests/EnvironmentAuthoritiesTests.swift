@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -38,9 +39,9 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder.file("folder"), withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(atPath: folder.file("loop"), withDestinationPath: "loop")
         let program = try get(file: file, directory: nil)
-        #expect(try program.wait() == 66, "\(program.ending)")
+        try expectEqual(program.wait(), 66, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: get: SSL_CERT_FILE: \(reason)"), "\(program.ending)")
-        #expect(program.standardError.split(separator: "\n").count == 1)
+        expectEqual(program.standardError.split(separator: "\n").count, 1)
         #expect(server.requests.isEmpty && folder.content("answer") == nil)
     }
 
@@ -54,7 +55,7 @@ import Testing
     func directory(_ directory: String, reason: String) throws {
         try makeDirectories()
         let program = try get(file: nil, directory: directory)
-        #expect(try program.wait() == 66, "\(program.ending)")
+        try expectEqual(program.wait(), 66, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: get: SSL_CERT_DIR: \(reason)"), "\(program.ending)")
     }
 
@@ -68,9 +69,9 @@ import Testing
         ]
         for (file, directory, code) in cases {
             let program = try get(file: file, directory: directory)
-            #expect(try program.wait() == code, "\(program.ending)")
+            try expectEqual(program.wait(), code, "\(program.ending)")
         }
-        #expect(folder.content("answer") == Data("trusted".utf8))
+        expectEqual(folder.content("answer"), Data("trusted".utf8))
     }
 
     /// `hashed` has the server's certificate under the name of its hash, `unhashed` under another.

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -25,7 +26,7 @@ import Testing
                 "add table ip faults; add chain ip faults input { type filter hook input priority 0; };"
                     + "add rule ip faults input tcp dport 81 drop",
             ], on: site)
-        #expect(try rules.wait() == 0, "\(rules.ending)")
+        try expectEqual(rules.wait(), 0, "\(rules.ending)")
         try Data("nameserver 10.9.1.1\n".utf8).write(to: URL(fileURLWithPath: folder.file("resolv.conf")))
     }
 
@@ -87,13 +88,13 @@ import Testing
             let document = try JSONDecoder().decode(
                 Document.self, from: Data(status.remainingLines().joined(separator: "\n").utf8))
             let cause = try #require(document.targets.first?.cause)
-            #expect(cause.code == fault.cause, "\(fault.testDescription): \(cause)")
+            expectEqual(cause.code, fault.cause, "\(fault.testDescription): \(cause)")
             let lines = try get.remainingLines()
             let records = try lines.map(TransferLine.init)
-            #expect(try get.wait() == 1)
-            #expect(records.last?.state == "failed")
+            try expectEqual(get.wait(), 1)
+            expectEqual(records.last?.state, "failed")
             let causes = Set(records.compactMap(\.cause).map { "\($0.layer)/\($0.code)" })
-            #expect(causes == ["\(cause.layer)/\(cause.code)"], "\(fault.testDescription): \(lines)")
+            expectEqual(causes, ["\(cause.layer)/\(cause.code)"], "\(fault.testDescription): \(lines)")
             for line in lines {
                 let cause = try JSONDecoder().decode(ProxyLine.self, from: Data(line.utf8)).cause
                 #expect(cause == nil || cause?.evidence.proxy == fault.proxy, "\(fault.testDescription): \(line)")
@@ -109,7 +110,7 @@ import Testing
         let server = try site.serve(at: "10.9.1.1")
         let get = try run(["get", "--json", "--timeout", "4s", "https://10.9.1.1:\(server.port)/a"])
         let records = try get.remainingLines().map(TransferLine.init)
-        #expect(try get.wait() == 1)
+        try expectEqual(get.wait(), 1)
         #expect(records.last?.cause?.layer == "tls" && records.last?.cause?.code == "handshake-stalled", "\(get.ending)")
         #expect(!get.standardError.contains("not done within"))
         #expect(get.standardError.contains("10.9.1.1 accepts the connection and does not answer the TLS handshake"))
@@ -130,7 +131,7 @@ import Testing
         _ = try server.nextLine { $0 == "ready" }
         let get = try run(["get", "--json", "--timeout", "4s", "https://10.9.1.1:8443/a"])
         let records = try get.remainingLines().map(TransferLine.init)
-        #expect(try get.wait() == 1)
+        try expectEqual(get.wait(), 1)
         #expect(records.last?.cause?.layer == "tls" && records.last?.cause?.code == "handshake-timeout", "\(get.ending)")
         #expect(get.standardError.contains("10.9.1.1 does not finish the TLS handshake in time: it has sent 3 bytes"))
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import HTTPSessionTestKit
@@ -30,23 +31,23 @@ import Testing
     @Test func `a file is named as its response suggests`() throws {
         let server = try server()
         let program = try get("\(server.origin)/download?report%20%E2%82%AC.pdf")
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         let lines = program.standardError.split(separator: "\n")
-        #expect(lines.dropFirst().first == "download: saved as report €.pdf")
-        #expect(lines.last?.hasPrefix("report €.pdf: 9 B in ") == true)
+        expectEqual(lines.dropFirst().first, "download: saved as report €.pdf")
+        expectEqual(lines.last?.hasPrefix("report €.pdf: 9 B in "), true)
         #expect(folder.names == ["report €.pdf"] && text("report €.pdf") == "/download")
     }
 
     @Test func `without the option Content-Disposition is ignored`() throws {
         let server = try server()
-        #expect(try folder.get("-q", "\(server.origin)/download?report.pdf").wait() == 0)
-        #expect(folder.names == ["download"])
+        try expectEqual(folder.get("-q", "\(server.origin)/download?report.pdf").wait(), 0)
+        expectEqual(folder.names, ["download"])
     }
 
     @Test func `a response without a suggested name keeps the name from the URL`() throws {
         let server = try server()
-        #expect(try get("-q", "\(server.origin)/download").wait() == 0)
-        #expect(folder.names == ["download"])
+        try expectEqual(get("-q", "\(server.origin)/download").wait(), 0)
+        expectEqual(folder.names, ["download"])
     }
 
     @Test(arguments: [
@@ -64,13 +65,13 @@ import Testing
         try FileManager.default.createDirectory(atPath: folder.file("inner"), withIntermediateDirectories: true)
         let program = try get("--json", "-d", "inner", "\(server.origin)/download")
         let last = try #require(try program.remainingLines().last)
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(folder.names == ["inner"])
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(folder.names, ["inner"])
         let names = try FileManager.default.contentsOfDirectory(atPath: folder.file("inner"))
-        #expect(names == [name])
-        #expect(try TransferLine(last).file?.hasSuffix("/inner/\(name)") == true)
+        expectEqual(names, [name])
+        try expectEqual(TransferLine(last).file?.hasSuffix("/inner/\(name)"), true)
         // A safe name stays unchanged.
-        #expect(FileName.safe(name) == name)
+        expectEqual(FileName.safe(name), name)
     }
 
     @Test func `Content-Disposition never replaces an existing file`() async throws {
@@ -83,7 +84,7 @@ import Testing
             return StubResponse(fields: ["Content-Disposition": "attachment; filename=report.pdf", "ETag": "\"1\""], body: body)
         }
         let program = try get("-q", "\(server.origin)/download")
-        #expect(try program.wait() == 73, "\(program.ending)")
+        try expectEqual(program.wait(), 73, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: get: cannot put the file at '"))
         #expect(program.standardError.hasSuffix("/report.pdf': File exists; remove it, or name the file with -o\n"))
         #expect(text("report.pdf") == "mine" && folder.names == ["report.pdf"])
@@ -101,7 +102,7 @@ import Testing
         // Both are requested before either name is used.
         _ = try await server.awaitRequests(2)
         gate.open()
-        #expect(try program.wait() == 1, "\(program.ending)")
+        try expectEqual(program.wait(), 1, "\(program.ending)")
         #expect(program.standardError.contains("/x': File exists; remove it"))
         #expect(["/download?id=1", "/download?id=2"].contains(text("x")))
     }
@@ -124,13 +125,13 @@ import Testing
         while folder.names.allSatisfy({ (folder.content($0)?.count ?? 0) < 400_000 }) { await Task.yield() }
         #expect(folder.names.allSatisfy { $0.wholeMatch(of: /download\.[0-9a-f]{8}\.netwatch-part(\.json)?/) != nil })
         try first.signal(SIGKILL)
-        #expect(try first.wait() == 128 + SIGKILL)
+        try expectEqual(first.wait(), 128 + SIGKILL)
         gate.open()
         let again = try get("\(server.origin)/download")
-        #expect(try again.wait() == 0, "\(again.ending)")
+        try expectEqual(again.wait(), 0, "\(again.ending)")
         #expect(again.standardError.contains("download: continued at "))
-        #expect(folder.names == ["report.pdf"])
-        #expect(folder.content("report.pdf") == Data(StubBody.patternBytes(from: 0, count: 1_000_000)))
+        expectEqual(folder.names, ["report.pdf"])
+        expectEqual(folder.content("report.pdf"), Data(StubBody.patternBytes(from: 0, count: 1_000_000)))
     }
 
     @Test func `only the final response of redirects names the file by Content-Disposition`() throws {
@@ -139,15 +140,15 @@ import Testing
             let reply = isFirst ? StubResponse(302, fields: ["Location": "/second"]) : StubResponse(body: "x")
             return reply.field("Content-Disposition", "attachment; filename=\(isFirst ? "wrong" : "right")")
         }
-        #expect(try get("-q", "\(server.origin)/first").wait() == 0)
-        #expect(folder.names == ["right"])
+        try expectEqual(get("-q", "\(server.origin)/first").wait(), 0)
+        expectEqual(folder.names, ["right"])
     }
 
     @Test func `--content-disposition and an output name exclude each other`() throws {
         let program = try get("-o", "x", "http://127.0.0.1:1/a")
-        #expect(try program.wait() == 64, "\(program.ending)")
-        #expect(
-            program.standardError
-                == "netwatch: -o --content-disposition: they exclude each other: either you name the file, or its server does\n")
+        try expectEqual(program.wait(), 64, "\(program.ending)")
+        expectEqual(
+            program.standardError,
+                "netwatch: -o --content-disposition: they exclude each other: either you name the file, or its server does\n")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import HTTPSessionTestKit
@@ -21,17 +22,17 @@ import Testing
         try await awaitPartialFile(of: 600_000)
         try program.signal(number)
         let line = try program.nextLine { $0.contains("stopped") }
-        #expect(line == "netwatch: get: stopped: 60 % (585.9 KiB) of big.bin is kept; run the same command again to continue\r")
-        #expect(try program.wait() == 128 + number, "\(program.ending)")
-        #expect(folder.names == ["big.bin.netwatch-part", "big.bin.netwatch-part.json"])
+        expectEqual(line, "netwatch: get: stopped: 60 % (585.9 KiB) of big.bin is kept; run the same command again to continue\r")
+        try expectEqual(program.wait(), 128 + number, "\(program.ending)")
+        expectEqual(folder.names, ["big.bin.netwatch-part", "big.bin.netwatch-part.json"])
 
         source.change { $0.stopsAt = nil }
         let again = try folder.get(source.url)
-        #expect(try again.wait() == 0, "\(again.ending)")
+        try expectEqual(again.wait(), 0, "\(again.ending)")
         #expect(again.standardError.contains("big.bin: continued at 60 % (585.9 KiB of 976.5 KiB)\n"))
-        #expect(folder.content("big.bin") == source.content)
-        #expect(folder.names == ["big.bin"])
-        #expect(source.server.requests.last?["range"] == "bytes=600000-")
+        expectEqual(folder.content("big.bin"), source.content)
+        expectEqual(folder.names, ["big.bin"])
+        expectEqual(source.server.requests.last?["range"], "bytes=600000-")
     }
 
     /// Waits for a partial file of about `size` bytes. Received bytes stay in memory until 128 KiB are complete, so the file
@@ -47,9 +48,9 @@ import Testing
     @Test func `--no-continue restarts a download`() async throws {
         let source = try FileSource(size: 1_000_000)
         try await leavePartialFile(source)
-        #expect(try folder.get("-q", "--no-continue", source.url).wait() == 0)
-        #expect(folder.content("big.bin") == source.content)
-        #expect(source.server.requests.last?["range"] == nil)
+        try expectEqual(folder.get("-q", "--no-continue", source.url).wait(), 0)
+        expectEqual(folder.content("big.bin"), source.content)
+        expectNil(source.server.requests.last?["range"])
     }
 
     /// Leaves a partial file of 400,000 bytes.
@@ -59,7 +60,7 @@ import Testing
         try await source.server.awaitSeen { $0.sentBodyBytes >= 400_000 }
         try await awaitPartialFile(of: 400_000)
         try program.signal(SIGINT)
-        #expect(try program.wait() == 128 + SIGINT, "\(program.ending)")
+        try expectEqual(program.wait(), 128 + SIGINT, "\(program.ending)")
         source.change { $0.stopsAt = nil }
     }
 
@@ -69,17 +70,17 @@ import Testing
         try await leavePartialFile(source, "--sha256", digest)
         source.change { $0.tag = "\"other\"" }
         let program = try folder.get("-q", "--sha256", digest, "-o", "big.bin", source.server.origin + "/mirror")
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(folder.content("big.bin") == source.content)
-        #expect(source.server.requests.last?["range"] == "bytes=400000-")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(folder.content("big.bin"), source.content)
+        expectEqual(source.server.requests.last?["range"], "bytes=400000-")
     }
 
     @Test func `another version of the file restarts the download`() async throws {
         let source = try FileSource(size: 1_000_000)
         try await leavePartialFile(source)
         source.change { $0.tag = "\"other\"" }
-        #expect(try folder.get("-q", source.url).wait() == 0)
-        #expect(folder.content("big.bin") == source.content)
+        try expectEqual(folder.get("-q", source.url).wait(), 0)
+        expectEqual(folder.content("big.bin"), source.content)
     }
 
     @Test func `a download killed at random moments still finishes`() async throws {
@@ -95,16 +96,16 @@ import Testing
             let program = try folder.get("-q", source.url)
             try await source.server.awaitSeen { $0.sentBodyBytes >= before + point }
             try program.signal(SIGKILL)
-            #expect(try program.wait() == 128 + SIGKILL, "\(program.ending)")
+            try expectEqual(program.wait(), 128 + SIGKILL, "\(program.ending)")
         }
         source.change { ($0.bytesPerSecond, $0.stopsAt) = (nil, nil) }
-        #expect(try folder.get("-q", "--sha256", try source.digest, source.url).wait() == 0, "seed \(seed)")
-        #expect(folder.content("big.bin") == source.content, "seed \(seed)")
+        try expectEqual(folder.get("-q", "--sha256", try source.digest, source.url).wait(), 0, "seed \(seed)")
+        expectEqual(folder.content("big.bin"), source.content, "seed \(seed)")
         try await source.server.awaitOpenConnections(0)
         let ratio = Double(source.server.seen.sentBodyBytes) / Double(size)
         print("get, killed 5 times (seed \(seed)): the server sent \(ratio) times the size")
         #expect(ratio <= 1.15, "seed \(seed)")
-        #expect(folder.names == ["big.bin"])
+        expectEqual(folder.names, ["big.bin"])
     }
 
     @Test func `a download stopped and continued by its shell finishes`() async throws {
@@ -120,8 +121,8 @@ import Testing
         source.change { $0.stopsAt = nil }
         source.openGate()
         _ = try program.nextLine { $0.contains(" big.bin  976.5 KiB in ") }
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(folder.content("big.bin") == source.content)
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(folder.content("big.bin"), source.content)
     }
 
     private func state(of process: Int32) -> String? {

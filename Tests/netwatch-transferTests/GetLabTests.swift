@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import HTTPSessionTestKit
@@ -43,8 +44,8 @@ import Testing
         source.change { $0.stopsAt = nil }
         try site.ip("link set up0 up")
         _ = try program.nextLine(within: .seconds(60)) { $0.contains("big.bin: continued at ") }
-        #expect(try program.wait(within: .seconds(60)) == 0, "\(program.ending)")
-        #expect(file == source.content)
+        try expectEqual(program.wait(within: .seconds(60)), 0, "\(program.ending)")
+        expectEqual(file, source.content)
         source.openGate()
     }
 
@@ -53,29 +54,29 @@ import Testing
     @Test func `the same command finishes a download interrupted by carrier loss and SIGKILL`() async throws {
         source.change { $0.stopsAt = 400_000 }
         let first = try get(errors: .output)
-        #expect(try first.nextLine() == "big.bin: from \(source.url)")
+        try expectEqual(first.nextLine(), "big.bin: from \(source.url)")
         try await source.server.awaitSeen { $0.sentBodyBytes >= 400_000 }
         try site.ip("link set up0 down")
         let waiting = try first.nextLine()
-        #expect(waiting?.contains(/^big.bin: \d+ %, waiting for the network: link: .*up0.*, since \d\d:\d\d$/) == true)
+        expectEqual(waiting?.contains(/^big.bin: \d+ %, waiting for the network: link: .*up0.*, since \d\d:\d\d$/), true)
         source.change { $0.stopsAt = 700_000 }
         try site.ip("link set up0 up")
         let continued = try first.nextLine { !$0.contains("waiting for") }
         #expect(continued.contains(/^big.bin: continued at \d+ % \(.* of 976.5 KiB\)$/))
         try await source.server.awaitSeen { $0.sentBodyBytes >= 700_000 }
         try first.signal(SIGKILL)
-        #expect(try first.wait() == 128 + SIGKILL, "\(first.ending)")
-        #expect(file == nil)
+        try expectEqual(first.wait(), 128 + SIGKILL, "\(first.ending)")
+        expectNil(file)
 
         source.change { $0.stopsAt = nil }
         let second = try get(errors: .output)
         let lines = try second.remainingLines()
-        #expect(try second.wait() == 0, "\(second.ending)")
+        try expectEqual(second.wait(), 0, "\(second.ending)")
         try #require(lines.count == 3)
-        #expect(lines[0] == "big.bin: from \(source.url)")
+        expectEqual(lines[0], "big.bin: from \(source.url)")
         #expect(lines[1].contains(/^big.bin: continued at \d+ % \(.* of 976.5 KiB\)$/))
         #expect(lines[2].contains(/^big.bin: .* of 976.5 KiB in .*s, .*\/s$/))
-        #expect(file == source.content)
+        expectEqual(file, source.content)
         // Each request continues after the previous one.
         let starts = source.server.requests.map { Int64($0["range"]?.filter(\.isNumber) ?? "") ?? 0 }
         #expect(starts.count == 3 && starts[0] == 0 && starts[1] > 0 && starts[2] >= starts[1], "\(starts)")
@@ -95,17 +96,17 @@ import Testing
         try client.ip("addr add 10.9.1.2/24 dev up0")
         try client.ip("route add default via 10.9.1.1")
         let lines = try program.remainingLines(within: .seconds(60)).map(TransferLine.init)
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(lines.last?.state == "finished")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(lines.last?.state, "finished")
         #expect((lines.last?.resumed_from ?? 0) > 0)
-        #expect(file == source.content)
+        expectEqual(file, source.content)
         source.openGate()
     }
 
     @Test func `a timeout names the missing network layer`() throws {
         try client.ip("route del default")
         let program = try get("-q", "--timeout", "2s")
-        #expect(try program.wait(within: .seconds(60)) == 1, "\(program.ending)")
+        try expectEqual(program.wait(within: .seconds(60)), 1, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(source.url): timed out after 2s: route: "))
     }
 
@@ -114,7 +115,7 @@ import Testing
         let script = "mount -t tmpfs -o size=1m none \"$1\" && cd \"$1\" && exec \"$0\" get -q \"$2\""
         let program = try Program(
             ["unshare", "--mount", "sh", "-c", script, try Programs.netwatch, folder.path, small.url])
-        #expect(try program.wait(within: .seconds(60)) == 74, "\(program.ending)")
+        try expectEqual(program.wait(within: .seconds(60)), 74, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: get: cannot write '"))
         #expect(program.standardError.contains(": No space left on device"))
     }
@@ -122,7 +123,7 @@ import Testing
     @Test func `an unknown network namespace exits with 66`() throws {
         let program = try Program(
             [try Programs.netwatch, "get", "--netns", "netwatch-no-such", "http://h/x"], directory: folder.path)
-        #expect(try program.wait() == 66, "\(program.ending)")
+        try expectEqual(program.wait(), 66, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: --netns netwatch-no-such: "))
     }
 }

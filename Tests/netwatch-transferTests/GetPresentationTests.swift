@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import HTTPSessionTestKit
@@ -22,7 +23,7 @@ import Testing
         source.change { $0.stopsAt = nil }
         source.openGate()
         _ = try program.nextLine { $0.contains("✓ big.bin  3.8 MiB in ") }
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
     }
 
     @Test func `a dumb terminal shows permanent lines`() throws {
@@ -37,17 +38,17 @@ import Testing
         source.change { $0.failures = 2 }
         let program = try folder.get("--json", source.url)
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         let backingOff = records.filter { $0.state == "backing_off" }
-        #expect(backingOff.count == 2)
+        expectEqual(backingOff.count, 2)
         #expect(backingOff.allSatisfy { $0.cause?.layer == "http" && $0.cause?.code == "status" })
-        #expect(records.last?.attempt == 3)
+        expectEqual(records.last?.attempt, 3)
     }
 
     @Test func `get works with standard error closed`() throws {
         let source = try FileSource(size: 1_000)
-        #expect(try folder.get(source.url, errors: .closed).wait() == 0)
-        #expect(folder.content("big.bin") == source.content)
+        try expectEqual(folder.get(source.url, errors: .closed).wait(), 0)
+        expectEqual(folder.content("big.bin"), source.content)
     }
 
     @Test func `closing the reader of records ends get by SIGPIPE`() async throws {
@@ -56,6 +57,6 @@ import Testing
         let program = try folder.get("--json", source.url)
         _ = try program.nextLine()
         program.closeOutput()
-        #expect(try program.wait() == 128 + SIGPIPE, "\(program.ending)")
+        try expectEqual(program.wait(), 128 + SIGPIPE, "\(program.ending)")
     }
 }

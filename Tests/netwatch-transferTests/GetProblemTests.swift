@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import Glibc
 import HTTPSessionTestKit
@@ -28,10 +29,10 @@ import Testing
         }
         let address = "\(server.origin)/\(arguments.last ?? "")"
         let program = try folder.run(["get", "-q"] + arguments.dropLast() + [address])
-        #expect(try program.wait() == code, "\(program.ending)")
+        try expectEqual(program.wait(), code, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(address): "))
         #expect(program.standardError.hasSuffix(message + "\n") && program.standardError.split(separator: "\n").count == 1)
-        #expect(folder.names == [])
+        expectEqual(folder.names, [])
     }
 
     @Test func `a response that is not HTTP is retried`() throws {
@@ -43,25 +44,25 @@ import Testing
         }
         let program = try folder.get("--json", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         #expect(records.contains { $0.cause?.code == "invalid-response" })
-        #expect(folder.content("a") == Data("well".utf8))
+        expectEqual(folder.content("a"), Data("well".utf8))
     }
 
     @Test func `a wrong digest leaves no file`() throws {
         let source = try FileSource(size: 1_000)
         let program = try folder.get("-q", "--sha256", String(repeating: "0", count: 64), source.url)
-        #expect(try program.wait() == 1, "\(program.ending)")
-        #expect(program.standardError == "netwatch: \(source.url): the file does not have the expected digest\n")
-        #expect(folder.names == [])
+        try expectEqual(program.wait(), 1, "\(program.ending)")
+        expectEqual(program.standardError, "netwatch: \(source.url): the file does not have the expected digest\n")
+        expectEqual(folder.names, [])
     }
 
     @Test func `an untrusted certificate fails at once`() throws {
         let server = try TestServer(tls: try SelfSignedCertificate().serverTLS) { _ in StubResponse(body: "x") }
         let program = try folder.get("-q", server.origin + "/x")
-        #expect(try program.wait() == 1, "\(program.ending)")
+        try expectEqual(program.wait(), 1, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: \(server.origin)/x: "))
-        #expect(server.requests.isEmpty)
+        expectEmpty(server.requests)
     }
 
     @Test func `the text for a server that does not speak TLS is the cause of its records`() throws {
@@ -71,14 +72,14 @@ import Testing
         let address = "https://127.0.0.1:\(server.port)/x"
         let program = try folder.run(["get", "--json", "--timeout", "4s", address])
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 1, "\(program.ending)")
+        try expectEqual(program.wait(), 1, "\(program.ending)")
         let cause = try #require(records.last?.cause)
         #expect(cause.code == "protocol-mismatch" && cause.detail.contains(" speaks SSH instead of TLS: "), "\(cause)")
         #expect(program.standardError.hasPrefix("netwatch: \(address): "))
         #expect(program.standardError.hasSuffix(" 4s: \(cause.detail)\n"), "\(program.standardError)")
         // The lines for people have it too, for each attempt.
         let lines = try folder.run(["get", "--timeout", "4s", address])
-        #expect(try lines.wait() == 1)
+        try expectEqual(lines.wait(), 1)
         #expect(lines.standardError.contains("trying again in ") || lines.standardError.contains("trying again: "))
         #expect(!lines.standardError.contains("handshake failed"), "\(lines.standardError)")
     }
@@ -104,22 +105,22 @@ import Testing
             let address = "\(server.origin)/\(path)"
             let program = try folder.run(["get", "--json", "--timeout", "2s", address])
             let records = try program.remainingLines().map(TransferLine.init)
-            #expect(try program.wait() == 1, "\(program.ending)")
+            try expectEqual(program.wait(), 1, "\(program.ending)")
             let beginning = "127.0.0.1 redirects to \(locations[locations.count - 1]): "
             #expect(program.standardError.contains(beginning), "\(program.standardError)")
-            #expect(program.standardError.components(separatedBy: "redirects to").count == 2)
+            expectEqual(program.standardError.components(separatedBy: "redirects to").count, 2)
             #expect(!program.standardError.contains("secret"))
             let cause = try #require(records.last?.cause)
             #expect(cause.layer == layer && cause.detail.hasPrefix(beginning), "\(cause)")
-            #expect(cause.evidence.redirects == locations)
+            expectEqual(cause.evidence.redirects, locations)
         }
     }
 
     @Test func `a redirect from http to http is followed`() throws {
         let plain = try TestServer { _ in StubResponse(body: "plain") }
         let redirecting = try TestServer { _ in .redirect(to: plain.url("/y").absoluteString) }
-        #expect(try folder.get("-q", redirecting.origin + "/x").wait() == 0, "a redirect from http to http is followed")
-        #expect(folder.content("x") == Data("plain".utf8))
+        try expectEqual(folder.get("-q", redirecting.origin + "/x").wait(), 0, "a redirect from http to http is followed")
+        expectEqual(folder.content("x"), Data("plain".utf8))
     }
 
     @Test func `an unwritable destination is reported before the first request`() throws {
@@ -135,20 +136,20 @@ import Testing
             (["-o", "/dev/null"], "/dev/null: cannot create: it exists and is not a file"),
         ] {
             let program = try folder.run(["get"] + arguments + [source.url])
-            #expect(try program.wait() == 73, "\(program.ending)")
-            #expect(program.standardError == "netwatch: \(line)\n")
+            try expectEqual(program.wait(), 73, "\(program.ending)")
+            expectEqual(program.standardError, "netwatch: \(line)\n")
         }
-        #expect(source.server.requests.isEmpty)
-        #expect(folder.names == ["file", "inner"])
+        expectEmpty(source.server.requests)
+        expectEqual(folder.names, ["file", "inner"])
     }
 
     @Test func `a symbolic link as destination replaces its target file`() throws {
         let source = try FileSource(size: 1_000)
         try "old".write(toFile: folder.file("real"), atomically: true, encoding: .utf8)
         try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "real")
-        #expect(try folder.get("-q", "-o", "link", source.url).wait() == 0)
-        #expect(folder.content("real") == source.content)
-        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.file("link")) == "real")
+        try expectEqual(folder.get("-q", "-o", "link", source.url).wait(), 0)
+        expectEqual(folder.content("real"), source.content)
+        try expectEqual(FileManager.default.destinationOfSymbolicLink(atPath: folder.file("link")), "real")
     }
 
     @Test func `a second download of the same file is refused`() async throws {
@@ -157,9 +158,9 @@ import Testing
         let first = try folder.get("-q", source.url)
         try await source.server.awaitSeen { $0.sentBodyBytes >= 500_000 }
         let second = try folder.get("-q", source.url)
-        #expect(try second.wait() == 73, "\(second.ending)")
+        try expectEqual(second.wait(), 73, "\(second.ending)")
         #expect(second.standardError.contains("is already being downloaded"))
         try first.signal(SIGINT)
-        #expect(try first.wait() == 128 + SIGINT, "\(first.ending)")
+        try expectEqual(first.wait(), 128 + SIGINT, "\(first.ending)")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import HTTPSessionTestKit
@@ -13,31 +14,31 @@ import Testing
     @Test func `a file is named after the last component of the URL's path`() async throws {
         let source = try FileSource(size: 100_000)
         let program = try folder.get("\(source.url)?version=2")
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(folder.content("big.bin") == source.content)
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(folder.content("big.bin"), source.content)
         let lines = program.standardError.split(separator: "\n")
-        #expect(lines.first == "big.bin: from \(source.url)?version=2")
-        #expect(lines.last?.hasPrefix("big.bin: 97.6 KiB in ") == true)
-        #expect(lines.count == 2)
-        #expect(try program.remainingLines() == [])
-        #expect(source.server.requests.first?["user-agent"] == "netwatch/0.1.0")
+        expectEqual(lines.first, "big.bin: from \(source.url)?version=2")
+        expectEqual(lines.last?.hasPrefix("big.bin: 97.6 KiB in "), true)
+        expectEqual(lines.count, 2)
+        try expectEqual(program.remainingLines(), [])
+        expectEqual(source.server.requests.first?["user-agent"], "netwatch/0.1.0")
     }
 
     @Test func `several URLs are downloaded to a directory that is created`() throws {
         let source = try FileSource(size: 5_000)
         let program = try folder.get(
             "-q", "-d", "a/b", "--parallel", "2", source.url, source.server.origin + "/two", source.server.origin + "/")
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(program.standardError == "")
-        for name in ["big.bin", "two", "index.html"] { #expect(folder.content("a/b/\(name)") == source.content) }
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(program.standardError, "")
+        for name in ["big.bin", "two", "index.html"] { expectEqual(folder.content("a/b/\(name)"), source.content) }
     }
 
     @Test func `one failed URL of several exits with 1`() throws {
         let source = try FileSource(size: 5_000)
         let program = try folder.get("-q", source.url, source.server.origin + "/missing")
-        #expect(try program.wait() == 1, "\(program.ending)")
-        #expect(program.standardError == "netwatch: \(source.server.origin)/missing: the server answered 404 Not Found\n")
-        #expect(folder.content("big.bin") == source.content)
+        try expectEqual(program.wait(), 1, "\(program.ending)")
+        expectEqual(program.standardError, "netwatch: \(source.server.origin)/missing: the server answered 404 Not Found\n")
+        expectEqual(folder.content("big.bin"), source.content)
     }
 
     @Test func `--parallel limits the downloads at a time`() async throws {
@@ -46,13 +47,13 @@ import Testing
         let urls = ["a", "b", "c"].map { "\(server.origin)/\($0)" }
         let program = try folder.run(["get", "--json", "--parallel", "2"] + urls)
         let first = try await server.awaitRequests(2)
-        #expect(Set(first.map(\.path)) == ["/a", "/b"])
+        expectEqual(Set(first.map(\.path)), ["/a", "/b"])
         gate.open()
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(records.prefix(3).map(\.state) == ["waiting", "waiting", "waiting"])
-        #expect(records.count { $0.state == "finished" } == 3)
-        #expect(records.map(\.seq) == Array(0..<records.count))
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(records.prefix(3).map(\.state), ["waiting", "waiting", "waiting"])
+        expectEqual(records.count { $0.state == "finished" }, 3)
+        expectEqual(records.map(\.seq), Array(0..<records.count))
     }
 
     @Test func `--json reports a transfer in records`() throws {
@@ -60,10 +61,13 @@ import Testing
         source.change { $0.bytesPerSecond = 2_000_000 }
         let program = try folder.get("--json", source.url)
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(program.standardError == "")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(program.standardError, "")
         let last = try #require(records.last)
-        #expect((last.state, last.received, last.total, last.attempt) == ("finished", 2_000_000, 2_000_000, 1))
+        expectEqual(last.state, "finished")
+        expectEqual(last.received, 2_000_000)
+        expectEqual(last.total, 2_000_000)
+        expectEqual(last.attempt, 1)
         #expect(records.allSatisfy { $0.url == source.url })
         // The first, the last, and two per second between them; a loaded machine takes longer.
         #expect(records.count >= 4)
@@ -72,9 +76,9 @@ import Testing
     @Test func `--limit-rate limits the rate`() throws {
         let source = try FileSource(size: 200_000)
         let start = ContinuousClock.now
-        #expect(try folder.get("-q", "--limit-rate", "100k", source.url).wait() == 0)
+        try expectEqual(folder.get("-q", "--limit-rate", "100k", source.url).wait(), 0)
         #expect(start.duration(to: .now) > .milliseconds(500))
-        #expect(folder.content("big.bin") == source.content)
+        expectEqual(folder.content("big.bin"), source.content)
     }
 
     @Test func `an existing file is replaced only by a complete one`() async throws {
@@ -83,13 +87,13 @@ import Testing
         source.change { $0.stopsAt = 400_000 }
         let program = try folder.get(source.url)
         try await source.server.awaitSeen { $0.sentBodyBytes >= 400_000 }
-        #expect(folder.content("big.bin") == Data("old".utf8))
+        expectEqual(folder.content("big.bin"), Data("old".utf8))
         try program.signal(SIGTERM)
-        #expect(try program.wait() == 128 + SIGTERM, "\(program.ending)")
-        #expect(folder.content("big.bin") == Data("old".utf8))
+        try expectEqual(program.wait(), 128 + SIGTERM, "\(program.ending)")
+        expectEqual(folder.content("big.bin"), Data("old".utf8))
         source.change { $0.stopsAt = nil }
-        #expect(try folder.get("-q", source.url).wait() == 0)
-        #expect(folder.content("big.bin") == source.content)
+        try expectEqual(folder.get("-q", source.url).wait(), 0)
+        expectEqual(folder.content("big.bin"), source.content)
     }
 
     // MARK: The program itself
@@ -97,7 +101,7 @@ import Testing
     @Test(arguments: [["get", "--help"], ["help", "get"]]) func `help shows the options`(arguments: [String]) throws {
         let program = try Program([try Programs.netwatch] + arguments)
         let text = try program.remainingLines().joined(separator: "\n")
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         for option in ["USAGE: netwatch get", "--sha256", "--limit-rate", "--no-continue", "--parallel", "--netns", "500k"] {
             #expect(text.contains(option), "\(option)")
         }
@@ -107,10 +111,10 @@ import Testing
         let copy = folder.file("netwatch")
         try FileManager.default.copyItem(atPath: try Programs.netwatch, toPath: copy)
         let program = try Program([copy, "get", "http://127.0.0.1:1/x"], directory: folder.path)
-        #expect(try program.wait() == 69, "\(program.ending)")
-        #expect(
-            program.standardError
-                == "netwatch: get: the program netwatch-transfer is missing: searched \(copy)-transfer and "
+        try expectEqual(program.wait(), 69, "\(program.ending)")
+        expectEqual(
+            program.standardError,
+                "netwatch: get: the program netwatch-transfer is missing: searched \(copy)-transfer and "
                 + "\(folder.path)/../libexec/netwatch/netwatch-transfer; install it beside netwatch\n")
         try FileManager.default.createDirectory(atPath: folder.file("bin"), withIntermediateDirectories: true)
         try FileManager.default.createDirectory(atPath: folder.file("libexec/netwatch"), withIntermediateDirectories: true)
@@ -118,6 +122,6 @@ import Testing
         try FileManager.default.createSymbolicLink(
             atPath: folder.file("libexec/netwatch/netwatch-transfer"),
             withDestinationPath: try Programs.built("netwatch-transfer"))
-        #expect(try Program([folder.file("bin/netwatch"), "get", "--help"]).wait() == 0)
+        try expectEqual(Program([folder.file("bin/netwatch"), "get", "--help"]).wait(), 0)
     }
 }

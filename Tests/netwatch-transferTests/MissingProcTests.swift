@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -30,15 +31,15 @@ import Testing
     func `without /proc each command works`(arguments: String, code: Int32, output: String?) throws {
         let program = try netwatch(arguments)
         let line = try program.nextLine()
-        #expect(try program.wait() == code, "\(program.ending)")
-        if let output { #expect(line?.hasPrefix(output) == true) } else { #expect(line == nil) }
+        try expectEqual(program.wait(), code, "\(program.ending)")
+        if let output { expectEqual(line?.hasPrefix(output), true) } else { expectNil(line) }
     }
 
     @Test(arguments: [("true", 0), ("false", 1), ("/nonexistent", 127)])
     func `without /proc wait runs its command and exits with its code`(command: String, code: Int32) throws {
         let server = try TestServer { _ in StubResponse() }
         let program = try netwatch("wait 127.0.0.1:\(server.port) -- \(command)")
-        #expect(try program.wait() == code, "\(program.ending)")
+        try expectEqual(program.wait(), code, "\(program.ending)")
     }
 
     @Test func `without /proc a transfer program in the working directory is never run`() throws {
@@ -47,14 +48,14 @@ import Testing
             [.posixPermissions: 0o755], ofItemAtPath: folder.file("netwatch-transfer"))
         // argv[0] has no slash, but the executed path has one.
         let named = try run(["bash", "-c", "exec -a netwatch \"$0\" get --version", Programs.netwatch])
-        #expect(try named.remainingLines() == ["0.1.0"])
-        #expect(try named.wait() == 0, "\(named.ending)")
+        try expectEqual(named.remainingLines(), ["0.1.0"])
+        try expectEqual(named.wait(), 0, "\(named.ending)")
         // Neither has a slash.
         try FileManager.default.createSymbolicLink(
             atPath: folder.file("netwatch"), withDestinationPath: Programs.netwatch)
         let bare = try run(["/usr/bin/python3", "-c", "import os; os.execv('netwatch', ['netwatch', 'get', '--version'])"])
-        #expect(try bare.remainingLines() == [])
-        #expect(try bare.wait() == 69, "\(bare.ending)")
+        try expectEqual(bare.remainingLines(), [])
+        try expectEqual(bare.wait(), 69, "\(bare.ending)")
         // A sanitizer reports the missing /proc on a separate line.
         let lines = bare.standardError.split(separator: "\n").filter { !$0.hasPrefix("==") }
         let expected = "netwatch: get: without /proc this program does not know its own directory; "

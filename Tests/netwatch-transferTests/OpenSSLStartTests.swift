@@ -1,3 +1,4 @@
+import Expectations
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
@@ -6,7 +7,7 @@ import Testing
 /// LD_DEBUG): it binds the symbols of a program at their first call, those of Debian's libraries at their loading.
 @Suite(.timeLimit(.minutes(5))) struct OpenSSLStartTests {
     private func initializes(_ program: Program) throws -> Bool {
-        #expect(try program.wait() == 0)
+        try expectEqual(program.wait(), 0)
         let lines = program.standardError.split(separator: "\n").filter { $0.contains("/netwatch-transfer [0] to ") }
         // The linker has reported bindings.
         #expect(!lines.isEmpty)

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import Glibc
 import HTTPSessionTestKit
@@ -17,59 +18,59 @@ import Testing
         let server = try UploadServer(.tus)
         let bytes = try folder.make("film", size: 300_000)
         let program = try folder.put("film", server.url.absoluteString)
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(server.requests.map(\.method) == ["OPTIONS", "POST", "PATCH"])
-        #expect(server.uploads.map(\.bytes) == [bytes])
-        #expect(server.requests[1]["upload-metadata"] == "filename \(Data("film".utf8).base64EncodedString())")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(server.requests.map(\.method), ["OPTIONS", "POST", "PATCH"])
+        expectEqual(server.uploads.map(\.bytes), [bytes])
+        expectEqual(server.requests[1]["upload-metadata"], "filename \(Data("film".utf8).base64EncodedString())")
         let lines = program.standardError.split(separator: "\n")
-        #expect(lines.first == "film: to \(server.url.absoluteString)")
-        #expect(lines.last?.hasPrefix("film: 292.9 KiB in ") == true)
-        #expect(lines.count == 2)
+        expectEqual(lines.first, "film: to \(server.url.absoluteString)")
+        expectEqual(lines.last?.hasPrefix("film: 292.9 KiB in "), true)
+        expectEqual(lines.count, 2)
     }
 
     @Test func `--protocol auto uses the draft if the server has no tus`() throws {
         let server = try UploadServer(.draft)
         let bytes = try folder.make("film", size: 300_000)
-        #expect(try folder.put("-q", "film", server.url.absoluteString).wait() == 0)
-        #expect(server.requests.map(\.method) == ["OPTIONS", "PUT"])
-        #expect(server.uploads.map(\.bytes) == [bytes])
-        #expect(server.uploads.map(\.isComplete) == [true])
+        try expectEqual(folder.put("-q", "film", server.url.absoluteString).wait(), 0)
+        expectEqual(server.requests.map(\.method), ["OPTIONS", "PUT"])
+        expectEqual(server.uploads.map(\.bytes), [bytes])
+        expectEqual(server.uploads.map(\.isComplete), [true])
     }
 
     @Test func `a server without resumable uploads receives a plain PUT`() throws {
         let server = try TestServer { $0.method == "OPTIONS" ? StubResponse(501) : StubResponse(201) }
         try folder.make("film", size: 300_000)
-        #expect(try folder.put("-q", "film", server.origin + "/films/").wait() == 0)
-        #expect(server.requests.map(\.method) == ["OPTIONS", "PUT"])
-        #expect(server.requests.last?.path == "/films/film")
-        #expect(server.requests.last?["content-length"] == "300000")
-        #expect(server.requests.last?.bodyLength == 300_000)
+        try expectEqual(folder.put("-q", "film", server.origin + "/films/").wait(), 0)
+        expectEqual(server.requests.map(\.method), ["OPTIONS", "PUT"])
+        expectEqual(server.requests.last?.path, "/films/film")
+        expectEqual(server.requests.last?["content-length"], "300000")
+        expectEqual(server.requests.last?.bodyLength, 300_000)
     }
 
     @Test func `an explicit --protocol sends no OPTIONS request`() throws {
         let server = try TestServer { _ in StubResponse(204) }
         try folder.make("film", size: 1_000)
-        #expect(try folder.put("-q", "--protocol", "put", "film", server.origin + "/a").wait() == 0)
-        #expect(server.requests.map(\.method) == ["PUT"])
-        #expect(server.requests.last?["upload-complete"] == nil)
+        try expectEqual(folder.put("-q", "--protocol", "put", "film", server.origin + "/a").wait(), 0)
+        expectEqual(server.requests.map(\.method), ["PUT"])
+        expectNil(server.requests.last?["upload-complete"])
         let tus = try UploadServer(.tus)
-        #expect(try folder.put("-q", "--protocol", "tus", "film", tus.url.absoluteString).wait() == 0)
-        #expect(tus.requests.map(\.method) == ["POST", "PATCH"])
+        try expectEqual(folder.put("-q", "--protocol", "tus", "film", tus.url.absoluteString).wait(), 0)
+        expectEqual(tus.requests.map(\.method), ["POST", "PATCH"])
         let draft = try UploadServer(.draft)
-        #expect(try folder.put("-q", "--protocol", "draft", "film", draft.url.absoluteString).wait() == 0)
-        #expect(draft.requests.map(\.method) == ["PUT"])
+        try expectEqual(folder.put("-q", "--protocol", "draft", "film", draft.url.absoluteString).wait(), 0)
+        expectEqual(draft.requests.map(\.method), ["PUT"])
     }
 
     @Test(arguments: ["tus", "draft", "put"]) func `an empty file is sent`(dialect: String) throws {
         try folder.make("empty", size: 0)
         if dialect == "put" {
             let server = try TestServer { _ in StubResponse(201) }
-            #expect(try folder.put("-q", "--protocol", dialect, "empty", server.origin + "/a").wait() == 0)
-            #expect(server.requests.last?["content-length"] == "0")
+            try expectEqual(folder.put("-q", "--protocol", dialect, "empty", server.origin + "/a").wait(), 0)
+            expectEqual(server.requests.last?["content-length"], "0")
         } else {
             let server = try UploadServer(dialect == "tus" ? .tus : .draft)
-            #expect(try folder.put("-q", "--protocol", dialect, "empty", server.url.absoluteString).wait() == 0)
-            #expect(server.uploads.map(\.bytes) == [[]])
+            try expectEqual(folder.put("-q", "--protocol", dialect, "empty", server.url.absoluteString).wait(), 0)
+            expectEqual(server.uploads.map(\.bytes), [[]])
         }
     }
 
@@ -90,12 +91,16 @@ import Testing
         let bytes = try folder.make("film", size: 1_000_000)
         let program = try folder.put("--json", "film", server.url.absoluteString)
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(server.uploads.map(\.bytes) == [bytes])
-        #expect(server.bodyBytes == 1_100_000)
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(server.uploads.map(\.bytes), [bytes])
+        expectEqual(server.bodyBytes, 1_100_000)
         let last = try #require(records.last)
-        #expect((last.state, last.sent, last.received, last.total) == ("finished", 1_000_000, 0, 1_000_000))
-        #expect((last.resumed_from, last.attempt) == (300_000, 2))
+        expectEqual(last.state, "finished")
+        expectEqual(last.sent, 1_000_000)
+        expectEqual(last.received, 0)
+        expectEqual(last.total, 1_000_000)
+        expectEqual(last.resumed_from, 300_000)
+        expectEqual(last.attempt, 2)
         #expect(records.allSatisfy { $0.url == server.url.absoluteString && $0.type == "transfer" })
         #expect(records.contains { $0.state == "backing_off" && $0.cause?.layer == "tcp" })
     }
@@ -108,9 +113,9 @@ import Testing
         try folder.make("film", size: 5_000_000)
         let program = try folder.put("--json", "--protocol", "put", "film", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         #expect(records.last?.attempt == 2 && records.last?.resumed_from == nil)
-        #expect(server.requests.last?.bodyLength == 5_000_000)
+        expectEqual(server.requests.last?.bodyLength, 5_000_000)
     }
 
     @Test func `status 503 is retried`() throws {
@@ -118,9 +123,9 @@ import Testing
         try folder.make("film", size: 1_000)
         let program = try folder.put("--json", "film", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(records.count { $0.state == "backing_off" } == 2)
-        #expect(records.last?.state == "finished")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(records.count { $0.state == "backing_off" }, 2)
+        expectEqual(records.last?.state, "finished")
     }
 
     @Test func `a signal ends put and reports that bytes are kept`() async throws {
@@ -132,7 +137,7 @@ import Testing
         let program = try folder.put("film", server.url.absoluteString)
         try await server.awaitBodyBytes(100_000)
         try program.signal(SIGTERM)
-        #expect(try program.wait() == 128 + SIGTERM, "\(program.ending)")
+        try expectEqual(program.wait(), 128 + SIGTERM, "\(program.ending)")
         #expect(
             program.standardError.hasSuffix(
                 "netwatch: put: stopped: the bytes on the server are kept; run the same command again to continue\n"))
@@ -145,15 +150,15 @@ import Testing
         let server = try TestServer { _ in StubResponse(403) }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--protocol", dialect, "film", server.origin + "/a")
-        #expect(try program.wait() == 1, "\(program.ending)")
-        #expect(program.standardError == "netwatch: \(server.origin)/a: the server answered 403 Forbidden\n")
+        try expectEqual(program.wait(), 1, "\(program.ending)")
+        expectEqual(program.standardError, "netwatch: \(server.origin)/a: the server answered 403 Forbidden\n")
     }
 
     @Test func `--protocol tus fails if the server has no tus`() throws {
         let server = try TestServer { _ in StubResponse(201, fields: ["Location": "/x"]) }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--protocol", "tus", "film", server.origin + "/a")
-        #expect(try program.wait() == 1, "\(program.ending)")
+        try expectEqual(program.wait(), 1, "\(program.ending)")
         #expect(program.standardError.contains("the server speaks no tus, and not 1.0.0"))
     }
 
@@ -161,8 +166,8 @@ import Testing
         let server = try TestServer { _ in .never }
         try folder.make("film", size: 1_000)
         let program = try folder.put("-q", "--timeout", "1s", "film", server.origin + "/a")
-        #expect(try program.wait() == 1, "\(program.ending)")
-        #expect(program.standardError == "netwatch: \(server.origin)/a: timed out after 1s\n")
+        try expectEqual(program.wait(), 1, "\(program.ending)")
+        expectEqual(program.standardError, "netwatch: \(server.origin)/a: timed out after 1s\n")
     }
 
     @Test func `a file that cannot be sent is reported before the first request`() throws {
@@ -189,24 +194,24 @@ import Testing
             ),
         ] as [([String], Int32, String)] {
             let program = try folder.run(["put"] + arguments)
-            #expect(try program.wait() == code, "\(arguments)")
-            #expect(program.standardError == "netwatch: \(message)\n")
+            try expectEqual(program.wait(), code, "\(arguments)")
+            expectEqual(program.standardError, "netwatch: \(message)\n")
         }
-        #expect(server.requests.isEmpty)
+        expectEmpty(server.requests)
     }
 
     @Test func `--limit-rate limits the rate`() throws {
         let server = try TestServer { _ in StubResponse(201) }
         try folder.make("film", size: 200_000)
         let start = ContinuousClock.now
-        #expect(try folder.put("-q", "--protocol", "put", "--limit-rate", "100k", "film", server.origin + "/a").wait() == 0)
+        try expectEqual(folder.put("-q", "--protocol", "put", "--limit-rate", "100k", "film", server.origin + "/a").wait(), 0)
         #expect(start.duration(to: .now) > .milliseconds(500))
     }
 
     @Test(arguments: [["put", "--help"], ["help", "put"]]) func `help shows the options`(arguments: [String]) throws {
         let program = try folder.run(arguments)
         let text = try program.remainingLines().joined(separator: "\n")
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         for option in ["USAGE: netwatch put", "--protocol", "auto", "tus", "--limit-rate", "--timeout", "--netns"] {
             #expect(text.contains(option), "\(option)")
         }

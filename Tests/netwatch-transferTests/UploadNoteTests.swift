@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -26,7 +27,7 @@ import Testing
     @Test func `a file replaced within a run restarts its upload`() async throws {
         try write("film", "one")
         let note = try note(of: "film")
-        #expect(note.placeOfCurrentFile() == nil)
+        expectNil(note.placeOfCurrentFile())
         note.note(place, .tus)
         #expect(note.placeOfCurrentFile() == place && !note.hasChanged)
         try write("film", "two")
@@ -43,7 +44,7 @@ import Testing
         note.note(place, .draft)
         try FileManager.default.removeItem(atPath: folder.file("film"))
         try FileManager.default.createSymbolicLink(atPath: folder.file("film"), withDestinationPath: folder.file("two"))
-        #expect(note.placeOfCurrentFile() == nil)
+        expectNil(note.placeOfCurrentFile())
         await note.waitUntilWritten()
     }
 
@@ -56,8 +57,8 @@ import Testing
             first.close()
         }
         let second = try note(of: "film")
-        #expect(second.known?.dialect == .tus)
-        #expect(second.placeOfCurrentFile() == place)
+        expectEqual(second.known?.dialect, .tus)
+        expectEqual(second.placeOfCurrentFile(), place)
         second.forget()
         #expect(!second.hasPlace)
     }
@@ -89,7 +90,7 @@ import Testing
         }
         let before = try String(contentsOfFile: path, encoding: .utf8)
         let plan = try PutPlan(file: folder.file("film"), url: "http://h/uploads")
-        #expect(try UploadNote(plan, environment: ["XDG_STATE_HOME": folder.file("state")]) == nil)
-        #expect(try String(contentsOfFile: path, encoding: .utf8) == before)
+        try expectNil(UploadNote(plan, environment: ["XDG_STATE_HOME": folder.file("state")]))
+        try expectEqual(String(contentsOfFile: path, encoding: .utf8), before)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -72,8 +73,8 @@ import Testing
             codes.append(try program.wait())
             let document = try JSONDecoder().decode(Document.self, from: Data(program.output.utf8))
             let canary = try #require(document.canary)
-            #expect(canary.target == options.first)
-            #expect(document.path?.status ?? document.status == "satisfied", "a canary changes nothing of the path")
+            expectEqual(canary.target, options.first)
+            expectEqual(document.path?.status ?? document.status, "satisfied", "a canary changes nothing of the path")
             verdicts.append(canary.verdict)
         }
         let text = try start(["why", "--canary"] + options, output: .file)
@@ -85,10 +86,11 @@ import Testing
     @Test func `a canary that answers 204 is up`() throws {
         let server = try serve { _ in StubResponse(204) }
         let (verdict, code, sentence) = try verdict(url(server))
-        #expect((verdict, code) == ("up", 0))
-        #expect(
-            sentence
-                == "+ the canary \(url(server)) is up: its answer is the known one, so no captive portal answers in its place")
+        expectEqual(verdict, "up")
+        expectEqual(code, 0)
+        expectEqual(
+            sentence,
+                "+ the canary \(url(server)) is up: its answer is the known one, so no captive portal answers in its place")
         #expect(server.requests.allSatisfy { $0.target == "/generate_204" } && server.requests.count == 3)
     }
 
@@ -109,36 +111,39 @@ import Testing
         let (response, text) = Self.portals[number]
         let server = try serve { _ in response }
         let (verdict, code, sentence) = try verdict(url(server))
-        #expect((verdict, code) == ("down http/captive-portal", 1))
-        #expect(sentence == "x the canary \(url(server)) is down: \(text) (http/captive-portal)")
+        expectEqual(verdict, "down http/captive-portal")
+        expectEqual(code, 1)
+        expectEqual(sentence, "x the canary \(url(server)) is down: \(text) (http/captive-portal)")
         // The login page is not requested. `why` confirms the answer by a second probe.
         #expect(server.requests.allSatisfy { $0.target == "/generate_204" } && server.requests.count == 5)
     }
 
     @Test func `a canary with a known body is up only with that body`() throws {
         let server = try serve { _ in StubResponse(body: "success\n") }
-        #expect(try verdict(url(server), "--canary-body", "success").verdict == "up")
+        try expectEqual(verdict(url(server), "--canary-body", "success").verdict, "up")
         let foreign = try verdict(url(server), "--canary-body", "NetworkManager is online")
-        #expect((foreign.verdict, foreign.code) == ("down http/captive-portal", 1))
+        expectEqual(foreign.verdict, "down http/captive-portal")
+        expectEqual(foreign.code, 1)
     }
 
     @Test func `the known body of a canary is plain text, which occurs in the response`() throws {
         let server = try serve { _ in StubResponse(body: "<p>1+1 = 2 (really)</p>\n") }
-        #expect(try verdict(url(server), "--canary-body", "1+1 = 2 (").verdict == "up")
-        #expect(try verdict(url(server), "--canary-body", "1.1 = 2").verdict == "down http/captive-portal")
+        try expectEqual(verdict(url(server), "--canary-body", "1+1 = 2 (").verdict, "up")
+        try expectEqual(verdict(url(server), "--canary-body", "1.1 = 2").verdict, "down http/captive-portal")
     }
 
     @Test func `the expectations of targets do not apply to the canary`() throws {
         let server = try serve { _ in StubResponse(204) }
         let options = ["--expect-status", "200", "--expect-body", "welcome"]
         let program = try start(["status", "--json", "--canary", url(server)] + options, output: .file)
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
     }
 
     @Test func `an error of the canary's server is no captive portal`() throws {
         let server = try serve { _ in StubResponse(503) }
         let (verdict, code, _) = try verdict(url(server))
-        #expect((verdict, code) == ("down http/status", 1))
+        expectEqual(verdict, "down http/status")
+        expectEqual(code, 1)
     }
 
     @Test func `a canary that the network does not reach has the cause of the network`() throws {
@@ -150,7 +155,8 @@ import Testing
         // Another satisfied path must not hide it: this one has a route of its own to the destination that the path asks for.
         try host.ip("route add 198.51.100.0/24 dev up0")
         let missing = try verdict(target)
-        #expect((missing.verdict, missing.code) == ("unreachable route/no-route", 1))
+        expectEqual(missing.verdict, "unreachable route/no-route")
+        expectEqual(missing.code, 1)
     }
 
     @Test func `a canary over https whose certificate has another name is a fault of TLS`() throws {
@@ -161,12 +167,13 @@ import Testing
         let server = try serve(tls: certificate.serverTLS) { _ in StubResponse(204) }
         let target = "https://\(Self.server):\(server.port)/"
         let named = try verdict(target, "--cafile", file)
-        #expect((named.verdict, named.code) == ("down tls/hostname-mismatch", 1))
+        expectEqual(named.verdict, "down tls/hostname-mismatch")
+        expectEqual(named.code, 1)
         #expect(named.sentence.contains("portal.example"), "\(named.sentence)")
-        #expect(try verdict(target).verdict == "down tls/certificate-untrusted")
+        try expectEqual(verdict(target).verdict, "down tls/certificate-untrusted")
         // A server whose certificate is not accepted receives no request.
-        #expect(server.requests.count == 0)
-        #expect(try verdict(target, "--insecure").verdict == "up")
+        expectEqual(server.requests.count, 0)
+        try expectEqual(verdict(target, "--insecure").verdict, "up")
     }
 
     @Test func `a target that is up does not hide a canary that fails, and text names the canary once`() throws {
@@ -174,15 +181,15 @@ import Testing
         let target = "\(Self.server):\(server.port)"
         for command in ["status", "why"] {
             let program = try start([command, target, "--canary", url(server)], output: .file)
-            #expect(try program.wait() == 1, "\(program.ending)")
+            try expectEqual(program.wait(), 1, "\(program.ending)")
         }
         let list = try Program(
             [try Programs.netwatch, "why", target, "--targets", "-", "--canary", url(server), "--netns", host.name ?? ""],
             input: .text("\(target)\n"), output: .file)
-        #expect(try list.wait() == 1, "\(list.ending)")
+        try expectEqual(list.wait(), 1, "\(list.ending)")
         let lines = list.output.split(separator: "\n", omittingEmptySubsequences: false)
-        #expect(lines.count { $0.contains("the canary") } == 1)
-        #expect(lines.dropLast().last?.hasPrefix("x the canary ") == true)
+        expectEqual(lines.count { $0.contains("the canary") }, 1)
+        expectEqual(lines.dropLast().last?.hasPrefix("x the canary "), true)
     }
 
     @Test func `watch reports a portal that appears and disappears, and a recording replays to the same records`() throws {
@@ -206,23 +213,23 @@ import Testing
         try recorder.signal(SIGTERM)
         lines += try recorder.remainingLines()
         let replay = try Program([try Programs.netwatch, "replay", "--json", file])
-        #expect(try replay.remainingLines() == lines)
-        #expect(try replay.wait() == 0, "\(replay.ending)")
+        try expectEqual(replay.remainingLines(), lines)
+        try expectEqual(replay.wait(), 0, "\(replay.ending)")
     }
 
     @Test func `without a canary, status and why without targets send no packet`() throws {
         try host.run("nft", "-f", "-", input: Self.counter)
         for command in ["status", "why"] {
             let program = try start([command, "--json"], output: .file)
-            #expect(try program.wait() == 0, "\(program.ending)")
+            try expectEqual(program.wait(), 0, "\(program.ending)")
             #expect(program.output.contains("\"canary\":null"))
         }
         let watch = try start(["watch", "--for", "300ms"], output: .file)
-        #expect(try watch.wait() == 0, "\(watch.ending)")
-        #expect(try sentPackets() == 0)
+        try expectEqual(watch.wait(), 0, "\(watch.ending)")
+        try expectEqual(sentPackets(), 0)
         // The counter counts what a canary sends.
         let server = try serve { _ in StubResponse(204) }
-        #expect(try start(["status", "--canary", url(server)], output: .file).wait() == 0)
+        try expectEqual(start(["status", "--canary", url(server)], output: .file).wait(), 0)
         #expect(try sentPackets() > 0)
     }
 

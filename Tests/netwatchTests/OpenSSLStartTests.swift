@@ -1,3 +1,4 @@
+import Expectations
 import NetworkLab
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
         let program = try Program(
             [try Programs.netwatch, "watch", "-v", "--for", "1s", "--interval", "100ms"] + targets, on: host,
             environment: ["LD_DEBUG": "bindings", "LD_BIND_NOW": nil], output: .file)
-        #expect(try program.wait() == 0, "\(program.output)")
+        try expectEqual(program.wait(), 0, "\(program.output)")
         #expect(targets.allSatisfy { program.output.contains($0) }, "\(program.output)")
         // "binding file …/netwatch [0] to …/libcrypto.so.3 [0]: normal symbol `OPENSSL_init_crypto' [OPENSSL_3.0.0]"
         let bindings = program.standardError.split(separator: "\n").filter { $0.contains("/netwatch [0] to ") }
@@ -24,8 +25,8 @@ import Testing
         let host = try Lab().host(loopback: true)
         let server = try host.serve()
         let targets = ["127.0.0.1:\(server.port)", "[::1]:\(server.port)", "localhost:\(server.port)", "127.0.0.1:1"]
-        #expect(try calls(monitoring: targets, on: host) == [])
-        #expect(try calls(monitoring: targets + ["http://127.0.0.1:\(server.port)"], on: host) == [])
+        try expectEqual(calls(monitoring: targets, on: host), [])
+        try expectEqual(calls(monitoring: targets + ["http://127.0.0.1:\(server.port)"], on: host), [])
         let secure = try calls(monitoring: targets + ["tls://127.0.0.1:\(server.port)"], on: host)
         #expect(secure.contains("OPENSSL_init_crypto"), "\(secure)")
     }

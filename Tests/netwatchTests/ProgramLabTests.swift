@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -45,15 +46,21 @@ import Testing
     @Test func `a default route that is added and removed is reported`() throws {
         let place = try Place()
         let program = try place.netwatch("watch", "--json", "--count", "2")
-        #expect(try decode(program.nextLine()).type == "hello")
+        try expectEqual(decode(program.nextLine()).type, "hello")
         try place.host.ip("route add default via 192.0.2.1")
         let gain = try decode(program.nextLine())
-        #expect((gain.seq, gain.type, gain.status, gain.interface) == (1, "path", "satisfied", "up0"))
+        expectEqual(gain.seq, 1)
+        expectEqual(gain.type, "path")
+        expectEqual(gain.status, "satisfied")
+        expectEqual(gain.interface, "up0")
         try place.host.ip("route del default")
         let loss = try decode(program.nextLine())
-        #expect((loss.seq, loss.status, loss.cause?.layer, loss.cause?.code) == (2, "unsatisfied", "route", "no-route"))
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(program.standardError == "")
+        expectEqual(loss.seq, 2)
+        expectEqual(loss.status, "unsatisfied")
+        expectEqual(loss.cause?.layer, "route")
+        expectEqual(loss.cause?.code, "no-route")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(program.standardError, "")
     }
 
     @Test func `hooks run on changes`() throws {
@@ -62,12 +69,12 @@ import Testing
         let command = "cat >> \(directory.path)/records; echo $NETWATCH_STATUS $NETWATCH_INTERFACE >> \(directory.path)/runs"
         let program = try place.netwatch("watch", "--json", "--count", "1", "--exec", command)
         let hello = try decode(program.nextLine())
-        #expect(hello.type == "hello")
+        expectEqual(hello.type, "hello")
         try place.host.ip("route add default via 192.0.2.1")
         let lines = try program.remainingLines()
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(directory.text("records").split(separator: "\n").map(String.init) == lines)
-        #expect(directory.text("runs") == "satisfied up0\n")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(directory.text("records").split(separator: "\n").map(String.init), lines)
+        expectEqual(directory.text("runs"), "satisfied up0\n")
     }
 
     @Test(arguments: [SIGTERM, SIGINT]) func `a second signal also kills a running hook`(number: Int32) throws {
@@ -75,7 +82,7 @@ import Testing
             let program = try endTwiceDuringAHook(by: number)
             // On a loaded machine, the hook's grace of one second may end first.
             if attempt == 3 || !program.standardError.contains("still ran at the end") {
-                #expect(program.standardError == "")
+                expectEqual(program.standardError, "")
                 return
             }
         }
@@ -93,12 +100,12 @@ import Testing
         try place.host.ip("route add default via 192.0.2.1")
         let reader = try #require(fopen(fifo, "r"))
         defer { fclose(reader) }
-        #expect(fgetc(reader) == Int32(UInt8(ascii: "r")))
+        expectEqual(fgetc(reader), Int32(UInt8(ascii: "r")))
         try program.signal(number)
         // When the program no longer blocks the signal, it has handled the first one.
         while !isUnblocked(number, program.processID) {}
         try program.signal(number)
-        #expect(try program.wait() == 128 + number, "\(program.ending)")
+        try expectEqual(program.wait(), 128 + number, "\(program.ending)")
         let end = ContinuousClock.now + .seconds(20)
         while fgetc(reader) != EOF {}
         #expect(ContinuousClock.now < end, "the hook has outlived the program")
@@ -116,23 +123,23 @@ import Testing
         let program = try Program(
             [try Programs.netwatch, "wait", "--netns", try #require(place.host.name), "--", "sh", "-c", "echo ran; exit 7"])
         try place.host.ip("route add default via 192.0.2.1")
-        #expect(try program.remainingLines() == ["ran"])
-        #expect(try program.wait() == 7, "\(program.ending)")
-        #expect(program.standardError == "")
+        try expectEqual(program.remainingLines(), ["ran"])
+        try expectEqual(program.wait(), 7, "\(program.ending)")
+        expectEqual(program.standardError, "")
     }
 
     @Test func `wait times out with the reason without any event`() throws {
         let place = try Place()
         let program = try place.netwatch("wait", "--timeout", "300ms")
-        #expect(try program.wait() == 124, "\(program.ending)")
+        try expectEqual(program.wait(), 124, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: wait: timed out after 300ms: path unsatisfied, route/no-route: "))
-        #expect(try program.remainingLines() == [])
+        try expectEqual(program.remainingLines(), [])
     }
 
     @Test func `wait names the cause of failed probes before the target is down`() throws {
         let place = try Place()
         let program = try place.netwatch("wait", "--timeout", "1s", "--fail-after", "1000", "127.0.0.1:5")
-        #expect(try program.wait() == 124, "\(program.ending)")
+        try expectEqual(program.wait(), 124, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: wait: timed out after 1s: 127.0.0.1:5: tcp/refused: "))
     }
 
@@ -146,7 +153,7 @@ import Testing
             try program.signal(SIGINT)
             code = try? program.wait(within: .milliseconds(50))
         }
-        #expect(code == 128 + SIGINT)
+        expectEqual(code, 128 + SIGINT)
     }
 
     @Test func `the command of wait inherits ignored signals`() throws {
@@ -155,15 +162,15 @@ import Testing
         let script = "trap '' INT; exec \"$0\" wait --netns \"$1\" -- grep SigIgn /proc/self/status"
         let program = try Program(["sh", "-c", script, try Programs.netwatch, try #require(place.host.name)])
         let mask = UInt64(try #require(try program.remainingLines().first).suffix(16), radix: 16)
-        #expect(mask.map { $0 & 1 << (SIGINT - 1) != 0 } == true)
-        #expect(try program.wait() == 0, "\(program.ending)")
+        expectEqual(mask.map { $0 & 1 << (SIGINT - 1) != 0 }, true)
+        try expectEqual(program.wait(), 0, "\(program.ending)")
     }
 
     @Test func `the status of a target is its first record`() throws {
         let place = try Place()
         let program = try place.netwatch("status", "--json", "127.0.0.1:5")
-        #expect(try program.remainingLines().first?.contains(#""initial":true}"#) == true)
-        #expect(try program.wait() == 1, "\(program.ending)")
+        try expectEqual(program.remainingLines().first?.contains(#""initial":true}"#), true)
+        try expectEqual(program.wait(), 1, "\(program.ending)")
     }
 
     @Test func `a recording is complete after --count and after its namespace is deleted`() throws {
@@ -173,21 +180,21 @@ import Testing
         func expectWhole(_ lines: [String]) throws {
             let replay = try Program([try Programs.netwatch, "replay", "--json", file])
             // The recording may have more events than the requested number of records.
-            #expect(try Array(replay.remainingLines().prefix(lines.count)) == lines)
-            #expect(try replay.wait() == 0, "\(replay.ending)")
+            try expectEqual(Array(replay.remainingLines().prefix(lines.count)), lines)
+            try expectEqual(replay.wait(), 0, "\(replay.ending)")
         }
         let counting = try place.netwatch("record", file, "--json", "--count", "1")
         let hello = try #require(try counting.nextLine())
         try place.host.ip("route add default via 192.0.2.1")
         let counted = [hello] + (try counting.remainingLines())
-        #expect(try counting.wait() == 0, "\(counting.ending)")
+        try expectEqual(counting.wait(), 0, "\(counting.ending)")
         try expectWhole(counted)
 
         let program = try place.netwatch("record", file, "--json")
         let first = try #require(try program.nextLine())
         try place.host.deleteName()
         let lines = [first] + (try program.remainingLines())
-        #expect(try program.wait() == 1, "\(program.ending)")
+        try expectEqual(program.wait(), 1, "\(program.ending)")
         try expectWhole(lines)
     }
 
@@ -204,8 +211,8 @@ import Testing
         #expect(code == 128 + SIGTERM || code == 128 + SIGINT, "\(program.ending)")
         let replay = try Program([try Programs.netwatch, "replay", "--json", file])
         #expect(try !replay.remainingLines().isEmpty)
-        #expect(try replay.wait() == 0, "\(replay.ending)")
-        #expect(replay.standardError == "")
+        try expectEqual(replay.wait(), 0, "\(replay.ending)")
+        expectEqual(replay.standardError, "")
     }
 
     @Test func `a second signal ends a recording that a pipe delays for more than a second`() throws {
@@ -233,22 +240,22 @@ import Testing
     @Test func `status is printed for every exit code`() throws {
         let place = try Place()
         let unsatisfied = try place.netwatch("status", "--json")
-        #expect(try unsatisfied.remainingLines().count == 1)
-        #expect(try unsatisfied.wait() == 1, "\(unsatisfied.ending)")
+        try expectEqual(unsatisfied.remainingLines().count, 1)
+        try expectEqual(unsatisfied.wait(), 1, "\(unsatisfied.ending)")
         try place.host.ip("route add default via 192.0.2.1")
         let satisfied = try place.netwatch("status", "-v")
-        #expect(try satisfied.remainingLines().first?.contains("satisfied  via up0 (wired), IPv4") == true)
-        #expect(try satisfied.wait() == 0, "\(satisfied.ending)")
+        try expectEqual(satisfied.remainingLines().first?.contains("satisfied  via up0 (wired), IPv4"), true)
+        try expectEqual(satisfied.wait(), 0, "\(satisfied.ending)")
     }
 
     @Test func `deleting the namespace ends watch`() throws {
         let place = try Place()
         let program = try place.netwatch("watch", "--json")
-        #expect(try decode(program.nextLine()).type == "hello")
+        try expectEqual(decode(program.nextLine()).type, "hello")
         try place.host.deleteName()
         let lines = try program.remainingLines()
-        #expect(try decode(lines.last).cause?.code == "no-interface")
-        #expect(try program.wait() == 1, "\(program.ending)")
+        try expectEqual(decode(lines.last).cause?.code, "no-interface")
+        try expectEqual(program.wait(), 1, "\(program.ending)")
         #expect(program.standardError.hasSuffix(": it no longer exists, so there is nothing to watch\n"))
     }
 }

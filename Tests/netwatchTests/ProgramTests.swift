@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -14,57 +15,57 @@ import Testing
 
     @Test func `closing the reader ends watch by SIGPIPE`() throws {
         let program = try netwatch("watch", "--json")
-        #expect(try program.nextLine()?.hasPrefix(#"{"v":1,"seq":0,"#) == true)
+        try expectEqual(program.nextLine()?.hasPrefix(#"{"v":1,"seq":0,"#), true)
         program.closeOutput()
-        #expect(try program.wait() == 128 + SIGPIPE, "\(program.ending)")
-        #expect(program.standardError == "")
+        try expectEqual(program.wait(), 128 + SIGPIPE, "\(program.ending)")
+        expectEqual(program.standardError, "")
     }
 
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func `a signal ends watch by that signal`(number: Int32) throws {
         let program = try netwatch("watch")
-        #expect(try program.nextLine()?.contains(" hello ") == true)
+        try expectEqual(program.nextLine()?.contains(" hello "), true)
         try program.signal(number)
-        #expect(try program.wait() == 128 + number, "\(program.ending)")
-        #expect(program.standardError == "")
+        try expectEqual(program.wait(), 128 + number, "\(program.ending)")
+        expectEqual(program.standardError, "")
     }
 
     @Test(arguments: ["watch", "status", "schema", "--help"])
     func `a closed standard output is an error`(command: String) throws {
         let program = try netwatch(command, output: .closed)
-        #expect(try program.wait() == 74, "\(program.ending)")
-        #expect(program.standardError == "netwatch: standard output: closed, or not open for writing\n")
+        try expectEqual(program.wait(), 74, "\(program.ending)")
+        expectEqual(program.standardError, "netwatch: standard output: closed, or not open for writing\n")
     }
 
     @Test func `status probes the targets of the command line and of standard input`() throws {
         let program = try netwatch(
             "status", "--json", "--targets", "-", "127.0.0.1:1", input: .text("# this machine\n[::1]:1\n"))
         let output = try program.remainingLines().joined()
-        #expect(try program.wait() == 1, "\(program.ending)")
+        try expectEqual(program.wait(), 1, "\(program.ending)")
         #expect(output.contains(#""target":"127.0.0.1:1""#) && output.contains(#""target":"[::1]:1""#))
     }
 
     @Test func `a malformed line of --targets is one line on standard error, with code 65`() throws {
         let program = try netwatch("status", "--targets", "-", input: .text("localhost:1\nlocalhost\n"))
-        #expect(try program.wait() == 65, "\(program.ending)")
+        try expectEqual(program.wait(), 65, "\(program.ending)")
         #expect(program.standardError.hasPrefix("netwatch: standard input: line 2: 'localhost': port:"))
-        #expect(program.standardError.split(separator: "\n").count == 1)
+        expectEqual(program.standardError.split(separator: "\n").count, 1)
     }
 
     @Test func `a file and /dev/null receive the stream`() throws {
         let program = try netwatch("watch", "--for", "100ms", "--json", output: .file)
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         #expect(program.output.split(separator: "\n").count >= 1)
-        #expect(try netwatch("watch", "--for", "100ms", output: .null).wait() == 0)
+        try expectEqual(netwatch("watch", "--for", "100ms", output: .null).wait(), 0)
     }
 
     @Test func `output on a terminal is aligned and colored`() throws {
         // Without `--for`: a loaded machine may need longer than any short time for the first line.
         let program = try netwatch(
             "watch", environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": nil], output: .terminal)
-        #expect(try program.nextLine()?.contains("netwatch 0.1.0 · this machine") == true)
-        #expect(try program.nextLine()?.contains("\u{1b}[") == true)
+        try expectEqual(program.nextLine()?.contains("netwatch 0.1.0 · this machine"), true)
+        try expectEqual(program.nextLine()?.contains("\u{1b}["), true)
         let plain = try netwatch("watch", environment: ["TERM": "xterm", "NO_COLOR": "1"], output: .terminal)
-        for _ in 0..<2 { #expect(try plain.nextLine()?.contains("\u{1b}") == false) }
+        for _ in 0..<2 { try expectEqual(plain.nextLine()?.contains("\u{1b}"), false) }
     }
 
     @Test func `a replay writes the identical stream`() throws {
@@ -72,40 +73,40 @@ import Testing
         let file = "\(directory.path)/recording"
         let recorder = try netwatch("record", "--json", "--for", "300ms", file)
         let recorded = try recorder.remainingLines()
-        #expect(try recorder.wait() == 0, "\(recorder.ending)")
+        try expectEqual(recorder.wait(), 0, "\(recorder.ending)")
         #expect(!recorded.isEmpty)
-        #expect(try netwatch("replay", "--json", file).remainingLines() == recorded)
+        try expectEqual(netwatch("replay", "--json", file).remainingLines(), recorded)
         let piped = try netwatch("replay", "--json", "-", input: .text(directory.text("recording")))
-        #expect(try piped.remainingLines() == recorded)
-        #expect(try piped.wait() == 0, "\(piped.ending)")
+        try expectEqual(piped.remainingLines(), recorded)
+        try expectEqual(piped.wait(), 0, "\(piped.ending)")
     }
 
     @Test func `a recording is created with mode 0600, and never through a symbolic link`() throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"
         let script = "umask 0; exec \"$0\" record --for 50ms -q \(file)"
-        #expect(try Program(["sh", "-c", script, try Programs.netwatch]).wait() == 0)
+        try expectEqual(Program(["sh", "-c", script, try Programs.netwatch]).wait(), 0)
         var status = stat()
         #expect(stat(file, &status) == 0 && status.st_mode & 0o7777 == 0o600)
         let link = "\(directory.path)/link"
-        #expect(symlink(file, link) == 0)
+        expectEqual(symlink(file, link), 0)
         let before = directory.text("recording")
         let recorder = try netwatch("record", "--for", "50ms", "-q", link)
-        #expect(try recorder.wait() == 73)
+        try expectEqual(recorder.wait(), 73)
         #expect(recorder.standardError.hasSuffix("it is a symbolic link, which is not followed; name the file itself\n"))
-        #expect(directory.text("recording") == before)
+        expectEqual(directory.text("recording"), before)
     }
 
     @Test(arguments: ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
     func `a recording goes to standard output, to a pipe and to a file`(_ name: String) throws {
         let recorder = try netwatch("record", "--for", "50ms", "-q", name)
         let lines = try recorder.remainingLines()
-        #expect(try recorder.wait() == 0, "\(recorder.ending)")
+        try expectEqual(recorder.wait(), 0, "\(recorder.ending)")
         #expect(lines.first?.hasPrefix("{\"") == true && lines.last?.contains("netwatch_recording_end") == true)
         let directory = try Directory()
         let file = "\(directory.path)/recording"
         let script = "{ echo before; \"$0\" record --for 50ms -q \(name); } > \(file)"
-        #expect(try Program(["sh", "-c", script, try Programs.netwatch]).wait() == 0)
+        try expectEqual(Program(["sh", "-c", script, try Programs.netwatch]).wait(), 0)
         let text = directory.text("recording")
         #expect(text.hasPrefix("before\n{") && text.contains("netwatch_recording_end"))
     }
@@ -115,21 +116,21 @@ import Testing
         let script = "\"$0\" record --json --count 1 - 127.0.0.1:9 | \"$0\" replay --json -"
         let program = try Program(["sh", "-c", script, try Programs.netwatch])
         let lines = try program.remainingLines()
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(lines.first?.contains("\"type\":\"hello\"") == true)
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(lines.first?.contains("\"type\":\"hello\""), true)
     }
 
     @Test func `a recording goes to a FIFO and to a shell's process substitution`() throws {
         let directory = try Directory()
         let fifo = "\(directory.path)/fifo"
-        #expect(mkfifo(fifo, 0o600) == 0)
+        expectEqual(mkfifo(fifo, 0o600), 0)
         let out = "\(directory.path)/recording"
         let reading =
             "cat \(fifo) > \(out) & exec 9<>\(fifo); \"$0\" record --for 50ms -q \(fifo); code=$?; exec 9>&-; wait; exit $code"
-        #expect(try Program(["sh", "-c", reading, try Programs.netwatch]).wait() == 0)
+        try expectEqual(Program(["sh", "-c", reading, try Programs.netwatch]).wait(), 0)
         #expect(directory.text("recording").contains("netwatch_recording_end"))
         let substitution = "\"$0\" record --for 50ms -q >(cat > \(out)2); code=$?; wait $!; exit $code"
-        #expect(try Program(["bash", "-c", substitution, try Programs.netwatch]).wait() == 0)
+        try expectEqual(Program(["bash", "-c", substitution, try Programs.netwatch]).wait(), 0)
         #expect(directory.text("recording2").contains("netwatch_recording_end"))
     }
 
@@ -140,10 +141,10 @@ import Testing
         var recorded = [try #require(try recorder.nextLine())]
         try recorder.signal(number)
         recorded += try recorder.remainingLines()
-        #expect(try recorder.wait() == 128 + number, "\(recorder.ending)")
+        try expectEqual(recorder.wait(), 128 + number, "\(recorder.ending)")
         let replay = try netwatch("replay", "--json", file)
-        #expect(try replay.remainingLines() == recorded)
-        #expect(try replay.wait() == 0, "\(replay.ending)")
+        try expectEqual(replay.remainingLines(), recorded)
+        try expectEqual(replay.wait(), 0, "\(replay.ending)")
     }
 
     @Test func `replay of a recording cut by SIGKILL writes its records and reports the cut`() throws {
@@ -157,16 +158,16 @@ import Testing
         while held == nil, ContinuousClock.now < end {
             let replay = try netwatch("replay", "--json", file)
             held = try replay.nextLine()
-            #expect(try replay.wait() == 65, "\(replay.ending)")
+            try expectEqual(replay.wait(), 65, "\(replay.ending)")
             #expect(replay.standardError.hasSuffix(": is missing: the recording ends early\n"))
         }
         try recorder.signal(SIGKILL)
-        #expect(try recorder.wait() == 128 + SIGKILL, "\(recorder.ending)")
+        try expectEqual(recorder.wait(), 128 + SIGKILL, "\(recorder.ending)")
         let replay = try netwatch("replay", "--json", file)
-        #expect(try replay.nextLine() == hello)
-        #expect(try replay.wait() == 65, "\(replay.ending)")
+        try expectEqual(replay.nextLine(), hello)
+        try expectEqual(replay.wait(), 65, "\(replay.ending)")
         let count = directory.text("recording").split(separator: "\n").count
-        #expect(replay.standardError == "netwatch: \(file): line \(count + 1): is missing: the recording ends early\n")
+        expectEqual(replay.standardError, "netwatch: \(file): line \(count + 1): is missing: the recording ends early\n")
     }
 
     @Test func `a recording that cannot be written to its end is reported as incomplete`() throws {
@@ -177,11 +178,11 @@ import Testing
         let script = "trap '' XFSZ; exec \"$0\" record --json \(file)"
         let recorder = try Program(["sh", "-c", script, try Programs.netwatch])
         _ = try recorder.nextLine()
-        #expect(try Program(["prlimit", "--pid", "\(recorder.processID)", "--fsize=512"]).wait() == 0)
+        try expectEqual(Program(["prlimit", "--pid", "\(recorder.processID)", "--fsize=512"]).wait(), 0)
         try recorder.signal(SIGTERM)
         _ = try recorder.wait()
         #expect(recorder.standardError.contains("netwatch: \(file): the recording ends early: File too large\n"))
-        #expect(try netwatch("replay", "--json", file).wait() == 65)
+        try expectEqual(netwatch("replay", "--json", file).wait(), 65)
     }
 
     @Test func `a damaged recording names its line and keeps earlier records`() throws {
@@ -191,30 +192,30 @@ import Testing
         let recorded = try recorder.remainingLines()
         let text = directory.text("recording")
         let program = try netwatch("replay", "--json", "-", input: .text(text + "garbage\n"))
-        #expect(try program.remainingLines() == recorded)
-        #expect(try program.wait() == 65, "\(program.ending)")
+        try expectEqual(program.remainingLines(), recorded)
+        try expectEqual(program.wait(), 65, "\(program.ending)")
         let line = text.split(separator: "\n").count + 1
         #expect(program.standardError.hasPrefix("netwatch: standard input: line \(line): "))
-        #expect(program.standardError.split(separator: "\n").count == 1)
+        expectEqual(program.standardError.split(separator: "\n").count, 1)
     }
 
     @Test func `files and namespaces that cannot be created or found have their exit codes`() throws {
         let recorder = try netwatch("record", "/nowhere/recording")
-        #expect(try recorder.wait() == 73, "\(recorder.ending)")
-        #expect(recorder.standardError == "netwatch: /nowhere/recording: cannot create: No such file or directory\n")
+        try expectEqual(recorder.wait(), 73, "\(recorder.ending)")
+        expectEqual(recorder.standardError, "netwatch: /nowhere/recording: cannot create: No such file or directory\n")
         let watcher = try netwatch("watch", "--netns", "netwatch-no-such")
-        #expect(try watcher.wait() == 66, "\(watcher.ending)")
+        try expectEqual(watcher.wait(), 66, "\(watcher.ending)")
         #expect(watcher.standardError.hasPrefix("netwatch: --netns netwatch-no-such: "))
     }
 
     @Test func `help and version go to standard output`() throws {
-        #expect(try netwatch("--version").remainingLines() == ["0.1.0"])
-        #expect(try netwatch().remainingLines().first?.hasPrefix("netwatch 0.1.0: ") == true)
+        try expectEqual(netwatch("--version").remainingLines(), ["0.1.0"])
+        try expectEqual(netwatch().remainingLines().first?.hasPrefix("netwatch 0.1.0: "), true)
         for arguments in [["--help"], ["watch", "--help"], ["help", "wait"]] {
             let program = try Program([try Programs.netwatch] + arguments)
             #expect(try program.remainingLines().contains { $0.hasPrefix("USAGE: netwatch") })
-            #expect(try program.wait() == 0, "\(program.ending)")
-            #expect(program.standardError == "")
+            try expectEqual(program.wait(), 0, "\(program.ending)")
+            expectEqual(program.standardError, "")
         }
     }
 }

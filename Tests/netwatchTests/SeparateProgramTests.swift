@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -6,32 +7,32 @@ import Testing
 
 @Suite struct SeparateProgramTests {
     @Test func `get, put and their help belong to the transfer program`() {
-        #expect(arguments(["get", "-q", "x"], of: .transfer) == ["get", "-q", "x"])
-        #expect(arguments(["help", "get"], of: .transfer) == ["get", "--help"])
-        #expect(arguments(["help", "put"], of: .transfer) == ["put", "--help"])
+        expectEqual(arguments(["get", "-q", "x"], of: .transfer), ["get", "-q", "x"])
+        expectEqual(arguments(["help", "get"], of: .transfer), ["get", "--help"])
+        expectEqual(arguments(["help", "put"], of: .transfer), ["put", "--help"])
     }
 
     @Test func `config and its help belong to the service`() {
-        #expect(arguments(["config", "check", "--config", "x"], of: .service) == ["config", "check", "--config", "x"])
-        #expect(arguments(["help", "config"], of: .service) == ["config", "--help"])
-        #expect(arguments(["help", "config", "show"], of: .service) == ["config", "show", "--help"])
+        expectEqual(arguments(["config", "check", "--config", "x"], of: .service), ["config", "check", "--config", "x"])
+        expectEqual(arguments(["help", "config"], of: .service), ["config", "--help"])
+        expectEqual(arguments(["help", "config", "show"], of: .service), ["config", "show", "--help"])
     }
 
     @Test func `other commands belong to this program`() {
-        #expect(SeparateProgram.find(["help", "watch"]) == nil)
-        #expect(SeparateProgram.find(["watch", "get:1"]) == nil)
-        #expect(SeparateProgram.find([]) == nil)
+        expectNil(SeparateProgram.find(["help", "watch"]))
+        expectNil(SeparateProgram.find(["watch", "get:1"]))
+        expectNil(SeparateProgram.find([]))
     }
 
     @Test func `a separate program is searched beside this one and in libexec`() {
-        #expect(
-            SeparateProgram.transfer.places(besides: "/usr/bin/netwatch")
-                == ["/usr/bin/netwatch-transfer", "/usr/bin/../libexec/netwatch/netwatch-transfer"])
+        expectEqual(
+            SeparateProgram.transfer.places(besides: "/usr/bin/netwatch"),
+                ["/usr/bin/netwatch-transfer", "/usr/bin/../libexec/netwatch/netwatch-transfer"])
     }
 
     @Test func `a name without a directory does not run a program in the working directory`() {
-        #expect(SeparateProgram.transfer.places(besides: "netwatch") == [])
-        #expect(SeparateProgram.transfer.places(besides: "") == [])
+        expectEqual(SeparateProgram.transfer.places(besides: "netwatch"), [])
+        expectEqual(SeparateProgram.transfer.places(besides: ""), [])
     }
 
     @Test(arguments: [("serve", true), ("history", false)])
@@ -44,10 +45,10 @@ import Testing
         try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder.file("netwatch-service"))
         let program = try Program([folder.file("netwatch"), command])
         let line = try program.remainingLines().joined()
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         // A mask in hexadecimal; SIGHUP is the lowest bit.
         let mask = try #require(UInt64(line.split(separator: "\t").last ?? "", radix: 16))
-        #expect(mask & 1 == (isBlocked ? 1 : 0))
+        expectEqual(mask & 1, (isBlocked ? 1 : 0))
     }
 
     private func arguments(_ arguments: [String], of program: SeparateProgram) -> [String]? {

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import Pacing
@@ -147,7 +148,7 @@ struct CrashModelTests {
                 .init(isDownload: true, refusesExistingFile: refuses, isRepeatable: true, expires: 2_000), seed: seed)
             if seed % 7 == 0, !refuses { world.destination = FileIdentity(inode: 999, size: 1, modified: 0) }
             run(&world, cancels: cancels)
-            #expect(world.hiddenFile == nil)
+            expectNil(world.hiddenFile)
             if case .finished = world.delivered.last {
                 #expect(world.destination != nil && world.destination?.inode != 999)
             }
@@ -184,6 +185,6 @@ struct CrashModelTests {
             }
         }
         #expect(!world.delivered.isEmpty)
-        #expect(Set(world.delivered).count == 1, "deliveries of one event differ")
+        expectEqual(Set(world.delivered).count, 1, "deliveries of one event differ")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import Testing
@@ -21,131 +22,131 @@ private func upload(_ state: TaskLifecycle.State = .waiting, isRepeatable: Bool 
 struct TaskLifecycleTests {
     @Test func `a download arrives, is placed, and ends with one event`() {
         var task = download()
-        #expect(task.handle(.reattached(.init()), now: now) == [.transfer])
-        #expect(task.handle(.transferred(response, hiddenFile: complete), now: now) == [.write, .place])
-        #expect(task.state == .arrived(complete, response))
-        #expect(task.handle(.placed, now: now) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.finished(response)))
-        #expect(task.handle(.reattached(.init(destination: complete)), now: now) == [.clean, .deliver])
-        #expect(task.handle(.acknowledge, now: now) == [.clean, .remove])
+        expectEqual(task.handle(.reattached(.init()), now: now), [.transfer])
+        expectEqual(task.handle(.transferred(response, hiddenFile: complete), now: now), [.write, .place])
+        expectEqual(task.state, .arrived(complete, response))
+        expectEqual(task.handle(.placed, now: now), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.finished(response)))
+        expectEqual(task.handle(.reattached(.init(destination: complete)), now: now), [.clean, .deliver])
+        expectEqual(task.handle(.acknowledge, now: now), [.clean, .remove])
     }
 
     @Test func `a complete hidden file of a killed process is not downloaded again`() {
         var task = download()
-        #expect(task.handle(.reattached(.init(hiddenFile: complete)), now: now) == [.write, .place])
-        #expect(task.state == .arrived(complete, nil))
+        expectEqual(task.handle(.reattached(.init(hiddenFile: complete)), now: now), [.write, .place])
+        expectEqual(task.state, .arrived(complete, nil))
     }
 
     @Test func `a file that a killed process has placed is recognized by its inode`() {
         var task = download(.arrived(complete, response))
-        #expect(task.handle(.reattached(.init(destination: complete)), now: now) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.finished(response)))
+        expectEqual(task.handle(.reattached(.init(destination: complete)), now: now), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.finished(response)))
         task = download(.arrived(complete, response))
-        #expect(task.handle(.reattached(.init(hiddenFile: complete, destination: complete)), now: now) == [.place])
+        expectEqual(task.handle(.reattached(.init(hiddenFile: complete, destination: complete)), now: now), [.place])
     }
 
     @Test func `a hidden file that another program has removed is downloaded again`() {
         var task = download(.arrived(complete, response))
-        #expect(task.handle(.reattached(.init()), now: now) == [.write, .transfer])
-        #expect(task.state == .waiting)
+        expectEqual(task.handle(.reattached(.init()), now: now), [.write, .transfer])
+        expectEqual(task.state, .waiting)
         task = download(.arrived(complete, response))
-        #expect(task.handle(.reattached(.init(destination: other)), now: now) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.failed(.fileExists)))
+        expectEqual(task.handle(.reattached(.init(destination: other)), now: now), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.failed(.fileExists)))
         task = download(.arrived(complete, response), refusesExistingFile: false)
-        #expect(task.handle(.reattached(.init(destination: other)), now: now) == [.write, .transfer])
+        expectEqual(task.handle(.reattached(.init(destination: other)), now: now), [.write, .transfer])
     }
 
     @Test func `an existing destination fails the task before its transfer or at the placement`() {
         var task = download()
-        #expect(task.handle(.reattached(.init(destination: other)), now: now) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.failed(.fileExists)))
+        expectEqual(task.handle(.reattached(.init(destination: other)), now: now), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.failed(.fileExists)))
         task = download(.arrived(complete, response))
-        #expect(task.handle(.placementFailed(.fileExists), now: now) == [.write, .clean, .deliver])
+        expectEqual(task.handle(.placementFailed(.fileExists), now: now), [.write, .clean, .deliver])
     }
 
     @Test func `a request that may have been carried out is not repeated`() {
         var task = upload(isRepeatable: false)
-        #expect(task.handle(.reattached(.init()), now: now) == [.transfer])
-        #expect(task.state == .waiting)
-        #expect(task.handle(.requestWillBeSent, now: now) == [.write])
-        #expect(task.state == .started)
-        #expect(task.handle(.requestWillBeSent, now: now) == [])
-        #expect(task.handle(.reattached(.init()), now: now) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.interrupted))
+        expectEqual(task.handle(.reattached(.init()), now: now), [.transfer])
+        expectEqual(task.state, .waiting)
+        expectEqual(task.handle(.requestWillBeSent, now: now), [.write])
+        expectEqual(task.state, .started)
+        expectEqual(task.handle(.requestWillBeSent, now: now), [])
+        expectEqual(task.handle(.reattached(.init()), now: now), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.interrupted))
         task = upload(.started, isRepeatable: false)
-        #expect(task.handle(.reattached(.init(hasUploadLocation: true)), now: now) == [.transfer])
-        #expect(task.handle(.transferred(response, hiddenFile: nil), now: now) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.finished(response)))
+        expectEqual(task.handle(.reattached(.init(hasUploadLocation: true)), now: now), [.transfer])
+        expectEqual(task.handle(.transferred(response, hiddenFile: nil), now: now), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.finished(response)))
         // A download by POST is not repeated either, unless its hidden file exists.
         let order = TaskLifecycle.Terms(isDownload: true, isRepeatable: false, expires: 2_000)
         task = TaskLifecycle(order, .waiting)
-        #expect(task.handle(.reattached(.init()), now: now) == [.transfer])
+        expectEqual(task.handle(.reattached(.init()), now: now), [.transfer])
         task = TaskLifecycle(order, .started)
-        #expect(task.handle(.reattached(.init()), now: now) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.interrupted))
+        expectEqual(task.handle(.reattached(.init()), now: now), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.interrupted))
         task = TaskLifecycle(order, .arrived(complete, response))
-        #expect(task.handle(.reattached(.init()), now: now) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.interrupted))
+        expectEqual(task.handle(.reattached(.init()), now: now), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.interrupted))
     }
 
     @Test func `a request that was not sent is sent by the next process`() {
         var task = upload(isRepeatable: false)
-        #expect(task.handle(.reattached(.init()), now: now) == [.transfer])
-        #expect(task.handle(.requestWasNotSent, now: now) == [])
-        #expect(task.handle(.requestWillBeSent, now: now) == [.write])
-        #expect(task.handle(.requestWasNotSent, now: now) == [.write])
-        #expect(task.state == .waiting)
-        #expect(task.handle(.reattached(.init()), now: now) == [.transfer])
+        expectEqual(task.handle(.reattached(.init()), now: now), [.transfer])
+        expectEqual(task.handle(.requestWasNotSent, now: now), [])
+        expectEqual(task.handle(.requestWillBeSent, now: now), [.write])
+        expectEqual(task.handle(.requestWasNotSent, now: now), [.write])
+        expectEqual(task.state, .waiting)
+        expectEqual(task.handle(.reattached(.init()), now: now), [.transfer])
         // A repeatable request is not recorded.
         task = upload()
-        #expect(task.handle(.requestWillBeSent, now: now) == [])
-        #expect(task.state == .waiting)
+        expectEqual(task.handle(.requestWillBeSent, now: now), [])
+        expectEqual(task.state, .waiting)
     }
 
     @Test func `a task does not start after its expiry, and a timeout after its expiry ends it as expired`() {
         var task = download()
-        #expect(task.handle(.reattached(.init()), now: 2_000) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.expired))
+        expectEqual(task.handle(.reattached(.init()), now: 2_000), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.expired))
         task = download()
-        #expect(task.handle(.transferFailed(Failure(.timedOut, "")), now: 2_000) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.expired))
+        expectEqual(task.handle(.transferFailed(Failure(.timedOut, "")), now: 2_000), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.expired))
         task = download()
         _ = task.handle(.transferFailed(Failure(.timedOut, "")), now: now)
-        #expect(task.state == .ended(.failed(Failure(.timedOut, ""))))
+        expectEqual(task.state, .ended(.failed(Failure(.timedOut, ""))))
         // The expiry does not apply to a complete file.
         task = download()
-        #expect(task.handle(.reattached(.init(hiddenFile: complete)), now: 3_000) == [.write, .place])
+        expectEqual(task.handle(.reattached(.init(hiddenFile: complete)), now: 3_000), [.write, .place])
     }
 
     @Test func `a file that has changed is not uploaded`() {
         var task = upload()
-        #expect(task.handle(.reattached(.init(isBodyUnchanged: false)), now: now) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.failed(.fileChanged)))
+        expectEqual(task.handle(.reattached(.init(isBodyUnchanged: false)), now: now), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.failed(.fileChanged)))
     }
 
     @Test func `a canceled download stays canceled, and a completed upload ends as finished`() {
         var task = download()
-        #expect(task.handle(.cancel, now: now) == [.write, .stop])
-        #expect(task.handle(.cancel, now: now) == [])
+        expectEqual(task.handle(.cancel, now: now), [.write, .stop])
+        expectEqual(task.handle(.cancel, now: now), [])
         var killed = task
-        #expect(killed.handle(.reattached(.init(hiddenFile: complete)), now: now) == [.write, .clean, .deliver])
-        #expect(killed.state == .ended(.cancelled))
-        #expect(task.handle(.transferred(response, hiddenFile: complete), now: now) == [.write, .clean, .deliver])
-        #expect(task.state == .ended(.cancelled))
+        expectEqual(killed.handle(.reattached(.init(hiddenFile: complete)), now: now), [.write, .clean, .deliver])
+        expectEqual(killed.state, .ended(.cancelled))
+        expectEqual(task.handle(.transferred(response, hiddenFile: complete), now: now), [.write, .clean, .deliver])
+        expectEqual(task.state, .ended(.cancelled))
         var sent = upload(.cancelling)
         _ = sent.handle(.transferred(response, hiddenFile: nil), now: now)
-        #expect(sent.state == .ended(.finished(response)))
+        expectEqual(sent.state, .ended(.finished(response)))
         var late = download(.ended(.finished(nil)))
-        #expect(late.handle(.cancel, now: now) == [])
+        expectEqual(late.handle(.cancel, now: now), [])
     }
 
     @Test func `an acknowledgement before the end has no effect, and a task ends once`() {
         var task = download()
-        #expect(task.handle(.acknowledge, now: now) == [])
+        expectEqual(task.handle(.acknowledge, now: now), [])
         task = download(.ended(.expired))
-        #expect(task.handle(.transferred(response, hiddenFile: complete), now: now) == [])
-        #expect(task.handle(.transferFailed(.fileGone), now: now) == [])
-        #expect(task.handle(.placed, now: now) == [])
-        #expect(task.state == .ended(.expired))
+        expectEqual(task.handle(.transferred(response, hiddenFile: complete), now: now), [])
+        expectEqual(task.handle(.transferFailed(.fileGone), now: now), [])
+        expectEqual(task.handle(.placed, now: now), [])
+        expectEqual(task.state, .ended(.expired))
     }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -84,7 +85,7 @@ import Testing
             }
             let outcomes = processed.events.withLock { $0["7"] ?? [] }
             #expect(Set(outcomes).count == 1 && outcomes.first?.hasSuffix("finished") == true, "\(steps) steps: \(outcomes)")
-            #expect(try Data(contentsOf: destination) == content)
+            try expectEqual(Data(contentsOf: destination), content)
             if runs == 1 { break }
             #expect(steps < 39)
         }
@@ -117,7 +118,7 @@ import Testing
             let outcomes = processed.events.withLock { $0["7"] ?? [] }
             #expect(Set(outcomes).count == 1 && outcomes.first?.hasSuffix("cancelled") == true, "\(steps) steps: \(outcomes)")
         }
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["state"])
+        try expectEqual(FileManager.default.contentsOfDirectory(atPath: folder.path), ["state"])
         gate.open()
     }
 
@@ -132,12 +133,12 @@ import Testing
         }
         let hidden = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix(".file.") }
         try #require(hidden.count == 1)
-        #expect(link(folder.file(hidden[0]), folder.file("file")) == 0)
+        expectEqual(link(folder.file(hidden[0]), folder.file("file")), 0)
         #expect(try await run(100, processed) { _, _ in })
-        #expect(processed.events.withLock { $0["7"]?.count } == 1)
-        #expect(try Data(contentsOf: folder.url("file")) == content)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted() == ["file", "state"])
-        #expect(server.requests.count == 1)
+        expectEqual(processed.events.withLock { $0["7"]?.count }, 1)
+        try expectEqual(Data(contentsOf: folder.url("file")), content)
+        try expectEqual(FileManager.default.contentsOfDirectory(atPath: folder.path).sorted(), ["file", "state"])
+        expectEqual(server.requests.count, 1)
     }
 
     @Test func `a step that the disk refuses is retried`() async throws {
@@ -156,11 +157,11 @@ import Testing
         try journal.refuseWrites(true)
         gate.open()
         while try await session.tasks.contains(where: { $0.transferTask != nil }) { await Task.yield() }
-        #expect(recorder.events.isEmpty)
+        expectEmpty(recorder.events)
         try journal.refuseWrites(false)
         try await recorder.await(2)
-        #expect(recorder.events.map(\.outcome.summary) == ["finished"])
-        #expect(try Data(contentsOf: folder.url("file")) == content)
+        expectEqual(recorder.events.map(\.outcome.summary), ["finished"])
+        try expectEqual(Data(contentsOf: folder.url("file")), content)
         await session.close()
     }
 
@@ -178,14 +179,14 @@ import Testing
         try journal.refuseWrites(true)
         gate.open()
         while try await session.tasks.contains(where: { $0.transferTask != nil }) { await Task.yield() }
-        #expect(recorder.events.isEmpty)
+        expectEmpty(recorder.events)
         try journal.refuseWrites(false)
         try await recorder.await(events: 2)
-        #expect(recorder.events.map(\.outcome.summary) == ["finished", "finished"])
+        expectEqual(recorder.events.map(\.outcome.summary), ["finished", "finished"])
         for event in recorder.events {
-            if case .finished(let answer) = event.outcome { #expect(answer?.body == Data("said".utf8)) }
+            if case .finished(let answer) = event.outcome { expectEqual(answer?.body, Data("said".utf8)) }
         }
-        #expect(server.requests.count == 2)
+        expectEqual(server.requests.count, 2)
         await session.close()
     }
 
@@ -205,7 +206,7 @@ import Testing
         try journal.refuseWrites(false)
         try await session.cancel(task.id)
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.outcome.summary) == ["finished"])
+        expectEqual(recorder.events.map(\.outcome.summary), ["finished"])
         await session.close()
     }
 
@@ -223,8 +224,8 @@ import Testing
         await session.close()
         let next = try await self.session(recorder)
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.outcome.summary) == ["finished"])
-        #expect(server.requests.count == 1)
+        expectEqual(recorder.events.map(\.outcome.summary), ["finished"])
+        expectEqual(server.requests.count, 1)
         await next.close()
     }
 
@@ -236,9 +237,9 @@ import Testing
         let request = TransferRequest(url: server.url("/"), method: .post)
         try await session.uploadTask(for: request, from: .data(Data("x".utf8)), handler: "one")
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.outcome.summary) == ["finished"])
-        #expect(disk.attempts.withLock { $0 } == 3)
-        #expect(server.requests.count == 1)
+        expectEqual(recorder.events.map(\.outcome.summary), ["finished"])
+        expectEqual(disk.attempts.withLock { $0 }, 3)
+        expectEqual(server.requests.count, 1)
         await session.close()
     }
 

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -57,19 +58,19 @@ import Testing
         let task = try await session.downloadTask(
             for: TransferRequest(url: server.url("/a?b=c")), to: destination, handler: "one", context: Data("7".utf8))
         try await recorder.await(2)
-        #expect(recorder.order == ["finished earlier", "7"])
+        expectEqual(recorder.order, ["finished earlier", "7"])
         let event = try #require(recorder.events.first)
         #expect(event.id == task.id && event.task.file == destination.file && event.task.hasEnded)
         guard case .finished(let response?) = event.outcome else { throw DurableSessionError(.invalidTask, "\(event)") }
         #expect(response.statusCode == 200 && response.url.path == "/a")
         #expect(!"\(event.task)".contains("b=c"))
-        #expect(try Data(contentsOf: destination.file) == pattern(size))
-        #expect(try names(in: "new") == ["file"])
-        #expect(try await session.tasks.isEmpty)
+        try expectEqual(Data(contentsOf: destination.file), pattern(size))
+        try expectEqual(names(in: "new"), ["file"])
+        try await expectEmpty(session.tasks)
         await session.close()
         let next = EventRecorder()
         await (try await self.session(next.handlers("one"))).close()
-        #expect(next.events.isEmpty)
+        expectEmpty(next.events)
     }
 
     @Test func `a download that one session has begun continues in the next session at its last byte`() async throws {
@@ -81,17 +82,17 @@ import Testing
         let transfer = try #require(made.transferTask)
         for await progress in transfer.progress where progress.bytesReceived >= 500_000 { break }
         await first.close()
-        #expect(recorder.events.isEmpty)
+        expectEmpty(recorder.events)
         // The partial file and its sidecar, and no file at the destination.
         #expect(try names().count == 2 && names().allSatisfy { $0.hasPrefix(".file.") })
         let second = try await session(recorder.handlers("one"))
         #expect(try await second.tasks.map(\.id).allSatisfy { $0 == made.id })
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.id) == [made.id])
-        #expect(try Data(contentsOf: destination.file) == pattern(size))
-        #expect(try names() == ["file"])
-        #expect(server.requests.count == 2)
-        #expect(server.requests.last?["range"]?.hasPrefix("bytes=") == true)
+        expectEqual(recorder.events.map(\.id), [made.id])
+        try expectEqual(Data(contentsOf: destination.file), pattern(size))
+        try expectEqual(names(), ["file"])
+        expectEqual(server.requests.count, 2)
+        expectEqual(server.requests.last?["range"]?.hasPrefix("bytes="), true)
         await second.close()
     }
 
@@ -109,14 +110,14 @@ import Testing
             await next.close()
         }
         // Events of earlier processes precede the call of didFinishEvents.
-        #expect(passive.order == ["finished earlier", "", "", "finished earlier", "", "finished earlier"])
+        expectEqual(passive.order, ["finished earlier", "", "", "finished earlier", "", "finished earlier"])
         let last = try await session(recorder.handlers("one"))
         try await recorder.await(2)
-        #expect(try await last.tasks.isEmpty)
+        try await expectEmpty(last.tasks)
         let error = await #expect(throws: DurableSessionError.self) { try await recorder.events[0].acknowledge() }
-        #expect(error?.code == .unknownTask)
+        expectEqual(error?.code, .unknownTask)
         await last.close()
-        #expect(server.requests.count == 1)
+        expectEqual(server.requests.count, 1)
     }
 
     @Test func `an event without its handler stays in the journal, and unknownHandlers names the handler`() async throws {
@@ -126,14 +127,14 @@ import Testing
         let error = await #expect(throws: DurableSessionError.self) {
             try await first.downloadTask(for: TransferRequest(url: server.url("/")), to: .init(folder.url("x")), handler: "two")
         }
-        #expect(error?.code == .unknownHandler)
+        expectEqual(error?.code, .unknownHandler)
         try await first.downloadTask(for: TransferRequest(url: server.url("/")), to: .init(folder.url("file")), handler: "one")
         try await passive.await(2)
         await first.close()
         let second = try await session(recorder.handlers("two"))
         try await recorder.await(1)
         #expect(recorder.order == ["finished earlier"] && second.unknownHandlers == ["one"])
-        #expect(try await second.pendingEvents.map(\.task.handler) == ["one"])
+        try await expectEqual(second.pendingEvents.map(\.task.handler), ["one"])
         await second.close()
         let third = try await session(recorder.handlers("one"))
         try await recorder.await(3)
@@ -154,7 +155,7 @@ import Testing
             let error = await #expect(throws: DurableSessionError.self) {
                 try await DurableSession.open(identifier: name, directory: folder.url("state"))
             }
-            #expect(error?.code == .invalidIdentifier)
+            expectEqual(error?.code, .invalidIdentifier)
         }
     }
 
@@ -168,7 +169,7 @@ import Testing
         }
         await second?.close()
         let closed = await #expect(throws: DurableSessionError.self) { try await second?.tasks }
-        #expect(closed?.code == .closed)
+        expectEqual(closed?.code, .closed)
     }
 
     @Test func `an event that its handler keeps does not keep the session open and is delivered again`() async throws {
@@ -192,10 +193,10 @@ import Testing
         let event = try await runSession()
         for await _ in end {}
         let error = await #expect(throws: DurableSessionError.self) { try await event.acknowledge() }
-        #expect(error?.code == .closed)
+        expectEqual(error?.code, .closed)
         let next = try await session(recorder.handlers("one"))
         try await recorder.await(2)
-        #expect(recorder.events.map(\.id) == [event.id])
+        expectEqual(recorder.events.map(\.id), [event.id])
         await next.close()
     }
 
@@ -246,20 +247,20 @@ import Testing
         }
         for (context, field) in [(11, 0), (0, 2_000)] {
             let error = await #expect(throws: DurableSessionError.self) { try await make(context, field: field) }
-            #expect(error?.code == .limitReached)
+            expectEqual(error?.code, .limitReached)
         }
         try await make(10, field: 100)
         let error = await #expect(throws: DurableSessionError.self) { try await make() }
-        #expect(error?.code == .limitReached)
+        expectEqual(error?.code, .limitReached)
         let id = try #require(try await session.tasks.first?.id)
         try await session.cancel(id)
         try await recorder.await(2)
-        #expect(recorder.events.first?.outcome.summary == "cancelled")
+        expectEqual(recorder.events.first?.outcome.summary, "cancelled")
         // An acknowledged task no longer counts.
         gate.open()
         try await make()
         try await recorder.await(3)
-        #expect(try names() == ["file"])
+        try expectEqual(names(), ["file"])
         await session.close()
     }
 
@@ -274,8 +275,8 @@ import Testing
         later.clock = { Int64(Date().timeIntervalSince1970) + 7 * 24 * 3600 + 1 }
         let second = try await session(recorder.handlers("one"), environment: later)
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.outcome.summary) == ["expired"])
-        #expect(try names() == [])
+        expectEqual(recorder.events.map(\.outcome.summary), ["expired"])
+        try expectEqual(names(), [])
         await second.close()
     }
 
@@ -287,7 +288,7 @@ import Testing
         request.options.resourceTimeout = .seconds(1)
         try await session.downloadTask(for: request, to: .init(folder.url("file")), handler: "one")
         try await recorder.await(2)
-        #expect(recorder.events.map(\.outcome.summary) == ["expired"])
+        expectEqual(recorder.events.map(\.outcome.summary), ["expired"])
         await session.close()
     }
 
@@ -299,8 +300,8 @@ import Testing
         try await recorder.await(2)
         guard case .failed(let error)? = recorder.events.first?.outcome else { throw DurableSessionError(.invalidTask, "?") }
         #expect(error.code == .unacceptableStatus && error.context.statusCode == 404)
-        #expect(error.context.url?.contains("b=c") == false)
-        #expect(try names() == [])
+        expectEqual(error.context.url?.contains("b=c"), false)
+        try expectEqual(names(), [])
         await session.close()
     }
 
@@ -310,12 +311,12 @@ import Testing
         let session = try await session(recorder.handlers("one"))
         try await session.downloadTask(for: TransferRequest(url: server.url("/")), to: .init(folder.url("file")), handler: "one")
         try await recorder.await(2)
-        #expect(recorder.events.first?.outcome.summary == "failed cannot-write-file")
-        #expect(server.requests.isEmpty)
+        expectEqual(recorder.events.first?.outcome.summary, "failed cannot-write-file")
+        expectEmpty(server.requests)
         try await session.downloadTask(
             for: TransferRequest(url: server.url("/")), to: .init(folder.url("file"), existingFile: .replace), handler: "one")
         try await recorder.await(3)
-        #expect(try Data(contentsOf: folder.url("file")) == pattern(size))
+        try expectEqual(Data(contentsOf: folder.url("file")), pattern(size))
         await session.close()
     }
 
@@ -326,8 +327,8 @@ import Testing
             folder.url("file"), expectedDigest: ContentDigest(.sha256, Data(repeating: 0, count: 32)))
         try await session.downloadTask(for: TransferRequest(url: server.url("/")), to: place, handler: "one")
         try await recorder.await(2)
-        #expect(recorder.events.first?.outcome.summary == "failed digest-mismatch")
-        #expect(try names() == [])
+        expectEqual(recorder.events.first?.outcome.summary, "failed digest-mismatch")
+        try expectEqual(names(), [])
         await session.close()
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -46,9 +47,9 @@ import Testing
         gate.open()
         let second = try await session()
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.outcome.summary) == ["finished"])
-        #expect(server.uploads.map { Data($0.bytes) } == [content])
-        #expect(server.requests.filter { $0.method == "POST" }.count == 1)
+        expectEqual(recorder.events.map(\.outcome.summary), ["finished"])
+        expectEqual(server.uploads.map { Data($0.bytes) }, [content])
+        expectEqual(server.requests.filter { $0.method == "POST" }.count, 1)
         #expect(server.requests.contains { $0.method == "HEAD" })
         await second.close()
     }
@@ -76,10 +77,10 @@ import Testing
         gate.open()
         let second = try await session()
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.outcome.summary) == ["finished"])
-        #expect(other.requests.map(\.method) == ["PATCH", "HEAD", "PATCH"])
+        expectEqual(recorder.events.map(\.outcome.summary), ["finished"])
+        expectEqual(other.requests.map(\.method), ["PATCH", "HEAD", "PATCH"])
         #expect(other.requests.allSatisfy { $0["authorization"] == nil })
-        #expect(server.requests.map { $0["authorization"] } == ["Bearer secret"])
+        expectEqual(server.requests.map { $0["authorization"] }, ["Bearer secret"])
         await second.close()
     }
 
@@ -95,7 +96,7 @@ import Testing
         try Data("another".utf8).write(to: file)
         let second = try await session()
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.outcome.summary) == ["failed file-changed"])
+        expectEqual(recorder.events.map(\.outcome.summary), ["failed file-changed"])
         await second.close()
     }
 
@@ -118,10 +119,10 @@ import Testing
         try await recorder.await(events: 2)
         let outcomes = Dictionary(
             uniqueKeysWithValues: recorder.events.map { (String(decoding: $0.task.context, as: UTF8.self), $0.outcome.summary) })
-        #expect(outcomes == ["POST": "interrupted", "PUT": "finished"])
-        #expect(server.requests.map(\.method).sorted() == ["POST", "PUT", "PUT"])
+        expectEqual(outcomes, ["POST": "interrupted", "PUT": "finished"])
+        expectEqual(server.requests.map(\.method).sorted(), ["POST", "PUT", "PUT"])
         let put = try #require(recorder.events.first { $0.task.context == Data("PUT".utf8) })
-        if case .finished(let response) = put.outcome { #expect(response?.body == Data("said".utf8)) }
+        if case .finished(let response) = put.outcome { expectEqual(response?.body, Data("said".utf8)) }
         await second.close()
     }
 
@@ -150,8 +151,8 @@ import Testing
         let server = try TestServer(at: .unix(socket)) { _ in StubResponse(201) }
         let second = try await open()
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.outcome.summary) == ["finished"])
-        #expect(server.requests.map(\.method) == ["POST"])
+        expectEqual(recorder.events.map(\.outcome.summary), ["finished"])
+        expectEqual(server.requests.map(\.method), ["POST"])
         await second.close()
     }
 
@@ -166,11 +167,11 @@ import Testing
         try await first.uploadTask(for: request, from: .file(file), resumableUsing: .tus, handler: "one")
         for await _ in limit.reached.stream { break }
         await first.close()
-        #expect(server.requests.map(\.method) == ["POST"])
+        expectEqual(server.requests.map(\.method), ["POST"])
         let second = try await session()
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.outcome.summary) == ["finished"])
-        #expect(server.requests.map(\.method) == ["POST", "POST", "PATCH"])
+        expectEqual(recorder.events.map(\.outcome.summary), ["finished"])
+        expectEqual(server.requests.map(\.method), ["POST", "POST", "PATCH"])
         await second.close()
     }
 
@@ -185,9 +186,9 @@ import Testing
             let error = await #expect(throws: DurableSessionError.self) {
                 try await session.uploadTask(for: TransferRequest(url: url, method: .put), from: body, handler: "one")
             }
-            #expect(error?.code == .invalidTask)
+            expectEqual(error?.code, .invalidTask)
         }
-        #expect(try await session.tasks.isEmpty)
+        try await expectEmpty(session.tasks)
         await session.close()
     }
 
@@ -197,7 +198,7 @@ import Testing
         try await session.uploadTask(
             for: TransferRequest(url: server.url("/"), method: .put), from: .data(Data("x".utf8)), handler: "one")
         try await recorder.await(events: 1)
-        #expect(recorder.events.map(\.outcome.summary) == ["failed unacceptable-status"])
+        expectEqual(recorder.events.map(\.outcome.summary), ["failed unacceptable-status"])
         await session.close()
     }
 }

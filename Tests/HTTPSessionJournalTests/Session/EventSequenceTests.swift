@@ -1,5 +1,6 @@
 import Dispatch
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -60,13 +61,13 @@ import Testing
         var iterator = first.events.makeAsyncIterator()
         var delivered: [String] = []
         for _ in 0..<3 { delivered.append(try #require(await iterator.next()).id) }
-        #expect(Set(delivered) == made)
+        expectEqual(Set(delivered), made)
         // The events have been delivered, although none is acknowledged: another iterator begins with the next one.
         try await download("d", first)
         let event = try #require(await first.events.first { _ in true })
         #expect(context(event) == "d" && event.task.handler == nil)
         try await event.acknowledge()
-        #expect(try await first.pendingEvents.count == 3)
+        try await expectEqual(first.pendingEvents.count, 3)
         await first.close()
 
         let second = try await session()
@@ -77,13 +78,13 @@ import Testing
             #expect(event.id == id && event.outcome.summary == "finished")
             try await event.acknowledge()
         }
-        #expect(try await second.tasks.isEmpty)
+        try await expectEmpty(second.tasks)
         await second.close()
-        #expect(await second.events.first { _ in true } == nil)
+        await expectNil(second.events.first { _ in true })
 
         let third = try await session()
         try await download("e", third)
-        #expect(context(await third.events.first { _ in true }) == "e")
+        expectEqual(context(await third.events.first { _ in true }), "e")
         await third.close()
     }
 
@@ -93,7 +94,7 @@ import Testing
         try await awaitEnds(1, session)
         try await session.acknowledge(task.id)
         try await download("b", session)
-        #expect(context(await session.events.first { _ in true }) == "b")
+        expectEqual(context(await session.events.first { _ in true }), "b")
         await session.close()
     }
 
@@ -105,7 +106,7 @@ import Testing
         try await download("b", session)
         try await awaitEnds(2, session)
         let error = await #expect(throws: DurableSessionError.self) { try await download("c", session) }
-        #expect(error?.code == .limitReached)
+        expectEqual(error?.code, .limitReached)
         try await #require(await session.events.first { _ in true }).acknowledge()
         try await download("c", session)
         await session.close()
@@ -116,8 +117,8 @@ import Testing
         let waiting = Task { await session.events.first { _ in true } }
         while await session.coordinator.readerCount == 0 { await Task.yield() }
         waiting.cancel()
-        #expect(await waiting.value == nil)
-        #expect(await session.coordinator.readerCount == 0)
+        await expectNil(waiting.value)
+        await expectEqual(session.coordinator.readerCount, 0)
         try await download("a", session)
         try await awaitEnds(1, session)
         // A task that is canceled before it calls next() receives no event.
@@ -125,8 +126,8 @@ import Testing
             withUnsafeCurrentTask { $0?.cancel() }
             return await session.events.first { _ in true }
         }
-        #expect(await cancelled.value == nil)
-        #expect(context(await session.events.first { _ in true }) == "a")
+        await expectNil(cancelled.value)
+        expectEqual(context(await session.events.first { _ in true }), "a")
         await session.close()
     }
 
@@ -195,11 +196,11 @@ import Testing
             try await event?.acknowledge()
         }
         try await recorder.await(events: 2)
-        #expect(Set(delivered) == ["c", "d"])
-        #expect(recorder.order.sorted() == ["a", "b", "finished earlier"])
-        #expect(try await first.tasks.isEmpty)
+        expectEqual(Set(delivered), ["c", "d"])
+        expectEqual(recorder.order.sorted(), ["a", "b", "finished earlier"])
+        try await expectEmpty(first.tasks)
         let error = await #expect(throws: DurableSessionError.self) { try await download("e", first, handler: "") }
-        #expect(error?.code == .unknownHandler)
+        expectEqual(error?.code, .unknownHandler)
         await first.close()
     }
 
@@ -215,7 +216,7 @@ import Testing
         #expect(context(event) == "former" && event.task.handler == "former" && second.unknownHandlers == ["former"])
         try await event.acknowledge()
         try await recorder.await(events: 1)
-        #expect(try await second.tasks.isEmpty)
+        try await expectEmpty(second.tasks)
         await second.close()
     }
 
@@ -228,10 +229,10 @@ import Testing
         let task = try await first.downloadTask(for: TransferRequest(url: slow.url("/")), to: .init(folder.url("file")))
         try await slow.awaitRequests(1)
         await first.close()
-        for reader in readers { #expect(await reader.value == 0) }
+        for reader in readers { await expectEqual(reader.value, 0) }
         gate.open()
         let second = try await session()
-        #expect(await second.events.first { _ in true }?.id == task.id)
+        await expectEqual(second.events.first { _ in true }?.id, task.id)
         await second.close()
     }
 
@@ -244,7 +245,7 @@ import Testing
             try await download("a", session)
             return reader
         }
-        #expect(try await startIterating().value == "a")
+        try await expectEqual(startIterating().value, "a")
         // The iterator was the last owner of the session, which closes soon.
         var next: DurableSession?
         while next == nil {
@@ -262,12 +263,12 @@ import Testing
         let event = try #require(await iterator.next())
         try session.coordinator.journal.refuseWrites(true)
         let error = await #expect(throws: DurableSessionError.self) { try await event.acknowledge() }
-        #expect(error?.code == .journalFailed)
+        expectEqual(error?.code, .journalFailed)
         try session.coordinator.journal.refuseWrites(false)
         let again = try #require(await iterator.next())
-        #expect(again.id == event.id)
+        expectEqual(again.id, event.id)
         try await again.acknowledge()
-        #expect(try await session.tasks.isEmpty)
+        try await expectEmpty(session.tasks)
         await session.close()
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -61,7 +62,7 @@ private struct Job: Codable {
         }
         var last = try Program(command)
         while try last.wait(within: .seconds(300)) != 0, "\(last.ending)".contains("in-use") { last = try Program(command) }
-        #expect(try last.wait(within: .seconds(300)) == 0, "\(last.ending)")
+        try expectEqual(last.wait(within: .seconds(300)), 0, "\(last.ending)")
         print("durable sessions: \(kills) kills, \(server.seen.requestCount + uploads.requests.count) requests")
 
         let lines = try String(contentsOfFile: folder.file("log"), encoding: .utf8).split(separator: "\n")
@@ -71,13 +72,13 @@ private struct Job: Codable {
             switch words[0] {
             case "event":
                 identifiers[words[1], default: []].insert(words[2])
-                #expect(words[3] == "finished", "\(line)")
+                expectEqual(words[3], "finished", "\(line)")
             case "made": identifiers[words[1], default: []].insert(words[2])
             default: #expect(["start", "finished-earlier", "end"].contains(line), "\(line)")
             }
         }
         let events = Set(lines.filter { $0.hasPrefix("event ") }.map { $0.split(separator: " ")[1] })
-        #expect(events.count == jobs.count)
+        expectEqual(events.count, jobs.count)
         #expect(identifiers.values.allSatisfy { $0.count == 1 }, "\(identifiers)")
         #expect(kills > 3)
         let sent = Set(uploads.uploads.filter { $0.length == Int64($0.bytes.count) }.map { Data($0.bytes) })
@@ -86,23 +87,23 @@ private struct Job: Codable {
             if job.isUpload {
                 #expect(sent.contains(expected), "\(number)")
             } else {
-                #expect(try Data(contentsOf: URL(fileURLWithPath: job.file)) == expected, "\(number)")
+                try expectEqual(Data(contentsOf: URL(fileURLWithPath: job.file)), expected, "\(number)")
             }
         }
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix(".") } == [])
+        try expectEqual(FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.hasPrefix(".") }, [])
     }
 
     @Test func `a second process fails with the identifier of the first until the first is killed`() async throws {
         let first = try Program([try Programs.built("durable-client"), folder.file("state")])
-        #expect(try first.nextLine() == "open")
+        try expectEqual(first.nextLine(), "open")
         let second = try Program([try Programs.built("durable-client"), folder.file("state")])
         let line = try #require(try second.nextLine())
         #expect(line.hasPrefix("in-use: process \(first.processID) has the durable session 'killed' open"))
-        #expect(try second.wait() == 0, "\(second.ending)")
+        try expectEqual(second.wait(), 0, "\(second.ending)")
         try first.signal(SIGKILL)
         _ = try first.wait()
         let third = try Program([try Programs.built("durable-client"), folder.file("state")])
-        #expect(try third.nextLine() == "open")
+        try expectEqual(third.nextLine(), "open")
     }
 
     @Test(arguments: [0, 1])
@@ -128,6 +129,6 @@ private struct Job: Codable {
         #expect(Set(deliveries[0]) == Set(deliveries[1]) && Set(deliveries[0]).count == numbers.count)
         #expect(deliveries.joined().allSatisfy { $0.hasSuffix(" finished") })
         let last = try Program(command)
-        #expect(try last.wait(within: .seconds(300)) == 0, "\(last.ending)")
+        try expectEqual(last.wait(within: .seconds(300)), 0, "\(last.ending)")
     }
 }

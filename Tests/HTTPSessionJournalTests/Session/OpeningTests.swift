@@ -1,5 +1,6 @@
 import Dispatch
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -41,7 +42,7 @@ import Testing
             return try await session()
         }
         let error = await #expect(throws: DurableSessionError.self) { try await opening.value }
-        #expect(error?.code == .cancelled)
+        expectEqual(error?.code, .cancelled)
         #expect(!FileManager.default.fileExists(atPath: folder.file("state")))
     }
 
@@ -64,12 +65,12 @@ import Testing
         opening.cancel()
         isCancelled.signal()
         let error = await #expect(throws: DurableSessionError.self) { try await opening.value }
-        #expect(error?.code == .cancelled)
-        #expect(server.requests.count == 1)
+        expectEqual(error?.code, .cancelled)
+        expectEqual(server.requests.count, 1)
 
         gate.open()
         let last = try await session()
-        #expect(await last.events.first { _ in true }?.outcome.summary == "finished")
+        await expectEqual(last.events.first { _ in true }?.outcome.summary, "finished")
         await last.close()
     }
 
@@ -80,8 +81,8 @@ import Testing
             try await DurableSession.open(
                 identifier: "test", directory: folder.url("state"), configuration: configuration, environment: .init())
         }
-        #expect(error?.code == .invalidConfiguration)
-        #expect((error?.underlying as? HTTPSessionError)?.code == .invalidConfiguration)
+        expectEqual(error?.code, .invalidConfiguration)
+        expectEqual((error?.underlying as? HTTPSessionError)?.code, .invalidConfiguration)
         await (try await session()).close()
     }
 
@@ -94,7 +95,7 @@ import Testing
         #expect(FileManager.default.fileExists(atPath: damaged.path))
         await next.close()
         let last = try await session()
-        #expect(last.damagedJournal == nil)
+        expectNil(last.damagedJournal)
         await last.close()
     }
 }

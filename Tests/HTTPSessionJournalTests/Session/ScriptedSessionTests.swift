@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionJournal
@@ -30,18 +31,18 @@ import Testing
         let first = try await open(transport)
         let made = try await first.downloadTask(for: TransferRequest(url: url), to: .init(folder.url("big.bin")))
         await transport.waitUntilIdle()
-        #expect(try await first.pendingEvents.isEmpty)
+        try await expectEmpty(first.pendingEvents)
         await first.close()
-        #expect(transport.requests.count == 1)
+        expectEqual(transport.requests.count, 1)
 
         let second = try await open(transport)
         let event = try #require(await second.events.first { _ in true })
         #expect(event.id == made.id && event.outcome.summary == "finished")
         try await event.acknowledge()
-        #expect(try await second.tasks.isEmpty)
+        try await expectEmpty(second.tasks)
         await second.close()
-        #expect(transport.requests.map { $0["range"] } == [nil, "bytes=100000-"])
-        #expect(try Data(contentsOf: folder.url("big.bin")) == pattern(300_000))
+        expectEqual(transport.requests.map { $0["range"] }, [nil, "bytes=100000-"])
+        try expectEqual(Data(contentsOf: folder.url("big.bin")), pattern(300_000))
     }
 
     @Test func `the dates of a task are those of the transport, and the task expires in its time`() async throws {
@@ -51,9 +52,9 @@ import Testing
         var request = TransferRequest(url: url)
         request.options.resourceTimeout = .seconds(3_600)
         let task = try await session.downloadTask(for: request, to: .init(folder.url("big.bin")))
-        #expect(task.created == Date(timeIntervalSince1970: 1_000_000_000))
-        #expect(task.expires == Date(timeIntervalSince1970: 1_000_003_600))
-        #expect(await session.events.first { _ in true }?.outcome.summary == "expired")
+        expectEqual(task.created, Date(timeIntervalSince1970: 1_000_000_000))
+        expectEqual(task.expires, Date(timeIntervalSince1970: 1_000_003_600))
+        await expectEqual(session.events.first { _ in true }?.outcome.summary, "expired")
         #expect(transport.elapsedTime >= .seconds(3_600))
         await session.close()
     }
@@ -70,12 +71,12 @@ import Testing
         #expect(recorder.order == ["7"] && acknowledged.withLock { $0 } == 1)
         #expect(event.id == task.id && task.expires == task.created.addingTimeInterval(7 * 24 * 3_600))
         guard case .finished(let final?) = recorder.events.first?.outcome else { return #expect(Bool(false)) }
-        #expect(final == response)
+        expectEqual(final, response)
 
         let refused = DurableEvent(task: task, outcome: .cancelled) { () throws(DurableSessionError) in
             throw DurableSessionError(.journalFailed, "the disk is full")
         }
         let error = await #expect(throws: DurableSessionError.self) { try await refused.acknowledge() }
-        #expect(error?.code == .journalFailed)
+        expectEqual(error?.code, .journalFailed)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import NetworkLab
@@ -48,8 +49,8 @@ struct ForeignStateTests {
             guard let error = error as? DurableSessionError else { return false }
             return error.code == .journalFailed && error.reason.contains("'\(path)'")
         }
-        #expect(try fingerprint(path) == before)
-        #expect(try Data(contentsOf: folder.url("victim")) == Data("victim".utf8))
+        try expectEqual(fingerprint(path), before)
+        try expectEqual(Data(contentsOf: folder.url("victim")), Data("victim".utf8))
     }
 
     @Test(arguments: Plant.allCases)
@@ -62,8 +63,8 @@ struct ForeignStateTests {
         } throws: { error in
             (error as? DurableSessionError)?.code == .journalFailed && "\(error)".contains("'\(path)'")
         }
-        #expect(try fingerprint(path) == before)
-        #expect(try Data(contentsOf: folder.url("victim")) == Data("victim".utf8))
+        try expectEqual(fingerprint(path), before)
+        try expectEqual(Data(contentsOf: folder.url("victim")), Data("victim".utf8))
     }
 
     /// The sticky bit does not help: other users can create a journal there.
@@ -75,6 +76,6 @@ struct ForeignStateTests {
         } throws: { error in
             "\(error)".contains("other users may write to it; check it, and run chmod go-w")
         }
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("state")).isEmpty)
+        try expectEmpty(FileManager.default.contentsOfDirectory(atPath: folder.file("state")))
     }
 }

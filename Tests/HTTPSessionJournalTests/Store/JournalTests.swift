@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import GRDB
 import HTTPSession
@@ -33,7 +34,7 @@ struct JournalTests {
 
     @Test func `tasks, states and events are the same after the journal is opened again`() throws {
         let first = try open().journal
-        #expect(first.synchronous == 2)
+        expectEqual(first.synchronous, 2)
         var (one, two) = (try record("1"), try record("2"))
         try first.insert(one)
         try first.insert(two)
@@ -51,14 +52,14 @@ struct JournalTests {
         one.uploadLocation = location
         // Ended tasks come first, in the order of their events, then the others.
         let second = try open()
-        #expect(second.records == [two, one])
-        #expect(second.damagedJournal == nil)
+        expectEqual(second.records, [two, one])
+        expectNil(second.damagedJournal)
         let request = try second.records[1].intent.request()
-        #expect(request.options.retryPolicy == RetryPolicy(maximumRetries: 3, baseDelay: .milliseconds(7)))
+        expectEqual(request.options.retryPolicy, RetryPolicy(maximumRetries: 3, baseDelay: .milliseconds(7)))
         #expect(request.options.priority == .high && request.headerFields[.accept] == "a/b")
         try second.journal.remove("2")
         second.journal.close()
-        #expect(try open().records == [one])
+        try expectEqual(open().records, [one])
     }
 
     @Test func `a journal of the first version is migrated`() throws {
@@ -90,9 +91,9 @@ struct JournalTests {
         try newer.close()
         for _ in 0..<2 {
             let error = #expect(throws: DurableSessionError.self) { try open() }
-            #expect(error?.code == .journalIsNewer)
+            expectEqual(error?.code, .journalIsNewer)
         }
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.contains("damaged") } == [])
+        try expectEqual(FileManager.default.contentsOfDirectory(atPath: folder.path).filter { $0.contains("damaged") }, [])
         #expect(try DatabaseQueue(path: path).read { try $0.tableExists("more") })
     }
 
@@ -119,8 +120,8 @@ struct JournalTests {
         let (second, records, damagedJournal) = try open()
         let damagedPath = try #require(damagedJournal)
         #expect(damagedPath.hasPrefix(path + ".damaged-"))
-        #expect(records.isEmpty)
-        #expect(try Data(contentsOf: URL(fileURLWithPath: damagedPath)).count == before.count)
+        expectEmpty(records)
+        try expectEqual(Data(contentsOf: URL(fileURLWithPath: damagedPath)).count, before.count)
         try second.insert(try record("new"))
         second.close()
         let (_, after, again) = try open()
@@ -132,7 +133,7 @@ struct JournalTests {
         try journal.insert(try record())
         for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
             let attributes = try FileManager.default.attributesOfItem(atPath: folder.file(name))
-            #expect(attributes[.posixPermissions] as? Int == 0o600, "\(name)")
+            expectEqual(attributes[.posixPermissions] as? Int, 0o600, "\(name)")
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import NetworkLab
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
         ])
         let lines = try program.remainingLines(within: .seconds(900))
         print(lines.joined(separator: "\n"))
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(lines.first?.hasPrefix("chaos: seed ") == true)
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(lines.first?.hasPrefix("chaos: seed "), true)
     }
 }

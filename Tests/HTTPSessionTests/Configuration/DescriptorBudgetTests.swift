@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Glibc
 import Testing
 
@@ -13,7 +14,7 @@ import Testing
             (33, 10, 256, nil), (3, 3, 1, nil), (0, 0, 1, nil), (.max, 0, 10_000, 10_000),
         ])
     func connections(limit: Int, open: Int, wanted: Int, allowed: Int?) {
-        #expect(DescriptorBudget(DescriptorUse(limit: limit, open: open)).connections(wanted) == allowed)
+        expectEqual(DescriptorBudget(DescriptorUse(limit: limit, open: open)).connections(wanted), allowed)
     }
 
     @Test("the error for too few file descriptors names the limit, the use and the remedy")
@@ -25,9 +26,9 @@ import Testing
 
     @Test("a socket that takes one of the last file descriptors is refused")
     func refusal() {
-        #expect(DescriptorBudget.refusal(of: 59, limit: 64) == nil)
-        #expect(DescriptorBudget.refusal(of: 60, limit: 64)?.context.systemError == EMFILE)
-        #expect(DescriptorBudget.refusal(of: 63, limit: 64)?.code == .cannotConnectToHost)
+        expectNil(DescriptorBudget.refusal(of: 59, limit: 64))
+        expectEqual(DescriptorBudget.refusal(of: 60, limit: 64)?.context.systemError, EMFILE)
+        expectEqual(DescriptorBudget.refusal(of: 63, limit: 64)?.code, .cannotConnectToHost)
     }
 
     @Test("open file descriptors are counted")
@@ -39,7 +40,7 @@ import Testing
         for _ in 0..<2_000 { opened.append(open("/dev/null", O_RDONLY | O_CLOEXEC)) }
         try #require(opened.allSatisfy { $0 >= 0 }, "this test needs a limit of 4,096 descriptors")
         let after = DescriptorUse.now()
-        #expect(after.limit == before.limit)
+        expectEqual(after.limit, before.limit)
         #expect((1_500...2_500).contains(after.open - before.open))
     }
 }

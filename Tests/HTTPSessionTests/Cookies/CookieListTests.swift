@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -16,14 +17,14 @@ import Testing
     @Test func `cookie changes list added, changed and removed cookies`() {
         let old = [line("a"), line("b"), line("c"), line("d")]
         #expect(CookieChanges(from: old, to: old).isEmpty)
-        #expect(CookieChanges(from: [], to: old) == CookieChanges(set: old))
-        #expect(CookieChanges(from: old, to: []) == CookieChanges(removed: old))
-        #expect(
-            CookieChanges(from: old, to: [line("a"), line("b", "w"), line("c"), line("d")])
-                == CookieChanges(set: [line("b", "w")]))
-        #expect(
-            CookieChanges(from: old, to: [line("b", "w"), line("a"), line("d"), line("e")])
-                == CookieChanges(removed: [line("c")], set: [line("b", "w"), line("e")]))
+        expectEqual(CookieChanges(from: [], to: old), CookieChanges(set: old))
+        expectEqual(CookieChanges(from: old, to: []), CookieChanges(removed: old))
+        expectEqual(
+            CookieChanges(from: old, to: [line("a"), line("b", "w"), line("c"), line("d")]),
+                CookieChanges(set: [line("b", "w")]))
+        expectEqual(
+            CookieChanges(from: old, to: [line("b", "w"), line("a"), line("d"), line("e")]),
+                CookieChanges(removed: [line("c")], set: [line("b", "w"), line("e")]))
     }
 
     @Test func `applying the cookie changes between two random lists gives the second list`() {
@@ -39,14 +40,14 @@ import Testing
             let (old, new) = (some(), some())
             var list = CookieList(old, now: 0)
             let hasChanged = list.apply(CookieChanges(from: old, to: new), now: 0)
-            #expect(hasChanged == (Set(old) != Set(new)), "seed \(seed)")
-            #expect(Set(list.lines) == Set(new), "seed \(seed)")
+            expectEqual(hasChanged, (Set(old) != Set(new)), "seed \(seed)")
+            expectEqual(Set(list.lines), Set(new), "seed \(seed)")
         }
     }
 
     @Test func `a cookie is identified by domain, subdomain flag, path and name only`() {
         let key = CookieLine("#HttpOnly_.Host.example\tTRUE\t/A\tTRUE\t7\tname\tvalue").key
-        #expect(CookieLine(".host.EXAMPLE\tTRUE\t/A\tFALSE\t0\tname\tother").key == key)
+        expectEqual(CookieLine(".host.EXAMPLE\tTRUE\t/A\tFALSE\t0\tname\tother").key, key)
         for other in [
             "host.example\tFALSE\t/A\tTRUE\t7\tname\tvalue", ".host.example\tTRUE\t/a\tTRUE\t7\tname\tvalue",
             ".host.example\tTRUE\t/A\tTRUE\t7\tName\tvalue", ".other.example\tTRUE\t/A\tTRUE\t7\tname\tvalue",
@@ -57,10 +58,10 @@ import Testing
         var list = CookieList([line("a"), line("b")], now: 0)
         let version = list.version
         list.apply(CookieChanges(removed: [line("c")], set: [line("a")]), now: 0)
-        #expect(list.version == version)
+        expectEqual(list.version, version)
         list.apply(CookieChanges(removed: [line("b", "other")], set: [line("a", "w"), line("c")]), now: 0)
         #expect(list.version != version)
-        #expect(list.lines == [line("a", "w"), line("c")])
+        expectEqual(list.lines, [line("a", "w"), line("c")])
     }
 
     @Test func `a cookie store evicts cookies above its maximum`() {
@@ -75,8 +76,8 @@ import Testing
 
     @Test func `the expired form of a cookie line has the same key and an expired time`() {
         let kept = CookieLine("#HttpOnly_host.example\tFALSE\t/\tTRUE\t1999999999\ta\tx\ty")
-        #expect(kept.expired.text == "#HttpOnly_host.example\tFALSE\t/\tTRUE\t1\ta\tx\ty")
-        #expect(kept.expired.key == kept.key)
+        expectEqual(kept.expired.text, "#HttpOnly_host.example\tFALSE\t/\tTRUE\t1\ta\tx\ty")
+        expectEqual(kept.expired.key, kept.key)
         #expect(kept.hasExpired(at: 1_999_999_999) && !kept.hasExpired(at: 1_999_999_998) && kept.expired.hasExpired(at: 1))
         #expect(!line("a").hasExpired(at: .max))
     }
@@ -91,8 +92,8 @@ import Testing
         // One cookie left the session's jar because it expired, the other because a server deleted it.
         let changes = share.exchange([], now: 200, isSecure: true)
         #expect(!share.isBehind)
-        #expect(changes == CookieChanges(set: [line("a", "new", expires: 300)]))
-        #expect(store.present.lines == [line("a", "new", expires: 300)])
+        expectEqual(changes, CookieChanges(set: [line("a", "new", expires: 300)]))
+        expectEqual(store.present.lines, [line("a", "new", expires: 300)])
     }
 
     @Test func `if two sessions receive the same cookie the later value is used by both`() {
@@ -101,7 +102,7 @@ import Testing
         #expect(one.exchange([line("a", "1")], now: 0, isSecure: true).isEmpty)
         #expect(other.exchange([line("a", "2"), line("b")], now: 0, isSecure: true).isEmpty)
         #expect(one.isBehind && !other.isBehind)
-        #expect(one.exchange([line("a", "1")], now: 0, isSecure: true) == CookieChanges(set: [line("a", "2"), line("b")]))
+        expectEqual(one.exchange([line("a", "1")], now: 0, isSecure: true), CookieChanges(set: [line("a", "2"), line("b")]))
         one.settle([line("a", "2"), line("b")])
         #expect(one.exchange([line("a", "2"), line("b")], now: 0, isSecure: true).isEmpty)
     }
@@ -139,10 +140,10 @@ import Testing
             let changes = CookieChanges(removed: some(3, now: now), set: some(4, now: now))
             list.apply(changes, now: Int64(now), most: 20)
             simple.apply(changes, now: Int64(now), most: 20)
-            #expect(list.lines == simple.lines, "seed \(seed), step \(now)")
+            expectEqual(list.lines, simple.lines, "seed \(seed), step \(now)")
             guard let first = list.lines.first, let cookie = Cookie(line: first.text) else { continue }
             let same = simple.lines.filter { Cookie(line: $0.text)?.identity == cookie.identity }
-            #expect(list.lines(sameAs: cookie) == same, "seed \(seed), step \(now)")
+            expectEqual(list.lines(sameAs: cookie), same, "seed \(seed), step \(now)")
         }
     }
 
@@ -152,13 +153,13 @@ import Testing
         for number in 0...CookieLimit.most {
             try store.setCookie(Cookie(name: "\(number)", value: "v", domain: "host.example"))
         }
-        #expect(store.present.lines.count == CookieLimit.most * 9 / 10)
+        expectEqual(store.present.lines.count, CookieLimit.most * 9 / 10)
         let newest = Cookie(name: "\(CookieLimit.most)", value: "w", domain: "host.example", includesSubdomains: true)
         try store.setCookie(newest)
-        #expect(store.present.lines.count == CookieLimit.most * 9 / 10)
-        #expect(store.cookies.filter { $0.identity == newest.identity } == [newest])
+        expectEqual(store.present.lines.count, CookieLimit.most * 9 / 10)
+        expectEqual(store.cookies.filter { $0.identity == newest.identity }, [newest])
         for cookie in store.cookies { store.deleteCookie(cookie) }
-        #expect(store.present.lines.isEmpty)
+        expectEmpty(store.present.lines)
     }
 
     // MARK: Expiry
@@ -168,18 +169,18 @@ import Testing
         for number in 0..<100 {
             list.apply(CookieChanges(set: [line("short\(number)", expires: number + 2)]), now: Int64(number), most: 20)
         }
-        #expect(list.lines == [line("login"), line("short98", expires: 100), line("short99", expires: 101)])
+        expectEqual(list.lines, [line("login"), line("short98", expires: 100), line("short99", expires: 101)])
         let version = list.version
-        #expect(list.lines(at: 100) == [line("login"), line("short99", expires: 101)])
-        #expect(list.lines(at: 101) == [line("login")])
+        expectEqual(list.lines(at: 100), [line("login"), line("short99", expires: 101)])
+        expectEqual(list.lines(at: 101), [line("login")])
         // After the eviction the index is correct: this change replaces the cookie with this key only.
         list.apply(CookieChanges(set: [line("short99", "renewed", expires: 300)]), now: 100)
-        #expect(list.lines == [line("login"), line("short99", "renewed", expires: 300)])
+        expectEqual(list.lines, [line("login"), line("short99", "renewed", expires: 300)])
         list.apply(CookieChanges(), now: 300)
-        #expect(list.lines == [line("login")])
+        expectEqual(list.lines, [line("login")])
         // Expiry changes no version, because sessions expire cookies themselves.
-        #expect(list.version == version + 1)
-        #expect(CookieList([line("old", expires: 7), line("a")], now: 7).lines == [line("a")])
+        expectEqual(list.version, version + 1)
+        expectEqual(CookieList([line("old", expires: 7), line("a")], now: 7).lines, [line("a")])
     }
 
     @Test func `a renewed cookie replaces the expired one in every session`() {
@@ -188,10 +189,10 @@ import Testing
         let (one, other) = (CookieShare(store), CookieShare(store))
         let new = line("a", "new", expires: 300)
         #expect(one.exchange([new], now: 200, isSecure: true).isEmpty)
-        #expect(store.present.lines == [new])
+        expectEqual(store.present.lines, [new])
         #expect(other.isBehind)
-        #expect(other.exchange([], now: 200, isSecure: true) == CookieChanges(set: [new]))
-        #expect(store.present.lines == [new])
+        expectEqual(other.exchange([], now: 200, isSecure: true), CookieChanges(set: [new]))
+        expectEqual(store.present.lines, [new])
     }
 
     // MARK: Secure cookies
@@ -216,7 +217,7 @@ import Testing
             line("a", "next", at: "www.host.example", path: "/in", isSecure: true),
         ]
         let changes = CookieChanges(removed: [line("b")], set: good)
-        #expect(list.allowedInClear(changes, now: 0) == changes)
+        expectEqual(list.allowedInClear(changes, now: 0), changes)
     }
 
     @Test func `a cookie set over http is replaced by another session's secure cookie`() {
@@ -225,15 +226,15 @@ import Testing
         let (good, evil) = (line("a", "good", isSecure: true), line("a", "evil"))
         let (deep, own) = (line("a", "deep", path: "/deep"), line("b"))
         _ = store.apply(CookieChanges(set: [good]), now: 0, isSecure: true)
-        #expect(
-            share.exchange([evil, deep, own], now: 0, isSecure: false) == CookieChanges(removed: [deep], set: [good]))
-        #expect(store.present.lines == [good, own])
+        expectEqual(
+            share.exchange([evil, deep, own], now: 0, isSecure: false), CookieChanges(removed: [deep], set: [good]))
+        expectEqual(store.present.lines, [good, own])
         share.settle([good, own])
-        #expect(share.exchange([own], now: 0, isSecure: false) == CookieChanges(set: [good]))
-        #expect(store.present.lines == [good, own])
+        expectEqual(share.exchange([own], now: 0, isSecure: false), CookieChanges(set: [good]))
+        expectEqual(store.present.lines, [good, own])
         share.settle([good, own])
         #expect(share.exchange([own], now: 0, isSecure: true).isEmpty)
-        #expect(store.present.lines == [own])
+        expectEqual(store.present.lines, [own])
     }
 
     @Test func `a cookie that no session accepts is removed and the former cookie restored`() throws {
@@ -241,6 +242,6 @@ import Testing
         try store.setCookie(Cookie(name: "a", value: "1", domain: "host.example"))
         let domain = Cookie(name: "a", value: "2", domain: "host.example", includesSubdomains: true)
         try store.setCookie(domain)
-        #expect(store.cookies == [domain])
+        expectEqual(store.cookies, [domain])
     }
 }

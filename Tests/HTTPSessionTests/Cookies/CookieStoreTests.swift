@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -23,7 +24,7 @@ import Testing
 
     private func set(_ cookie: String, at server: TestServer, by session: HTTPSessionManager) async throws {
         let query = cookie.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
-        #expect(try await sentCookies(session, server.url("/set?\(query)")) == ["set"])
+        try await expectEqual(sentCookies(session, server.url("/set?\(query)")), ["set"])
     }
 
     private func session(_ store: CookieStore, _ monitors: [any EventMonitor] = []) throws -> HTTPSessionManager {
@@ -34,17 +35,17 @@ import Testing
         let server = try server()
         let store = CookieStore()
         let (one, other) = (try session(store), try session(store))
-        #expect(try await sentCookies(other, server.url("/")) == [])
+        try await expectEqual(sentCookies(other, server.url("/")), [])
         try await set("a=1", at: server, by: one)
-        #expect(store.cookies.map(\.name) == ["a"])
-        #expect(try await sentCookies(other, server.url("/")) == ["a=1"])
+        expectEqual(store.cookies.map(\.name), ["a"])
+        try await expectEqual(sentCookies(other, server.url("/")), ["a=1"])
         try await set("a=2; Max-Age=1000", at: server, by: other)
         try await set("b=1; Path=/; HttpOnly", at: server, by: other)
-        #expect(try await sentCookies(one, server.url("/")) == ["a=2", "b=1"])
+        try await expectEqual(sentCookies(one, server.url("/")), ["a=2", "b=1"])
         try await set("a=; Max-Age=0", at: server, by: one)
-        #expect(try await sentCookies(other, server.url("/")) == ["b=1"])
-        #expect(store.cookies(for: server.url("/")).map(\.isHTTPOnly) == [true])
-        #expect(store.cookies(for: try #require(URL(string: "http://other.example/"))) == [])
+        try await expectEqual(sentCookies(other, server.url("/")), ["b=1"])
+        expectEqual(store.cookies(for: server.url("/")).map(\.isHTTPOnly), [true])
+        expectEqual(store.cookies(for: try #require(URL(string: "http://other.example/"))), [])
     }
 
     @Test func `cookies set and deleted through the store or through a session apply to every session`() async throws {
@@ -53,24 +54,24 @@ import Testing
         let (one, other) = (try session(store), try session(store))
         let cookie = Cookie(name: "own", value: "1", domain: "127.0.0.1")
         try store.setCookie(cookie)
-        #expect(try await sentCookies(one, server.url("/")) == ["own=1"])
-        #expect(try await sentCookies(other, server.url("/")) == ["own=1"])
+        try await expectEqual(sentCookies(one, server.url("/")), ["own=1"])
+        try await expectEqual(sentCookies(other, server.url("/")), ["own=1"])
         try one.store.setCookie(Cookie(name: "more", value: "2", domain: "127.0.0.1"))
-        #expect(try await sentCookies(other, server.url("/")) == ["own=1", "more=2"])
-        #expect(Set(try other.store.cookies) == Set(store.cookies))
+        try await expectEqual(sentCookies(other, server.url("/")), ["own=1", "more=2"])
+        expectEqual(Set(try other.store.cookies), Set(store.cookies))
         try other.store.deleteCookie(cookie)
-        #expect(store.cookies.map(\.name) == ["more"])
-        #expect(try await sentCookies(one, server.url("/")) == ["more=2"])
+        expectEqual(store.cookies.map(\.name), ["more"])
+        try await expectEqual(sentCookies(one, server.url("/")), ["more=2"])
         // The domain cookie replaces the host-only cookie of the same name, domain and path.
         try store.setCookie(Cookie(name: "more", value: "3", domain: "127.0.0.1", includesSubdomains: true))
-        #expect(store.cookies.count == 1)
-        #expect(try await sentCookies(one, server.url("/")) == ["more=3"])
+        expectEqual(store.cookies.count, 1)
+        try await expectEqual(sentCookies(one, server.url("/")), ["more=3"])
         try store.setCookie(Cookie(name: "more", value: "", domain: "127.0.0.1", includesSubdomains: true, expires: .distantPast))
-        #expect(try await sentCookies(one, server.url("/")) == [])
+        try await expectEqual(sentCookies(one, server.url("/")), [])
         try store.setCookie(cookie)
         store.deleteAllCookies()
-        #expect(try await sentCookies(other, server.url("/")) == [])
-        #expect(store.cookies == [])
+        try await expectEqual(sentCookies(other, server.url("/")), [])
+        expectEqual(store.cookies, [])
     }
 
     @Test func `a cookie that no server could set is refused by a shared cookie store`() async throws {
@@ -81,11 +82,11 @@ import Testing
             Cookie(name: "__Host-a", value: "1", domain: "host.example", includesSubdomains: true, isSecure: true),
             Cookie(name: "__Secure-a", value: "1", domain: "host.example"),
         ] {
-            #expect(#expect(throws: HTTPSessionError.self) { try store.setCookie(bad) }?.code == .invalidRequest)
+            expectEqual(#expect(throws: HTTPSessionError.self) { try store.setCookie(bad) }?.code, .invalidRequest)
             let error = #expect(throws: HTTPSessionError.self) { try session.store.setCookie(bad) }
-            #expect(error?.code == .invalidRequest)
+            expectEqual(error?.code, .invalidRequest)
         }
-        #expect(store.cookies == [])
+        expectEqual(store.cookies, [])
     }
 
     @Test func `sessions that use a shared cookie store concurrently lose no cookie and end with the same cookies`() async throws
@@ -107,8 +108,8 @@ import Testing
             try await group.waitForAll()
         }
         let all = Set(store.cookies)
-        #expect(all.count { $0.name.hasPrefix("c") } == 3 * 60 + 1)
-        for session in sessions { #expect(Set(try session.store.cookies) == all) }
+        expectEqual(all.count { $0.name.hasPrefix("c") }, 3 * 60 + 1)
+        for session in sessions { expectEqual(Set(try session.store.cookies), all) }
     }
 
     @Test func `invalidating a session writes the shared cookie file, and other sessions still use the store`() async throws {
@@ -123,8 +124,8 @@ import Testing
         _ = await log.awaitInvalidation()
         #expect(try String(contentsOf: file, encoding: .utf8).contains("a\t1\n"))
         let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
-        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
-        #expect(try await sentCookies(sessions[1], server.url("/")) == ["a=1"])
+        expectEqual((attributes[.posixPermissions] as? NSNumber)?.intValue, 0o600)
+        try await expectEqual(sentCookies(sessions[1], server.url("/")), ["a=1"])
         try await set("b=2; Max-Age=1000", at: server, by: sessions[1])
         try await store.save()
         #expect(try String(contentsOf: file, encoding: .utf8).contains("b\t2\n"))
@@ -132,8 +133,8 @@ import Testing
         sessions[1].finishTasksAndInvalidate()
         _ = await otherLog.awaitInvalidation()
         let next = try CookieStore(file: file)
-        #expect(Set(next.cookies.map(\.name)) == ["a", "b", "c"])
-        #expect(try await sentCookies(session(next), server.url("/")) == ["a=1", "b=2", "c=3"])
+        expectEqual(Set(next.cookies.map(\.name)), ["a", "b", "c"])
+        try await expectEqual(sentCookies(session(next), server.url("/")), ["a=1", "b=2", "c=3"])
     }
 
     @Test func `an http response does not replace a secure cookie that another session received meanwhile`() async throws {
@@ -150,8 +151,8 @@ import Testing
         }
         let url = try #require(URL(string: "http://host.example:\(server.port)/"))
         _ = try await session.dataTask(for: TransferRequest(url: url)).response
-        #expect(Set(store.cookies.map(\.value)) == ["good", "own"])
-        #expect(Set(try session.store.cookies) == Set(store.cookies))
+        expectEqual(Set(store.cookies.map(\.value)), ["good", "own"])
+        expectEqual(Set(try session.store.cookies), Set(store.cookies))
     }
 
     @Test func `expired cookies are neither read from the cookie file nor written to it`() async throws {
@@ -160,7 +161,7 @@ import Testing
         let start = "host.example\tFALSE\t/\tFALSE"
         try Data("\(start)\t100\tdead\tv\n\(start)\t0\talive\tv\n".utf8).write(to: file)
         let store = try CookieStore(file: file)
-        #expect(store.cookies.map(\.name) == ["alive"])
+        expectEqual(store.cookies.map(\.name), ["alive"])
         try await store.save()
         let text = try String(contentsOf: file, encoding: .utf8)
         #expect(text.contains("alive") && !text.contains("dead"))
@@ -169,37 +170,37 @@ import Testing
     @Test func `a cookie file is written soon after a change, without a session`() async throws {
         let folder = try ScratchDirectory()
         let store = try CookieStore(file: folder.url("cookies"))
-        #expect(folder.names == [])
+        expectEqual(folder.names, [])
         for number in 0..<100 { try store.setCookie(Cookie(name: "c\(number)", value: "", domain: "host.example")) }
         var count = 0
         while count < 101 {
             count = (try? String(contentsOf: folder.url("cookies"), encoding: .utf8))?.split(separator: "\n").count ?? 0
             await Task.yield()
         }
-        #expect(count == 101)
-        #expect(folder.names == ["cookies"])
+        expectEqual(count, 101)
+        expectEqual(folder.names, ["cookies"])
     }
 
     @Test func `a cookie file has the last change when its store is released`() throws {
         let folder = try ScratchDirectory()
         do { try CookieStore(file: folder.url("cookies")).setCookie(Cookie(name: "a", value: "1", domain: "host.example")) }
-        #expect(try CookieStore(file: folder.url("cookies")).cookies.map(\.value) == ["1"])
+        try expectEqual(CookieStore(file: folder.url("cookies")).cookies.map(\.value), ["1"])
     }
 
     @Test func `a cookie file that cannot be read or written is an error`() async throws {
         let folder = try ScratchDirectory()
         for bad in [URL(fileURLWithPath: folder.path), try #require(URL(string: "https://host.example/cookies"))] {
             let error = #expect(throws: HTTPSessionError.self) { try CookieStore(file: bad) }
-            #expect(error?.code == .invalidConfiguration)
+            expectEqual(error?.code, .invalidConfiguration)
         }
         let store = try CookieStore(file: folder.url("none/cookies"))
         try await store.save()
         try store.setCookie(Cookie(name: "a", value: "", domain: "host.example"))
         await #expect(throws: HTTPSessionError.self) { try await store.save() }
-        #expect(store.cookies.count == 1)
+        expectEqual(store.cookies.count, 1)
         try FileManager.default.createDirectory(at: folder.url("none"), withIntermediateDirectories: false)
         try await store.save()
-        #expect(try CookieStore(file: folder.url("none/cookies")).cookies == store.cookies)
+        try expectEqual(CookieStore(file: folder.url("none/cookies")).cookies, store.cookies)
     }
 
     @Test func `requests without handlesCookies and sessions without the store do not use the shared cookies`() async throws {
@@ -210,9 +211,9 @@ import Testing
         try await set("b=1", at: server, by: stranger)
         var request = TransferRequest(url: server.url("/"))
         request.options.handlesCookies = false
-        #expect(try await one.dataTask(for: request).response.data.isEmpty)
-        #expect(try await sentCookies(stranger, server.url("/")) == ["b=1"])
-        #expect(try await sentCookies(one, server.url("/")) == ["a=1"])
+        try await expectEmpty(one.dataTask(for: request).response.data)
+        try await expectEqual(sentCookies(stranger, server.url("/")), ["b=1"])
+        try await expectEqual(sentCookies(one, server.url("/")), ["a=1"])
     }
 
     @Test func `a cookie received with an authentication challenge is shared, also if libcurl answers the challenge`()
@@ -233,8 +234,8 @@ import Testing
             handlers: TransferHandlers(challenge: { _ in .useCredential(Credential(user: "me", password: "word")) }),
             credentials: credentials)
         let other = try session(store)
-        #expect(try await sentCookies(one, server.url("/")) == ["in"])
-        #expect(store.cookies.map(\.name) == ["seen"])
-        #expect(try await sentCookies(other, server.url("/say")) == Set(store.cookies.map { "seen=\($0.value)" }))
+        try await expectEqual(sentCookies(one, server.url("/")), ["in"])
+        expectEqual(store.cookies.map(\.name), ["seen"])
+        try await expectEqual(sentCookies(other, server.url("/say")), Set(store.cookies.map { "seen=\($0.value)" }))
     }
 }

@@ -1,4 +1,5 @@
 import CCurl
+import Expectations
 import Foundation
 import Glibc
 import Testing
@@ -26,14 +27,14 @@ import Testing
     }
 
     @Test func `every CURLcode except CURLE_OK becomes an error with a code, the number and a reason`() {
-        #expect(error(CURLE_OK) == nil)
+        expectNil(error(CURLE_OK))
         // Numbers of a newer library are included.
         for number in Array(1...UInt32(CURL_LAST.rawValue)) + [150, .max] {
             let error = error(CURLcode(number))
-            #expect(error?.code == Self.meanings[number] ?? .transferFailed, "CURLcode \(number)")
-            #expect(error?.context.curlCode == Int32(bitPattern: number))
-            #expect(error?.context.systemError == nil)
-            #expect(error?.reason.isEmpty == false)
+            expectEqual(error?.code, Self.meanings[number] ?? .transferFailed, "CURLcode \(number)")
+            expectEqual(error?.context.curlCode, Int32(bitPattern: number))
+            expectNil(error?.context.systemError)
+            expectEqual(error?.reason.isEmpty, false)
         }
     }
 
@@ -54,20 +55,20 @@ import Testing
             change(&evidence)
             return error(code, evidence)?.code
         }
-        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ECONNREFUSED } == .cannotConnectToHost)
-        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = EHOSTUNREACH } == .cannotConnectToHost)
-        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ENETUNREACH } == .notConnected)
-        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ENETDOWN } == .notConnected)
-        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ETIMEDOUT } == .timedOut)
-        #expect(meaning(CURLE_COULDNT_CONNECT) { $0.usesProxy = true } == .proxyFailed)
-        #expect(meaning(CURLE_UNSUPPORTED_PROTOCOL) { $0.hasRequested = true } == .badServerResponse)
-        #expect(
-            meaning(CURLE_RECV_ERROR) { $0.text = "Illegal or missing hexadecimal sequence in chunked-encoding" }
-                == .badServerResponse)
-        #expect(meaning(CURLE_RECV_ERROR) { $0.text = "Too large response headers: 307201 > 307200" } == .badServerResponse)
-        #expect(meaning(CURLE_WRITE_ERROR) { $0.refusal = HTTPSessionError(.responseTooLarge, "") } == .responseTooLarge)
-        #expect(meaning(CURLE_SSL_CONNECT_ERROR) { $0.trust = HTTPSessionError(.pinMismatch, "") } == .pinMismatch)
-        #expect(meaning(CURLE_ABORTED_BY_CALLBACK) { $0.wasResent = true } == .connectionLost)
+        expectEqual(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ECONNREFUSED }, .cannotConnectToHost)
+        expectEqual(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = EHOSTUNREACH }, .cannotConnectToHost)
+        expectEqual(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ENETUNREACH }, .notConnected)
+        expectEqual(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ENETDOWN }, .notConnected)
+        expectEqual(meaning(CURLE_COULDNT_CONNECT) { $0.systemError = ETIMEDOUT }, .timedOut)
+        expectEqual(meaning(CURLE_COULDNT_CONNECT) { $0.usesProxy = true }, .proxyFailed)
+        expectEqual(meaning(CURLE_UNSUPPORTED_PROTOCOL) { $0.hasRequested = true }, .badServerResponse)
+        expectEqual(
+            meaning(CURLE_RECV_ERROR) { $0.text = "Illegal or missing hexadecimal sequence in chunked-encoding" },
+                .badServerResponse)
+        expectEqual(meaning(CURLE_RECV_ERROR) { $0.text = "Too large response headers: 307201 > 307200" }, .badServerResponse)
+        expectEqual(meaning(CURLE_WRITE_ERROR) { $0.refusal = HTTPSessionError(.responseTooLarge, "") }, .responseTooLarge)
+        expectEqual(meaning(CURLE_SSL_CONNECT_ERROR) { $0.trust = HTTPSessionError(.pinMismatch, "") }, .pinMismatch)
+        expectEqual(meaning(CURLE_ABORTED_BY_CALLBACK) { $0.wasResent = true }, .connectionLost)
     }
 
     /// libcurl's text has milliseconds and function names, and quotes a proxy's URL with its password.
@@ -82,22 +83,22 @@ import Testing
                     reason != String(cString: curl_easy_strerror(code)) && !reason.isEmpty && !reason.hasSuffix("."), "\(number)")
             }
         }
-        #expect(error(CURLE_RECV_ERROR, CurlEvidence(systemError: ECONNRESET))?.context.systemError == ECONNRESET)
-        #expect(error(CURLE_RECV_ERROR, CurlEvidence())?.context.curlCode == 56)
+        expectEqual(error(CURLE_RECV_ERROR, CurlEvidence(systemError: ECONNRESET))?.context.systemError, ECONNRESET)
+        expectEqual(error(CURLE_RECV_ERROR, CurlEvidence())?.context.curlCode, 56)
     }
 
     @Test func `a failed handshake's reason is OpenSSL's text`() {
         let text = "TLS connect error: error:0A000410:SSL routines::ssl/tls alert handshake failure"
-        #expect(
-            error(CURLE_SSL_CONNECT_ERROR, CurlEvidence(text: text))?.reason
-                == "the TLS handshake failed: ssl/tls alert handshake failure")
+        expectEqual(
+            error(CURLE_SSL_CONNECT_ERROR, CurlEvidence(text: text))?.reason,
+                "the TLS handshake failed: ssl/tls alert handshake failure")
     }
 
     @Test func `a CURLMcode is an error unless it is CURLM_OK or CURLM_CALL_MULTI_PERFORM`() {
         for number in Int32(-1)...13 {
             let code = CURLMcode(number)
             let error = HTTPSessionError.thrown { () throws(HTTPSessionError) in try CurlFailure.check(code) }
-            #expect(error?.code == (number <= 0 ? nil : .transferFailed), "CURLMcode \(number)")
+            expectEqual(error?.code, (number <= 0 ? nil : .transferFailed), "CURLMcode \(number)")
         }
     }
 }

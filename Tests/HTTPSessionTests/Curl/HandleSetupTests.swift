@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import HTTPSession
@@ -31,8 +32,8 @@ import Testing
         for other in others { #expect(!first.fits(other, trust: nil), "\(other)") }
         // A new property of a plan is either set by every attempt or compared; add it to one of these lists.
         let setByEachAttempt = ["url", "headerLines", "usesProxy", "preemptiveCredential", "requestsCompression"]
-        #expect(
-            Mirror(reflecting: plan()).children.count == setByEachAttempt.count + ["login", "proxyLogin", "body"].count
+        expectEqual(
+            Mirror(reflecting: plan()).children.count, setByEachAttempt.count + ["login", "proxyLogin", "body"].count
                 + others.count)
     }
 
@@ -69,7 +70,7 @@ import Testing
         let all = [trust(), trust(proxy: "proxy.test"), trust(proxy: "other.test"), trust(identity), trust(nil, decisions)]
         for (number, one) in all.enumerated() {
             let setup = try #require(HandleSetup(plan, trust: one))
-            #expect(all.indices.filter { setup.fits(plan, trust: all[$0]) } == [number])
+            expectEqual(all.indices.filter { setup.fits(plan, trust: all[$0]) }, [number])
         }
         let before = try #require(HandleSetup(plan, trust: all[4]))
         decisions.removeAll()
@@ -83,7 +84,7 @@ import Testing
             plan { $0.login = login }, plan { $0.proxyLogin = login }, plan { $0.body = .length(1) },
             plan { $0.body = .untilEnd },
         ] {
-            #expect(HandleSetup(other, trust: nil) == nil)
+            expectNil(HandleSetup(other, trust: nil))
             #expect(!first.fits(other, trust: nil))
         }
     }

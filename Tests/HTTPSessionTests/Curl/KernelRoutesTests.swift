@@ -1,3 +1,4 @@
+import Expectations
 import NetworkLab
 import Reachability
 import Testing
@@ -36,37 +37,37 @@ import Testing
     ]) func `a kernel route is reported as the local address of a connection, and follows route changes`(
         _ network: String, _ remote: String, _ one: String, _ two: String
     ) throws {
-        #expect(try way(to: remote) == .none)
+        try expectEqual(way(to: remote), .none)
         try host.ip("route add \(network) dev one")
-        #expect(try way(to: remote) == from(one))
-        #expect(try way(to: remote, expecting: two) == from(one))
+        try expectEqual(way(to: remote), from(one))
+        try expectEqual(way(to: remote, expecting: two), from(one))
         try host.ip("route replace \(network) dev one src \(two)")
-        #expect(try way(to: remote) == from(two))
+        try expectEqual(way(to: remote), from(two))
         try host.ip("route del \(network)")
         for refusal in ["unreachable", "prohibit", "blackhole"] {
             try host.ip("route add \(refusal) \(network)")
-            #expect(try way(to: remote) == .refused, "\(refusal)")
+            try expectEqual(way(to: remote), .refused, "\(refusal)")
             try host.ip("route del \(refusal) \(network)")
         }
-        #expect(try way(to: one) == from(one))
+        try expectEqual(way(to: one), from(one))
     }
 
     @Test func `with a given interface the route goes over that interface, regardless of the routing table`() throws {
         try host.ip("route add 203.0.113.0/24 dev one")
-        #expect(try way(to: "203.0.113.9", over: "two") == from("10.9.2.2"))
+        try expectEqual(way(to: "203.0.113.9", over: "two"), from("10.9.2.2"))
         try host.ip("addr del 10.9.2.2/24 dev two")
         #expect(try way(to: "203.0.113.9", over: "two", expecting: "10.9.2.2") != from("10.9.2.2"))
     }
 
     @Test func `the route to a link-local address without zone is unknown`() throws {
-        #expect(try way(to: "fe80::1") == .unknown)
+        try expectEqual(way(to: "fe80::1"), .unknown)
     }
 
     @Test func `several routes are reported if the kernel spreads connections over them by port`() throws {
         try host.set("ipv4.fib_multipath_hash_policy", "1")
         try host.ip("route add 203.0.113.0/24 nexthop dev one nexthop dev two")
-        #expect(try way(to: "203.0.113.9", expecting: "10.9.1.2", "10.9.2.2") == from("10.9.1.2", "10.9.2.2"))
+        try expectEqual(way(to: "203.0.113.9", expecting: "10.9.1.2", "10.9.2.2"), from("10.9.1.2", "10.9.2.2"))
         // The expected address belongs to neither route, so there may be routes that no lookup returned.
-        #expect(try way(to: "203.0.113.9", expecting: "10.9.3.2") == .unknown)
+        try expectEqual(way(to: "203.0.113.9", expecting: "10.9.3.2"), .unknown)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import HTTPSession
@@ -28,21 +29,21 @@ import Testing
 
     @Test func `a quiet period follows the first response of a server only`() {
         var periods = QuietPeriods()
-        #expect(periods.end(for: "http://a/", now: 0) == nil)
+        expectNil(periods.end(for: "http://a/", now: 0))
         periods.begin(with: Self.server(1), url: "http://a:81/x/y?z", now: 100)
         let end = 100 + QuietPeriods.duration
-        #expect(periods.end(for: "http://a:81/", now: 101) == end)
-        #expect(periods.end(for: "http://a:81?q", now: 101) == end)
-        #expect(periods.end(for: "http://a:8/", now: 101) == nil)
-        #expect(periods.end(for: "http://a:81/", now: end) == nil)
+        expectEqual(periods.end(for: "http://a:81/", now: 101), end)
+        expectEqual(periods.end(for: "http://a:81?q", now: 101), end)
+        expectNil(periods.end(for: "http://a:8/", now: 101))
+        expectNil(periods.end(for: "http://a:81/", now: end))
         periods.begin(with: Self.server(1), url: "http://a:81/", now: end)
-        #expect(periods.end(for: "http://a:81/", now: end) == nil)
+        expectNil(periods.end(for: "http://a:81/", now: end))
     }
 
     @Test(arguments: [
         ("HTTP/1.1", true), ("\r\n\r\nHTTP", true), ("H", true), ("\r\n", true), ("<html>", false), ("HTML", false),
     ])
     func `bytes behind a response begin another response if they are its first bytes`(_ text: String, _ isResponse: Bool) {
-        #expect(IdleSockets.isBeginningOfResponse(Array(text.utf8)) == isResponse)
+        expectEqual(IdleSockets.isBeginningOfResponse(Array(text.utf8)), isResponse)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Glibc
 import Testing
 
@@ -50,10 +51,10 @@ import Testing
         try watched.watch(pair.socket, for: .read)
         watched.release(pair.socket)
         pair.send()
-        #expect(notified() == [])
+        expectEqual(notified(), [])
         #expect(!hasEvent)
         try watched.watch(pair.socket, for: .read)
-        #expect(notified() == [pair.socket])
+        expectEqual(notified(), [pair.socket])
     }
 
     @Test func `an idle socket that is watched again has its events`() throws {
@@ -66,9 +67,9 @@ import Testing
         }
         pair.send()
         try watched.watch(pair.socket, for: .read)
-        #expect(notified() == [pair.socket])
+        expectEqual(notified(), [pair.socket])
         try watched.watch(pair.socket, for: .write)
-        #expect(watched.wait(until: nil).map(\.isReadable) == [false])
+        expectEqual(watched.wait(until: nil).map(\.isReadable), [false])
     }
 
     @Test func `a new socket with the number of a closed idle one is watched`() throws {
@@ -76,14 +77,14 @@ import Testing
         try watched.made(first.socket)
         try watched.watch(first.socket, for: .read)
         watched.release(first.socket)
-        #expect(watched.close(first.socket) == 0)
+        expectEqual(watched.close(first.socket), 0)
         let second = try Pair()
         defer { _ = watched.close(second.socket) }
         try #require(second.socket == first.socket)
         try watched.made(second.socket)
         try watched.watch(second.socket, for: .read)
         second.send()
-        #expect(notified() == [second.socket])
+        expectEqual(notified(), [second.socket])
     }
 
     @Test func `a new socket has the events of a connecting one with its number that was closed without a report`() throws {
@@ -94,7 +95,7 @@ import Testing
         defer { _ = watched.close(second.socket) }
         #expect(!hasEvent)
         try watched.made(second.socket)
-        #expect(notified() == [second.socket])
+        expectEqual(notified(), [second.socket])
     }
 
     @Test(arguments: ["never made", "connecting"])
@@ -116,6 +117,6 @@ import Testing
         defer { _ = watched.close(third.socket) }
         try watched.watch(third.socket, for: .read)
         third.send()
-        #expect(notified() == [third.socket])
+        expectEqual(notified(), [third.socket])
     }
 }

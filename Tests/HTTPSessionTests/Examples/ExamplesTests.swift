@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -94,7 +95,7 @@ struct DocumentedExamplesTests {
 
     @Test func `the path example prints an unsatisfied and a satisfied path`() throws {
         let program = try run("ReachabilityExamples", "path")
-        #expect(try program.nextLine()?.hasPrefix("unsatisfied") == true)
+        try expectEqual(program.nextLine()?.hasPrefix("unsatisfied"), true)
         let router = try addUplink()
         defer { withExtendedLifetime(router) {} }
         #expect(try program.nextLine { $0.hasPrefix("satisfied") }.contains("wired"))
@@ -105,7 +106,7 @@ struct DocumentedExamplesTests {
         let program = try run("ReachabilityExamples", "server")
         #expect(try program.nextLine { $0.hasPrefix("up via") }.hasPrefix("up via lo "))
         server = nil
-        #expect(server == nil)
+        expectNil(server)
         #expect(try program.nextLine(within: .seconds(60)) { !$0.hasPrefix("up via") }.contains("refuses"))
     }
 
@@ -130,7 +131,7 @@ struct DocumentedExamplesTests {
         let router = try addUplink()
         defer { withExtendedLifetime(router) {} }
         let lines = try (0..<2).map { _ in try program.nextLine { !$0.contains("unsatisfied") } }
-        #expect(lines.map { $0.filter { $0 != "\r" } }.sorted() == ["posted satisfied", "satisfied"])
+        expectEqual(lines.map { $0.filter { $0 != "\r" } }.sorted(), ["posted satisfied", "satisfied"])
     }
 
     @Test func `the README's values and download arrive, and a callback receives its response`() throws {
@@ -148,21 +149,21 @@ struct DocumentedExamplesTests {
         let program = try run("HTTPSessionExamples", "readme", folder.file("big.bin"), environment: trusting)
         #expect(try program.nextLine { $0.hasPrefix("user") }.hasPrefix("user Ada"))
         #expect(try program.nextLine { $0.hasPrefix("order") }.contains("1"))
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(try Data(contentsOf: folder.url("big.bin")) == pattern(300_000))
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        try expectEqual(Data(contentsOf: folder.url("big.bin")), pattern(300_000))
         let callbacks = try run("HTTPSessionExamples", "callbacks", environment: trusting)
         #expect(try callbacks.nextLine { $0.contains("heard") }.contains("kind=start"))
-        #expect(server.requests.map(\.path) == ["/v1/users/7", "/v1/orders", "/v1/models/big.bin", "/v1/events"])
+        expectEqual(server.requests.map(\.path), ["/v1/users/7", "/v1/orders", "/v1/models/big.bin", "/v1/events"])
     }
 
     @Test func `the test kit example prints the paths that a test publishes`() throws {
         let program = try run("ReachabilityTestKitExamples")
-        #expect(try program.nextLine()?.hasPrefix("satisfied, wifi") == true)
-        #expect(try program.nextLine()?.hasPrefix("unsatisfied, no-carrier") == true)
-        #expect(try program.nextLine()?.hasPrefix("wlan0") == true)
-        #expect(try program.nextLine()?.hasPrefix("eth0") == true)
-        #expect(try program.nextLine()?.hasPrefix("refused") == true)
-        #expect(try program.wait() == 0)
+        try expectEqual(program.nextLine()?.hasPrefix("satisfied, wifi"), true)
+        try expectEqual(program.nextLine()?.hasPrefix("unsatisfied, no-carrier"), true)
+        try expectEqual(program.nextLine()?.hasPrefix("wlan0"), true)
+        try expectEqual(program.nextLine()?.hasPrefix("eth0"), true)
+        try expectEqual(program.nextLine()?.hasPrefix("refused"), true)
+        try expectEqual(program.wait(), 0)
     }
 
     @Test func `a view model is tested without a socket and without waiting`() throws {
@@ -170,9 +171,9 @@ struct DocumentedExamplesTests {
         let program = try run("HTTPSessionTestKitExamples")
         var lines: [String] = []
         while lines.count < 6, let line = try program.nextLine() { lines.append(line.filter { $0 != "\r" && $0 != "\n" }) }
-        #expect(
-            lines == ["satisfied, wifi", "Ada 2", "unsatisfied, no-carrier", "waitingForConnectivity", "200", "Grace true"])
-        #expect(try program.wait() == 0)
+        expectEqual(
+            lines, ["satisfied, wifi", "Ada 2", "unsatisfied, no-carrier", "waitingForConnectivity", "200", "Grace true"])
+        try expectEqual(program.wait(), 0)
         // The request timeout alone would take 60 s.
         #expect(ContinuousClock.now - start < .seconds(30))
     }
@@ -189,9 +190,9 @@ struct DocumentedExamplesTests {
         #expect(try program.nextLine { $0.hasPrefix("document") }.contains(#"Optional("feed")"#))
         #expect(try program.nextLine { $0.hasPrefix("progress") }.contains("true"))
         #expect(try program.nextLine { $0.hasPrefix("task") }.contains("signed"))
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(try Data(contentsOf: folder.url("big.bin")) == pattern(300_000))
-        #expect(server.requests.count == 3)
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        try expectEqual(Data(contentsOf: folder.url("big.bin")), pattern(300_000))
+        expectEqual(server.requests.count, 3)
     }
 
     @Test func `the journal example finishes a download of a durable session`() throws {
@@ -199,18 +200,18 @@ struct DocumentedExamplesTests {
         let program = try run("HTTPSessionJournalExamples", folder.file("state"), environment: trusting)
         #expect(try program.nextLine { $0.hasPrefix("https://") }.contains("finished"))
         #expect(try program.nextLine { $0.hasPrefix("photo https://") }.contains("finished"))
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         for name in ["big", "private", "photo"] {
-            #expect(try Data(contentsOf: folder.url("state/\(name).bin")) == pattern(300_000))
+            try expectEqual(Data(contentsOf: folder.url("state/\(name).bin")), pattern(300_000))
         }
-        #expect(server.requests.map { $0["authorization"] } == [nil, "Bearer secret", nil])
+        expectEqual(server.requests.map { $0["authorization"] }, [nil, "Bearer secret", nil])
     }
 
     @Test func `the example of a test completes a download that was cut in a second durable session, without a network`() throws {
         let program = try run("HTTPSessionJournalExamples", folder.file("state"), "test")
-        #expect(try program.nextLine()?.hasPrefix(#"["complete", "bytes=100000-"]"#) == true)
-        #expect(try program.nextLine()?.hasPrefix("big.bin expired") == true)
-        #expect(try program.wait() == 0, "\(program.ending)")
-        #expect(try Data(contentsOf: folder.url("state/big.bin")) == pattern(300_000))
+        try expectEqual(program.nextLine()?.hasPrefix(#"["complete", "bytes=100000-"]"#), true)
+        try expectEqual(program.nextLine()?.hasPrefix("big.bin expired"), true)
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        try expectEqual(Data(contentsOf: folder.url("state/big.bin")), pattern(300_000))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Pacing
 import Testing
@@ -40,7 +41,7 @@ struct ContentDispositionTests {
         ("attachment; filename*=UTF-8''a%00%0a%1b.txt", "a\u{0}\n\u{1b}.txt"),
     ])
     func `Content-Disposition names the file`(_ text: String, _ name: String) {
-        #expect(ContentDisposition.fileName(text) == name)
+        expectEqual(ContentDisposition.fileName(text), name)
     }
 
     @Test(arguments: [
@@ -54,13 +55,13 @@ struct ContentDispositionTests {
         "attachment; filename=a/", #"attachment; filename="a\\""#, "attachment; filename=/", "attachment; filename=a/..",
     ])
     func `Content-Disposition without a usable name names no file`(_ text: String) {
-        #expect(ContentDisposition.fileName(text) == nil)
+        expectNil(ContentDisposition.fileName(text))
     }
 
     @Test func `a long Content-Disposition is read completely`() {
         let name = String(repeating: "a", count: 10_000) + ".txt"
-        #expect(ContentDisposition.fileName("attachment; filename=\"\(name)\"") == name)
-        #expect(ContentDisposition.fileName("attachment; filename=\"\(name)") == nil)
+        expectEqual(ContentDisposition.fileName("attachment; filename=\"\(name)\""), name)
+        expectNil(ContentDisposition.fileName("attachment; filename=\"\(name)"))
     }
 
     @Test func `two Content-Disposition fields name no file`() throws {
@@ -68,7 +69,7 @@ struct ContentDispositionTests {
         for (lines, name) in [([line], "a"), ([line, line], nil), ([], nil)] as [([String], String?)] {
             let text = (["HTTP/1.1 200 OK"] + lines + ["", ""]).joined(separator: "\r\n")
             let head = try #require(ResponseHead(bytes: Array(text.utf8)))
-            #expect(ContentDisposition.fileName(of: head) == name)
+            expectEqual(ContentDisposition.fileName(of: head), name)
         }
     }
 

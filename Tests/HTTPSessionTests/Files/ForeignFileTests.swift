@@ -1,5 +1,6 @@
 import CLinux
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -40,8 +41,8 @@ struct ForeignFileTests {
     @Test func `a file or directory of another user is refused`() throws {
         try put("", "file")
         let found = try status("file")
-        #expect(OwnFile.objection(to: found, .file, user: found.st_uid) == nil)
-        #expect(OwnFile.objection(to: found, .file, user: found.st_uid + 1)?.contains("belongs to user") == true)
+        expectNil(OwnFile.objection(to: found, .file, user: found.st_uid))
+        expectEqual(OwnFile.objection(to: found, .file, user: found.st_uid + 1)?.contains("belongs to user"), true)
         let directory = try status(".")
         #expect(OwnFile.objection(to: directory, .directory, user: directory.st_uid + 1) != nil)
     }
@@ -70,16 +71,16 @@ struct ForeignFileTests {
         let before = try status(name)
         let reasons = RefusalCounter()
         let part = download { _ in reasons.increase() }
-        #expect(try part.reopen() == nil)
+        try expectNil(part.reopen())
         try part.begin(expected: 4, sidecar)
         try part.write(Array("true".utf8))
         _ = try part.commit()
-        #expect(try Data(contentsOf: folder.url("file")) == Data("true".utf8))
-        #expect(try Data(contentsOf: folder.url("victim")) == Data("victim".utf8))
+        try expectEqual(Data(contentsOf: folder.url("file")), Data("true".utf8))
+        try expectEqual(Data(contentsOf: folder.url("victim")), Data("victim".utf8))
         let after = try status(name)
         #expect(after.st_ino == before.st_ino && after.st_mode == before.st_mode && after.st_size == before.st_size)
-        #expect(try status("file").st_nlink == 1)
-        #expect(reasons.count == 1)
+        try expectEqual(status("file").st_nlink, 1)
+        expectEqual(reasons.count, 1)
         #expect(!folder.names.contains { $0.hasSuffix(".part") })
     }
 
@@ -89,20 +90,20 @@ struct ForeignFileTests {
         let foreign = open(folder.file("file.netwatch-part"), O_RDWR)
         defer { close(foreign) }
         let part = download()
-        #expect(try part.reopen()?.length == 6)
-        #expect(pwrite(foreign, "???", 3, 0) == 3)
+        try expectEqual(part.reopen()?.length, 6)
+        expectEqual(pwrite(foreign, "???", 3, 0), 3)
         try part.write(Array("ghi".utf8))
         _ = try part.commit()
-        #expect(try Data(contentsOf: folder.url("file")) == Data("abcdefghi".utf8))
-        #expect(folder.names == ["file"])
+        try expectEqual(Data(contentsOf: folder.url("file")), Data("abcdefghi".utf8))
+        expectEqual(folder.names, ["file"])
     }
 
     @Test func `partial file and sidecar are created with mode 0600`() throws {
         let part = download()
         try part.begin(expected: nil, sidecar)
         try part.write([1])
-        #expect(try status("file.netwatch-part").st_mode & 0o7777 == 0o600)
-        #expect(try status("file.netwatch-part.json").st_mode & 0o7777 == 0o600)
+        try expectEqual(status("file.netwatch-part").st_mode & 0o7777, 0o600)
+        try expectEqual(status("file.netwatch-part.json").st_mode & 0o7777, 0o600)
         part.discard()
     }
 
@@ -112,7 +113,7 @@ struct ForeignFileTests {
         let part = download()
         try part.begin(expected: nil)
         _ = try part.commit()
-        #expect(try status("file").st_mode & 0o7777 == new)
+        try expectEqual(status("file").st_mode & 0o7777, new)
     }
 
     @Test func `a discarded download under a random name leaves no partial file`() throws {
@@ -121,7 +122,7 @@ struct ForeignFileTests {
         try part.begin(expected: nil, sidecar)
         try part.write([1])
         part.discard()
-        #expect(folder.names == ["file.netwatch-part", "victim"])
+        expectEqual(folder.names, ["file.netwatch-part", "victim"])
     }
 
     @Test(arguments: [Plant.hardLink, .symbolicLink, .groupWritable])
@@ -133,7 +134,7 @@ struct ForeignFileTests {
         var configuration = SessionConfiguration()
         configuration.hstsFile = folder.url("jar")
         #expect(throws: HTTPSessionError.self) { try HTTPSessionManager(configuration: configuration) }
-        #expect(try status("jar").st_ino == before.st_ino)
+        try expectEqual(status("jar").st_ino, before.st_ino)
     }
 
     @Test func `a resume directory that others can write to is an error`() throws {
@@ -157,14 +158,14 @@ struct ForeignFileTests {
             after = try FileVersion(folder.file("file"))
         }
         #expect(after != before)
-        #expect(try status("file").st_mtim.tv_nsec == old.st_mtim.tv_nsec)
+        try expectEqual(status("file").st_mtim.tv_nsec, old.st_mtim.tv_nsec)
     }
 
     @Test func `a file of /proc with size 0 and content is refused for uploads`() throws {
         let body = RequestBody.file(URL(fileURLWithPath: "/proc/version"))
         #expect(throws: HTTPSessionError.self) { try body.segments() }
         try put("", "empty")
-        #expect(try RequestBody.file(folder.url("empty")).segments().totalLength == 0)
+        try expectEqual(RequestBody.file(folder.url("empty")).segments().totalLength, 0)
     }
 
     @Test(arguments: [204, 205]) func `a response with 204 or 205 never replaces a file`(_ status: Int) async throws {
@@ -174,7 +175,7 @@ struct ForeignFileTests {
         let task = session.downloadTask(
             for: TransferRequest(url: server.url("/")), to: DownloadDestination(folder.url("file"), existingFile: .replace))
         await #expect { try await task.response } throws: { ($0 as? HTTPSessionError)?.context.statusCode == status }
-        #expect(try Data(contentsOf: folder.url("file")) == Data("old".utf8))
+        try expectEqual(Data(contentsOf: folder.url("file")), Data("old".utf8))
     }
 }
 

@@ -1,5 +1,6 @@
 import CLinux
 import EventLoop
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -36,7 +37,7 @@ import Testing
             DownloadDestination(folder.url("file"), existingFile: .replace),
             keeping: .init(path: folder.file("file.netwatch-part"))
         ) { reason in reasons.withLock { $0.append(reason) } }
-        #expect(try part.reopen() == nil)
+        try expectNil(part.reopen())
         try part.begin(expected: nil, sidecar())
         try part.write(Array(text.utf8))
         _ = try part.commit()
@@ -53,8 +54,8 @@ import Testing
         let before = try status(name)
         try download("true", reasons)
         #expect(reasons.withLock { $0.count == 1 && $0[0].contains("belongs to user \(other)") && $0[0].contains(name) })
-        #expect(try Data(contentsOf: folder.url("file")) == Data("true".utf8))
-        #expect(try status("file").st_uid == geteuid())
+        try expectEqual(Data(contentsOf: folder.url("file")), Data("true".utf8))
+        try expectEqual(status("file").st_uid, geteuid())
         let after = try status(name)
         #expect(after.st_ino == before.st_ino && after.st_uid == other && after.st_size == before.st_size)
     }
@@ -73,7 +74,7 @@ import Testing
         try download("new")
         let found = try status("file")
         #expect(found.st_uid == geteuid() && found.st_mode & 0o022 == 0)
-        #expect(try Data(contentsOf: folder.url("file")) == Data("new".utf8))
+        try expectEqual(Data(contentsOf: folder.url("file")), Data("new".utf8))
     }
 
     @Test func `a complete file of another user is neither revalidated nor recognized by its digest`() throws {
@@ -84,10 +85,10 @@ import Testing
         close(descriptor)
         let digest = try #require(ContentDigest.sha256(of: Data("one".utf8)))
         #expect(ValidatorAttribute.read(folder.file("file")) != nil)
-        #expect(FinishedFile.size(at: folder.file("file"), having: digest) == 3)
+        expectEqual(FinishedFile.size(at: folder.file("file"), having: digest), 3)
         try #require(chown(folder.file("file"), other, other) == 0)
-        #expect(ValidatorAttribute.read(folder.file("file")) == nil)
-        #expect(FinishedFile.size(at: folder.file("file"), having: digest) == nil)
+        expectNil(ValidatorAttribute.read(folder.file("file")))
+        expectNil(FinishedFile.size(at: folder.file("file"), having: digest))
     }
 
     /// The group is the one that this test runs with; its members are unknown to the library.
@@ -95,8 +96,8 @@ import Testing
         try Data("one".utf8).write(to: folder.url("file"))
         let digest = try #require(ContentDigest.sha256(of: Data("one".utf8)))
         try #require(chown(folder.file("file"), geteuid(), other) == 0 && chmod(folder.file("file"), 0o664) == 0)
-        #expect(FinishedFile.size(at: folder.file("file"), having: digest) == nil)
+        expectNil(FinishedFile.size(at: folder.file("file"), having: digest))
         try #require(chmod(folder.file("file"), 0o644) == 0)
-        #expect(FinishedFile.size(at: folder.file("file"), having: digest) == 3)
+        expectEqual(FinishedFile.size(at: folder.file("file"), having: digest), 3)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -21,11 +22,11 @@ struct PartialFileTests {
             let part = PartialFile(destination, keeping: .init(path: folder.file("other/part")))
             try part.begin(expected: 600_000)
             try part.write([UInt8](repeating: 7, count: 600_000))
-            #expect(try part.commit() == folder.url("file"))
+            try expectEqual(part.commit(), folder.url("file"))
             #expect(access(folder.file("other/part"), F_OK) != 0)
         }
-        #expect(try Data(contentsOf: folder.url("file")) == Data(repeating: 7, count: 600_000))
-        #expect(folder.names == ["file", "other"])
+        try expectEqual(Data(contentsOf: folder.url("file")), Data(repeating: 7, count: 600_000))
+        expectEqual(folder.names, ["file", "other"])
     }
 
     @Test(.requiresMounts) func `a disk without space for the copy leaves the partial file`() throws {
@@ -41,9 +42,9 @@ struct PartialFileTests {
             try part.write([UInt8](repeating: 7, count: 600_000))
             #expect(throws: HTTPSessionError.self) { try part.commit() }
             part.discard()
-            #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("small")).isEmpty)
+            try expectEmpty(FileManager.default.contentsOfDirectory(atPath: folder.file("small")))
         }
-        #expect(folder.names == ["part", "part.json", "small"])
+        expectEqual(folder.names, ["part", "part.json", "small"])
     }
 
     @Test func `the sidecar of a partial file records the synced bytes every 16 MiB`() throws {
@@ -51,21 +52,21 @@ struct PartialFileTests {
         let sidecar = Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: BootIdentifier.current)
         let part = PartialFile(DownloadDestination(folder.url("file")), keeping: .init(path: folder.file("part")))
         try part.begin(expected: nil, sidecar)
-        #expect(try SidecarFile.read(besides: folder.file("part"))?.synced == 0)
+        try expectEqual(SidecarFile.read(besides: folder.file("part"))?.synced, 0)
         for _ in 0..<40 { try part.write([UInt8](repeating: 7, count: 1 << 20)) }
-        #expect(try SidecarFile.read(besides: folder.file("part"))?.synced == 32 << 20)
+        try expectEqual(SidecarFile.read(besides: folder.file("part"))?.synced, 32 << 20)
         part.discard()
-        #expect(try SidecarFile.read(besides: folder.file("part"))?.synced == 40 << 20)
+        try expectEqual(SidecarFile.read(besides: folder.file("part"))?.synced, 40 << 20)
         let next = PartialFile(DownloadDestination(folder.url("file")), keeping: .init(path: folder.file("part")))
-        #expect(try next.reopen()?.length == 40 << 20)
+        try expectEqual(next.reopen()?.length, 40 << 20)
         _ = try next.commit()
-        #expect(folder.names == ["file"])
+        expectEqual(folder.names, ["file"])
     }
 
     @Test(arguments: [
         (EPERM, true), (EOPNOTSUPP, true), (ENOSYS, true), (EMLINK, true), (EXDEV, true), (EEXIST, false), (ENOENT, false),
     ])
     func `if a file system does not support links a rename is used`(_ number: Int32, _ isWithout: Bool) {
-        #expect(FileMove.isWithoutLinks(number) == isWithout)
+        expectEqual(FileMove.isWithoutLinks(number), isWithout)
     }
 }

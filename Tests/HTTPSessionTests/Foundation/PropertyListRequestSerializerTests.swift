@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
@@ -15,33 +16,33 @@ import Testing
             "a": ["b": [1, true, 1.5]], "c": .data(Data([1])), "d": .date(Date(timeIntervalSince1970: 0)),
         ]
         let request = try SerializedRequest(.post, parameters: parameters, by: serializer)
-        #expect(request.field(.contentType) == "application/x-plist")
+        expectEqual(request.field(.contentType), "application/x-plist")
         guard case .data(let body) = request.request.body else {
             Issue.record("no body")
             return
         }
         let list = try #require(try PropertyListSerialization.propertyList(from: body, format: nil) as? NSDictionary)
-        #expect(list["c"] as? Data == Data([1]))
-        #expect(list["d"] as? Date == Date(timeIntervalSince1970: 0))
-        #expect((list["a"] as? [String: [Any]])?["b"]?.count == 3)
+        expectEqual(list["c"] as? Data, Data([1]))
+        expectEqual(list["d"] as? Date, Date(timeIntervalSince1970: 0))
+        expectEqual((list["a"] as? [String: [Any]])?["b"]?.count, 3)
     }
 
     @Test(arguments: [["a": nil], .set(["a"]), [.set([])]] as [Parameters])
     func `parameters that no property list can represent are an error`(parameters: Parameters) {
         let error = HTTPSessionError.thrown { try SerializedRequest(.post, parameters: parameters, by: serializer) }
-        #expect(error?.code == .cannotEncodeRequest)
-        #expect(error?.reason == "the parameters are not a valid property list")
+        expectEqual(error?.code, .cannotEncodeRequest)
+        expectEqual(error?.reason, "the parameters are not a valid property list")
     }
 
     @Test func `without parameters there is no body and no content type, and GET has a query`() throws {
-        #expect(try SerializedRequest(.post, by: serializer).field(.contentType) == nil)
-        #expect(try SerializedRequest(.get, parameters: ["a": 1], by: serializer).url == "https://example.com/things?a=1")
+        try expectNil(SerializedRequest(.post, by: serializer).field(.contentType))
+        try expectEqual(SerializedRequest(.get, parameters: ["a": 1], by: serializer).url, "https://example.com/things?a=1")
     }
 
     @Test func `the OpenStep format is refused, because it cannot be written`() {
         let serializer = PropertyListRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), format: .openStep)
-        #expect(
-            HTTPSessionError.thrown { try SerializedRequest(.post, parameters: [:], by: serializer) }?.code
-                == .cannotEncodeRequest)
+        expectEqual(
+            HTTPSessionError.thrown { try SerializedRequest(.post, parameters: [:], by: serializer) }?.code,
+                .cannotEncodeRequest)
     }
 }

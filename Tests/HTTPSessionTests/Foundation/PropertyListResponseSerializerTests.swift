@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
@@ -32,19 +33,19 @@ import Testing
     func `a property list is decoded to its objects`(format: PropertyListSerialization.PropertyListFormat) throws {
         let body = try list(["a": [1, "b"], "c": ["d": true], "long": Array(0..<20)] as [String: Any], format)
         let object = try serializer.serialize(response(body, type: plist)) as? [String: Any]
-        #expect((object?["a"] as? [Any])?.count == 2)
-        #expect((object?["c"] as? [String: Bool]) == ["d": true])
-        #expect((object?["long"] as? [Int])?.last == 19)
+        expectEqual((object?["a"] as? [Any])?.count, 2)
+        expectEqual((object?["c"] as? [String: Bool]), ["d": true])
+        expectEqual((object?["long"] as? [Int])?.last, 19)
     }
 
     @Test func `a property list with another content type fails as unacceptableContentType`() {
         let error = HTTPSessionError.thrown { try serializer.serialize(response("<plist/>", type: "application/xml")) }
-        #expect(error?.code == .unacceptableContentType)
+        expectEqual(error?.code, .unacceptableContentType)
     }
 
     @Test func `a 204 without a body decodes to no property list, without an error`() throws {
-        #expect(try serializer.serialize(response("", type: plist, status: .noContent)) == nil)
-        #expect(try serializer.serialize(response("", status: .noContent)) == nil)
+        try expectNil(serializer.serialize(response("", type: plist, status: .noContent)))
+        try expectNil(serializer.serialize(response("", status: .noContent)))
     }
 
     @Test(
@@ -54,7 +55,7 @@ import Testing
         ])
     func `a body that is not a property list is an error`(text: String) {
         let error = HTTPSessionError.thrown { try serializer.serialize(response(text, type: plist)) }
-        #expect(error?.code == .cannotDecodeContent)
+        expectEqual(error?.code, .cannotDecodeContent)
     }
 
     @Test func `a binary property list that contains itself, expands without limit or is too deep is an error`() {
@@ -62,19 +63,19 @@ import Testing
         let unfolding = binary(40) { $0 == 39 ? [] : [UInt8($0 + 1), UInt8($0 + 1)] }
         for (body, reason) in [(itself, "contains itself"), (unfolding, "more than 1000000 objects")] {
             let error = HTTPSessionError.thrown { try serializer.serialize(response(body, type: plist)) }
-            #expect(error?.reason.contains(reason) == true)
+            expectEqual(error?.reason.contains(reason), true)
             let decoding = DecodableResponseSerializer<[[Int]]>(decoder: PropertyListDecoder())
-            #expect(HTTPSessionError.thrown { try decoding.serialize(response(body)) }?.code == .cannotDecodeContent)
+            expectEqual(HTTPSessionError.thrown { try decoding.serialize(response(body)) }?.code, .cannotDecodeContent)
         }
         let xml = "<plist version=\"1.0\">" + String(repeating: "<array>", count: 100_000) + "</plist>"
-        #expect(HTTPSessionError.thrown { try serializer.serialize(response(xml, type: plist)) }?.code == .cannotDecodeContent)
+        expectEqual(HTTPSessionError.thrown { try serializer.serialize(response(xml, type: plist)) }?.code, .cannotDecodeContent)
     }
 
     @Test func `a binary property list with a set, which crashes Foundation, is an error`() {
         var body = binary(2) { $0 == 0 ? [1] : [] }
         body[10] = 0xC0
         let error = HTTPSessionError.thrown { try serializer.serialize(response(body, type: plist)) }
-        #expect(error?.reason == "the property list has a set or a reference, which are not supported")
+        expectEqual(error?.reason, "the property list has a set or a reference, which are not supported")
     }
 
     @Test func `a property list with random bytes changed is decoded or an error`() throws {

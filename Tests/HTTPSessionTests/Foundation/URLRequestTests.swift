@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import FoundationNetworking
 import HTTPSession
@@ -19,22 +20,22 @@ import Testing
         original.allowsCellularAccess = false
         original.httpShouldHandleCookies = false
         let request = try TransferRequest(original)
-        #expect(request.url.absoluteString == "https://xn--bcher-kva.example/a?b=c")
-        #expect(request.method == .patch)
-        #expect(request.headerFields == [.contentType: "text/plain"])
+        expectEqual(request.url.absoluteString, "https://xn--bcher-kva.example/a?b=c")
+        expectEqual(request.method, .patch)
+        expectEqual(request.headerFields, [.contentType: "text/plain"])
         guard case .data(Data("body".utf8)) = request.body else {
             Issue.record("\(request.body)")
             return
         }
-        #expect(request.options.requestTimeout == .milliseconds(2500))
-        #expect(request.options.allowsCellularAccess == false)
-        #expect(request.options.handlesCookies == false)
+        expectEqual(request.options.requestTimeout, .milliseconds(2500))
+        expectEqual(request.options.allowsCellularAccess, false)
+        expectEqual(request.options.handlesCookies, false)
     }
 
     @Test func `a URLRequest's default options leave the request's options unset`() throws {
         let request = try TransferRequest(URLRequest(url: try #require(url)))
-        #expect(request.options == TransferRequest.Options())
-        #expect(request.method == .get)
+        expectEqual(request.options, TransferRequest.Options())
+        expectEqual(request.method, .get)
     }
 
     @Test(arguments: [0, -1, .nan, 1e-9, 1e300, .infinity] as [TimeInterval])
@@ -43,7 +44,7 @@ import Testing
         original.timeoutInterval = timeout
         let request = try TransferRequest(original)
         #expect(throws: Never.self) { try HTTPRequestSerializer(headerFields: [:]).serialize(request) }
-        #expect((request.options.requestTimeout == nil) == !(timeout > 0))
+        expectEqual((request.options.requestTimeout == nil), !(timeout > 0))
     }
 
     @Test func `a URLRequest with an invalid method, a body stream or no URL is an error`() throws {
@@ -54,7 +55,7 @@ import Testing
         var missing = URLRequest(url: try #require(url))
         missing.url = nil
         for request in [method, stream, missing] {
-            #expect(HTTPSessionError.thrown { try TransferRequest(request) }?.code == .invalidRequest)
+            expectEqual(HTTPSessionError.thrown { try TransferRequest(request) }?.code, .invalidRequest)
         }
     }
 
@@ -65,12 +66,12 @@ import Testing
         request.options.handlesCookies = false
         let converted = try URLRequest(request)
         #expect(converted.url == request.url && converted.httpMethod == "PUT" && converted.httpBody == Data([1]))
-        #expect(converted.value(forHTTPHeaderField: "Accept") == "a/b")
+        expectEqual(converted.value(forHTTPHeaderField: "Accept"), "a/b")
         let again = try TransferRequest(converted)
         #expect(again.url == request.url && again.method == .put && again.options == request.options)
-        #expect(again.headerFields == request.headerFields)
+        expectEqual(again.headerFields, request.headerFields)
         request.body = .file(URL(fileURLWithPath: "/etc/hosts"))
-        #expect(HTTPSessionError.thrown { try URLRequest(request) }?.code == .invalidRequest)
+        expectEqual(HTTPSessionError.thrown { try URLRequest(request) }?.code, .invalidRequest)
     }
 
     @Test func `a converted URLRequest is sent`() async throws {
@@ -78,6 +79,6 @@ import Testing
         var original = URLRequest(url: server.url("/"))
         original.setValue("b", forHTTPHeaderField: "X-A")
         let session = try localSession()
-        #expect(try await session.dataTask(for: TransferRequest(original)).string() == "b")
+        try await expectEqual(session.dataTask(for: TransferRequest(original)).string(), "b")
     }
 }

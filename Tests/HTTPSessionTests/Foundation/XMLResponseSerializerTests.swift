@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import FoundationXML
 import HTTPSession
@@ -16,19 +17,19 @@ import Testing
         let parser = try parsing.serialize(response(xml, type: type))
         #expect(parser.lineNumber <= 1)
         #expect(parser.parse())
-        #expect(parser.parserError == nil)
+        expectNil(parser.parserError)
     }
 
     @Test(arguments: ["application/xml", "text/xml"]) func `an XML response becomes a document`(type: String) throws {
         let document = try document.serialize(response(xml, type: type))
-        #expect(document.rootElement()?.name == "foo")
-        #expect(document.rootElement()?.stringValue == "bar")
+        expectEqual(document.rootElement()?.name, "foo")
+        expectEqual(document.rootElement()?.stringValue, "bar")
     }
 
     @Test func `XML with another content type fails as unacceptableContentType`() {
         let sample = response(xml, type: "nonstandard/xml")
-        #expect(HTTPSessionError.thrown { try parsing.serialize(sample) }?.code == .unacceptableContentType)
-        #expect(HTTPSessionError.thrown { try document.serialize(sample) }?.code == .unacceptableContentType)
+        expectEqual(HTTPSessionError.thrown { try parsing.serialize(sample) }?.code, .unacceptableContentType)
+        expectEqual(HTTPSessionError.thrown { try document.serialize(sample) }?.code, .unacceptableContentType)
     }
 
     @Test(
@@ -40,7 +41,7 @@ import Testing
     func `a body that is not well-formed XML is an error`(text: String) {
         let error = HTTPSessionError.thrown { try document.serialize(response(text, type: "text/xml")) }
         // The validation accepts any content type of an empty body, but an empty body is not a document.
-        #expect(error?.code == .cannotDecodeContent)
+        expectEqual(error?.code, .cannotDecodeContent)
     }
 
     @Test func `an XML parser reports an error for malformed XML`() throws {
@@ -81,27 +82,27 @@ import Testing
         let collector = TextCollector()
         parser.delegate = collector
         _ = parser.parse()
-        #expect(collector.text == "a")
+        expectEqual(collector.text, "a")
     }
 
     @Test func `an XML document type without entities is accepted`() throws {
         let text = "<?xml version=\"1.0\"?><!DOCTYPE r SYSTEM \"file:///nonexistent.dtd\"><r>a&amp;b</r>"
-        #expect(try document.serialize(response(text, type: "text/xml")).rootElement()?.stringValue == "a&b")
+        try expectEqual(document.serialize(response(text, type: "text/xml")).rootElement()?.stringValue, "a&b")
     }
 
     @Test(arguments: [.isoLatin1, .utf16, .utf16LittleEndian, .utf16BigEndian, .utf8] as [String.Encoding])
     func `the encoding of an XML document is detected from its first bytes`(encoding: String.Encoding) throws {
         let name = encoding == .isoLatin1 ? "ISO-8859-1" : encoding == .utf8 ? "UTF-8" : "UTF-16"
         let body = try #require("<?xml version=\"1.0\" encoding=\"\(name)\"?><a>ü</a>".data(using: encoding))
-        #expect(try document.serialize(response(body, type: "text/xml")).rootElement()?.stringValue == "ü")
+        try expectEqual(document.serialize(response(body, type: "text/xml")).rootElement()?.stringValue, "ü")
     }
 
     @Test func `XML elements are accepted up to 256 levels deep and refused beyond`() throws {
         func nested(_ depth: Int) -> String { String(repeating: "<a>", count: depth) + String(repeating: "</a>", count: depth) }
-        #expect(try document.serialize(response(nested(250), type: "text/xml")).rootElement()?.childCount == 1)
+        try expectEqual(document.serialize(response(nested(250), type: "text/xml")).rootElement()?.childCount, 1)
         for depth in [257, 100_000] {
             let error = HTTPSessionError.thrown { try document.serialize(response(nested(depth), type: "text/xml")) }
-            #expect(error?.reason == "the XML document is more than 256 elements deep")
+            expectEqual(error?.reason, "the XML document is more than 256 elements deep")
         }
     }
 

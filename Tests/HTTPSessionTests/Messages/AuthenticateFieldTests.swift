@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Pacing
 import Testing
@@ -11,8 +12,8 @@ private typealias Challenge = AuthenticateField.Challenge
 
     @Test func `the example of RFC 9110 section 11-6-1 is read`() {
         let text = #"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#
-        #expect(
-            parse(text) == [
+        expectEqual(
+            parse(text), [
                 Challenge(scheme: "Basic", parameters: ["realm": "simple"]),
                 Challenge(scheme: "Newauth", parameters: ["realm": "apps", "type": "1", "title": #"Login to "apps""#]),
             ])
@@ -22,46 +23,46 @@ private typealias Challenge = AuthenticateField.Challenge
         let text =
             #"Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS""#
         let challenge = parse(text)
-        #expect(challenge.count == 1)
-        #expect(challenge.first?.parameters["qop"] == "auth, auth-int")
-        #expect(challenge.first?.parameters["algorithm"] == "SHA-256")
-        #expect(challenge.first?.parameters["opaque"] == "FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS")
+        expectEqual(challenge.count, 1)
+        expectEqual(challenge.first?.parameters["qop"], "auth, auth-int")
+        expectEqual(challenge.first?.parameters["algorithm"], "SHA-256")
+        expectEqual(challenge.first?.parameters["opaque"], "FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS")
     }
 
     @Test func `unusual spacing, names of any case and empty elements are read`() {
-        #expect(
-            parse(#" , ,Basic , ,REALM = "a"  ,, charset =UTF-8 ,"#) == [
+        expectEqual(
+            parse(#" , ,Basic , ,REALM = "a"  ,, charset =UTF-8 ,"#), [
                 Challenge(scheme: "Basic", parameters: ["realm": "a", "charset": "UTF-8"])
             ])
-        #expect(parse("Basic\trealm=a") == [Challenge(scheme: "Basic", parameters: ["realm": "a"])])
-        #expect(parse("Negotiate") == [Challenge(scheme: "Negotiate")])
-        #expect(parse("Negotiate,Basic realm=x, NTLM").map(\.scheme) == ["Negotiate", "Basic", "NTLM"])
-        #expect(parse("") == [])
-        #expect(parse(" ,\t, ") == [])
+        expectEqual(parse("Basic\trealm=a"), [Challenge(scheme: "Basic", parameters: ["realm": "a"])])
+        expectEqual(parse("Negotiate"), [Challenge(scheme: "Negotiate")])
+        expectEqual(parse("Negotiate,Basic realm=x, NTLM").map(\.scheme), ["Negotiate", "Basic", "NTLM"])
+        expectEqual(parse(""), [])
+        expectEqual(parse(" ,\t, "), [])
     }
 
     @Test func `single values instead of parameters are read`() {
-        #expect(parse("Negotiate YII/+a-b._~==") == [Challenge(scheme: "Negotiate", token68: "YII/+a-b._~==")])
-        #expect(
-            parse("NTLM TlRM=, Basic realm=\"x\"") == [
+        expectEqual(parse("Negotiate YII/+a-b._~=="), [Challenge(scheme: "Negotiate", token68: "YII/+a-b._~==")])
+        expectEqual(
+            parse("NTLM TlRM=, Basic realm=\"x\""), [
                 Challenge(scheme: "NTLM", token68: "TlRM="), Challenge(scheme: "Basic", parameters: ["realm": "x"]),
             ])
     }
 
     @Test func `commas, equal signs and schemes inside quotes are text`() {
-        #expect(
-            parse(#"Basic realm="a, Digest realm=\"b\", c=d""#) == [
+        expectEqual(
+            parse(#"Basic realm="a, Digest realm=\"b\", c=d""#), [
                 Challenge(scheme: "Basic", parameters: ["realm": #"a, Digest realm="b", c=d"#])
             ])
     }
 
     @Test func `a malformed challenge gives its readable parts`() {
-        #expect(parse(#"Basic realm="never closed"#) == [Challenge(scheme: "Basic", parameters: ["realm": "never closed"])])
-        #expect(parse(#"Basic realm="ends in \"#) == [Challenge(scheme: "Basic", parameters: ["realm": #"ends in \"#])])
-        #expect(parse("Basic realm=").first?.scheme == "Basic")
-        #expect(parse("Basic realm=, x=y").first?.parameters["x"] == "y")
-        #expect(parse("@@@ Basic realm=a").last?.parameters["realm"] == "a")
-        #expect(parse("Basic realm=\"ä\"").first?.parameters["realm"] == "ä")
+        expectEqual(parse(#"Basic realm="never closed"#), [Challenge(scheme: "Basic", parameters: ["realm": "never closed"])])
+        expectEqual(parse(#"Basic realm="ends in \"#), [Challenge(scheme: "Basic", parameters: ["realm": #"ends in \"#])])
+        expectEqual(parse("Basic realm=").first?.scheme, "Basic")
+        expectEqual(parse("Basic realm=, x=y").first?.parameters["x"], "y")
+        expectEqual(parse("@@@ Basic realm=a").last?.parameters["realm"], "a")
+        expectEqual(parse("Basic realm=\"ä\"").first?.parameters["realm"], "ä")
     }
 
     @Test func `the strongest known scheme comes first, and unknown schemes are left out`() throws {
@@ -79,8 +80,8 @@ private typealias Challenge = AuthenticateField.Challenge
                     """.utf8)))
         let origin = try #require(URL(string: "http://a/").flatMap { Origin($0) })
         let challenges = AuthenticationChallenge.all(in: head, from: origin)
-        #expect(challenges.map(\.scheme) == [.bearer, .digest, .basic])
-        #expect(challenges.map(\.protectionSpace.realm) == ["", "b", "a"])
+        expectEqual(challenges.map(\.scheme), [.bearer, .digest, .basic])
+        expectEqual(challenges.map(\.protectionSpace.realm), ["", "b", "a"])
         #expect(challenges.allSatisfy { !$0.protectionSpace.isProxy && $0.protectionSpace.origin == origin })
     }
 
@@ -89,8 +90,8 @@ private typealias Challenge = AuthenticateField.Challenge
         let head = try #require(ResponseHead(bytes: Array(text.utf8)))
         let challenges = AuthenticationChallenge.all(
             in: head, from: try #require(URL(string: "http://a/").flatMap { Origin($0) }))
-        #expect(challenges.map(\.protectionSpace.realm) == ["p"])
-        #expect(challenges.first?.protectionSpace.isProxy == true)
+        expectEqual(challenges.map(\.protectionSpace.realm), ["p"])
+        expectEqual(challenges.first?.protectionSpace.isProxy, true)
     }
 
     @Test func `at random, every text ends and gives at most one challenge for each word`() {
@@ -110,16 +111,16 @@ private typealias Challenge = AuthenticateField.Challenge
     }
 
     @Test func `a very long challenge field is read in time`() {
-        #expect(parse(String(repeating: "Basic realm=\"x\", ", count: 10_000)).count == AuthenticateField.most)
-        #expect(parse("Basic realm=\"" + String(repeating: "\\\"", count: 100_000)).count == 1)
+        expectEqual(parse(String(repeating: "Basic realm=\"x\", ", count: 10_000)).count, AuthenticateField.most)
+        expectEqual(parse("Basic realm=\"" + String(repeating: "\\\"", count: 100_000)).count, 1)
     }
 
     @Test func `only the first of very many challenges are read`() throws {
         let text = (0..<39_000).map { "Basic realm=\"\($0)\"" }.joined(separator: ",")
-        #expect(parse(text).map(\.parameters) == (0..<32).map { ["realm": "\($0)"] })
+        expectEqual(parse(text).map(\.parameters), (0..<32).map { ["realm": "\($0)"] })
         let head = "HTTP/1.1 401 x\r\nWWW-Authenticate: \(text)\r\nWWW-Authenticate: Basic realm=x\r\n\r\n"
         let response = try #require(ResponseHead(bytes: Array(head.utf8)))
         let all = AuthenticationChallenge.all(in: response, from: .unknown)
-        #expect(all.count == 32)
+        expectEqual(all.count, 32)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import HTTPSession
@@ -9,12 +10,12 @@ import Testing
 
     @Test func `an owner has the value or none`() {
         var owner = Owner()
-        #expect(owner.value == nil)
+        expectNil(owner.value)
         owner.value = [1]
         owner.value?.append(2)
-        #expect(owner.value == [1, 2])
+        expectEqual(owner.value, [1, 2])
         owner.value = nil
-        #expect(owner.value == nil)
+        expectNil(owner.value)
     }
 
     @Test func `copies are independent`() {
@@ -24,11 +25,11 @@ import Testing
         other.value?.append(2)
         #expect(one.value == [1] && other.value == [1, 2])
         #expect(one != other)
-        #expect(Owner(value: [1]) == one)
+        expectEqual(Owner(value: [1]), one)
         #expect(Owner() != one)
     }
 
     @Test func `an absent value takes the size of a reference`() {
-        #expect(MemoryLayout<BoxedOptional<(Int, Int, Int, Int)>>.size == MemoryLayout<AnyObject>.size)
+        expectEqual(MemoryLayout<BoxedOptional<(Int, Int, Int, Int)>>.size, MemoryLayout<AnyObject>.size)
     }
 }

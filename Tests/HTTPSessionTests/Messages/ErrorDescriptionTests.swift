@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPTypes
 import Reachability
@@ -10,12 +11,12 @@ import HTTPSessionFoundation
 @Suite struct ErrorDescriptionTests {
     @Test func `an error's localized description is its reason`() throws {
         let error: any Error = HTTPSessionError(.cannotConnectToHost, "cannot connect to the server: Connection refused")
-        #expect(error.localizedDescription == "cannot connect to the server: Connection refused")
-        #expect((error as? any LocalizedError)?.errorDescription == error.localizedDescription)
+        expectEqual(error.localizedDescription, "cannot connect to the server: Connection refused")
+        expectEqual((error as? any LocalizedError)?.errorDescription, error.localizedDescription)
         let endpoint: (any Error)? = { do { _ = try Endpoint("x:0"); return nil } catch { return error } }()
-        #expect(try #require(endpoint).localizedDescription == "\(try #require(endpoint))")
+        try expectEqual(#require(endpoint).localizedDescription, "\(try #require(endpoint))")
         let namespace: any Error = MonitorError.noSuchNamespace(NetworkNamespace("blue"))
-        #expect(namespace.localizedDescription == "no network namespace 'blue'")
+        expectEqual(namespace.localizedDescription, "no network namespace 'blue'")
     }
 
     @Test func `an error has URLSession's domain and code as an NSError`() {
@@ -25,14 +26,15 @@ import HTTPSessionFoundation
         )
         error.cause = cause
         let converted = error as NSError
-        #expect((converted.domain, converted.code) == (NSURLErrorDomain, URLError.Code.notConnectedToInternet.rawValue))
-        #expect(converted.localizedDescription == "link: eth0 has no carrier")
-        #expect(error.errorUserInfo[NSURLErrorFailingURLErrorKey] as? URL == URL(string: "http://a/b"))
+        expectEqual(converted.domain, NSURLErrorDomain)
+        expectEqual(converted.code, URLError.Code.notConnectedToInternet.rawValue)
+        expectEqual(converted.localizedDescription, "link: eth0 has no carrier")
+        expectEqual(error.errorUserInfo[NSURLErrorFailingURLErrorKey] as? URL, URL(string: "http://a/b"))
         #expect(error.errorUserInfo[NSUnderlyingErrorKey] is CocoaError)
-        #expect(error.failureReason == "link: eth0 has no carrier")
+        expectEqual(error.failureReason, "link: eth0 has no carrier")
         for code in HTTPSessionError.Code.allCases {
             let error = HTTPSessionError(code, "x")
-            #expect(error.errorCode == error.urlErrorCode.rawValue)
+            expectEqual(error.errorCode, error.urlErrorCode.rawValue)
         }
     }
 
@@ -54,9 +56,9 @@ import HTTPSessionFoundation
     func `a decoding error names the coding path, and no value`(body: String, reason: String) throws {
         let response = try received(body)
         let error = #expect(throws: HTTPSessionError.self) { _ = try DecodableResponseSerializer<Team>().decode(response) }
-        #expect(error?.code == .cannotDecodeContent)
-        #expect(error?.reason.hasPrefix(reason) == true, "\(String(describing: error))")
-        #expect(error?.reason.contains("secret") == false)
+        expectEqual(error?.code, .cannotDecodeContent)
+        expectEqual(error?.reason.hasPrefix(reason), true, "\(String(describing: error))")
+        expectEqual(error?.reason.contains("secret"), false)
     }
 
     private func received(_ body: String) throws -> TransferResponse {
@@ -66,7 +68,7 @@ import HTTPSessionFoundation
 
     @Test func `a relative URL without a base URL is an error that says so`() {
         let error = HTTPSessionError.thrown { () throws(HTTPSessionError) in _ = try RequestURL.resolve("users") }
-        #expect(error?.code == .invalidRequest)
-        #expect(error?.reason == "the URL is relative: a relative URL needs a session with a base URL")
+        expectEqual(error?.code, .invalidRequest)
+        expectEqual(error?.reason, "the URL is relative: a relative URL needs a session with a base URL")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionCompatibility
@@ -11,50 +12,50 @@ import Testing
 
     @Test func `POST encodes the parameters as a form in its body`() throws {
         let request = try SerializedRequest(.post, parameters: ["key": "value"])
-        #expect(request.field(.contentType) == form)
-        #expect(request.body == "key=value")
-        #expect(request.url == SerializedRequest.url)
+        expectEqual(request.field(.contentType), form)
+        expectEqual(request.body, "key=value")
+        expectEqual(request.url, SerializedRequest.url)
     }
 
     @Test func `POST without parameters has an empty form body`() throws {
         let request = try SerializedRequest(.post)
-        #expect(request.field(.contentType) == form)
-        #expect(request.body == "")
+        expectEqual(request.field(.contentType), form)
+        expectEqual(request.body, "")
     }
 
     @Test(arguments: [.get, .head, .delete] as [HTTPRequest.Method])
     func `GET, HEAD and DELETE encode the parameters in the query`(method: HTTPRequest.Method) throws {
         let request = try SerializedRequest(method, parameters: ["key": "value"])
-        #expect(request.url == "https://example.com/things?key=value")
-        #expect(request.body == nil)
-        #expect(request.field(.contentType) == nil)
+        expectEqual(request.url, "https://example.com/things?key=value")
+        expectNil(request.body)
+        expectNil(request.field(.contentType))
     }
 
     @Test func `a method in lower case encodes parameters like the method in upper case`() throws {
         let request = try SerializedRequest(try #require(HTTPRequest.Method("get")), parameters: ["key": "value"])
-        #expect(request.url == "https://example.com/things?key=value")
+        expectEqual(request.url, "https://example.com/things?key=value")
     }
 
     @Test func `the methods that encode parameters in the query can be chosen`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.httpMethodsEncodingParametersInURI = [.post]
-        #expect(try SerializedRequest(.post, parameters: ["a": 1], by: serializer).url == "https://example.com/things?a=1")
-        #expect(try SerializedRequest(.delete, parameters: ["a": 1], by: serializer).body == "a=1")
+        try expectEqual(SerializedRequest(.post, parameters: ["a": 1], by: serializer).url, "https://example.com/things?a=1")
+        try expectEqual(SerializedRequest(.delete, parameters: ["a": 1], by: serializer).body, "a=1")
     }
 
     @Test func `empty parameters leave the URL without a question mark`() throws {
-        #expect(try SerializedRequest(parameters: [:]).url == SerializedRequest.url)
-        #expect(try SerializedRequest(parameters: ["a": []]).url == SerializedRequest.url)
+        try expectEqual(SerializedRequest(parameters: [:]).url, SerializedRequest.url)
+        try expectEqual(SerializedRequest(parameters: ["a": []]).url, SerializedRequest.url)
     }
 
     @Test func `reserved characters in a query are escaped`() throws {
         let request = try SerializedRequest(parameters: ["key": " :#[]@!$&'()*+,;=/?"])
-        #expect(request.url == "https://example.com/things?key=%20%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D/?")
+        expectEqual(request.url, "https://example.com/things?key=%20%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D/?")
     }
 
     @Test func `percent escapes in parameter values are escaped again`() throws {
         let request = try SerializedRequest(parameters: ["key": "%20%3A%23"])
-        #expect(request.url == "https://example.com/things?key=%2520%253A%2523")
+        expectEqual(request.url, "https://example.com/things?key=%2520%253A%2523")
     }
 
     @Test(
@@ -64,23 +65,23 @@ import Testing
             ("https://e.com/p#part", "https://e.com/p?a=1#part"), ("https://e.com/?b=%5B#f?x", "https://e.com/?b=%5B&a=1#f?x"),
         ])
     func `a query is appended to the URL's query, before the fragment`(url: String, expected: String) throws {
-        #expect(try SerializedRequest(.get, url, parameters: ["a": 1]).url == expected)
+        try expectEqual(SerializedRequest(.get, url, parameters: ["a": 1]).url, expected)
     }
 
     @Test func `a custom query serialization is used for queries and forms`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.queryStringSerialization = .custom { request, _ in "method=\(request.method)" }
-        #expect(try SerializedRequest(.get, parameters: ["a": 1], by: serializer).url == "https://example.com/things?method=GET")
-        #expect(try SerializedRequest(.put, parameters: ["a": 1], by: serializer).body == "method=PUT")
+        try expectEqual(SerializedRequest(.get, parameters: ["a": 1], by: serializer).url, "https://example.com/things?method=GET")
+        try expectEqual(SerializedRequest(.put, parameters: ["a": 1], by: serializer).body, "method=PUT")
     }
 
     @Test func `a custom query serialization that throws fails the request with its error`() {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.queryStringSerialization = .custom { _, _ in throw Refusal() }
         let error = HTTPSessionError.thrown { try SerializedRequest(parameters: ["a": 1], by: serializer) }
-        #expect(error?.code == .cannotEncodeRequest)
+        expectEqual(error?.code, .cannotEncodeRequest)
         #expect(error?.underlying is Refusal)
-        #expect(error?.context.url == SerializedRequest.url)
+        expectEqual(error?.context.url, SerializedRequest.url)
     }
 
     @Test(arguments: ["a=b c", "a=\r\nX: y", "a=ü", "a=1#2", "a=<b>", "a=%zz"])
@@ -88,15 +89,15 @@ import Testing
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.queryStringSerialization = .custom { _, _ in query }
         let error = HTTPSessionError.thrown { try SerializedRequest(parameters: ["a": 1], by: serializer) }
-        #expect(error?.code == .cannotEncodeRequest)
+        expectEqual(error?.code, .cannotEncodeRequest)
     }
 
     @Test func `an existing body is kept, and parameters beside it are an error`() throws {
         let request = try SerializedRequest(.put, body: .data(Data("kept".utf8)))
-        #expect(request.body == "kept")
-        #expect(request.field(.contentType) == nil)
+        expectEqual(request.body, "kept")
+        expectNil(request.field(.contentType))
         let error = HTTPSessionError.thrown { try SerializedRequest(.put, body: .data(Data()), parameters: ["a": 1]) }
-        #expect(error?.code == .invalidRequest)
+        expectEqual(error?.code, .invalidRequest)
     }
 
     // MARK: Header fields
@@ -104,29 +105,29 @@ import Testing
     @Test func `a header field that was set is found regardless of case`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         try serializer.setValue("value", forHTTPHeaderField: "X-Field")
-        #expect(serializer.value(forHTTPHeaderField: "x-field") == "value")
-        #expect(try SerializedRequest(by: serializer).request.headerFields.count == 1)
+        expectEqual(serializer.value(forHTTPHeaderField: "x-field"), "value")
+        try expectEqual(SerializedRequest(by: serializer).request.headerFields.count, 1)
     }
 
     @Test func `a header field that was not set is nil`() {
-        #expect(HTTPRequestSerializer(headerFields: [:]).value(forHTTPHeaderField: "X-Field") == nil)
-        #expect(HTTPRequestSerializer(headerFields: [:]).value(forHTTPHeaderField: "no name") == nil)
+        expectNil(HTTPRequestSerializer(headerFields: [:]).value(forHTTPHeaderField: "X-Field"))
+        expectNil(HTTPRequestSerializer(headerFields: [:]).value(forHTTPHeaderField: "no name"))
     }
 
     @Test func `setting a header field to nil removes it`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         try serializer.setValue("value", forHTTPHeaderField: "X-Field")
         try serializer.setValue(nil, forHTTPHeaderField: "X-Field")
-        #expect(serializer.value(forHTTPHeaderField: "X-Field") == nil)
-        #expect(serializer.headerFields.isEmpty)
+        expectNil(serializer.value(forHTTPHeaderField: "X-Field"))
+        expectEmpty(serializer.headerFields)
     }
 
     @Test func `a header field of the request is not replaced by the serializer's`() throws {
         let serializer = HTTPRequestSerializer(headerFields: [.accept: "a/b", .contentType: "c/d", .from: "e"])
         let request = try SerializedRequest(.post, fields: [.accept: "x/y"], by: serializer)
-        #expect(request.field(.accept) == "x/y")
-        #expect(request.field(.contentType) == "c/d")
-        #expect(request.field(.from) == "e")
+        expectEqual(request.field(.accept), "x/y")
+        expectEqual(request.field(.contentType), "c/d")
+        expectEqual(request.field(.from), "e")
     }
 
     @Test func `header fields set by many threads at once are all kept`() throws {
@@ -136,15 +137,15 @@ import Testing
             let isSet: Void? = serializer.withLock { try? $0.setValue("value", forHTTPHeaderField: "field-\(number)") }
             if isSet == nil { failures.add(1, ordering: .relaxed) }
         }
-        #expect(failures.load(ordering: .relaxed) == 0)
-        #expect(serializer.withLock { $0.headerFields.count } == 1000)
+        expectEqual(failures.load(ordering: .relaxed), 0)
+        expectEqual(serializer.withLock { $0.headerFields.count }, 1000)
     }
 
     @Test func `a copy of a request serializer is independent of the original`() throws {
         let original = HTTPRequestSerializer(headerFields: [.accept: "a/b"])
         var copy = original
         try copy.setValue("c/d", forHTTPHeaderField: "Accept")
-        #expect(original.value(forHTTPHeaderField: "Accept") == "a/b")
+        expectEqual(original.value(forHTTPHeaderField: "Accept"), "a/b")
     }
 
     @Test func `options that the request does not set come from the serializer`() throws {
@@ -154,9 +155,9 @@ import Testing
         var request = TransferRequest(url: try #require(URL(string: SerializedRequest.url)))
         request.options.requestTimeout = .seconds(1)
         let serialized = try serializer.serialize(request)
-        #expect(serialized.options.requestTimeout == .seconds(1))
-        #expect(serialized.options.allowsCellularAccess == false)
-        #expect(serialized.options.handlesCookies == nil)
+        expectEqual(serialized.options.requestTimeout, .seconds(1))
+        expectEqual(serialized.options.allowsCellularAccess, false)
+        expectNil(serialized.options.handlesCookies)
     }
 
     @Test func `every option of the serializer applies to a request without options`() throws {
@@ -178,6 +179,6 @@ import Testing
             #expect("\(one.value)" != "\(other.value)", "\(one.label ?? "") is not set above")
         }
         let url = try #require(URL(string: "http://example.com/"))
-        #expect(try serializer.serialize(TransferRequest(url: url), parameters: nil).options == serializer.options)
+        try expectEqual(serializer.serialize(TransferRequest(url: url), parameters: nil).options, serializer.options)
     }
 }

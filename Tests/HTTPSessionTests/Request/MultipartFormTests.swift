@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPTypes
@@ -31,8 +32,8 @@ import Testing
             try $0.appendPart(form: Data("value".utf8), name: "field")
             try $0.appendPart(data: Data("{}".utf8), name: "file", fileName: "a.json", mimeType: "application/json")
         }
-        #expect(
-            try await wire(form) == """
+        try await expectEqual(
+            wire(form), """
                 --B\r
                 Content-Disposition: form-data; name="field"\r
                 \r
@@ -44,14 +45,14 @@ import Testing
                 {}\r
                 --B--\r\n
                 """)
-        #expect(form.contentType == "multipart/form-data; boundary=B")
+        expectEqual(form.contentType, "multipart/form-data; boundary=B")
     }
 
     @Test func `a multipart part with custom headers has only those headers`() async throws {
         let form = try form {
             $0.appendPart(headers: [.contentLocation: "a\r\nb", .contentType: "x/y"], body: Data("body".utf8))
         }
-        #expect(try await wire(form) == "--B\r\nContent-Location: a  b\r\nContent-Type: x/y\r\n\r\nbody\r\n--B--\r\n")
+        try await expectEqual(wire(form), "--B\r\nContent-Location: a  b\r\nContent-Type: x/y\r\n\r\nbody\r\n--B--\r\n")
     }
 
     @Test(
@@ -77,19 +78,19 @@ import Testing
             let form = try form { try $0.appendPart(form: Data(), name: name) }
             let text = try await wire(form)
             let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-            #expect(lines.count == 6, "seed \(seed)")
-            #expect(text.utf8.count { $0 == UInt8(ascii: "\r") } == 5, "seed \(seed)")
-            #expect(text.utf8.count { $0 == UInt8(ascii: "\"") } == 2, "seed \(seed)")
+            expectEqual(lines.count, 6, "seed \(seed)")
+            expectEqual(text.utf8.count { $0 == UInt8(ascii: "\r") }, 5, "seed \(seed)")
+            expectEqual(text.utf8.count { $0 == UInt8(ascii: "\"") }, 2, "seed \(seed)")
         }
     }
 
     @Test func `a NUL in a multipart name and a line break in a content type are refused`() throws {
         var form = try form()
-        #expect(HTTPSessionError.thrown { try form.appendPart(form: Data(), name: "a\0") }?.code == .invalidRequest)
+        expectEqual(HTTPSessionError.thrown { try form.appendPart(form: Data(), name: "a\0") }?.code, .invalidRequest)
         let error = HTTPSessionError.thrown {
             try form.appendPart(data: Data(), name: "a", fileName: "b", mimeType: "c/d\r\nX: y")
         }
-        #expect(error?.code == .invalidRequest)
+        expectEqual(error?.code, .invalidRequest)
         #expect(form.isEmpty)
     }
 
@@ -102,8 +103,8 @@ import Testing
             Issue.record("no form")
             return
         }
-        #expect(
-            try await wire(completeForm) == """
+        try await expectEqual(
+            wire(completeForm), """
                 --B\r
                 Content-Disposition: form-data; name="bytes"\r
                 \r
@@ -122,7 +123,7 @@ import Testing
                 last\r
                 --B--\r\n
                 """)
-        #expect(serialized.headerFields[.contentType] == "multipart/form-data; boundary=B")
+        expectEqual(serialized.headerFields[.contentType], "multipart/form-data; boundary=B")
         #expect(!serialized.headerFields.contains(.contentLength))
     }
 
@@ -133,9 +134,9 @@ import Testing
             Issue.record("a body: \(serialized.body)")
             return
         }
-        #expect(serialized.headerFields.isEmpty)
-        #expect(try form().contentLength == 0)
-        #expect(try form().segments().isEmpty)
+        expectEmpty(serialized.headerFields)
+        try expectEqual(form().contentLength, 0)
+        try expectEmpty(form().segments())
     }
 
     @Test(arguments: [.get, .head] as [HTTPRequest.Method])
@@ -144,7 +145,7 @@ import Testing
         let error = HTTPSessionError.thrown {
             try HTTPRequestSerializer(headerFields: [:]).multipartRequest(request, form: form())
         }
-        #expect(error?.code == .invalidRequest)
+        expectEqual(error?.code, .invalidRequest)
     }
 
     @Test func `the length of a multipart form is known before any part is read`() async throws {
@@ -158,12 +159,12 @@ import Testing
             try $0.appendPart(form: Data(count: 100_000), name: "large")
             try $0.appendPart(stream: stream, length: 6, name: "s", fileName: "s")
         }
-        #expect(completeForm.contentLength == Int64(try await wire(completeForm).utf8.count))
+        expectEqual(completeForm.contentLength, Int64(try await wire(completeForm).utf8.count))
         try completeForm.appendPart(stream: stream, length: nil, name: "s", fileName: "s")
-        #expect(completeForm.contentLength == nil)
-        #expect(
-            HTTPSessionError.thrown { try completeForm.appendPart(stream: stream, length: -1, name: "", fileName: "") }?.code
-                == .invalidRequest)
+        expectNil(completeForm.contentLength)
+        expectEqual(
+            HTTPSessionError.thrown { try completeForm.appendPart(stream: stream, length: -1, name: "", fileName: "") }?.code,
+                .invalidRequest)
     }
 
     @Test func `the length of a multipart form is unknown if the sum overflows`() throws {
@@ -171,7 +172,7 @@ import Testing
             try $0.appendPart(path: "/a", length: .max, name: "a")
             try $0.appendPart(path: "/b", length: .max, name: "b")
         }
-        #expect(form.contentLength == nil)
+        expectNil(form.contentLength)
     }
 
     @Test func `small multipart parts are joined, large ones and files are separate segments`() throws {
@@ -187,7 +188,7 @@ import Testing
             case .filePart, .stream: "\(segment)"
             }
         }
-        #expect(kinds == ["text", "large", "text", "/tmp/a.png 7", "text"])
+        expectEqual(kinds, ["text", "large", "text", "/tmp/a.png 7", "text"])
     }
 
     @Test(
@@ -204,28 +205,28 @@ import Testing
 
     @Test(arguments: ["", "a b ", "a\r\nb", "ü", "a\"b", String(repeating: "a", count: 71)])
     func `a multipart boundary that RFC 2046 does not allow is refused`(boundary: String) {
-        #expect(HTTPSessionError.thrown { try MultipartForm(boundary: boundary) }?.code == .invalidRequest)
+        expectEqual(HTTPSessionError.thrown { try MultipartForm(boundary: boundary) }?.code, .invalidRequest)
     }
 
     @Test func `a multipart boundary with special characters is quoted, a random one is not`() throws {
-        #expect(try MultipartForm(boundary: "a b:c").contentType == "multipart/form-data; boundary=\"a b:c\"")
-        #expect(MultipartForm(random: (1, .max)).boundary == "Boundary-0000000000000001ffffffffffffffff")
+        try expectEqual(MultipartForm(boundary: "a b:c").contentType, "multipart/form-data; boundary=\"a b:c\"")
+        expectEqual(MultipartForm(random: (1, .max)).boundary, "Boundary-0000000000000001ffffffffffffffff")
         #expect(MultipartForm().boundary != MultipartForm().boundary)
     }
 
     @Test func `the throttle of a multipart form is limited to valid values`() throws {
         var form = try form()
-        #expect(form.throttle == nil)
+        expectNil(form.throttle)
         form.throttleBandwidth(packetSize: 16_384, delay: .milliseconds(200))
-        #expect(form.throttle == .suggestedFor3G)
+        expectEqual(form.throttle, .suggestedFor3G)
         form.throttleBandwidth(packetSize: 0, delay: .seconds(-1))
-        #expect(form.throttle == MultipartForm.Throttle(packetSize: 1, delay: .zero))
+        expectEqual(form.throttle, MultipartForm.Throttle(packetSize: 1, delay: .zero))
     }
 
     @Test func `a multipart throttle gives a rate in bytes per second`() {
-        #expect(MultipartForm.Throttle.suggestedFor3G.bytesPerSecond == 81_920)
-        #expect(MultipartForm.Throttle(packetSize: 100, delay: .zero).bytesPerSecond == nil)
-        #expect(MultipartForm.Throttle(packetSize: 1, delay: .seconds(3600)).bytesPerSecond == 1)
-        #expect(MultipartForm.Throttle(packetSize: .max, delay: .nanoseconds(1)).bytesPerSecond == 1_000_000_000_000_000_000)
+        expectEqual(MultipartForm.Throttle.suggestedFor3G.bytesPerSecond, 81_920)
+        expectNil(MultipartForm.Throttle(packetSize: 100, delay: .zero).bytesPerSecond)
+        expectEqual(MultipartForm.Throttle(packetSize: 1, delay: .seconds(3600)).bytesPerSecond, 1)
+        expectEqual(MultipartForm.Throttle(packetSize: .max, delay: .nanoseconds(1)).bytesPerSecond, 1_000_000_000_000_000_000)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
@@ -20,20 +21,20 @@ import Testing
             "names": .set(["a"]), "inner": ["b": ["c": 3]], "nothing": nil, "something": 4, "id": .string(id.uuidString),
             "url": "file:///a", "money": "0.1", "ready": "made",
         ]
-        #expect(try Parameters(values) == expected)
+        try expectEqual(Parameters(values), expected)
     }
 
     @Test func `a parameter value of an unsupported type is an error that names the type`() {
         let error = HTTPSessionError.thrown { try Parameters(["a": ["b": Refusal()]]) }
-        #expect(error?.code == .cannotEncodeRequest)
-        #expect(error?.reason.contains("Refusal") == true)
+        expectEqual(error?.code, .cannotEncodeRequest)
+        expectEqual(error?.reason.contains("Refusal"), true)
     }
 
     @Test func `parameters from Swift values nested deeper than the limit are refused`() {
         var values: [String: any Sendable] = ["leaf": 1]
         for _ in 0..<2_000 { values = ["deeper": values] }
         let error = HTTPSessionError.thrown { try Parameters(values) }
-        #expect(error?.reason == "the parameters are nested more than 512 deep")
+        expectEqual(error?.reason, "the parameters are nested more than 512 deep")
     }
 
     @Test func `an Encodable value becomes parameters by its encoder's strategies`() throws {
@@ -47,15 +48,15 @@ import Testing
         let encoder = JSONEncoder()
         encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.dateEncodingStrategy = .iso8601
-        #expect(
-            try Parameters(encoding: Person(), encoder: encoder)
-                == ["first_name": "Ada", "born": "1970-01-01T00:00:00Z", "ids": [1, 2], "is_known": true, "height": 1.5])
+        try expectEqual(
+            Parameters(encoding: Person(), encoder: encoder),
+                ["first_name": "Ada", "born": "1970-01-01T00:00:00Z", "ids": [1, 2], "is_known": true, "height": 1.5])
     }
 
     @Test func `integers of an Encodable value stay exact`() throws {
         let numbers = ["a": UInt64.max, "b": UInt64(Int64.max) + 1, "c": 9_007_199_254_740_993]
-        #expect(
-            try Parameters(encoding: numbers).queryString() == "a=18446744073709551615&b=9223372036854775808&c=9007199254740993")
+        try expectEqual(
+            Parameters(encoding: numbers).queryString(), "a=18446744073709551615&b=9223372036854775808&c=9007199254740993")
     }
 
     @Test(arguments: [Double.nan, .infinity, -.infinity, 1e15, -1e12]) func `dates that no format can represent are errors`(
@@ -67,19 +68,19 @@ import Testing
             base, JSONRequestSerializer(base: base), PropertyListRequestSerializer(base: base),
         ] {
             let error = HTTPSessionError.thrown { try SerializedRequest(.post, parameters: parameters, by: serializer) }
-            #expect(error?.code == .cannotEncodeRequest)
+            expectEqual(error?.code, .cannotEncodeRequest)
         }
         #expect(throws: Never.self) { try (["a": .date(.distantPast), "b": .date(.distantFuture)] as Parameters).queryString() }
     }
 
     @Test func `an Encodable value that JSON cannot represent is an error`() {
         let error = HTTPSessionError.thrown { try Parameters(encoding: ["a": Double.nan]) }
-        #expect(error?.code == .cannotEncodeRequest)
+        expectEqual(error?.code, .cannotEncodeRequest)
         #expect(error?.underlying is EncodingError)
     }
 
     @Test func `the last value of a repeated key in a literal is used`() {
         let parameters: Parameters = ["a": 1, "a": 2]
-        #expect(parameters == .dictionary(["a": 2]))
+        expectEqual(parameters, .dictionary(["a": 2]))
     }
 }

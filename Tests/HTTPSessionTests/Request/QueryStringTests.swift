@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import Testing
@@ -5,22 +6,22 @@ import Testing
 @Suite struct QueryStringTests {
     @Test func `query items are joined in the order of their keys`() throws {
         let parameters: Parameters = ["key1": "value&", "key": "value"]
-        #expect(try parameters.queryString() == "key=value&key1=value%26")
+        try expectEqual(parameters.queryString(), "key=value&key1=value%26")
     }
 
     @Test func `every reserved character except slash and question mark is percent-escaped`() {
-        #expect(
-            PercentEscaping.escape(":#[]@!$&'()*+,;=?/ ") == "%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D?/%20")
-        #expect(PercentEscaping.escape("AZaz09-._~") == "AZaz09-._~")
-        #expect(PercentEscaping.escape("%20") == "%2520")
-        #expect(PercentEscaping.escape("a\r\n\0b") == "a%0D%0A%00b")
+        expectEqual(
+            PercentEscaping.escape(":#[]@!$&'()*+,;=?/ "), "%3A%23%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3B%3D?/%20")
+        expectEqual(PercentEscaping.escape("AZaz09-._~"), "AZaz09-._~")
+        expectEqual(PercentEscaping.escape("%20"), "%2520")
+        expectEqual(PercentEscaping.escape("a\r\n\0b"), "a%0D%0A%00b")
     }
 
     @Test(arguments: 40...60) func `an emoji with a skin tone is escaped completely at every position`(place: Int) {
         let text = String(repeating: "a", count: place) + "👴🏿👷🏻\u{200D}♀️" + String(repeating: "b", count: 50)
         let escaped = PercentEscaping.escape(text)
         #expect(escaped.hasPrefix(String(repeating: "a", count: place) + "%F0%9F%91%B4%F0%9F%8F%BF%F0%9F%91%B7"))
-        #expect(escaped.removingPercentEncoding == text)
+        expectEqual(escaped.removingPercentEncoding, text)
     }
 
     @Test(
@@ -40,13 +41,13 @@ import Testing
         ] as [(Parameters, String)])
     func `nested parameters are flattened into a query`(parameters: Parameters, expected: String) throws {
         let readable = try parameters.queryString().replacing("%5B", with: "[").replacing("%5D", with: "]")
-        #expect(readable == expected)
+        expectEqual(readable, expected)
     }
 
     @Test(arguments: [["a", "b"], "text", 1, nil, .set(["a"])] as [Parameters])
     func `parameters without names cannot become a query`(parameters: Parameters) {
         let error = HTTPSessionError.thrown { try parameters.queryString() }
-        #expect(error?.code == .cannotEncodeRequest)
+        expectEqual(error?.code, .cannotEncodeRequest)
     }
 
     @Test func `query parameters nested deeper than the limit are refused before they are traversed`() throws {
@@ -55,7 +56,7 @@ import Testing
         #expect(try Parameters.dictionary(["a": parameters]).queryString().hasSuffix("=leaf"))
         for _ in 0..<5_000 { parameters = ["deeper": parameters] }
         let error = HTTPSessionError.thrown { try parameters.queryString() }
-        #expect(error?.code == .cannotEncodeRequest)
-        #expect(error?.reason == "the parameters are nested more than 512 deep")
+        expectEqual(error?.code, .cannotEncodeRequest)
+        expectEqual(error?.reason, "the parameters are nested more than 512 deep")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPTypes
@@ -27,7 +28,7 @@ private func follow(
     @Test(arguments: ["https://bücher.example/x", "//b%C3%BCcher.example/x"])
     func `a redirect to an international host name uses its ASCII form`(location: String) throws {
         let next = try follow(request("https://a.example/"), to: location)
-        #expect(next?.url.absoluteString == "https://xn--bcher-kva.example/x")
+        expectEqual(next?.url.absoluteString, "https://xn--bcher-kva.example/x")
     }
 
     /// RFC 3986 section 5.4, whose base URL is http too. References that keep only `http:` and a path name no server and are left
@@ -50,7 +51,7 @@ private func follow(
     @Test(arguments: references) func `a redirect's relative reference is resolved as in RFC 3986 section 5.4`(
         _ reference: String, _ target: String
     ) throws {
-        #expect(try follow(request("http://a/b/c/d;p?q"), to: reference)?.url.absoluteString == target)
+        try expectEqual(follow(request("http://a/b/c/d;p?q"), to: reference)?.url.absoluteString, target)
     }
 
     @Test(arguments: [#"/a\b"#, #"\\evil.example/"#, #"http://a\@evil.example/"#, #"?\"#])
@@ -62,31 +63,31 @@ private func follow(
     @Test(arguments: ["g:h", "http:", "mailto:a@b", "ftp://a/b", "file:///etc/passwd", "javascript:alert(1)", "http:///nothing"])
     func `a redirect to a URL without an http scheme and a host is refused`(_ location: String) throws {
         let error = #expect(throws: HTTPSessionError.self) { try follow(request("http://a/b"), to: location) }
-        #expect(error?.code == .redirectRefused)
-        #expect(error?.context.statusCode == 302)
+        expectEqual(error?.code, .redirectRefused)
+        expectEqual(error?.context.statusCode, 302)
     }
 
     @Test(arguments: [200, 201, 300, 304, 305, 306, 309, 404]) func `other statuses with Location are not redirects`(
         _ status: Int
     ) throws {
-        #expect(try follow(request("http://a/b"), status, to: "/c") == nil)
+        try expectNil(follow(request("http://a/b"), status, to: "/c"))
     }
 
     @Test func `a redirect without Location is the response`() throws {
-        #expect(try follow(request("http://a/b"), to: nil) == nil)
-        #expect(try follow(request("http://a/b"), to: "") == nil)
+        try expectNil(follow(request("http://a/b"), to: nil))
+        try expectNil(follow(request("http://a/b"), to: ""))
     }
 
     @Test func `a redirect keeps the URL's fragment if its reference has none`() throws {
-        #expect(try follow(request("http://a/b#here"), to: "/c")?.url.absoluteString == "http://a/c#here")
-        #expect(try follow(request("http://a/b#here"), to: "/c#there")?.url.absoluteString == "http://a/c#there")
-        #expect(try follow(request("http://a/b#a%20b%25"), to: "/c")?.url.absoluteString == "http://a/c#a%20b%25")
-        #expect(try follow(request("http://a/b#"), to: "/c")?.url.path == "/c")
+        try expectEqual(follow(request("http://a/b#here"), to: "/c")?.url.absoluteString, "http://a/c#here")
+        try expectEqual(follow(request("http://a/b#here"), to: "/c#there")?.url.absoluteString, "http://a/c#there")
+        try expectEqual(follow(request("http://a/b#a%20b%25"), to: "/c")?.url.absoluteString, "http://a/c#a%20b%25")
+        try expectEqual(follow(request("http://a/b#"), to: "/c")?.url.path, "/c")
     }
 
     @Test func `spaces and non-ASCII characters in a redirect's URL are escaped`() throws {
-        #expect(try follow(request("http://a/"), to: "/a b/ü")?.url.absoluteString == "http://a/a%20b/%C3%BC")
-        #expect(try follow(request("http://a/"), to: "/a%20b")?.url.absoluteString == "http://a/a%20b")
+        try expectEqual(follow(request("http://a/"), to: "/a b/ü")?.url.absoluteString, "http://a/a%20b/%C3%BC")
+        try expectEqual(follow(request("http://a/"), to: "/a%20b")?.url.absoluteString, "http://a/a%20b")
     }
 
     @Test func `methods and bodies after a redirect follow from status and method`() throws {
@@ -103,11 +104,11 @@ private func follow(
             before.headerFields[.contentEncoding] = "br"
             before.headerFields[.accept] = "text/html"
             let after = try #require(try follow(before, status, to: "/c"))
-            #expect(after.method == next, "\(status) \(method)")
+            expectEqual(after.method, next, "\(status) \(method)")
             let keepsBody = method == next
-            #expect((after.headerFields[.contentType] != nil) == keepsBody, "\(status) \(method)")
-            #expect((after.headerFields[.contentEncoding] != nil) == keepsBody, "\(status) \(method)")
-            #expect(after.headerFields[.accept] == "text/html")
+            expectEqual((after.headerFields[.contentType] != nil), keepsBody, "\(status) \(method)")
+            expectEqual((after.headerFields[.contentEncoding] != nil), keepsBody, "\(status) \(method)")
+            expectEqual(after.headerFields[.accept], "text/html")
             if case .none = after.body {
                 #expect(!keepsBody, "\(status) \(method)")
             } else {
@@ -129,17 +130,17 @@ private func follow(
         }
         before.headerFields[.accept] = "x"
         let after = try #require(try follow(before, to: location))
-        #expect(after.headerFields.contains { $0.value == "secret" } == isKept)
-        #expect(after.headerFields.count == (isKept ? 6 : 1))
+        expectEqual(after.headerFields.contains { $0.value == "secret" }, isKept)
+        expectEqual(after.headerFields.count, (isKept ? 6 : 1))
     }
 
     @Test func `a redirect from https to http is refused unless it is allowed`() throws {
         let error = #expect(throws: HTTPSessionError.self) { try follow(request("https://a/b"), to: "http://a/b") }
-        #expect(error?.code == .redirectRefused)
-        #expect(try follow(request("https://a/b"), to: "http://a/b", allowsInsecure: true)?.url.scheme == "http")
-        #expect(try follow(request("http://a/b"), to: "http://c/b")?.url.scheme == "http")
-        #expect(try follow(request("http://a/b"), to: "https://a/b")?.url.scheme == "https")
-        #expect(try follow(request("https://a/b"), to: "//c/b")?.url.absoluteString == "https://c/b")
+        expectEqual(error?.code, .redirectRefused)
+        try expectEqual(follow(request("https://a/b"), to: "http://a/b", allowsInsecure: true)?.url.scheme, "http")
+        try expectEqual(follow(request("http://a/b"), to: "http://c/b")?.url.scheme, "http")
+        try expectEqual(follow(request("http://a/b"), to: "https://a/b")?.url.scheme, "https")
+        try expectEqual(follow(request("https://a/b"), to: "//c/b")?.url.absoluteString, "https://c/b")
     }
 
     @Test func `the first of several Location fields is used`() throws {
@@ -148,6 +149,6 @@ private func follow(
             case .follow(let next) = RedirectRules.decide(
                 try #require(ResponseHead(bytes: bytes)), for: try request("http://a/"), allowsInsecure: false)
         else { return #expect(Bool(false)) }
-        #expect(next.url.path == "/first")
+        expectEqual(next.url.path, "/first")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionCompatibility
@@ -12,38 +13,38 @@ import Testing
             (["en\r\nX: y", "de, fr", "", "ja"], "ja"),
         ] as [([String], String?)])
     func `Accept-Language weights the languages by their order, down to 0.5`(languages: [String], expected: String?) {
-        #expect(RequestFields.acceptLanguage(preferring: languages) == expected)
+        expectEqual(RequestFields.acceptLanguage(preferring: languages), expected)
     }
 
     @Test func `User-Agent is written in ASCII`() {
-        #expect(RequestFields.userAgent(product: "app", version: "1.2", system: "Debian 12") == "app/1.2 (Debian 12)")
-        #expect(RequestFields.userAgent(product: "Ünï App", version: nil, system: nil) == "Uni-App")
-        #expect(RequestFields.userAgent(product: "e\u{301}\u{6F}ß Æ?", version: nil, system: "naïve?") == "eoss-AE (naive?)")
-        #expect(RequestFields.userAgent(product: "日本", version: "1\r\nX: y", system: "a)\r\n(b") == "HTTPSession/1X-y (ab)")
-        #expect(RequestFields.userAgent(product: "", version: "", system: "") == "HTTPSession")
+        expectEqual(RequestFields.userAgent(product: "app", version: "1.2", system: "Debian 12"), "app/1.2 (Debian 12)")
+        expectEqual(RequestFields.userAgent(product: "Ünï App", version: nil, system: nil), "Uni-App")
+        expectEqual(RequestFields.userAgent(product: "e\u{301}\u{6F}ß Æ?", version: nil, system: "naïve?"), "eoss-AE (naive?)")
+        expectEqual(RequestFields.userAgent(product: "日本", version: "1\r\nX: y", system: "a)\r\n(b"), "HTTPSession/1X-y (ab)")
+        expectEqual(RequestFields.userAgent(product: "", version: "", system: ""), "HTTPSession")
     }
 
     @Test func `a new request serializer sets Accept-Language and User-Agent`() throws {
         let serializer = HTTPRequestSerializer()
         let agent = try #require(serializer.value(forHTTPHeaderField: "User-Agent"))
         #expect(!agent.isEmpty && agent.allSatisfy(\.isASCII))
-        #expect(serializer.headerFields.contains(.acceptLanguage) == !Locale.preferredLanguages.isEmpty)
+        expectEqual(serializer.headerFields.contains(.acceptLanguage), !Locale.preferredLanguages.isEmpty)
     }
 
     @Test func `Basic authorization is set and cleared`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         try serializer.setAuthorizationHeaderField(username: "Aladdin", password: "open sesame")
-        #expect(serializer.value(forHTTPHeaderField: "Authorization") == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
+        expectEqual(serializer.value(forHTTPHeaderField: "Authorization"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
         try serializer.setAuthorizationHeaderField(username: "test", password: "123£")
-        #expect(serializer.value(forHTTPHeaderField: "Authorization") == "Basic dGVzdDoxMjPCow==")
+        expectEqual(serializer.value(forHTTPHeaderField: "Authorization"), "Basic dGVzdDoxMjPCow==")
         serializer.clearAuthorizationHeader()
-        #expect(serializer.value(forHTTPHeaderField: "Authorization") == nil)
+        expectNil(serializer.value(forHTTPHeaderField: "Authorization"))
     }
 
     @Test(arguments: [("a:b", "c"), ("a\n", "c"), ("a", "\u{0}"), ("a", "\u{7F}")])
     func `a user name or password that Basic cannot represent is refused`(username: String, password: String) {
         let error = HTTPSessionError.thrown { try RequestFields.basicAuthorization(username: username, password: password) }
-        #expect(error?.code == .invalidRequest)
+        expectEqual(error?.code, .invalidRequest)
     }
 
     @Test(
@@ -55,28 +56,28 @@ import Testing
     func `a field name or value that would end its header line is refused`(name: String, value: String) {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         let single = HTTPSessionError.thrown { try serializer.setValue(value, forHTTPHeaderField: name) }
-        #expect(single?.code == .invalidRequest)
-        #expect(single?.reason.contains("Injected: b") == false)
-        #expect(HTTPSessionError.thrown { try HTTPFields(checking: [name: value]) }?.code == .invalidRequest)
+        expectEqual(single?.code, .invalidRequest)
+        expectEqual(single?.reason.contains("Injected: b"), false)
+        expectEqual(HTTPSessionError.thrown { try HTTPFields(checking: [name: value]) }?.code, .invalidRequest)
     }
 
     @Test func `swift-http-types replaces line breaks in an unchecked field value`() throws {
         let fields: HTTPFields = [.accept: "a\r\nInjected: b\0"]
-        #expect(fields[.accept] == "a  Injected: b")
-        #expect(HTTPField.Name("X\r\n") == nil)
-        #expect(HTTPRequest.Method("GET / HTTP/1.1\r\n") == nil)
+        expectEqual(fields[.accept], "a  Injected: b")
+        expectNil(HTTPField.Name("X\r\n"))
+        expectNil(HTTPRequest.Method("GET / HTTP/1.1\r\n"))
     }
 
     @Test func `more than a thousand header fields are refused`() {
         let fields = Dictionary((0...1000).map { ("f\($0)", "v") }) { _, last in last }
-        #expect(HTTPSessionError.thrown { try HTTPFields(checking: fields) }?.code == .invalidRequest)
+        expectEqual(HTTPSessionError.thrown { try HTTPFields(checking: fields) }?.code, .invalidRequest)
     }
 
     @Test(arguments: [.contentLength, .transferEncoding, .connection] as [HTTPField.Name])
     func `framing fields in a request are refused`(name: HTTPField.Name) {
         let error = HTTPSessionError.thrown { try SerializedRequest(fields: [name: "1"]) }
-        #expect(error?.code == .invalidRequest)
+        expectEqual(error?.code, .invalidRequest)
         let serializer = HTTPRequestSerializer(headerFields: [name: "1"])
-        #expect(HTTPSessionError.thrown { try SerializedRequest(by: serializer) }?.code == .invalidRequest)
+        expectEqual(HTTPSessionError.thrown { try SerializedRequest(by: serializer) }?.code, .invalidRequest)
     }
 }

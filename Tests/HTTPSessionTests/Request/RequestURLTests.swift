@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPTypes
@@ -16,8 +17,8 @@ import Testing
         ])
     func `a URL that cannot be requested is refused with a reason`(text: String) {
         let error = HTTPSessionError.thrown { try TransferRequest(urlString: text) }
-        #expect(error?.code == .invalidRequest)
-        #expect(error?.reason.isEmpty == false)
+        expectEqual(error?.code, .invalidRequest)
+        expectEqual(error?.reason.isEmpty, false)
     }
 
     @Test(
@@ -32,7 +33,7 @@ import Testing
             let error = HTTPSessionError.thrown { try TransferRequest(urlString: text, relativeTo: base) }
             #expect(error?.code == .invalidRequest && error?.reason.contains("backslash") == true)
         }
-        #expect(try TransferRequest(urlString: "http://e.com/a%5Cb").url.absoluteString == "http://e.com/a%5Cb")
+        try expectEqual(TransferRequest(urlString: "http://e.com/a%5Cb").url.absoluteString, "http://e.com/a%5Cb")
     }
 
     @Test(
@@ -41,7 +42,7 @@ import Testing
             "xn--bcher-kva.example", "bücher.example", "a%2Eexample",
         ])
     func `a URL with a valid host name or address is accepted`(host: String) throws {
-        #expect(try TransferRequest(urlString: "http://\(host)/").url.host(percentEncoded: false)?.isEmpty == false)
+        try expectEqual(TransferRequest(urlString: "http://\(host)/").url.host(percentEncoded: false)?.isEmpty, false)
     }
 
     @Test(
@@ -59,15 +60,15 @@ import Testing
         throws
     {
         let url = try #require(URL(string: base))
-        #expect(try TransferRequest(urlString: text, relativeTo: url).url.absoluteString == expected)
+        try expectEqual(TransferRequest(urlString: text, relativeTo: url).url.absoluteString, expected)
     }
 
     @Test func `the URL in an error has no user, password, query or fragment`() throws {
         let url = try #require(URL(string: "https://ada:secret@[::1]:8443/a%20b?token=secret#secret"))
-        #expect(url.withoutSecrets == "https://[::1]:8443/a%20b")
+        expectEqual(url.withoutSecrets, "https://[::1]:8443/a%20b")
         let request = TransferRequest(url: url, method: .post, headerFields: [.contentLength: "1"])
         let error = HTTPSessionError.thrown { try HTTPRequestSerializer(headerFields: [:]).serialize(request) }
-        #expect(error?.description == "invalid-request: Content-Length is set by the engine (POST https://[::1]:8443/a%20b)")
+        expectEqual(error?.description, "invalid-request: Content-Length is set by the engine (POST https://[::1]:8443/a%20b)")
     }
 
     @Test func `an error thrown by a request serializer is the underlying error`() {
@@ -75,9 +76,9 @@ import Testing
             func encode(_ parameters: Parameters?, into request: TransferRequest) throws -> TransferRequest { throw Refusal() }
         }
         let error = HTTPSessionError.thrown { try SerializedRequest(by: Failing()) }
-        #expect(error?.code == .cannotEncodeRequest)
+        expectEqual(error?.code, .cannotEncodeRequest)
         #expect(error?.underlying is Refusal)
-        #expect(error?.context.method == "GET")
+        expectEqual(error?.context.method, "GET")
     }
 
     @Test func `a request serializer that returns an invalid URL fails the request`() {
@@ -88,7 +89,7 @@ import Testing
                 return request
             }
         }
-        #expect(HTTPSessionError.thrown { try SerializedRequest(by: Wrong()) }?.code == .invalidRequest)
+        expectEqual(HTTPSessionError.thrown { try SerializedRequest(by: Wrong()) }?.code, .invalidRequest)
     }
 
     @Test(
@@ -98,6 +99,6 @@ import Testing
             ("", MIMEType.unknown),
         ])
     func `a file's content type follows from its name`(pathExtension: String, type: String) {
-        #expect(MIMEType.forPathExtension(pathExtension) == type)
+        expectEqual(MIMEType.forPathExtension(pathExtension), type)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPTypes
@@ -16,35 +17,35 @@ import Testing
     }
 
     @Test func `a compound serializer uses the first serializer that accepts the content type`() throws {
-        #expect(try compound().serialize(response("{}", type: "application/json")) == .json([:]))
-        #expect(try compound().serialize(response("png", type: "image/png")) == .image(Data("png".utf8)))
+        try expectEqual(compound().serialize(response("{}", type: "application/json")), .json([:]))
+        try expectEqual(compound().serialize(response("png", type: "image/png")), .image(Data("png".utf8)))
     }
 
     @Test func `if no serializer succeeds, the last one's error is the underlying error`() {
         let error = HTTPSessionError.thrown { try compound().serialize(response("a", type: "text/html")) }
-        #expect(error?.code == .cannotDecodeContent)
-        #expect(error?.reason == "none of 2 serializers decodes the response")
-        #expect((error?.underlying as? HTTPSessionError)?.reason == "unacceptable content type: text/html")
-        #expect(error?.context.responseBody == Data("a".utf8))
+        expectEqual(error?.code, .cannotDecodeContent)
+        expectEqual(error?.reason, "none of 2 serializers decodes the response")
+        expectEqual((error?.underlying as? HTTPSessionError)?.reason, "unacceptable content type: text/html")
+        expectEqual(error?.context.responseBody, Data("a".utf8))
     }
 
     @Test func `a compound serializer reports an unacceptable status once`() {
         let error = HTTPSessionError.thrown {
             try compound().serialize(response("{}", type: "application/json", status: .notFound))
         }
-        #expect(error?.code == .unacceptableStatus)
-        #expect(error?.underlying == nil)
+        expectEqual(error?.code, .unacceptableStatus)
+        expectNil(error?.underlying)
     }
 
     @Test func `a compound serializer without serializers is an error`() {
         let error = HTTPSessionError.thrown { try CompoundResponseSerializer<Int>([]).serialize(response("")) }
-        #expect(error?.code == .cannotDecodeContent)
+        expectEqual(error?.code, .cannotDecodeContent)
     }
 
     @Test func `a copy of a compound serializer is independent of the original`() {
         let original = compound()
         var copy = original
         copy.serializers.removeLast()
-        #expect(original.serializers.count == 2)
+        expectEqual(original.serializers.count, 2)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
@@ -11,25 +12,25 @@ import Testing
 
     @Test func `a JSON body is decoded to a Decodable type`() throws {
         let serializer = DecodableResponseSerializer<Person>()
-        #expect(try serializer.serialize(response(#"{"firstName":"Ada"}"#)) == Person(firstName: "Ada"))
+        try expectEqual(serializer.serialize(response(#"{"firstName":"Ada"}"#)), Person(firstName: "Ada"))
     }
 
     @Test func `a custom decoder is used`() throws {
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
         let serializer = DecodableResponseSerializer(of: [Person].self, decoder: decoder)
-        #expect(try serializer.serialize(response(#"[{"first_name":"Ada"}]"#)) == [Person(firstName: "Ada")])
+        try expectEqual(serializer.serialize(response(#"[{"first_name":"Ada"}]"#)), [Person(firstName: "Ada")])
         let list = try PropertyListEncoder().encode(Person(firstName: "Bo"))
         let plist = DecodableResponseSerializer<Person>(decoder: PropertyListDecoder())
-        #expect(try plist.serialize(response(list)) == Person(firstName: "Bo"))
+        try expectEqual(plist.serialize(response(list)), Person(firstName: "Bo"))
     }
 
     @Test(arguments: ["{}", #"{"firstName":1}"#, "{invalid}", "[]"])
     func `a body of another shape is an error with the decoder's error as its underlying error`(text: String) {
         let error = HTTPSessionError.thrown { try DecodableResponseSerializer<Person>().serialize(response(text)) }
-        #expect(error?.code == .cannotDecodeContent)
+        expectEqual(error?.code, .cannotDecodeContent)
         #expect(error?.underlying is DecodingError)
-        #expect(error?.context.responseBody == Data(text.utf8))
+        expectEqual(error?.context.responseBody, Data(text.utf8))
     }
 
     @Test(
@@ -38,22 +39,22 @@ import Testing
         status: HTTPResponse.Status, method: HTTPRequest.Method
     ) throws {
         let empty = response("", status: status, method: method)
-        #expect(try DecodableResponseSerializer<Empty>().serialize(empty) == Empty())
-        #expect(try DecodableResponseSerializer<Person?>().serialize(empty) == nil)
+        try expectEqual(DecodableResponseSerializer<Empty>().serialize(empty), Empty())
+        try expectNil(DecodableResponseSerializer<Person?>().serialize(empty))
         let error = HTTPSessionError.thrown { try DecodableResponseSerializer<Person>().serialize(empty) }
-        #expect(error?.reason == "the body is empty, and Person has no value for an empty body")
+        expectEqual(error?.reason, "the body is empty, and Person has no value for an empty body")
     }
 
     @Test func `an empty body with another status is an error`() {
         let error = HTTPSessionError.thrown { try DecodableResponseSerializer<Empty>().serialize(response("")) }
-        #expect(error?.code == .cannotDecodeContent)
-        #expect(error?.reason == "the body is empty")
+        expectEqual(error?.code, .cannotDecodeContent)
+        expectEqual(error?.reason, "the body is empty")
     }
 
     @Test func `the statuses and methods without a body can be chosen`() throws {
         let serializer = DecodableResponseSerializer<Empty>(emptyStatusCodes: [202], emptyMethods: [.delete])
-        #expect(try serializer.serialize(response("", status: .accepted)) == Empty())
-        #expect(try serializer.serialize(response("", method: .delete)) == Empty())
+        try expectEqual(serializer.serialize(response("", status: .accepted)), Empty())
+        try expectEqual(serializer.serialize(response("", method: .delete)), Empty())
         #expect(HTTPSessionError.thrown { try serializer.serialize(response("", status: .noContent)) } != nil)
     }
 
@@ -62,7 +63,7 @@ import Testing
             var name = ""
         }
         let node = try DecodableResponseSerializer<Node>().serialize(response(#"{"name":"a"}"#))
-        #expect(await Task { node.name }.value == "a")
+        await expectEqual(Task { node.name }.value, "a")
     }
 
     @Test func `a Decodable body nested too deeply is an error, in JSON and property lists`() {
@@ -77,6 +78,6 @@ import Testing
         let list =
             "<plist>" + String(repeating: "<array>", count: 20_000) + String(repeating: "</array>", count: 20_000) + "</plist>"
         let serializer = DecodableResponseSerializer<Endless>(decoder: PropertyListDecoder())
-        #expect(HTTPSessionError.thrown { try serializer.serialize(response(list)) }?.code == .cannotDecodeContent)
+        expectEqual(HTTPSessionError.thrown { try serializer.serialize(response(list)) }?.code, .cannotDecodeContent)
     }
 }

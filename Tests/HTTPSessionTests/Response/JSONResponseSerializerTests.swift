@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
@@ -9,8 +10,8 @@ import Testing
     @Test func `a JSON value is encoded as the JSON that it is, and decoded to itself`() throws {
         let value = try JSONValue(parsing: Data(#"{"a":[1,2.5,"x",null,true],"b":{}}"#.utf8))
         let text = try JSONEncoder().encode(value)
-        #expect(try JSONValue(parsing: text) == value)
-        #expect(try JSONDecoder().decode(JSONValue.self, from: text) == value)
+        try expectEqual(JSONValue(parsing: text), value)
+        try expectEqual(JSONDecoder().decode(JSONValue.self, from: text), value)
     }
 
     let serializer = JSONResponseSerializer()
@@ -18,19 +19,19 @@ import Testing
 
     @Test(arguments: ["application/json", "text/json", "text/javascript", "application/json; charset=utf-8"])
     func `the content types of JSON that servers use are accepted`(type: String) throws {
-        #expect(try serializer.serialize(response(#"{"key":"value"}"#, type: type)) == ["key": "value"])
+        try expectEqual(serializer.serialize(response(#"{"key":"value"}"#, type: type)), ["key": "value"])
     }
 
     @Test func `JSON with another content type fails as unacceptableContentType`() {
         let error = HTTPSessionError.thrown { try serializer.serialize(response("{}", type: "nonstandard/json")) }
-        #expect(error?.code == .unacceptableContentType)
+        expectEqual(error?.code, .unacceptableContentType)
     }
 
     @Test func `a valid JSON body is decoded to its value`() throws {
         let text =
             #" {"a":[1,-0,1.5,true,false,null,"ü\ud83d\ude00"],"b":{},"c":9223372036854775807,"d":18446744073709551615,"e":1e3,"f":"1"} "#
-        #expect(
-            try serializer.serialize(response(text, type: json)) == [
+        try expectEqual(
+            serializer.serialize(response(text, type: json)), [
                 "a": [1, 0, 1.5, true, false, nil, "ü😀"], "b": [:], "c": .integer(.max), "d": .number(18_446_744_073_709_551_616),
                 "e": .number(1000), "f": "1",
             ])
@@ -44,31 +45,31 @@ import Testing
         ])
     func `an invalid JSON body is an error`(text: String) {
         let error = HTTPSessionError.thrown { try serializer.serialize(response(text, type: json)) }
-        #expect(error?.code == .cannotDecodeContent)
-        #expect(error?.reason.hasPrefix("the JSON text ") == true)
-        #expect(error?.context.responseBody == Data(text.utf8))
+        expectEqual(error?.code, .cannotDecodeContent)
+        expectEqual(error?.reason.hasPrefix("the JSON text "), true)
+        expectEqual(error?.context.responseBody, Data(text.utf8))
     }
 
     @Test(arguments: [#"["\ud800"]"#, #"["\ud800\u0041"]"#, #"["\udc00"]"#, #"{"\ud800":1}"#])
     func `a lone surrogate in a JSON body is an error`(text: String) {
-        #expect(HTTPSessionError.thrown { try serializer.serialize(response(text, type: json)) }?.code == .cannotDecodeContent)
+        expectEqual(HTTPSessionError.thrown { try serializer.serialize(response(text, type: json)) }?.code, .cannotDecodeContent)
         #expect(HTTPSessionError.thrown { try JSONObjectResponseSerializer().serialize(response(text, type: json)) } != nil)
     }
 
     @Test(arguments: ["", " "]) func `an empty body or a single space decodes to no JSON value, without an error`(text: String)
         throws
     {
-        #expect(try serializer.serialize(response(text, type: json)) == nil)
-        #expect(try JSONObjectResponseSerializer().serialize(response(text, type: json)) == nil)
-        #expect(try serializer.serialize(response("", type: "text/html", status: .noContent)) == nil)
+        try expectNil(serializer.serialize(response(text, type: json)))
+        try expectNil(JSONObjectResponseSerializer().serialize(response(text, type: json)))
+        try expectNil(serializer.serialize(response("", type: "text/html", status: .noContent)))
     }
 
     @Test func `a JSON body can be decoded after an unacceptable status`() throws {
         let failed = response(#"{"error":"gone"}"#, type: json, status: .gone)
         let error = HTTPSessionError.thrown { try serializer.serialize(failed) }
-        #expect(error?.code == .unacceptableStatus)
-        #expect(try serializer.decode(failed) == ["error": "gone"])
-        #expect(try JSONValue(parsing: #require(error?.context.responseBody))["error"]?.string == "gone")
+        expectEqual(error?.code, .unacceptableStatus)
+        try expectEqual(serializer.decode(failed), ["error": "gone"])
+        try expectEqual(JSONValue(parsing: #require(error?.context.responseBody))["error"]?.string, "gone")
     }
 
     @Test func `a JSON body in UTF-16 or UTF-32 is decoded, with and without a byte order mark`() throws {
@@ -76,7 +77,7 @@ import Testing
             as [String.Encoding]
         {
             let body = try #require(#"{"a":"ü"}"#.data(using: encoding))
-            #expect(try serializer.serialize(response(body, type: json)) == ["a": "ü"])
+            try expectEqual(serializer.serialize(response(body, type: json)), ["a": "ü"])
         }
     }
 
@@ -91,13 +92,13 @@ import Testing
         stripping.removesKeysWithNullValues = true
         #expect(try stripping.serialize(response(nested(512), type: json)) != nil)
         for depth in [513, 1_000_000] {
-            #expect(
-                HTTPSessionError.thrown { try stripping.serialize(response(nested(depth), type: json)) }?.code
-                    == .cannotDecodeContent)
+            expectEqual(
+                HTTPSessionError.thrown { try stripping.serialize(response(nested(depth), type: json)) }?.code,
+                    .cannotDecodeContent)
             let objects = JSONObjectResponseSerializer(removesKeysWithNullValues: true)
-            #expect(
-                HTTPSessionError.thrown { try objects.serialize(response(nested(depth), type: json)) }?.code
-                    == .cannotDecodeContent)
+            expectEqual(
+                HTTPSessionError.thrown { try objects.serialize(response(nested(depth), type: json)) }?.code,
+                    .cannotDecodeContent)
         }
     }
 
@@ -111,15 +112,15 @@ import Testing
     func `null members and elements of a JSON body are removed at every level`(text: String, expected: JSONValue) throws {
         var stripping = serializer
         stripping.removesKeysWithNullValues = true
-        #expect(try stripping.serialize(response(text, type: json)) == expected)
+        try expectEqual(stripping.serialize(response(text, type: json)), expected)
         let objects = JSONObjectResponseSerializer(readingOptions: .fragmentsAllowed, removesKeysWithNullValues: true)
         let object = try #require(try objects.serialize(response(text, type: json)))
         let written = try JSONSerialization.data(withJSONObject: object, options: .fragmentsAllowed)
-        #expect(try JSONValue(parsing: written) == expected)
+        try expectEqual(JSONValue(parsing: written), expected)
     }
 
     @Test func `null in a JSON body is kept unless it is to be removed`() throws {
-        #expect(try serializer.serialize(response(#"{"a":null}"#, type: json)) == ["a": nil])
+        try expectEqual(serializer.serialize(response(#"{"a":null}"#, type: json)), ["a": nil])
         let object = try JSONObjectResponseSerializer().serialize(response(#"{"a":null}"#, type: json)) as? [String: Any]
         #expect(object?["a"] is NSNull)
     }
@@ -129,17 +130,17 @@ import Testing
         let object = try JSONObjectResponseSerializer().serialize(body)
         // The value is not Sendable, but may be sent to another task because nothing else references it.
         let count = await Task { ((object as? [String: Any])?["a"] as? [Any])?.count }.value
-        #expect(count == 2)
+        expectEqual(count, 2)
     }
 
     @Test func `the XSSI prefix of a JSON body is removed by a preprocessor`() throws {
         let body = response(")]}',\n{\"a\":1}", type: json)
-        #expect(HTTPSessionError.thrown { try serializer.serialize(body) }?.code == .cannotDecodeContent)
+        expectEqual(HTTPSessionError.thrown { try serializer.serialize(body) }?.code, .cannotDecodeContent)
         var preprocessing = serializer
         preprocessing.preprocessor = .googleXSSI
-        #expect(try preprocessing.serialize(body) == ["a": 1])
-        #expect(try preprocessing.serialize(response("{\"a\":1}", type: json)) == ["a": 1])
-        #expect(try preprocessing.serialize(response(")]}',\n", type: json)) == nil)
+        try expectEqual(preprocessing.serialize(body), ["a": 1])
+        try expectEqual(preprocessing.serialize(response("{\"a\":1}", type: json)), ["a": 1])
+        try expectNil(preprocessing.serialize(response(")]}',\n", type: json)))
         preprocessing.preprocessor = DataPreprocessor { _ in throw Refusal() }
         #expect(HTTPSessionError.thrown { try preprocessing.serialize(body) }?.underlying is Refusal)
     }
@@ -149,17 +150,17 @@ import Testing
         copy.removesKeysWithNullValues = true
         copy.validation.acceptableContentTypes = nil
         #expect(!serializer.removesKeysWithNullValues)
-        #expect(serializer.validation.acceptableContentTypes == JSONResponseSerializer.contentTypes)
+        expectEqual(serializer.validation.acceptableContentTypes, JSONResponseSerializer.contentTypes)
     }
 
     @Test func `JSON values are accessed by name and index`() throws {
         let value = try JSONValue(parsing: Data(#"{"a":[{"b":"c"}]}"#.utf8))
-        #expect(value["a"]?[0]?["b"]?.string == "c")
-        #expect(value["x"] == nil)
-        #expect(value["a"]?[1] == nil)
-        #expect(value["a"]?[-1] == nil)
-        #expect(value[0] == nil)
-        #expect(value.string == nil)
+        expectEqual(value["a"]?[0]?["b"]?.string, "c")
+        expectNil(value["x"])
+        expectNil(value["a"]?[1])
+        expectNil(value["a"]?[-1])
+        expectNil(value[0])
+        expectNil(value.string)
     }
 
     @Test func `removing null values from random JSON leaves no null`() {

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
@@ -11,51 +12,51 @@ import Testing
 
     @Test(arguments: 200...299)
     func `every status from 200 to 299 is accepted`(code: Int) throws {
-        #expect(try any.serialize(response("body", type: "text/html", status: .init(code: code))) == Data("body".utf8))
+        try expectEqual(any.serialize(response("body", type: "text/html", status: .init(code: code))), Data("body".utf8))
     }
 
     @Test(arguments: 400...599)
     func `every status from 400 to 599 is an error`(code: Int) {
         let error = HTTPSessionError.thrown { try any.serialize(response("", type: "text/html", status: .init(code: code))) }
-        #expect(error?.code == .unacceptableStatus)
-        #expect(error?.urlErrorCode == .badServerResponse)
-        #expect(error?.context.statusCode == code)
+        expectEqual(error?.code, .unacceptableStatus)
+        expectEqual(error?.urlErrorCode, .badServerResponse)
+        expectEqual(error?.context.statusCode, code)
     }
 
     @Test func `a 205 without content type and body is accepted`() throws {
-        #expect(try text.serialize(response("", status: .resetContent)).isEmpty)
+        try expectEmpty(text.serialize(response("", status: .resetContent)))
     }
 
     @Test func `a 205 with a body and no content type is an error`() {
         let error = HTTPSessionError.thrown { try text.serialize(response("data", status: .resetContent)) }
-        #expect(error?.code == .unacceptableContentType)
-        #expect(error?.reason == "unacceptable content type: none")
+        expectEqual(error?.code, .unacceptableContentType)
+        expectEqual(error?.reason, "unacceptable content type: none")
     }
 
     @Test func `an unacceptable content type is an error with the response body`() {
         let error = HTTPSessionError.thrown { try text.serialize(response("{}", type: "Application/JSON; charset=utf-8")) }
-        #expect(error?.code == .unacceptableContentType)
-        #expect(error?.urlErrorCode == .cannotDecodeContentData)
-        #expect(error?.reason == "unacceptable content type: application/json")
-        #expect(error?.context.responseBody == Data("{}".utf8))
-        #expect(error?.underlying == nil)
+        expectEqual(error?.code, .unacceptableContentType)
+        expectEqual(error?.urlErrorCode, .cannotDecodeContentData)
+        expectEqual(error?.reason, "unacceptable content type: application/json")
+        expectEqual(error?.context.responseBody, Data("{}".utf8))
+        expectNil(error?.underlying)
     }
 
     @Test func `an unacceptable content type of an empty body is accepted`() throws {
-        #expect(try text.serialize(response("", type: "application/json", status: .noContent)).isEmpty)
+        try expectEmpty(text.serialize(response("", type: "application/json", status: .noContent)))
     }
 
     @Test func `if status and content type are unacceptable, the status error has the content type error below it`() {
         let error = HTTPSessionError.thrown { try text.serialize(response("{}", type: "application/json", status: .notFound)) }
-        #expect(error?.code == .unacceptableStatus)
-        #expect(error?.reason == "unacceptable status: 404 Not Found")
-        #expect((error?.underlying as? HTTPSessionError)?.code == .unacceptableContentType)
-        #expect(error?.context.responseBody == Data("{}".utf8))
+        expectEqual(error?.code, .unacceptableStatus)
+        expectEqual(error?.reason, "unacceptable status: 404 Not Found")
+        expectEqual((error?.underlying as? HTTPSessionError)?.code, .unacceptableContentType)
+        expectEqual(error?.context.responseBody, Data("{}".utf8))
     }
 
     @Test func `a validation error has the first 64 KiB of a large response body`() {
         let error = HTTPSessionError.thrown { try any.serialize(response(Data(count: 100_000), status: .badRequest)) }
-        #expect(error?.context.responseBody?.count == 65_536)
+        expectEqual(error?.context.responseBody?.count, 65_536)
     }
 
     @Test(
@@ -70,13 +71,13 @@ import Testing
     func `acceptable content types are compared with wildcards`(type: String?, ranges: Set<String>, isAccepted: Bool) {
         let serializer = HTTPResponseSerializer(validation: ResponseValidation(acceptableContentTypes: ranges))
         let error = HTTPSessionError.thrown { try serializer.serialize(response("body", type: type)) }
-        #expect((error == nil) == isAccepted)
+        expectEqual((error == nil), isAccepted)
     }
 
     @Test func `without acceptable statuses and content types every response is accepted`() throws {
         let serializer = HTTPResponseSerializer(
             validation: ResponseValidation(acceptableStatusCodes: nil, acceptableContentTypes: nil))
-        #expect(try serializer.serialize(response("gone", type: "x/y", status: .gone)) == Data("gone".utf8))
+        try expectEqual(serializer.serialize(response("gone", type: "x/y", status: .gone)), Data("gone".utf8))
     }
 
     @Test func `custom checks run last, and their errors become underlying errors`() throws {
@@ -86,21 +87,21 @@ import Testing
             { _ in throw HTTPSessionError(.cancelled, "the second check") },
         ]
         let untyped = HTTPSessionError.thrown { try serializer.serialize(response("a", type: "text/plain")) }
-        #expect(untyped?.code == .badServerResponse)
+        expectEqual(untyped?.code, .badServerResponse)
         #expect(untyped?.underlying is Refusal)
         let tagged = TransferResponse(
             head: ResponseHead(HTTPResponse(status: .ok, headerFields: [.contentType: "text/plain", .eTag: "\"1\""])),
             url: URL(filePath: "/things"), data: Data("a".utf8))
-        #expect(HTTPSessionError.thrown { try serializer.serialize(tagged) }?.code == .cancelled)
-        #expect(
-            HTTPSessionError.thrown { try serializer.serialize(response("a", type: "a/b")) }?.code == .unacceptableContentType)
+        expectEqual(HTTPSessionError.thrown { try serializer.serialize(tagged) }?.code, .cancelled)
+        expectEqual(
+            HTTPSessionError.thrown { try serializer.serialize(response("a", type: "a/b")) }?.code, .unacceptableContentType)
     }
 
     @Test func `a copy of a validation is independent of the original`() throws {
         var copy = text
         copy.validation.acceptableStatusCodes = [404]
         #expect(HTTPSessionError.thrown { try text.serialize(response("", status: .notFound)) } != nil)
-        #expect(try copy.serialize(response("", status: .notFound)).isEmpty)
+        try expectEmpty(copy.serialize(response("", status: .notFound)))
     }
 
     @Test func `an error thrown by a response serializer is the underlying error`() {
@@ -108,10 +109,10 @@ import Testing
             func decode(_ response: TransferResponse) throws -> sending Int { throw Refusal() }
         }
         let error = HTTPSessionError.thrown { try Failing().serialize(response("body", method: .post)) }
-        #expect(error?.code == .cannotDecodeContent)
+        expectEqual(error?.code, .cannotDecodeContent)
         #expect(error?.underlying is Refusal)
-        #expect(error?.context.method == "POST")
-        #expect(error?.context.responseBody == Data("body".utf8))
+        expectEqual(error?.context.method, "POST")
+        expectEqual(error?.context.responseBody, Data("body".utf8))
     }
 }
 
@@ -124,18 +125,18 @@ import Testing
             ("a/b; c=1; C=2", "a/b; c=1"), (" a/b\t", "a/b"), ("a/b; =c; d= ; e=f", "a/b; e=f"),
         ])
     func `a media type is parsed with its parameters`(text: String, expected: String) {
-        #expect(MediaType(text)?.description == expected)
+        expectEqual(MediaType(text)?.description, expected)
     }
 
     @Test(arguments: ["", "a", "a/", "/b", "a/b/c", "a b/c", "a/b, c/d", ";a=b", "ü/b"])
     func `an invalid media type is nil`(text: String) {
-        #expect(MediaType(text) == nil)
+        expectNil(MediaType(text))
     }
 
     @Test func `the last of several Content-Type fields is used`() {
         var head = HTTPResponse(status: .ok)
         head.headerFields[values: .contentType] = ["a/b", "c/d"]
-        #expect(TransferResponse(head: ResponseHead(head), url: URL(filePath: "/")).mediaType?.essence == "c/d")
+        expectEqual(TransferResponse(head: ResponseHead(head), url: URL(filePath: "/")).mediaType?.essence, "c/d")
     }
 
     @Test func `parsing a media type does not fail on random text`() {
@@ -144,7 +145,7 @@ import Testing
             let alphabet = Array("ab/;=\"\\ ,\tü")
             let text = String((0..<20).compactMap { _ in alphabet.randomElement(using: &draws) })
             guard let type = MediaType(text) else { continue }
-            #expect(MediaType(type.description) == type, "seed \(seed): \(text)")
+            expectEqual(MediaType(type.description), type, "seed \(seed): \(text)")
         }
     }
 }

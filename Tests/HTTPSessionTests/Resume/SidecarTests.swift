@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -14,24 +15,24 @@ struct SidecarTests {
     @Test func `a stored sidecar is read again`() throws {
         for validator in [nil, .entityTag("\"W/\\\u{1F600}\""), StrongValidator.lastModified("Sun, 06 Nov 1994 08:49:37 GMT")] {
             let sidecar = try sidecar(validator, total: nil)
-            #expect(try Sidecar(decoding: try sidecar.encoded()) == sidecar)
+            try expectEqual(Sidecar(decoding: try sidecar.encoded()), sidecar)
         }
     }
 
     @Test func `in the same boot the file's length counts, after a reboot the synced bytes`() throws {
         let sidecar = try sidecar()
-        #expect(sidecar.validBytes(of: 700, boot: "this") == 700)
-        #expect(sidecar.validBytes(of: 700, boot: "another") == 400)
-        #expect(sidecar.validBytes(of: 300, boot: "another") == 300)
-        #expect(sidecar.validBytes(of: 1_000, boot: "this") == 1_000)
+        expectEqual(sidecar.validBytes(of: 700, boot: "this"), 700)
+        expectEqual(sidecar.validBytes(of: 700, boot: "another"), 400)
+        expectEqual(sidecar.validBytes(of: 300, boot: "another"), 300)
+        expectEqual(sidecar.validBytes(of: 1_000, boot: "this"), 1_000)
         // Another program has written to the file.
-        #expect(sidecar.validBytes(of: 1_001, boot: "this") == 0)
+        expectEqual(sidecar.validBytes(of: 1_001, boot: "this"), 0)
     }
 
     @Test func `without a boot identifier the synced bytes count`() throws {
         var sidecar = try sidecar()
         sidecar.boot = ""
-        #expect(sidecar.validBytes(of: 700, boot: "") == 400)
+        expectEqual(sidecar.validBytes(of: 700, boot: ""), 400)
     }
 
     @Test(arguments: [

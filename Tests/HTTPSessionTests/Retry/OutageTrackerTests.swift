@@ -1,4 +1,5 @@
 import CLinux
+import Expectations
 import Foundation
 import Glibc
 import Testing
@@ -43,66 +44,66 @@ final class OutageTrackerTests {
     }
 
     @Test func `tasks wait together and proceed in order of arrival`() throws {
-        for id in [7, 3, 9] as [UInt64] { #expect(try failed(id) == nil) }
-        #expect(try failed(3) == nil)
-        #expect(try changed(.unreachable) == [.wait(7, cause), .wait(3, cause), .wait(9, cause)])
-        #expect(try failed(4) == cause)
+        for id in [7, 3, 9] as [UInt64] { try expectNil(failed(id)) }
+        try expectNil(failed(3))
+        try expectEqual(changed(.unreachable), [.wait(7, cause), .wait(3, cause), .wait(9, cause)])
+        try expectEqual(failed(4), cause)
         outages.forget(3, at: try origin())
         // The first task proceeds at once. The others follow its response, or a second later within a millisecond for each.
-        #expect(try changed(.up) == [.proceed(7, delay: 0)] + following(9, 4))
-        #expect(try changed(.up) == [])
-        #expect(outages.answered(9, at: try origin()) { $0 - 1 } == [])
-        #expect(outages.answered(7, at: try origin(1)) { $0 - 1 } == [])
+        try expectEqual(changed(.up), [.proceed(7, delay: 0)] + following(9, 4))
+        try expectEqual(changed(.up), [])
+        expectEqual(outages.answered(9, at: try origin()) { $0 - 1 }, [])
+        expectEqual(outages.answered(7, at: try origin(1)) { $0 - 1 }, [])
         let late: Int64 = 1_999_999
-        #expect(outages.answered(7, at: try origin()) { $0 - 1 } == [.proceed(9, delay: late), .proceed(4, delay: late)])
-        #expect(outages.answered(7, at: try origin()) { $0 - 1 } == [])
+        expectEqual(outages.answered(7, at: try origin()) { $0 - 1 }, [.proceed(9, delay: late), .proceed(4, delay: late)])
+        expectEqual(outages.answered(7, at: try origin()) { $0 - 1 }, [])
     }
 
     @Test func `no task follows a canary that ended without a response`() throws {
         for id in [1, 2] as [UInt64] { _ = try failed(id) }
-        #expect(try changed(.down) == [.proceed(1, delay: 0)] + following(2))
+        try expectEqual(changed(.down), [.proceed(1, delay: 0)] + following(2))
         outages.forget(1, at: try origin())
-        #expect(outages.answered(1, at: try origin()) { $0 - 1 } == [])
+        expectEqual(outages.answered(1, at: try origin()) { $0 - 1 }, [])
     }
 
     @Test func `a task that starts while others wait joins them until the cause changes`() throws {
-        #expect(outages.join(1, at: try origin()) == nil)
-        #expect(try failed(1) == nil)
-        #expect(outages.join(2, at: try origin()) == nil)
+        expectNil(outages.join(1, at: try origin()))
+        try expectNil(failed(1))
+        expectNil(outages.join(2, at: try origin()))
         _ = try changed(.unreachable)
-        #expect(outages.join(2, at: try origin()) == cause)
+        expectEqual(outages.join(2, at: try origin()), cause)
         // Without a network the name cannot be resolved either; it is resolved again when a network is present.
         let unknown = Cause(.dns, .nameNotFound, detail: "no such name")
-        #expect(try changed(.unreachable, for: unknown) == [])
-        #expect(outages.join(3, at: try origin()) == nil)
-        #expect(try failed(3, hasNoRoute: true)?.layer == .link)
-        #expect(
-            outages.pathRestored { $0 - 1 } == [.proceed(1, delay: 0)] + following(2, 3))
+        try expectEqual(changed(.unreachable, for: unknown), [])
+        expectNil(outages.join(3, at: try origin()))
+        try expectEqual(failed(3, hasNoRoute: true)?.layer, .link)
+        expectEqual(
+            outages.pathRestored { $0 - 1 }, [.proceed(1, delay: 0)] + following(2, 3))
         // No task waits for the end of a refusal.
         let refused = Cause(.route, .routeProhibited, detail: "prohibit default")
-        #expect(try changed(.unreachable, for: refused).first == .proceed(1, delay: 2_999_999))
-        #expect(try failed(3, hasNoRoute: true) == nil)
-        #expect(outages.join(4, at: try origin()) == nil)
+        try expectEqual(changed(.unreachable, for: refused).first, .proceed(1, delay: 2_999_999))
+        try expectNil(failed(3, hasNoRoute: true))
+        expectNil(outages.join(4, at: try origin()))
         // An existing connection needs no name server.
         let silent = Cause(.dns, .resolverSilent, detail: "no answer")
         _ = try changed(.unreachable, for: silent)
-        #expect(try failed(3) == silent)
-        #expect(outages.join(4, at: try origin()) == nil)
+        try expectEqual(failed(3), silent)
+        expectNil(outages.join(4, at: try origin()))
     }
 
     @Test func `a report of a dropped watch does not count for the next one`() throws {
         _ = try failed(1)
         outages.forget(1, at: try origin())
         _ = try failed(2)
-        #expect(try changed(.unreachable, watch: 1) == [])
-        #expect(try failed(3) == nil)
-        #expect(try changed(.up, watch: 2) == [.proceed(2, delay: 0)] + following(3))
+        try expectEqual(changed(.unreachable, watch: 1), [])
+        try expectNil(failed(3))
+        try expectEqual(changed(.up, watch: 2), [.proceed(2, delay: 0)] + following(3))
     }
 
     @Test func `tasks of servers beyond the limit have only their retries`() throws {
-        for number in 0..<OutageTracker.maximumWatches { #expect(try failed(UInt64(number), at: number) == nil) }
+        for number in 0..<OutageTracker.maximumWatches { try expectNil(failed(UInt64(number), at: number)) }
         // Not even the path's cause makes such a task wait: nothing would end its wait.
-        #expect(try failed(100, at: 100, hasNoRoute: true) == nil)
+        try expectNil(failed(100, at: 100, hasNoRoute: true))
         outages.forget(5, at: try origin(5))
         #expect(try failed(100, at: 100, hasNoRoute: true) != nil)
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import HTTPSession
@@ -20,87 +21,87 @@ struct RetryMachineTests {
     @Test func `delays double up to their limit, and retries end at the policy's number`() {
         var machine = RetryMachine(policy(5, cap: 500))
         let decisions = (1...6).map { _ in decide(&machine) }
-        #expect(decisions == [100, 200, 400, 500, 500].map { .retry(delay: $0) } + [.giveUp])
+        expectEqual(decisions, [100, 200, 400, 500, 500].map { .retry(delay: $0) } + [.giveUp])
     }
 
     @Test func `a delay is drawn between zero and its limit`() {
         var machine = RetryMachine(policy())
         let failure = RetryMachine.Failure(code: .timedOut, isIdempotent: true)
-        #expect(machine.decide(failure, remaining: .max, draw: 0) == .retry(delay: 0))
-        #expect(machine.decide(failure, remaining: .max, draw: .max / 2) == .retry(delay: 100))
+        expectEqual(machine.decide(failure, remaining: .max, draw: 0), .retry(delay: 0))
+        expectEqual(machine.decide(failure, remaining: .max, draw: .max / 2), .retry(delay: 100))
     }
 
     @Test func `progress restarts the count and the delays`() {
         var machine = RetryMachine(policy(2))
         _ = decide(&machine)
         _ = decide(&machine)
-        #expect(decide(&machine) { $0.hasProgressed = true } == .retry(delay: 100))
-        #expect(decide(&machine) == .retry(delay: 200))
-        #expect(decide(&machine) == .giveUp)
+        expectEqual(decide(&machine) { $0.hasProgressed = true }, .retry(delay: 100))
+        expectEqual(decide(&machine), .retry(delay: 200))
+        expectEqual(decide(&machine), .giveUp)
     }
 
     @Test func `progress reported by the caller restarts the count too`() {
         var machine = RetryMachine(policy(1))
-        #expect(decide(&machine) == .retry(delay: 100))
+        expectEqual(decide(&machine), .retry(delay: 100))
         machine.progressed()
-        #expect(decide(&machine) == .retry(delay: 100))
-        #expect(decide(&machine) == .giveUp)
+        expectEqual(decide(&machine), .retry(delay: 100))
+        expectEqual(decide(&machine), .giveUp)
     }
 
     @Test func `a refused handshake is not retried, an interrupted one is`() {
         var machine = RetryMachine(policy())
-        #expect(decide(&machine, .secureConnectionFailed) { $0.isHandshakeRefusal = true } == .giveUp)
-        #expect(decide(&machine, .secureConnectionFailed) == .retry(delay: 100))
+        expectEqual(decide(&machine, .secureConnectionFailed) { $0.isHandshakeRefusal = true }, .giveUp)
+        expectEqual(decide(&machine, .secureConnectionFailed), .retry(delay: 100))
     }
 
     @Test func `without a maximum number only the resource timeout ends the retries`() {
         var machine = RetryMachine(policy(nil))
         for _ in 0..<100 { #expect(decide(&machine) != .giveUp) }
-        #expect(decide(&machine, remaining: 1_000) == .giveUp)
-        #expect(decide(&machine, remaining: 1_001) == .retry(delay: 1_000))
+        expectEqual(decide(&machine, remaining: 1_000), .giveUp)
+        expectEqual(decide(&machine, remaining: 1_001), .retry(delay: 1_000))
     }
 
     @Test func `a request that may have been executed is repeated only if it is idempotent`() {
         var machine = RetryMachine(policy())
-        #expect(decide(&machine) { $0.isIdempotent = false } == .giveUp)
-        #expect(decide(&machine, .cannotConnectToHost) { ($0.isIdempotent, $0.hasSent) = (false, false) } == .retry(delay: 100))
+        expectEqual(decide(&machine) { $0.isIdempotent = false }, .giveUp)
+        expectEqual(decide(&machine, .cannotConnectToHost) { ($0.isIdempotent, $0.hasSent) = (false, false) }, .retry(delay: 100))
     }
 
     @Test func `a request whose response has been delivered is not repeated`() {
         var machine = RetryMachine(policy())
-        #expect(decide(&machine) { $0.isAlreadyDelivered = true } == .giveUp)
+        expectEqual(decide(&machine) { $0.isAlreadyDelivered = true }, .giveUp)
     }
 
     @Test func `a dead reused connection is replaced at once, and once until bytes arrive`() {
         var machine = RetryMachine(.never)
-        #expect(decide(&machine) { $0.isDeadConnection = true } == .retryDeadConnection)
-        #expect(decide(&machine) { $0.isDeadConnection = true } == .giveUp)
-        #expect(decide(&machine) { ($0.isDeadConnection, $0.hasProgressed) = (true, true) } == .retryDeadConnection)
+        expectEqual(decide(&machine) { $0.isDeadConnection = true }, .retryDeadConnection)
+        expectEqual(decide(&machine) { $0.isDeadConnection = true }, .giveUp)
+        expectEqual(decide(&machine) { ($0.isDeadConnection, $0.hasProgressed) = (true, true) }, .retryDeadConnection)
         var post = RetryMachine(.default)
-        #expect(decide(&post) { ($0.isDeadConnection, $0.isIdempotent) = (true, false) } == .giveUp)
+        expectEqual(decide(&post) { ($0.isDeadConnection, $0.isIdempotent) = (true, false) }, .giveUp)
     }
 
     @Test func `Retry-After replaces the policy's delay, with a random addition`() {
         var machine = RetryMachine(policy())
         let busy = { (failure: inout RetryMachine.Failure) in (failure.statusCode, failure.retryAfter) = (503, 5_000) }
-        #expect(decide(&machine, .unacceptableStatus, busy) == .retry(delay: 5_100))
-        #expect(decide(&machine, .unacceptableStatus, remaining: 5_200, busy) == .giveUp)
+        expectEqual(decide(&machine, .unacceptableStatus, busy), .retry(delay: 5_100))
+        expectEqual(decide(&machine, .unacceptableStatus, remaining: 5_200, busy), .giveUp)
         var limited = policy()
         limited.maximumRetryAfter = .nanoseconds(4_999)
         var impatient = RetryMachine(limited)
-        #expect(decide(&impatient, .unacceptableStatus, busy) == .giveUp)
+        expectEqual(decide(&impatient, .unacceptableStatus, busy), .giveUp)
         let never = { (failure: inout RetryMachine.Failure) in (failure.statusCode, failure.retryAfter) = (503, .max) }
-        #expect(decide(&machine, .unacceptableStatus, never) == .giveUp)
+        expectEqual(decide(&machine, .unacceptableStatus, never), .giveUp)
     }
 
     @Test func `only the policy's status codes are retried`() {
         for status in [408, 429, 500, 502, 503, 504] {
             var machine = RetryMachine(policy())
-            #expect(decide(&machine, .unacceptableStatus) { $0.statusCode = status } == .retry(delay: 100))
+            expectEqual(decide(&machine, .unacceptableStatus) { $0.statusCode = status }, .retry(delay: 100))
         }
         for status in [400, 401, 403, 404, 409, 410, 412, 416, 501, 505] {
             var machine = RetryMachine(policy())
-            #expect(decide(&machine, .unacceptableStatus) { $0.statusCode = status } == .giveUp)
+            expectEqual(decide(&machine, .unacceptableStatus) { $0.statusCode = status }, .giveUp)
         }
     }
 
@@ -111,7 +112,7 @@ struct RetryMachineTests {
         ]
         for code in HTTPSessionError.Code.allCases {
             var machine = RetryMachine(policy())
-            #expect((decide(&machine, code) != .giveUp) == passing.contains(code), "\(code)")
+            expectEqual((decide(&machine, code) != .giveUp), passing.contains(code), "\(code)")
         }
     }
 }

@@ -1,4 +1,5 @@
 import Certificates
+import Expectations
 import Foundation
 import Pacing
 import Testing
@@ -8,14 +9,14 @@ import Testing
 @Suite struct CertificateParsingTests {
     @Test func `DER and PEM of a certificate are equal`() throws {
         let der = try Certificate(MintedCertificates.data("leaf.der"))
-        #expect(der == (try MintedCertificates.one("leaf")))
-        #expect(der.derBytes == (try MintedCertificates.data("leaf.der")))
-        #expect(der.subject == "CN=leaf")
+        expectEqual(der, (try MintedCertificates.one("leaf")))
+        expectEqual(der.derBytes, (try MintedCertificates.data("leaf.der")))
+        expectEqual(der.subject, "CN=leaf")
     }
 
     @Test func `a text of several certificates is read in order`() throws {
-        #expect(
-            try Certificate.all(in: MintedCertificates.data("leaf-chain.pem")).map(\.subject) == [
+        try expectEqual(
+            Certificate.all(in: MintedCertificates.data("leaf-chain.pem")).map(\.subject), [
                 "CN=leaf", "CN=Test Intermediate",
             ])
         #expect(throws: HTTPSessionError.self) { try Certificate(MintedCertificates.data("leaf-chain.pem")) }
@@ -23,7 +24,7 @@ import Testing
 
     @Test func `text around PEM certificates is ignored`() throws {
         let text = Data("Subject: somebody\n".utf8) + (try MintedCertificates.data("leaf.pem")) + Data("the end\n".utf8)
-        #expect(try Certificate.all(in: text).count == 1)
+        try expectEqual(Certificate.all(in: text).count, 1)
     }
 
     @Test(arguments: [
@@ -34,7 +35,7 @@ import Testing
     ])
     func `data without a valid certificate is an error`(_ data: Data) {
         let error = #expect(throws: HTTPSessionError.self) { try Certificate.all(in: data) }
-        #expect(error?.code == .invalidConfiguration)
+        expectEqual(error?.code, .invalidConfiguration)
         #expect(throws: HTTPSessionError.self) { try RevocationLists(data) }
     }
 
@@ -45,7 +46,7 @@ import Testing
 
     @Test func `a private key beside its certificate is ignored`() throws {
         let text = try MintedCertificates.data("leaf.key") + MintedCertificates.data("leaf.pem")
-        #expect(try Certificate.all(in: text).map(\.subject) == ["CN=leaf"])
+        try expectEqual(Certificate.all(in: text).map(\.subject), ["CN=leaf"])
     }
 
     @Test func `the certificates of a directory are read from files with four extensions`() throws {
@@ -58,7 +59,7 @@ import Testing
         try MintedCertificates.inDirectory(contents) { directory in
             let expected = try MintedCertificates.set("root", "leaf", "intermediate", "foreign-root", "self-signed-san")
             let found = try Certificate.all(inDirectory: directory)
-            #expect(found == expected)
+            expectEqual(found, expected)
             let policy = try SecurityPolicy(pinningMode: .certificate, certificatesInDirectory: directory)
             #expect(policy.pinnedCertificates == expected && policy.pinsAnything)
         }
@@ -84,8 +85,8 @@ import Testing
             ]
             for (named, make) in faults {
                 let error = #expect(throws: HTTPSessionError.self) { try make() }
-                #expect(error?.code == .invalidConfiguration)
-                #expect(error?.reason.contains(named) == true, "\(error?.reason ?? "")")
+                expectEqual(error?.code, .invalidConfiguration)
+                expectEqual(error?.reason.contains(named), true, "\(error?.reason ?? "")")
             }
         }
     }
@@ -132,7 +133,7 @@ import Testing
             let name = sample < names.count ? names[sample] : ""
             if name.hasSuffix(".key") { _ = try? PrivateKey(pem: data, passphrase: "secret", named: name) }
             if name.hasSuffix(".p12") { _ = try? ClientIdentity(pkcs12: data, passphrase: "secret") }
-            if let pin = try? PublicKeyPin(text) { #expect(pin.description == text) }
+            if let pin = try? PublicKeyPin(text) { expectEqual(pin.description, text) }
             if let pattern = try? HostPattern(text) { _ = pattern.matches("a.example.com") }
         }
     }

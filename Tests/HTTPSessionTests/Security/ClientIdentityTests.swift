@@ -1,4 +1,5 @@
 import COpenSSL
+import Expectations
 import Foundation
 import Testing
 
@@ -43,9 +44,9 @@ import Testing
     ) throws {
         let (isComplete, trust) = try connect(nil, versions: versions)
         #expect(!isComplete && trust.wantsClientCertificate)
-        #expect(trust.error?.code == .clientCertificateRequired)
+        expectEqual(trust.error?.code, .clientCertificateRequired)
         let isNew = versions.lowerBound == TLS1_3_VERSION
-        #expect(trust.error?.reason.hasSuffix(isNew ? ": certificate required" : ": handshake failure") == true)
+        expectEqual(trust.error?.reason.hasSuffix(isNew ? ": certificate required" : ": handshake failure"), true)
     }
 
     @Test(arguments: versions) func `a client certificate of another authority fails as clientCertificateRejected`(
@@ -71,9 +72,9 @@ import Testing
 
     @Test func `PEM and PKCS#12 of the same files are the same client identity, with the chain`() throws {
         let container = try ClientIdentity(pkcs12: MintedCertificates.data("client.p12"), passphrase: "secret")
-        #expect(container.certificate == (try pem("client").certificate))
-        #expect(container.chain == [try MintedCertificates.one("client-root")])
-        #expect(try pem("client") == pem("client", key: "client-encrypted.key", passphrase: "secret"))
+        expectEqual(container.certificate, (try pem("client").certificate))
+        expectEqual(container.chain, [try MintedCertificates.one("client-root")])
+        try expectEqual(pem("client"), pem("client", key: "client-encrypted.key", passphrase: "secret"))
         #expect(try pem("client") != pem("client-rsa"))
     }
 
@@ -124,9 +125,9 @@ import Testing
             ]
             for (name, make) in faults {
                 let error = #expect(throws: HTTPSessionError.self) { try make() }
-                #expect(error?.code == .invalidConfiguration)
-                #expect(error?.reason.contains(path(name)) == true, "\(error?.reason ?? "")")
-                #expect(error?.reason.contains("secret") == false)
+                expectEqual(error?.code, .invalidConfiguration)
+                expectEqual(error?.reason.contains(path(name)), true, "\(error?.reason ?? "")")
+                expectEqual(error?.reason.contains("secret"), false)
             }
         }
     }

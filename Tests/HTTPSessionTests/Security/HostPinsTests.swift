@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -19,7 +20,7 @@ import Testing
         ("::1", "[0:0:0:0:0:0:0:1]", true), ("[FE80:0::1]", "fe80::1%eth0", true), ("::1", "::2", false),
     ])
     func `a host pattern matches its hosts only`(_ pattern: String, _ host: String, _ isFor: Bool) throws {
-        #expect(try HostPattern(pattern).matches(host) == isFor)
+        try expectEqual(HostPattern(pattern).matches(host), isFor)
     }
 
     @Test(arguments: [
@@ -28,14 +29,14 @@ import Testing
     ])
     func `an invalid host pattern is an error that names it`(_ text: String) {
         let error = #expect(throws: HTTPSessionError.self) { try HostPattern(text) }
-        #expect(error?.code == .invalidConfiguration)
-        #expect(error?.reason.contains(excerpt(of: text)) == true)
-        #expect(error?.reason.contains { $0.isNewline || $0 == "\0" } == false)
+        expectEqual(error?.code, .invalidConfiguration)
+        expectEqual(error?.reason.contains(excerpt(of: text)), true)
+        expectEqual(error?.reason.contains { $0.isNewline || $0 == "\0" }, false)
     }
 
     @Test func `a public key pin is parsed and described alike`() throws {
-        #expect(try PublicKeyPin(Self.pin).description == Self.pin)
-        #expect(try PublicKeyPin(Self.pin).digest == Data(count: 32))
+        try expectEqual(PublicKeyPin(Self.pin).description, Self.pin)
+        try expectEqual(PublicKeyPin(Self.pin).digest, Data(count: 32))
     }
 
     @Test(arguments: [
@@ -46,8 +47,8 @@ import Testing
     ])
     func `an invalid public key pin is an error that names it`(_ text: String) {
         let error = #expect(throws: HTTPSessionError.self) { try HostPins("example.com", pins: [Self.pin], backupPins: [text]) }
-        #expect(error?.code == .invalidConfiguration)
-        #expect(error?.reason.contains(excerpt(of: text)) == true)
+        expectEqual(error?.code, .invalidConfiguration)
+        expectEqual(error?.reason.contains(excerpt(of: text)), true)
     }
 
     @Test func `host pins without a pin are an error`() {
@@ -57,7 +58,7 @@ import Testing
 
     @Test func `host pins decoded from a configuration file are validated`() throws {
         func decode(_ text: String) throws -> HostPins { try JSONDecoder().decode(HostPins.self, from: Data(text.utf8)) }
-        #expect(try decode(#"{"pattern":"*.a.test","pins":["\#(Self.pin)"]}"#).pattern.description == "*.a.test")
+        try expectEqual(decode(#"{"pattern":"*.a.test","pins":["\#(Self.pin)"]}"#).pattern.description, "*.a.test")
         for text in [
             #"{"pattern":"*.a.test","pins":[]}"#, #"{"pattern":"*.*.test","pins":["\#(Self.pin)"]}"#,
             #"{"pattern":"a.test","pins":["sha256/AA"]}"#,
@@ -81,7 +82,7 @@ import Testing
             shell.waitUntilExit()
             return String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         }
-        #expect("\(certificate.publicKeyPin)\n" == "sha256/" + expected)
-        #expect(certificate.description == "\(certificate.publicKeyPin) CN=leaf")
+        expectEqual("\(certificate.publicKeyPin)\n", "sha256/" + expected)
+        expectEqual(certificate.description, "\(certificate.publicKeyPin) CN=leaf")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -7,24 +8,24 @@ import HTTPSessionFoundation
 /// The documented behavior of AFNetworking's AFSecurityPolicy, with real chains through the verification callback.
 @Suite struct PolicyConformanceTests {
     @Suite struct Defaults {
-        @Test func `a default policy pins nothing`() { #expect(SecurityPolicy.default.pinningMode == .none) }
+        @Test func `a default policy pins nothing`() { expectEqual(SecurityPolicy.default.pinningMode, .none) }
         @Test func `a default policy allows no invalid certificates`() {
             #expect(!SecurityPolicy.default.allowsInvalidCertificates)
         }
         @Test func `a default policy validates the domain name`() { #expect(SecurityPolicy.default.validatesDomainName) }
-        @Test func `a default policy has no pinned certificates`() { #expect(SecurityPolicy.default.pinnedCertificates.isEmpty) }
+        @Test func `a default policy has no pinned certificates`() { expectEmpty(SecurityPolicy.default.pinnedCertificates) }
 
         @Test func `a default policy accepts a valid chain when no name is known`() throws {
-            #expect(try connect(.default, to: "leaf-chain", host: nil) == .accepted)
+            try expectEqual(connect(.default, to: "leaf-chain", host: nil), .accepted)
         }
         @Test func `a default policy accepts a valid chain for the right name`() throws {
-            #expect(try connect(.default, to: "leaf-chain", host: "localhost") == .accepted)
+            try expectEqual(connect(.default, to: "leaf-chain", host: "localhost"), .accepted)
         }
         @Test func `a default policy refuses a self-signed certificate`() throws {
-            #expect(try connect(.default, to: "self-signed-san", host: nil) == .refused(.certificateHasUnknownRoot))
+            try expectEqual(connect(.default, to: "self-signed-san", host: nil), .refused(.certificateHasUnknownRoot))
         }
         @Test func `a default policy refuses a valid chain for the wrong name`() throws {
-            #expect(try connect(.default, to: "leaf-chain", host: "apple.com") == .refused(.certificateUntrusted))
+            try expectEqual(connect(.default, to: "leaf-chain", host: "apple.com"), .refused(.certificateUntrusted))
         }
     }
 
@@ -45,38 +46,38 @@ import HTTPSessionFoundation
             #expect(try policy(mode, "leaf", "root").pinnedCertificates.contains(MintedCertificates.one("leaf")))
         }
         @Test(arguments: modes) func `the pinned leaf is accepted`(_ mode: SecurityPolicy.PinningMode) throws {
-            #expect(try connect(policy(mode, "leaf"), to: "leaf-chain", host: nil) == .accepted)
+            try expectEqual(connect(policy(mode, "leaf"), to: "leaf-chain", host: nil), .accepted)
         }
         @Test(arguments: modes) func `the pinned intermediate is accepted`(_ mode: SecurityPolicy.PinningMode) throws {
-            #expect(try connect(policy(mode, "intermediate"), to: "leaf-chain", host: nil) == .accepted)
+            try expectEqual(connect(policy(mode, "intermediate"), to: "leaf-chain", host: nil), .accepted)
         }
         @Test(arguments: modes) func `the pinned root is accepted`(_ mode: SecurityPolicy.PinningMode) throws {
-            #expect(try connect(policy(mode, "root"), to: "leaf-chain", host: nil) == .accepted)
+            try expectEqual(connect(policy(mode, "root"), to: "leaf-chain", host: nil), .accepted)
         }
         @Test(arguments: modes) func `the entire pinned chain is accepted`(_ mode: SecurityPolicy.PinningMode) throws {
-            #expect(try connect(policy(mode, "leaf", "intermediate", "root"), to: "leaf-chain", host: nil) == .accepted)
+            try expectEqual(connect(policy(mode, "leaf", "intermediate", "root"), to: "leaf-chain", host: nil), .accepted)
         }
         @Test(arguments: modes) func `unrelated pins beside a matching pin do not matter`(_ mode: SecurityPolicy.PinningMode)
             throws
         {
             let policy = try policy(mode, "leaf", "foreign-leaf", "foreign-root", "self-signed-san")
-            #expect(try connect(policy, to: "leaf-chain", host: nil) == .accepted)
+            try expectEqual(connect(policy, to: "leaf-chain", host: nil), .accepted)
         }
         @Test(arguments: modes) func `the pinned leaf is accepted for the right name`(_ mode: SecurityPolicy.PinningMode) throws {
-            #expect(try connect(policy(mode, "leaf"), to: "leaf-chain", host: "localhost") == .accepted)
+            try expectEqual(connect(policy(mode, "leaf"), to: "leaf-chain", host: "localhost"), .accepted)
         }
         @Test(arguments: modes) func `a pinning policy without pins refuses every server`(_ mode: SecurityPolicy.PinningMode)
             throws
         {
-            #expect(try connect(policy(mode), to: "leaf-chain", host: nil) == .refused(.pinMismatch))
+            try expectEqual(connect(policy(mode), to: "leaf-chain", host: nil), .refused(.pinMismatch))
         }
         @Test(arguments: modes) func `another site's valid chain is refused`(_ mode: SecurityPolicy.PinningMode) throws {
-            #expect(
-                try connect(policy(mode, "leaf"), to: "foreign-leaf-chain", host: nil, roots: "foreign-root")
-                    == .refused(.pinMismatch))
+            try expectEqual(
+                connect(policy(mode, "leaf"), to: "foreign-leaf-chain", host: nil, roots: "foreign-root"),
+                    .refused(.pinMismatch))
         }
         @Test(arguments: modes) func `the pinned leaf is refused for the wrong name`(_ mode: SecurityPolicy.PinningMode) throws {
-            #expect(try connect(policy(mode, "leaf"), to: "leaf-chain", host: "apple.com") == .refused(.certificateUntrusted))
+            try expectEqual(connect(policy(mode, "leaf"), to: "leaf-chain", host: "apple.com"), .refused(.certificateUntrusted))
         }
         @Test(arguments: modes) func `several pins that do not match refuse another site and accept their own`(
             _ mode: SecurityPolicy.PinningMode
@@ -84,9 +85,9 @@ import HTTPSessionFoundation
             throws
         {
             let policy = try policy(mode, "leaf", "intermediate", "root")
-            #expect(
-                try connect(policy, to: "foreign-leaf-chain", host: nil, roots: "foreign-root") == .refused(.pinMismatch))
-            #expect(try connect(policy, to: "leaf-chain", host: nil) == .accepted)
+            try expectEqual(
+                connect(policy, to: "foreign-leaf-chain", host: nil, roots: "foreign-root"), .refused(.pinMismatch))
+            try expectEqual(connect(policy, to: "leaf-chain", host: nil), .accepted)
         }
     }
 
@@ -94,7 +95,7 @@ import HTTPSessionFoundation
         @Test func `without name validation a wrong name is accepted`() throws {
             var policy = SecurityPolicy.default
             policy.validatesDomainName = false
-            #expect(try connect(policy, to: "leaf-chain", host: "www.apple.com") == .accepted)
+            try expectEqual(connect(policy, to: "leaf-chain", host: "www.apple.com"), .accepted)
         }
         /// AFNetworking accepts the common name, as Apple's systems did until 2019. RFC 9525 section 2 does not allow it.
         @Test(arguments: [("self-signed-san", true), ("self-signed-cn", false)])
@@ -103,17 +104,17 @@ import HTTPSessionFoundation
         ) throws {
             var policy = SecurityPolicy(pinningMode: .publicKey, pinnedCertificates: try MintedCertificates.set(name))
             policy.allowsInvalidCertificates = true
-            #expect(
-                try connect(policy, to: name, host: "foobar.com") == (isAccepted ? .accepted : .refused(.certificateUntrusted)))
+            try expectEqual(
+                connect(policy, to: name, host: "foobar.com"), (isAccepted ? .accepted : .refused(.certificateUntrusted)))
         }
         @Test func `with name validation a wrong name is refused`() throws {
-            #expect(try connect(.default, to: "leaf-chain", host: "www.apple.com") == .refused(.certificateUntrusted))
+            try expectEqual(connect(.default, to: "leaf-chain", host: "www.apple.com"), .refused(.certificateUntrusted))
         }
         @Test func `a pinned self-signed certificate without any name is refused`() throws {
             var policy = SecurityPolicy(
                 pinningMode: .certificate, pinnedCertificates: try MintedCertificates.set("self-signed-none"))
             policy.allowsInvalidCertificates = true
-            #expect(try connect(policy, to: "self-signed-none", host: "foobar.com") == .refused(.certificateUntrusted))
+            try expectEqual(connect(policy, to: "self-signed-none", host: "foobar.com"), .refused(.certificateUntrusted))
         }
     }
 
@@ -128,30 +129,30 @@ import HTTPSessionFoundation
         }
 
         @Test func `invalid certificates allowed: self-signed is accepted if no name is known`() throws {
-            #expect(try connect(policy(.none), to: "self-signed-san", host: nil) == .accepted)
+            try expectEqual(connect(policy(.none), to: "self-signed-san", host: nil), .accepted)
         }
         @Test func `invalid certificates allowed: self-signed with a pin and the right name is accepted`() throws {
-            #expect(
-                try connect(policy(.publicKey, pins: "self-signed-san"), to: "self-signed-san", host: "foobar.com") == .accepted)
+            try expectEqual(
+                connect(policy(.publicKey, pins: "self-signed-san"), to: "self-signed-san", host: "foobar.com"), .accepted)
         }
         @Test func `invalid certificates allowed, no pins, no name validation: self-signed is accepted`() throws {
-            #expect(try connect(policy(.none, names: false), to: "self-signed-san", host: "foobar.com") == .accepted)
+            try expectEqual(connect(policy(.none, names: false), to: "self-signed-san", host: "foobar.com"), .accepted)
         }
         @Test func `invalid certificates not allowed: self-signed is refused`() throws {
-            #expect(
-                try connect(policy(.none, allowing: false), to: "self-signed-san", host: nil)
-                    == .refused(.certificateHasUnknownRoot))
+            try expectEqual(
+                connect(policy(.none, allowing: false), to: "self-signed-san", host: nil),
+                    .refused(.certificateHasUnknownRoot))
         }
         @Test func `invalid certificates allowed, public key pinning without pins: self-signed is refused`() throws {
-            #expect(try connect(policy(.publicKey), to: "self-signed-san", host: "foobar.com") == .refused(.certificateUntrusted))
+            try expectEqual(connect(policy(.publicKey), to: "self-signed-san", host: "foobar.com"), .refused(.certificateUntrusted))
         }
         @Test func `invalid certificates allowed, pins but no pinning mode, name validation: self-signed is refused`() throws {
-            #expect(
-                try connect(policy(.none, pins: "self-signed-san"), to: "self-signed-san", host: "foobar.com")
-                    == .refused(.certificateUntrusted))
+            try expectEqual(
+                connect(policy(.none, pins: "self-signed-san"), to: "self-signed-san", host: "foobar.com"),
+                    .refused(.certificateUntrusted))
         }
         @Test func `invalid certificates allowed, no pins, name validation: self-signed is refused`() throws {
-            #expect(try connect(policy(.none), to: "self-signed-san", host: "foobar.com") == .refused(.certificateUntrusted))
+            try expectEqual(connect(policy(.none), to: "self-signed-san", host: "foobar.com"), .refused(.certificateUntrusted))
         }
     }
 
@@ -178,9 +179,9 @@ import HTTPSessionFoundation
 
         @Test func `a security policy is equal after encoding and decoding`() throws {
             let policy = try policy()
-            #expect(try JSONDecoder().decode(SecurityPolicy.self, from: JSONEncoder().encode(policy)) == policy)
+            try expectEqual(JSONDecoder().decode(SecurityPolicy.self, from: JSONEncoder().encode(policy)), policy)
             let list = PropertyListEncoder()
-            #expect(try PropertyListDecoder().decode(SecurityPolicy.self, from: list.encode(policy)) == policy)
+            try expectEqual(PropertyListDecoder().decode(SecurityPolicy.self, from: list.encode(policy)), policy)
         }
     }
 }

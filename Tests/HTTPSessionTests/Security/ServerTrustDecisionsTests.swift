@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -23,9 +24,9 @@ import Testing
     @Test func `a server trust decision applies to one policy, host and chain`() {
         let decisions = ServerTrustDecisions()
         decisions.record(.accept, of: challenge("a"), at: start)
-        #expect(answer(decisions, challenge("a"), at: start) == true)
+        expectEqual(answer(decisions, challenge("a"), at: start), true)
         for other in [challenge("b"), challenge("a", policy: 2), challenge("a", chain: 1)] {
-            #expect(answer(decisions, other, at: start) == nil)
+            expectNil(answer(decisions, other, at: start))
         }
     }
 
@@ -35,17 +36,17 @@ import Testing
         decisions.record(.performDefaultHandling, of: challenge("a"), at: start)
         decisions.record(.performDefaultHandling, of: challenge("b", fault: .init(.pinMismatch, "no")), at: start)
         decisions.record(.reject, of: challenge("c"), at: start)
-        #expect(
-            ["a", "b", "c"].map { decisions.isTrusted(challenge($0).key, byPolicy: true, at: start) } == [true, true, false])
-        #expect(
-            ["a", "b", "c"].map { decisions.isTrusted(challenge($0).key, byPolicy: false, at: start) } == [false, false, false])
+        expectEqual(
+            ["a", "b", "c"].map { decisions.isTrusted(challenge($0).key, byPolicy: true, at: start) }, [true, true, false])
+        expectEqual(
+            ["a", "b", "c"].map { decisions.isTrusted(challenge($0).key, byPolicy: false, at: start) }, [false, false, false])
     }
 
     @Test func `a server trust decision expires`() {
         let decisions = ServerTrustDecisions(lifetime: .seconds(10))
         decisions.record(.accept, of: challenge("a"), at: start)
-        #expect(answer(decisions, challenge("a"), at: start + .seconds(9)) == true)
-        #expect(answer(decisions, challenge("a"), at: start + .seconds(10)) == nil)
+        expectEqual(answer(decisions, challenge("a"), at: start + .seconds(9)), true)
+        expectNil(answer(decisions, challenge("a"), at: start + .seconds(10)))
     }
 
     @Test func `when the store is full the server trust decision that expires first is evicted`() {
@@ -53,18 +54,18 @@ import Testing
         for (second, host) in ["a", "b", "c", "d"].enumerated() {
             decisions.record(.accept, of: challenge(host), at: start + .seconds(second))
         }
-        #expect(decisions.count == 3)
-        #expect(answer(decisions, challenge("a"), at: start + .seconds(4)) == nil)
-        #expect(answer(decisions, challenge("d"), at: start + .seconds(4)) == true)
+        expectEqual(decisions.count, 3)
+        expectNil(answer(decisions, challenge("a"), at: start + .seconds(4)))
+        expectEqual(answer(decisions, challenge("d"), at: start + .seconds(4)), true)
     }
 
     @Test func `replacing a decision to accept invalidates TLS sessions, replacing another does not`() {
         let decisions = ServerTrustDecisions()
         decisions.record(.reject, of: challenge("a"), at: start)
         decisions.record(.accept, of: challenge("a"), at: start)
-        #expect(decisions.generation == 0)
+        expectEqual(decisions.generation, 0)
         decisions.record(.reject, of: challenge("a"), at: start)
-        #expect(decisions.generation == 1)
+        expectEqual(decisions.generation, 1)
         decisions.removeAll()
         #expect(decisions.generation == 2 && decisions.count == 0)
     }
@@ -95,10 +96,10 @@ import Testing
         let (isComplete, trust) = try attempt("foreign-leaf-chain", ServerTrustDecisions())
         #expect(!isComplete)
         let challenge = try asked(trust)
-        #expect(challenge.host == "localhost")
-        #expect(challenge.certificates == (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
-        #expect(challenge.policyError?.code == .certificateHasUnknownRoot)
-        #expect(try asked(attempt("leaf-chain", ServerTrustDecisions()).trust).policyError == nil)
+        expectEqual(challenge.host, "localhost")
+        expectEqual(challenge.certificates, (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
+        expectEqual(challenge.policyError?.code, .certificateHasUnknownRoot)
+        try expectNil(asked(attempt("leaf-chain", ServerTrustDecisions()).trust).policyError)
     }
 
     @Test func `a repeated attempt uses the server trust handler's decision`() throws {
@@ -108,7 +109,7 @@ import Testing
         #expect(try attempt("foreign-leaf-chain", decisions).isComplete, "whatever the policy says")
         #expect(try !attempt("leaf-chain", decisions).isComplete, "another chain is asked about anew")
         decisions.record(.performDefaultHandling, of: challenge, at: .now)
-        #expect(try attempt("foreign-leaf-chain", decisions).trust.error?.code == .certificateHasUnknownRoot)
+        try expectEqual(attempt("foreign-leaf-chain", decisions).trust.error?.code, .certificateHasUnknownRoot)
     }
 
     @Test func `a server trust handler can refuse a server that the policy trusts`() throws {

@@ -1,5 +1,6 @@
 import Certificates
 import COpenSSL
+import Expectations
 import Foundation
 import Testing
 
@@ -21,28 +22,28 @@ import Testing
     func `an expired, not yet valid, foreign or incomplete chain has its own error code`(
         _ chain: String, _ code: HTTPSessionError.Code
     ) throws {
-        #expect(try connect(.default, to: chain, host: "localhost") == .refused(code))
+        try expectEqual(connect(.default, to: chain, host: "localhost"), .refused(code))
     }
 
     @Test func `without roots no server is trusted`() throws {
         var policy = SecurityPolicy.default
         policy.roots = .given([])
         let error = try connectWithError(policy, to: "leaf-chain", host: "localhost")
-        #expect(error?.code == .certificateHasUnknownRoot)
-        #expect(error?.reason.contains("no authority") == true)
+        expectEqual(error?.code, .certificateHasUnknownRoot)
+        expectEqual(error?.reason.contains("no authority"), true)
     }
 
     @Test func `the system's roots do not trust the tests' chain until its root is added`() throws {
         let trust = ServerTrust(policy: try PreparedPolicy.of(.default), host: "localhost")
         #expect(try !TLSConversation(TLSServer("leaf-chain"), trust).isComplete)
-        #expect(trust.error?.code == .certificateHasUnknownRoot)
+        expectEqual(trust.error?.code, .certificateHasUnknownRoot)
         var policy = SecurityPolicy.default
         policy.roots = .systemAnd(try MintedCertificates.set("root"))
-        #expect(try connect(policy, to: "leaf-chain", host: "localhost") == .accepted)
+        try expectEqual(connect(policy, to: "leaf-chain", host: "localhost"), .accepted)
     }
 
     @Test func `an intermediate certificate given as a root is trusted`() throws {
-        #expect(try connect(.default, to: "leaf-chain", host: "localhost", roots: "intermediate") == .accepted)
+        try expectEqual(connect(.default, to: "leaf-chain", host: "localhost", roots: "intermediate"), .accepted)
     }
 
     @Test(arguments: [
@@ -51,60 +52,60 @@ import Testing
         ("leaf", false), ("localhost\0.evil.test", false),
     ])
     func `a certificate is accepted for the names in it only`(_ host: String, _ isFor: Bool) throws {
-        #expect(try connect(.default, to: "leaf-chain", host: host) == (isFor ? .accepted : .refused(.certificateUntrusted)))
+        try expectEqual(connect(.default, to: "leaf-chain", host: host), (isFor ? .accepted : .refused(.certificateUntrusted)))
     }
 
     // MARK: Host pins
 
     @Test(arguments: ["leaf", "intermediate", "root"])
     func `a host pin of any certificate in the verified chain is accepted, sent or not`(_ name: String) throws {
-        #expect(try connect(Self.pins("localhost", name), to: "leaf-chain", host: "localhost") == .accepted)
+        try expectEqual(connect(Self.pins("localhost", name), to: "leaf-chain", host: "localhost"), .accepted)
     }
 
     @Test func `a backup pin is accepted if the first pin does not match`() throws {
-        #expect(try connect(Self.pins("localhost", "foreign-leaf", "leaf"), to: "leaf-chain", host: "localhost") == .accepted)
+        try expectEqual(connect(Self.pins("localhost", "foreign-leaf", "leaf"), to: "leaf-chain", host: "localhost"), .accepted)
     }
 
     @Test(arguments: [("*.example.test", "a.example.test"), ("**.example.test", "a.example.test"), ("LocalHost", "localhost")])
     func `host pins apply to the hosts of their pattern`(_ pattern: String, _ host: String) throws {
-        #expect(try connect(Self.pins(pattern, "foreign-leaf"), to: "leaf-chain", host: host) == .refused(.pinMismatch))
-        #expect(try connect(Self.pins(pattern, "leaf"), to: "leaf-chain", host: host) == .accepted)
-        #expect(try connect(Self.pins(pattern, "foreign-leaf"), to: "leaf-chain", host: "foobar.com") == .accepted)
+        try expectEqual(connect(Self.pins(pattern, "foreign-leaf"), to: "leaf-chain", host: host), .refused(.pinMismatch))
+        try expectEqual(connect(Self.pins(pattern, "leaf"), to: "leaf-chain", host: host), .accepted)
+        try expectEqual(connect(Self.pins(pattern, "foreign-leaf"), to: "leaf-chain", host: "foobar.com"), .accepted)
     }
 
     @Test func `a certificate that is sent but not in the verified chain does not match a pin`() throws {
         let policy = try Self.pins("localhost", "foreign-leaf")
-        #expect(try connect(policy, to: "leaf-chain", extra: ["foreign-leaf"], host: "localhost") == .refused(.pinMismatch))
+        try expectEqual(connect(policy, to: "leaf-chain", extra: ["foreign-leaf"], host: "localhost"), .refused(.pinMismatch))
     }
 
     @Test func `the error of a pin mismatch lists the pins of the server's certificates`() throws {
         let error = try connectWithError(Self.pins("localhost", "foreign-leaf"), to: "leaf-chain", host: "localhost")
-        #expect(error?.code == .pinMismatch)
+        expectEqual(error?.code, .pinMismatch)
         for name in ["leaf", "intermediate"] {
             let certificate = try MintedCertificates.one(name)
-            #expect(error?.reason.contains("\(certificate.publicKeyPin) (\(certificate.subject))") == true)
+            expectEqual(error?.reason.contains("\(certificate.publicKeyPin) (\(certificate.subject))"), true)
         }
-        #expect(error?.reason.contains("pinned for localhost") == true)
+        expectEqual(error?.reason.contains("pinned for localhost"), true)
     }
 
     /// AFNetworking accepts this in row 9 of its table: an attacker appends the pinned certificate to a chain of its own.
     @Test func `a pinned certificate appended to an attacker's chain is refused`() throws {
         var policy = SecurityPolicy(pinningMode: .publicKey, pinnedCertificates: try MintedCertificates.set("leaf"))
         policy.allowsInvalidCertificates = true
-        #expect(
-            try connect(policy, to: "foreign-leaf-chain", extra: ["leaf", "intermediate"], host: "localhost")
-                == .refused(.pinMismatch))
-        #expect(try connect(policy, to: "leaf", host: "localhost") == .accepted)
-        #expect(try connect(policy, to: "leaf", host: "elsewhere.test") == .refused(.certificateUntrusted))
+        try expectEqual(
+            connect(policy, to: "foreign-leaf-chain", extra: ["leaf", "intermediate"], host: "localhost"),
+                .refused(.pinMismatch))
+        try expectEqual(connect(policy, to: "leaf", host: "localhost"), .accepted)
+        try expectEqual(connect(policy, to: "leaf", host: "elsewhere.test"), .refused(.certificateUntrusted))
     }
 
     @Test func `a pinned certificate that has expired is refused, also if invalid certificates are allowed`() throws {
         var policy = SecurityPolicy(
             pinningMode: .certificate, pinnedCertificates: try MintedCertificates.set("self-signed-expired"))
         policy.allowsInvalidCertificates = true
-        #expect(try connect(policy, to: "self-signed-expired", host: "foobar.com") == .refused(.certificateExpired))
+        try expectEqual(connect(policy, to: "self-signed-expired", host: "foobar.com"), .refused(.certificateExpired))
         policy.pinningMode = .publicKey
-        #expect(try connect(policy, to: "self-signed-expired", host: "foobar.com") == .accepted)
+        try expectEqual(connect(policy, to: "self-signed-expired", host: "foobar.com"), .accepted)
     }
 
     // MARK: Revocation
@@ -117,22 +118,22 @@ import Testing
     }
 
     @Test func `a revoked certificate is accepted without revocation lists and refused with its list`() throws {
-        #expect(try connect(.default, to: "revoked-chain", host: "localhost") == .accepted)
+        try expectEqual(connect(.default, to: "revoked-chain", host: "localhost"), .accepted)
         let policy = try Self.revocation("intermediate.crl")
-        #expect(try connect(policy, to: "revoked-chain", host: "localhost") == .refused(.certificateRevoked))
-        #expect(try connect(policy, to: "leaf-chain", host: "localhost") == .accepted)
+        try expectEqual(connect(policy, to: "revoked-chain", host: "localhost"), .refused(.certificateRevoked))
+        try expectEqual(connect(policy, to: "leaf-chain", host: "localhost"), .accepted)
     }
 
     @Test func `a revocation list of another authority makes the chain untrusted`() throws {
-        #expect(try connect(Self.revocation("root.crl"), to: "leaf-chain", host: "localhost") == .refused(.certificateUntrusted))
+        try expectEqual(connect(Self.revocation("root.crl"), to: "leaf-chain", host: "localhost"), .refused(.certificateUntrusted))
     }
 
     @Test func `checking the complete chain requires a revocation list of each authority`() throws {
         let some = try Self.revocation("intermediate.crl", scope: .completeChain)
-        #expect(try connect(some, to: "leaf-chain", host: "localhost") == .refused(.certificateUntrusted))
+        try expectEqual(connect(some, to: "leaf-chain", host: "localhost"), .refused(.certificateUntrusted))
         let all = try Self.revocation("intermediate.crl", "root.crl", scope: .completeChain)
-        #expect(try connect(all, to: "leaf-chain", host: "localhost") == .accepted)
-        #expect(try connect(all, to: "revoked-chain", host: "localhost") == .refused(.certificateRevoked))
+        try expectEqual(connect(all, to: "leaf-chain", host: "localhost"), .accepted)
+        try expectEqual(connect(all, to: "revoked-chain", host: "localhost"), .refused(.certificateRevoked))
     }
 
     @Test func `a revoked certificate below a pinned authority is refused, also if invalid certificates are allowed`() throws {
@@ -140,10 +141,10 @@ import Testing
         policy.pinningMode = .certificate
         policy.pinnedCertificates = try MintedCertificates.set("root")
         policy.allowsInvalidCertificates = true
-        #expect(try connect(policy, to: "revoked-chain", host: "localhost") == .refused(.certificateRevoked))
-        #expect(try connect(policy, to: "leaf-chain", host: "localhost") == .accepted)
+        try expectEqual(connect(policy, to: "revoked-chain", host: "localhost"), .refused(.certificateRevoked))
+        try expectEqual(connect(policy, to: "leaf-chain", host: "localhost"), .accepted)
         policy.pinnedCertificates = try MintedCertificates.set("leaf")
-        #expect(try connect(policy, to: "leaf-chain", host: "localhost") == .accepted)
+        try expectEqual(connect(policy, to: "leaf-chain", host: "localhost"), .accepted)
     }
 
     // MARK: TLS
@@ -153,14 +154,14 @@ import Testing
         policy.minimumTLSVersion = .v1_3
         let old = TLS1_2_VERSION...TLS1_2_VERSION
         let error = try connectWithError(policy, to: "leaf-chain", host: "localhost", versions: old)
-        #expect(error?.code == .secureConnectionFailed)
-        #expect(error?.reason.contains("protocol version") == true)
-        #expect(try connect(policy, to: "leaf-chain", host: "localhost") == .accepted)
+        expectEqual(error?.code, .secureConnectionFailed)
+        expectEqual(error?.reason.contains("protocol version"), true)
+        try expectEqual(connect(policy, to: "leaf-chain", host: "localhost"), .accepted)
         policy.minimumTLSVersion = .v1_2
         policy.maximumTLSVersion = .v1_2
-        #expect(try connect(policy, to: "leaf-chain", host: "localhost", versions: old) == .accepted)
+        try expectEqual(connect(policy, to: "leaf-chain", host: "localhost", versions: old), .accepted)
         let new = TLS1_3_VERSION...TLS1_3_VERSION
-        #expect(try connect(policy, to: "leaf-chain", host: "localhost", versions: new) == .refused(.secureConnectionFailed))
+        try expectEqual(connect(policy, to: "leaf-chain", host: "localhost", versions: new), .refused(.secureConnectionFailed))
     }
 
     @Test func `the negotiated TLS version, cipher suite and peer certificates are reported`() throws {
@@ -171,9 +172,9 @@ import Testing
         let conversation = try TLSConversation(TLSServer("leaf-chain"), trust)
         let facts = TLSFacts(ssl: conversation.rawClient)
         #expect(facts?.version == "TLSv1.3" && facts?.cipher == "TLS_CHACHA20_POLY1305_SHA256" && facts?.isResumed == false)
-        #expect(facts?.applicationProtocol == nil)
+        expectNil(facts?.applicationProtocol)
         let shown = TLSFacts.peerCertificates(ssl: conversation.rawClient)
-        #expect(shown.map(Certificate.init) == (try Certificate.all(in: MintedCertificates.data("leaf-chain.pem"))))
+        expectEqual(shown.map(Certificate.init), (try Certificate.all(in: MintedCertificates.data("leaf-chain.pem"))))
     }
 
     @Test func `the cipher list of TLS 1.2 is enforced`() throws {
@@ -195,7 +196,7 @@ import Testing
         policy = .default
         policy.cipherList = "ROT13"
         let error = #expect(throws: HTTPSessionError.self) { try PreparedPolicy.of(policy) }
-        #expect(error?.reason.contains("“ROT13”") == true)
+        expectEqual(error?.reason.contains("“ROT13”"), true)
         policy.cipherList = "aNULL:eNULL:@SECLEVEL=0"
         #expect(throws: HTTPSessionError.self, "ciphers without certificates") { try PreparedPolicy.of(policy) }
         policy = .default
@@ -225,14 +226,14 @@ import Testing
         #expect(try TLSConversation(TLSServer("leaf-chain"), good, prepare: mark).isComplete)
         let bad = try trust("other.test")
         #expect(try !TLSConversation(TLSServer("leaf-chain"), bad, prepare: mark).isComplete)
-        #expect(bad.error?.code == .certificateUntrusted)
-        #expect(bad.error?.reason.contains("the proxy other.test") == true)
+        expectEqual(bad.error?.code, .certificateUntrusted)
+        expectEqual(bad.error?.reason.contains("the proxy other.test"), true)
     }
 
     @Test func `an unexpected TLS proxy is not connected to`() throws {
         let trust = ServerTrust(policy: try PreparedPolicy.of(.default), host: "localhost")
         #expect(throws: HTTPSessionError.self) { try TLSConversation(TLSServer("leaf-chain"), trust, prepare: mark) }
-        #expect(trust.error?.code == .proxyFailed)
+        expectEqual(trust.error?.code, .proxyFailed)
     }
 
     @Test func `the server behind a proxy is evaluated by the server's policy`() throws {
@@ -242,7 +243,7 @@ import Testing
             policy: try PreparedPolicy.of(origin), host: "localhost",
             proxy: .init(policy: try PreparedPolicy.of(.default), host: "localhost"))
         #expect(try !TLSConversation(TLSServer("leaf-chain"), trust).isComplete)
-        #expect(trust.error?.code == .pinMismatch)
+        expectEqual(trust.error?.code, .pinMismatch)
     }
 
     @Test func `a failed handshake with a proxy names the proxy in its error`() throws {
@@ -253,7 +254,7 @@ import Testing
             proxy: .init(policy: try PreparedPolicy.of(origin), host: "proxy.test"))
         let old = try TLSServer("leaf-chain", versions: TLS1_2_VERSION...TLS1_2_VERSION)
         #expect(try !TLSConversation(old, trust, prepare: mark).isComplete)
-        #expect(trust.error?.reason.contains("the proxy proxy.test") == true)
+        expectEqual(trust.error?.reason.contains("the proxy proxy.test"), true)
     }
 
     // MARK: Lifetime
@@ -272,13 +273,13 @@ import Testing
             #expect(policy != nil)
             SSL_CTX_free(context)
         }
-        #expect(policy == nil, "freed with the context")
+        expectNil(policy, "freed with the context")
     }
 
     @Test func `failures leave OpenSSL's error queue empty`() throws {
         ERR_clear_error()
         _ = try? Certificate(Data("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n".utf8))
         _ = try? ClientIdentity(pkcs12: Data([1, 2, 3]), passphrase: "")
-        #expect(ERR_peek_error() == 0)
+        expectEqual(ERR_peek_error(), 0)
     }
 }

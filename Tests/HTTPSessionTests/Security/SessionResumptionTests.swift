@@ -1,5 +1,6 @@
 import Certificates
 import COpenSSL
+import Expectations
 import Foundation
 import Testing
 
@@ -49,7 +50,7 @@ import Testing
         #expect(conversation.isComplete && conversation.isResumed)
         #expect(second.verdict == nil && second.refusedSessions == 0)
         #expect(second.admits(conversation.rawClient))
-        #expect(HandshakeWatch.facts(of: conversation.rawClient)?.isResumed == true)
+        expectEqual(HandshakeWatch.facts(of: conversation.rawClient)?.isResumed, true)
     }
 
     @Test(arguments: versions) func `another policy does not resume the TLS session, verifies the chain, and refuses`(
@@ -57,8 +58,8 @@ import Testing
     ) throws {
         let (conversation, second) = try resume(versions, trust(trustingPolicy()), trust(refusingPolicy()))
         #expect(!conversation.isComplete && !conversation.isResumed)
-        #expect(second.error?.code == .pinMismatch)
-        #expect(second.refusedSessions == 1)
+        expectEqual(second.error?.code, .pinMismatch)
+        expectEqual(second.refusedSessions, 1)
     }
 
     @Test(arguments: versions) func `another policy that trusts the server makes a full handshake`(_ versions: ClosedRange<Int32>)
@@ -173,9 +174,9 @@ import Testing
         ]
         decisions.removeAll()
         let tags = try (trusts + [trust(trustingPolicy(), decisions: decisions)]).map(\.parameters.connectionTag)
-        #expect(Set(tags).count == tags.count)
-        #expect(try trust(trustingPolicy(), host: "LOCALHOST.").parameters.connectionTag == tags[0])
-        #expect(trusts[0].parameters.proxyConnectionTag == nil)
+        expectEqual(Set(tags).count, tags.count)
+        try expectEqual(trust(trustingPolicy(), host: "LOCALHOST.").parameters.connectionTag, tags[0])
+        expectNil(trusts[0].parameters.proxyConnectionTag)
         let proxy = TrustParameters.Proxy(policy: try PreparedPolicy.of(trustingPolicy()), host: "proxy.test")
         let through = TrustParameters(policy: try PreparedPolicy.of(trustingPolicy()), host: "localhost", proxy: proxy)
         #expect(through.connectionTag == tags[0] && through.proxyConnectionTag != nil && through.proxyConnectionTag != tags[0])
@@ -198,9 +199,9 @@ import Testing
         let security = try SecuritySettings(configuration, ProxyOrigins(.none, environment: [:]), verifiesCertificates: true)
         let prepared = try #require(security.policy)
         // Those that the environment names are loaded at once, because their files may be unreadable.
-        #expect(prepared.hasLoadedRoots == !Authorities(includesSystem: true).areSystemAlone)
+        expectEqual(prepared.hasLoadedRoots, !Authorities(includesSystem: true).areSystemAlone)
         security.loadAuthorities(for: try #require(Origin(URL(string: "http://localhost/")!)))
-        #expect(prepared.hasLoadedRoots == !Authorities(includesSystem: true).areSystemAlone)
+        expectEqual(prepared.hasLoadedRoots, !Authorities(includesSystem: true).areSystemAlone)
         security.loadAuthorities(for: try #require(Origin(URL(string: "https://localhost/")!)))
         #expect(prepared.hasLoadedRoots)
     }
@@ -219,7 +220,7 @@ import Testing
                     for round in 0..<50 {
                         let policy = policies[(index + round) % policies.count]
                         let prepared = try PreparedPolicy.of(policy)
-                        #expect(prepared.policy == policy)
+                        expectEqual(prepared.policy, policy)
                     }
                 }
             }

@@ -1,4 +1,5 @@
 import Certificates
+import Expectations
 import Foundation
 import Testing
 
@@ -116,7 +117,7 @@ import Testing
         var policy = SecurityPolicy(pinningMode: row.mode, pinnedCertificates: Set(try row.pins.map(Self.certificate)))
         policy.allowsInvalidCertificates = row.allows
         policy.validatesDomainName = row.validates
-        #expect(answer(policy, row.host, try row.facts()) == row.answer)
+        expectEqual(answer(policy, row.host, try row.facts()), row.answer)
     }
 
     @Test func `every row of the trust decision table has a test`() {
@@ -143,34 +144,34 @@ import Testing
 
     @Test func `host pins match any certificate of the verified chain`() throws {
         for name in ["leaf", "intermediate", "root"] {
-            #expect(answer(try pinned("a.test", name), "a.test", try Self.facts()) == nil)
+            expectNil(answer(try pinned("a.test", name), "a.test", try Self.facts()))
         }
         let refusal = TrustRefusal.hostPins([try HostPattern("a.test")])
-        #expect(answer(try pinned("a.test", "other"), "a.test", try Self.facts(sends: ["leaf", "other"])) == refusal)
+        expectEqual(answer(try pinned("a.test", "other"), "a.test", try Self.facts(sends: ["leaf", "other"])), refusal)
     }
 
     @Test func `host pins of other hosts have no effect`() throws {
-        #expect(answer(try pinned("b.test", "other"), "a.test", try Self.facts()) == nil)
-        #expect(answer(try pinned("*.test", "other"), "a.b.test", try Self.facts()) == nil)
+        expectNil(answer(try pinned("b.test", "other"), "a.test", try Self.facts()))
+        expectNil(answer(try pinned("*.test", "other"), "a.b.test", try Self.facts()))
     }
 
     @Test func `a backup pin matches like the first pin`() throws {
-        #expect(answer(try pinned("a.test", "old", "leaf"), "a.test", try Self.facts()) == nil)
+        expectNil(answer(try pinned("a.test", "old", "leaf"), "a.test", try Self.facts()))
     }
 
     @Test func `the pins of all patterns that match a host are combined`() throws {
         var policy = try pinned("a.test", "old")
         policy.hostPins += try pinned("**.test", "root").hostPins
-        #expect(answer(policy, "a.test", try Self.facts()) == nil)
+        expectNil(answer(policy, "a.test", try Self.facts()))
     }
 
     @Test func `if invalid chains are allowed a host pin must match the server's own key, and the name must match`() throws {
         let invalid = try Self.facts(chain: 20, anchored: nil)
-        #expect(answer(try pinned("a.test", "leaf", allows: true), "a.test", invalid) == nil)
+        expectNil(answer(try pinned("a.test", "leaf", allows: true), "a.test", invalid))
         let refusal = TrustRefusal.hostPins([try HostPattern("a.test")])
-        #expect(answer(try pinned("a.test", "intermediate", allows: true), "a.test", invalid) == refusal)
-        #expect(answer(try pinned("a.test", "leaf", allows: true), "a.test", try Self.facts(chain: 20, name: false)) == .name)
-        #expect(answer(try pinned("b.test", "leaf", allows: true), "a.test", invalid) == .pinsNeeded)
+        expectEqual(answer(try pinned("a.test", "intermediate", allows: true), "a.test", invalid), refusal)
+        expectEqual(answer(try pinned("a.test", "leaf", allows: true), "a.test", try Self.facts(chain: 20, name: false)), .name)
+        expectEqual(answer(try pinned("b.test", "leaf", allows: true), "a.test", invalid), .pinsNeeded)
     }
 
     @Test func `no policy accepts a server whose chain was not verified`() throws {

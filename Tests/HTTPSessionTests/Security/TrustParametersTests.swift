@@ -1,5 +1,6 @@
 import COpenSSL
 import Certificates
+import Expectations
 import Foundation
 @testable import HTTPSession
 import Testing
@@ -52,8 +53,8 @@ import Testing
         for _ in 0..<2 {
             let plain = try #require(settings.trust(for: origin, isSecure: false, decisions: nil))
             let upgraded = try #require(settings.trust(for: origin, isSecure: true, decisions: nil))
-            #expect(plain.parameters.proxy?.host == "proxy.test")
-            #expect(upgraded.parameters.proxy == nil, "HSTS changes the scheme, and with it the proxy")
+            expectEqual(plain.parameters.proxy?.host, "proxy.test")
+            expectNil(upgraded.parameters.proxy, "HSTS changes the scheme, and with it the proxy")
         }
     }
 
@@ -65,8 +66,8 @@ import Testing
         }
         let (without, before) = (try tag(nil), try tag(decisions))
         decisions.removeAll()
-        #expect(try Set([without, before, tag(decisions)]).count == 3)
-        #expect(try tag(nil) == without)
+        try expectEqual(Set([without, before, tag(decisions)]).count, 3)
+        try expectEqual(tag(nil), without)
     }
 
     @Test func `a handler's choice of an identity is not shared, a configured identity is`() throws {
@@ -77,11 +78,11 @@ import Testing
         func parameters(of settings: SecuritySettings, _ identities: ClientCertificateDecisions?) throws -> TrustParameters {
             try #require(settings.trust(for: origin, isSecure: true, decisions: nil, identities: identities)).parameters
         }
-        #expect(try parameters(of: open, nil).asksForIdentity == false)
+        try expectEqual(parameters(of: open, nil).asksForIdentity, false)
         #expect(try parameters(of: open, choices).asksForIdentity)
         choices.record(identity, for: origin, at: .now)
-        #expect(try parameters(of: open, choices).identity == identity)
-        #expect(try parameters(of: open, nil).identity == nil)
+        try expectEqual(parameters(of: open, choices).identity, identity)
+        try expectNil(parameters(of: open, nil).identity)
 
         let configured = try settings(identity: identity)
         let shared = try parameters(of: configured, choices)
@@ -98,7 +99,7 @@ import Testing
         let facts = try #require(HandshakeWatch.facts(of: conversation.rawClient))
         #expect(facts == TLSFacts(ssl: conversation.rawClient) && !facts.isResumed)
         let foreign = try TLSConversation(TLSServer("leaf-chain"), nil)
-        #expect(HandshakeWatch.facts(of: foreign.rawClient) == nil, "a connection that no policy has evaluated")
+        expectNil(HandshakeWatch.facts(of: foreign.rawClient), "a connection that no policy has evaluated")
     }
 
     @Test func `a further handshake of TLS 1.2 changes the properties of the connection`() throws {
@@ -111,6 +112,6 @@ import Testing
         conversation.renegotiate("ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305")
         let after = try #require(HandshakeWatch.facts(of: conversation.rawClient))
         #expect(before.cipher.hasSuffix("AES_256_GCM_SHA384") && after.cipher.hasSuffix("CHACHA20_POLY1305_SHA256"))
-        #expect(after == TLSFacts(ssl: conversation.rawClient))
+        expectEqual(after, TLSFacts(ssl: conversation.rawClient))
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
@@ -69,34 +70,34 @@ import Testing
             return metrics.transactions.flatMap { [$0.isCellular, $0.isExpensive, $0.isConstrained] }
         }
         publish(.cellular, isExpensive: true)
-        #expect(try await network() == [true, true, false])
+        try await expectEqual(network(), [true, true, false])
         publish(.wifi, isConstrained: true)
-        #expect(try await network() == [false, false, true])
+        try await expectEqual(network(), [false, false, true])
         // The loopback address is on none of these networks, and without a path the values are unknown.
         let local = try await session.dataTask(for: TransferRequest(url: server.url())).response.metrics.transactions
         #expect(local.map(\.isCellular) == [nil] && local.map(\.isExpensive) == [nil] && local.map(\.isConstrained) == [nil])
         publish(NetworkPath(status: .unsatisfied))
-        #expect(try await network() == [nil, nil, nil])
+        try await expectEqual(network(), [nil, nil, nil])
     }
 
     @Test func `a cellular network is used unless the session or the request refuses it`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         publish(.cellular, isExpensive: true)
         let anyway = try session(server.port)
-        #expect(try await anyway.dataTask(for: request(server)).response.data == Data("x".utf8))
+        try await expectEqual(anyway.dataTask(for: request(server)).response.data, Data("x".utf8))
         let error = await failure(anyway.dataTask(for: try request(server) { $0.allowsCellularAccess = false }))
-        #expect(error?.code == .networkNotAllowed)
-        #expect(error?.urlErrorCode == .dataNotAllowed)
+        expectEqual(error?.code, .networkNotAllowed)
+        expectEqual(error?.urlErrorCode, .dataNotAllowed)
         let sparing = try session(server.port) { $0.allowsCellularAccess = false }
-        #expect(await failure(sparing.dataTask(for: try request(server)))?.code == .networkNotAllowed)
-        #expect(try await sparing.dataTask(for: request(server) { $0.allowsCellularAccess = true }).response.statusCode == 200)
+        await expectEqual(failure(sparing.dataTask(for: try request(server)))?.code, .networkNotAllowed)
+        try await expectEqual(sparing.dataTask(for: request(server) { $0.allowsCellularAccess = true }).response.statusCode, 200)
         // A tunnel over a cellular interface counts as cellular.
         publish(.tunnel, below: .cellular)
-        #expect(await failure(sparing.dataTask(for: try request(server)))?.code == .networkNotAllowed)
+        await expectEqual(failure(sparing.dataTask(for: try request(server)))?.code, .networkNotAllowed)
         // Each request is checked against the network at the time of that request.
         publish(.wifi)
-        #expect(try await sparing.dataTask(for: request(server)).response.statusCode == 200)
-        #expect(server.requests.count == 3)
+        try await expectEqual(sparing.dataTask(for: request(server)).response.statusCode, 200)
+        expectEqual(server.requests.count, 3)
     }
 
     @Test func `expensive and constrained networks are used unless the session or the request refuses them`() async throws {
@@ -104,14 +105,14 @@ import Testing
         let sparing = try session(server.port) { $0.allowsExpensiveAccess = false }
         let gentle = try session(server.port) { $0.allowsConstrainedAccess = false }
         publish(.usb, isExpensive: true)
-        #expect(await failure(sparing.dataTask(for: try request(server)))?.code == .networkNotAllowed)
-        #expect(try await sparing.dataTask(for: request(server) { $0.allowsExpensiveAccess = true }).response.statusCode == 200)
-        #expect(try await gentle.dataTask(for: request(server)).response.statusCode == 200)
+        await expectEqual(failure(sparing.dataTask(for: try request(server)))?.code, .networkNotAllowed)
+        try await expectEqual(sparing.dataTask(for: request(server) { $0.allowsExpensiveAccess = true }).response.statusCode, 200)
+        try await expectEqual(gentle.dataTask(for: request(server)).response.statusCode, 200)
         publish(.wifi, isConstrained: true)
-        #expect(await failure(gentle.dataTask(for: try request(server)))?.code == .networkNotAllowed)
-        #expect(try await gentle.dataTask(for: request(server) { $0.allowsConstrainedAccess = true }).response.statusCode == 200)
-        #expect(try await sparing.dataTask(for: request(server)).response.statusCode == 200)
-        #expect(server.requests.count == 4)
+        await expectEqual(failure(gentle.dataTask(for: try request(server)))?.code, .networkNotAllowed)
+        try await expectEqual(gentle.dataTask(for: request(server) { $0.allowsConstrainedAccess = true }).response.statusCode, 200)
+        try await expectEqual(sparing.dataTask(for: request(server)).response.statusCode, 200)
+        expectEqual(server.requests.count, 4)
     }
 
     @Test func `a redirect is checked against the network at the time of the redirect`() async throws {
@@ -124,8 +125,8 @@ import Testing
         }
         publish(.wired)
         let session = try session(server.port) { $0.allowsCellularAccess = false }
-        #expect(await failure(session.dataTask(for: try request(server)))?.code == .networkNotAllowed)
-        #expect(server.requests.map(\.path) == ["/"])
+        await expectEqual(failure(session.dataTask(for: try request(server)))?.code, .networkNotAllowed)
+        expectEqual(server.requests.map(\.path), ["/"])
     }
 
     @Test func `a task that waits for connectivity waits until an allowed network is available`() async throws {
@@ -134,17 +135,17 @@ import Testing
         let session = try session(server.port) { ($0.allowsCellularAccess, $0.waitsForConnectivity) = (false, true) }
         let task = session.dataTask(for: try request(server))
         await log.await("waiting for connectivity")
-        #expect(task.state == .waitingForConnectivity)
+        expectEqual(task.state, .waitingForConnectivity)
         // Neither an unsatisfied path nor another cellular one ends the wait.
         publish(NetworkPath(status: .unsatisfied))
         publish(.tunnel, below: .cellular)
         let impatient = session.dataTask(for: try request(server) { $0.waitsForConnectivity = false })
-        #expect(await failure(impatient)?.code == .networkNotAllowed)
-        #expect(server.requests.isEmpty)
+        await expectEqual(failure(impatient)?.code, .networkNotAllowed)
+        expectEmpty(server.requests)
         publish(.wifi)
         let response = try await task.response
-        #expect(response.data == Data("x".utf8))
-        #expect(response.metrics.retryCount == 0)
+        expectEqual(response.data, Data("x".utf8))
+        expectEqual(response.metrics.retryCount, 0)
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
     }
 
@@ -161,8 +162,8 @@ import Testing
         let task = session.dataTask(for: try request(server))
         await log.await("waiting for connectivity")
         publish(.wifi)
-        #expect(try await task.response.data == Data("x".utf8))
-        #expect(server.requests.map(\.path) == ["/", "/next"])
+        try await expectEqual(task.response.data, Data("x".utf8))
+        expectEqual(server.requests.map(\.path), ["/", "/next"])
     }
 
     @Test func `requests to loopback and over an unknown network are never refused`() async throws {
@@ -171,9 +172,9 @@ import Testing
             ($0.allowsCellularAccess, $0.allowsExpensiveAccess, $0.allowsConstrainedAccess) = (false, false, false)
         }
         publish(.cellular, isExpensive: true, isConstrained: true)
-        #expect(try await none.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 200)
+        try await expectEqual(none.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 200)
         publish(NetworkPath(status: .unsatisfied))
-        #expect(try await none.dataTask(for: request(server)).response.statusCode == 200)
+        try await expectEqual(none.dataTask(for: request(server)).response.statusCode, 200)
     }
 
     @Test func `without a network the error is notConnected, not cannotConnectToHost`() async throws {
@@ -182,9 +183,9 @@ import Testing
         server.stop()
         publish(NetworkPath(status: .unsatisfied))
         let session = try session(port)
-        #expect(await failure(session.dataTask(for: try request(server)))?.code == .notConnected)
+        await expectEqual(failure(session.dataTask(for: try request(server)))?.code, .notConnected)
         publish(.wired)
-        #expect(await failure(session.dataTask(for: try request(server)))?.code == .cannotConnectToHost)
+        await expectEqual(failure(session.dataTask(for: try request(server)))?.code, .cannotConnectToHost)
     }
 
     /// A client with two networks: by cable to a server at 192.0.2.1, and by radio, the default route, to the same server at
@@ -233,15 +234,15 @@ import Testing
             change(&request.options)
             return session.dataTask(for: request)
         }
-        #expect(try await get("cable.example").response.metrics.transactions.last?.localAddress == "192.0.2.2")
-        #expect(await failure(try get("radio.example"))?.code == .networkNotAllowed)
-        #expect(await failure(try get("198.51.100.1"))?.code == .networkNotAllowed)
-        #expect(try await get("both.example").response.metrics.transactions.last?.localAddress == "192.0.2.2")
-        #expect(server.requests.count == 2)
+        try await expectEqual(get("cable.example").response.metrics.transactions.last?.localAddress, "192.0.2.2")
+        await expectEqual(failure(try get("radio.example"))?.code, .networkNotAllowed)
+        await expectEqual(failure(try get("198.51.100.1"))?.code, .networkNotAllowed)
+        try await expectEqual(get("both.example").response.metrics.transactions.last?.localAddress, "192.0.2.2")
+        expectEqual(server.requests.count, 2)
         // A request that refuses cellular access does not reuse a connection that another request made over it.
         _ = try await get("radio.example") { ($0.allowsCellularAccess, $0.allowsExpensiveAccess) = (true, true) }.response
-        #expect(await failure(try get("radio.example"))?.code == .networkNotAllowed)
-        #expect(server.requests.count == 3)
+        await expectEqual(failure(try get("radio.example"))?.code, .networkNotAllowed)
+        expectEqual(server.requests.count, 3)
     }
 
     @Test(.requires(Nginx.program))
@@ -255,11 +256,11 @@ import Testing
             ($0.networkNamespace, $0.securityPolicy) = (NetworkNamespace(client.path), policy)
         }
         let request = TransferRequest(url: try nginx.tlsURL("/1k"))
-        #expect(try await session.dataTask(for: request).response.metrics.transactions.last?.networkProtocolName == "h2")
+        try await expectEqual(session.dataTask(for: request).response.metrics.transactions.last?.networkProtocolName, "h2")
         var sparing = request
         sparing.options.allowsCellularAccess = false
-        #expect(await failure(session.dataTask(for: sparing))?.code == .networkNotAllowed)
-        #expect(try await session.dataTask(for: request).response.metrics.transactions.last?.isReusedConnection == true)
+        await expectEqual(failure(session.dataTask(for: sparing))?.code, .networkNotAllowed)
+        try await expectEqual(session.dataTask(for: request).response.metrics.transactions.last?.isReusedConnection, true)
     }
 
     @Test func `a session bound to an interface is checked against that interface`() async throws {
@@ -272,8 +273,8 @@ import Testing
                 $0.hostOverrides = [.init(host: "named.example", port: Int(server.port), addresses: [address])]
             }
             let error = await failure(session.dataTask(for: try request(server)))
-            #expect(error?.code == (isAllowed ? nil : .networkNotAllowed), "\(error.map { "\($0)" } ?? "no error")")
+            expectEqual(error?.code, (isAllowed ? nil : .networkNotAllowed), "\(error.map { "\($0)" } ?? "no error")")
         }
-        #expect(server.requests.count == 1)
+        expectEqual(server.requests.count, 1)
     }
 }

@@ -1,5 +1,6 @@
 import COpenSSL
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -61,26 +62,26 @@ private struct DigestServer: Sendable {
         var parts = try #require(URLComponents(url: server.url(), resolvingAgainstBaseURL: false))
         (parts.user, parts.password) = ("user", "word")
         let response = try await localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response
-        #expect(response.statusCode == 401)
-        #expect(server.requests.count == 21)
+        expectEqual(response.statusCode, 401)
+        expectEqual(server.requests.count, 21)
     }
 
     @Test func `without a challenge handler the 401 is the response`() async throws {
         let server = try basicServer()
         let response = try await localSession().dataTask(for: TransferRequest(url: server.url())).response
-        #expect(response.statusCode == 401)
-        #expect(response.data == Data("who are you?".utf8))
-        #expect(server.requests.count == 1)
+        expectEqual(response.statusCode, 401)
+        expectEqual(response.data, Data("who are you?".utf8))
+        expectEqual(server.requests.count, 1)
     }
 
     @Test func `a user and password in the URL are sent after a challenge only`() async throws {
         let server = try basicServer(user: "us er", password: "w:o/rd")
         let url = try #require(URL(string: "http://us%20er:w%3Ao%2Frd@127.0.0.1:\(server.port)/x"))
         let response = try await localSession().dataTask(for: TransferRequest(url: url)).response
-        #expect(response.statusCode == 200)
-        #expect(server.requests.map { $0["authorization"] == nil } == [true, false])
+        expectEqual(response.statusCode, 200)
+        expectEqual(server.requests.map { $0["authorization"] == nil }, [true, false])
         #expect(server.requests.allSatisfy { $0.target == "/x" && $0["host"] == "127.0.0.1:\(server.port)" })
-        #expect(response.metrics.transactions.map(\.statusCode) == [401, 200])
+        expectEqual(response.metrics.transactions.map(\.statusCode), [401, 200])
     }
 
     @Test func `a challenge handler's credential is sent with the body again, and stored after it is accepted`() async throws {
@@ -91,12 +92,12 @@ private struct DigestServer: Sendable {
             configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "word"), asked: asked),
             credentials: store)
         let upload = TransferRequest(url: server.url(), method: .post, body: .data(Data("body".utf8)))
-        #expect(try await session.dataTask(for: upload).response.data == Data("POST body".utf8))
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url("/again"))).response.data == Data("GET ".utf8))
-        #expect(asked.count == 1)
-        #expect(server.requests.filter { $0.method == "POST" }.map(\.text) == ["body", "body"])
+        try await expectEqual(session.dataTask(for: upload).response.data, Data("POST body".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url("/again"))).response.data, Data("GET ".utf8))
+        expectEqual(asked.count, 1)
+        expectEqual(server.requests.filter { $0.method == "POST" }.map(\.text), ["body", "body"])
         let origin = try #require(Origin(server.url()))
-        #expect(store[.init(origin: origin, realm: "r", isProxy: false)]?.user == "user")
+        expectEqual(store[.init(origin: origin, realm: "r", isProxy: false)]?.user, "user")
     }
 
     @Test func `a credential with persistence none is requested from the handler for each task`() async throws {
@@ -104,8 +105,8 @@ private struct DigestServer: Sendable {
         let asked = Counter()
         let session = try localSession(
             handlers: answering(Credential(user: "user", password: "word", persistence: .none), asked: asked))
-        for _ in 0..<2 { #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 200) }
-        #expect(asked.count == 2)
+        for _ in 0..<2 { try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 200) }
+        expectEqual(asked.count, 2)
     }
 
     @Test func `a wrong password gets another challenge with the count of failures, and is not stored`() async throws {
@@ -120,10 +121,10 @@ private struct DigestServer: Sendable {
         })
         let store = CredentialStore()
         let session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, credentials: store)
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 200)
-        #expect(counts.withLock { $0 } == [0, 1, 2])
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 200)
+        expectEqual(counts.withLock { $0 }, [0, 1, 2])
         let origin = try #require(Origin(server.url()))
-        #expect(store[.init(origin: origin, realm: "r", isProxy: false)]?.secret == "word")
+        expectEqual(store[.init(origin: origin, realm: "r", isProxy: false)]?.secret, "word")
     }
 
     @Test func `credentials of the URL and of the store are sent once each before the handler is called`() async throws {
@@ -136,15 +137,15 @@ private struct DigestServer: Sendable {
         let session = try HTTPSessionManager(
             configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "word")),
             credentials: store, monitors: [log])
-        #expect(try await session.dataTask(for: TransferRequest(url: url)).response.statusCode == 200)
-        #expect(
-            server.requests.map { $0["authorization"] } == [
+        try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.statusCode, 200)
+        expectEqual(
+            server.requests.map { $0["authorization"] }, [
                 nil, basic("user", "typo"), basic("user", "old"), basic("user", "word"),
             ])
         // Monitors are notified of every challenge, whichever source answers it.
         session.finishTasksAndInvalidate()
-        #expect(
-            await log.awaitInvalidation().filter { $0.hasPrefix("started") || $0.hasPrefix("challenged") } == [
+        await expectEqual(
+            log.awaitInvalidation().filter { $0.hasPrefix("started") || $0.hasPrefix("challenged") }, [
                 "started 1", "challenged basic", "started 2", "challenged basic", "started 3", "challenged basic", "started 4",
             ])
     }
@@ -158,12 +159,12 @@ private struct DigestServer: Sendable {
             try localSession(handlers: TransferHandlers(challenge: { _ in disposition })).dataTask(
                 for: TransferRequest(url: server.url()))
         }
-        #expect(await failure(try task(.cancel))?.code == .authenticationFailed)
-        #expect(await failure(try task(.useCredential(Credential(token: "t"))))?.code == .authenticationFailed)
+        await expectEqual(failure(try task(.cancel))?.code, .authenticationFailed)
+        await expectEqual(failure(try task(.useCredential(Credential(token: "t"))))?.code, .authenticationFailed)
         for disposition in [TransferHandlers.ChallengeDisposition.performDefaultHandling, .rejectProtectionSpace] {
             let response = try await task(disposition).response
-            #expect(response.statusCode == 401)
-            #expect(response.data == Data("who are you?".utf8))
+            expectEqual(response.statusCode, 401)
+            expectEqual(response.data, Data("who are you?".utf8))
         }
         #expect(server.requests.allSatisfy { $0["authorization"] == nil })
     }
@@ -179,10 +180,10 @@ private struct DigestServer: Sendable {
             return challenge.scheme == .basic
                 ? .useCredential(Credential(user: "user", password: "word")) : .rejectProtectionSpace
         })
-        #expect(
-            try await localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.data
-                == Data("in".utf8))
-        #expect(schemes.withLock { $0 } == [.bearer, .digest, .basic])
+        try await expectEqual(
+            localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.data,
+                Data("in".utf8))
+        expectEqual(schemes.withLock { $0 }, [.bearer, .digest, .basic])
     }
 
     @Test func `a challenge handler that never returns fails the task after the handler timeout`() async throws {
@@ -192,7 +193,7 @@ private struct DigestServer: Sendable {
             return .cancel
         })
         let session = try localSession({ $0.handlerTimeout = .milliseconds(100) }, handlers: handlers)
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .handlerTimedOut)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url())))?.code, .handlerTimedOut)
     }
 
     @Test func `a credential with a token is sent as Bearer`() async throws {
@@ -200,14 +201,14 @@ private struct DigestServer: Sendable {
             $0["authorization"] == "Bearer t0ken" ? StubResponse(body: "in") : .unauthorized("Bearer realm=\"x\"")
         }
         let session = try localSession(handlers: answering(Credential(token: "t0ken")))
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("in".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("in".utf8))
     }
 
     @Test func `Digest never sends the password, with and without a body`() async throws {
         let lock = DigestServer()
         let server = try TestServer { lock.reply(to: $0) }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url("/a?b"))).response.data == Data("GET ".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url("/a?b"))).response.data, Data("GET ".utf8))
         let made = Counter()
         let body = RequestBody.stream(length: nil) {
             made.add()
@@ -218,7 +219,7 @@ private struct DigestServer: Sendable {
         }
         for body in [RequestBody.data(Data("memory".utf8)), body] {
             let response = try await session.dataTask(for: TransferRequest(url: server.url(), method: .put, body: body)).response
-            #expect(response.statusCode == 200)
+            expectEqual(response.statusCode, 200)
             #expect(String(decoding: response.data, as: UTF8.self).hasPrefix("PUT "))
             #expect(response.data.count > 4)
         }
@@ -233,9 +234,9 @@ private struct DigestServer: Sendable {
                 ? .performDefaultHandling
                 : .useCredential(Credential(user: "user", password: "wrong\(challenge.previousFailureCount)"))
         })
-        #expect(
-            try await localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.statusCode
-                == 401)
+        try await expectEqual(
+            localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.statusCode,
+                401)
     }
 
     @Test func `a credential for one origin is not sent to another after a redirect`() async throws {
@@ -244,17 +245,17 @@ private struct DigestServer: Sendable {
             request["authorization"] == nil ? .unauthorized("Basic realm=r") : .redirect(307, to: other.url().absoluteString)
         }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("-".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("-".utf8))
         let url = try #require(URL(string: "http://user:word@127.0.0.1:\(server.port)/"))
-        #expect(try await localSession().dataTask(for: TransferRequest(url: url)).response.data == Data("-".utf8))
+        try await expectEqual(localSession().dataTask(for: TransferRequest(url: url)).response.data, Data("-".utf8))
     }
 
     @Test func `a refused Authorization field is replaced by the challenge handler's credential`() async throws {
         let server = try basicServer()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
         let request = TransferRequest(url: server.url(), headerFields: [.authorization: "Bearer expired"])
-        #expect(try await session.dataTask(for: request).response.statusCode == 200)
-        #expect(server.requests.map { $0.values("authorization") } == [["Bearer expired"], [basic("user", "word")]])
+        try await expectEqual(session.dataTask(for: request).response.statusCode, 200)
+        expectEqual(server.requests.map { $0.values("authorization") }, [["Bearer expired"], [basic("user", "word")]])
     }
 
     @Test func `a stream answers an authentication challenge`() async throws {
@@ -262,7 +263,7 @@ private struct DigestServer: Sendable {
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
         var data = Data()
         for try await chunk in session.streamTask(for: TransferRequest(url: server.url())).chunks { data.append(chunk) }
-        #expect(data == Data("GET ".utf8))
+        expectEqual(data, Data("GET ".utf8))
     }
 
     @Test func `a refused credential is not sent again if the handler returns it again`() async throws {
@@ -270,9 +271,10 @@ private struct DigestServer: Sendable {
         let asked = Counter()
         let session = try localSession(handlers: answering(Credential(user: "user", password: "wrong"), asked: asked))
         let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
-        #expect(response.statusCode == 401)
-        #expect(response.data == Data("who are you?".utf8))
-        #expect((asked.count, server.requests.count) == (2, 2))
+        expectEqual(response.statusCode, 401)
+        expectEqual(response.data, Data("who are you?".utf8))
+        expectEqual(asked.count, 2)
+        expectEqual(server.requests.count, 2)
     }
 
     @Test func `a credential refused without another challenge is not stored`() async throws {
@@ -283,9 +285,9 @@ private struct DigestServer: Sendable {
         let session = try HTTPSessionManager(
             configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "wrong")),
             credentials: store)
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401)
         let origin = try #require(Origin(server.url()))
-        #expect(store[.init(origin: origin, realm: "r")] == nil)
+        expectNil(store[.init(origin: origin, realm: "r")])
     }
 
     @Test func `a challenge whose body is truncated is still answered`() async throws {
@@ -295,6 +297,6 @@ private struct DigestServer: Sendable {
                 afterBodyBytes: 100)
         }
         let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("in".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("in".utf8))
     }
 }

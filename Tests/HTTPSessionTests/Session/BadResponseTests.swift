@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -29,12 +30,12 @@ private func peakMemory() throws -> Int {
     {
         let error = try await error(StubResponse(body: .pattern(10_000)).brokenChunks(fault))
         let isCut = fault == .cutInChunk || fault == .lastChunkIsMissing
-        #expect(error?.code == (isCut ? .connectionLost : .badServerResponse))
-        #expect(error?.context.statusCode == 200)
+        expectEqual(error?.code, (isCut ? .connectionLost : .badServerResponse))
+        expectEqual(error?.context.statusCode, 200)
     }
 
     @Test func `a Content-Length larger than the received body fails as connectionLost`() async throws {
-        #expect(try await error(StubResponse(body: "short").declaredLength(1_000))?.code == .connectionLost)
+        try await expectEqual(error(StubResponse(body: "short").declaredLength(1_000))?.code, .connectionLost)
     }
 
     @Test func `bytes after a body that exceeds its Content-Length are not taken for the next response`() async throws {
@@ -42,13 +43,13 @@ private func peakMemory() throws -> Int {
             StubResponse(body: "short HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil").declaredLength(5)
         }
         let session = try localSession()
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("short".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("short".utf8))
         // If the surplus bytes arrive late, they precede the next response, which then fails because they are not valid HTTP.
         let second = session.dataTask(for: TransferRequest(url: server.url()))
         if let error = await failure(second) {
-            #expect(error.code == .badServerResponse)
+            expectEqual(error.code, .badServerResponse)
         } else {
-            #expect(try await second.response.data == Data("short".utf8))
+            try await expectEqual(second.response.data, Data("short".utf8))
         }
     }
 
@@ -67,8 +68,8 @@ private func peakMemory() throws -> Int {
     {
         let reply = StubResponse.raw(.text("HTTP/1.1 200 OK\r\n\(space)Content-Length: 3\r\n\r\nabc"))
         let error = try await error(reply) { $0.retryPolicy = .never }
-        #expect(error?.code == .badServerResponse)
-        #expect(error?.reason == "the server's response is not valid HTTP", "\(String(describing: error))")
+        expectEqual(error?.code, .badServerResponse)
+        expectEqual(error?.reason, "the server's response is not valid HTTP", "\(String(describing: error))")
     }
 
     @Test(arguments: ["-1", "x", ""]) func `an invalid Content-Length is an error`(_ length: String) async throws {
@@ -80,13 +81,13 @@ private func peakMemory() throws -> Int {
     }
 
     @Test func `content that is not in its declared Content-Encoding fails as cannotDecodeContent`() async throws {
-        #expect(
-            try await error(StubResponse(fields: ["Content-Encoding": "gzip"], body: "no gzip at all"))?.code
-                == .cannotDecodeContent)
-        #expect(
-            try await error(StubResponse(fields: ["Content-Encoding": "br"], body: "no brotli at all, certainly"))?.code
-                == .cannotDecodeContent)
-        #expect(try await error(StubResponse(fields: ["Content-Encoding": "nonsense"], body: "x"))?.code == .cannotDecodeContent)
+        try await expectEqual(
+            error(StubResponse(fields: ["Content-Encoding": "gzip"], body: "no gzip at all"))?.code,
+                .cannotDecodeContent)
+        try await expectEqual(
+            error(StubResponse(fields: ["Content-Encoding": "br"], body: "no brotli at all, certainly"))?.code,
+                .cannotDecodeContent)
+        try await expectEqual(error(StubResponse(fields: ["Content-Encoding": "nonsense"], body: "x"))?.code, .cannotDecodeContent)
     }
 
     @Test func `gzip content with a wrong checksum fails as cannotDecodeContent`() async throws {
@@ -101,14 +102,14 @@ private func peakMemory() throws -> Int {
             return .gzip(.bytes(bytes))
         }
         let session = try localSession()
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == text)
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url("/broken"))))?.code == .cannotDecodeContent)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, text)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url("/broken"))))?.code, .cannotDecodeContent)
     }
 
     @Test(.skippedUnderSanitizers) func `a gzip bomb fails a data task as responseTooLarge with bounded memory`() async throws {
         let before = try peakMemory()
         let error = try await error(.gzipBomb(inflatedBytes: 8 << 30))
-        #expect(error?.code == .responseTooLarge)
+        expectEqual(error?.code, .responseTooLarge)
         #expect(try peakMemory() - before < 1 << 30)
     }
 
@@ -129,7 +130,7 @@ private func peakMemory() throws -> Int {
             let error = await #expect(throws: HTTPSessionError.self) {
                 for try await chunk in task.chunks { received += chunk.count }
             }
-            #expect(error?.code == .responseTooLarge, "\(String(describing: error)) \(String(describing: error?.context))")
+            expectEqual(error?.code, .responseTooLarge, "\(String(describing: error)) \(String(describing: error?.context))")
             #expect(received < 64 << 20)
         }
         #expect(try peakMemory() - before < 1 << 30)
@@ -169,15 +170,15 @@ private func peakMemory() throws -> Int {
             let error = await failure(task)
             // While the file's queue is full, libcurl keeps at most 64 MiB of decoded data, and then fails the transfer itself.
             #expect(error?.code == .responseTooLarge || error?.code == .transferFailed, "\(String(describing: error))")
-            #expect(folder.names == [])
+            expectEqual(folder.names, [])
         }
-        #expect(server.requests.count == 3)
+        expectEqual(server.requests.count, 3)
     }
 
     @Test func `a response with too many or too large header fields is an error`() async throws {
-        #expect(try await error(StubResponse(body: "x").headerFlood(100_000, valueBytes: 1_000))?.code == .badServerResponse)
+        try await expectEqual(error(StubResponse(body: "x").headerFlood(100_000, valueBytes: 1_000))?.code, .badServerResponse)
         #expect(try await error(StubResponse(body: "x").headerFlood(1, valueBytes: 4 << 20)) != nil)
-        #expect(try await error(StubResponse(body: "x").headerFlood(100, valueBytes: 1_000)) == nil)
+        try await expectNil(error(StubResponse(body: "x").headerFlood(100, valueBytes: 1_000)))
     }
 
     @Test(arguments: [
@@ -186,16 +187,16 @@ private func peakMemory() throws -> Int {
     ])
     func `a response of another protocol fails as badServerResponse`(_ text: String) async throws {
         let error = try await error(.raw(.text(text)))
-        #expect(error?.code == .badServerResponse, "\(String(describing: error))")
+        expectEqual(error?.code, .badServerResponse, "\(String(describing: error))")
     }
 
     @Test func `a connection closed without a response fails as connectionLost and is not retried`() async throws {
         let server = try TestServer { _ in .none() }
-        #expect(await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))?.code == .connectionLost)
-        #expect(server.requests.count == 1)
-        #expect(try await error(.none(.reset))?.code == .connectionLost)
-        #expect(try await error(.raw(.text("HTTP/1.1 20")))?.code == .connectionLost)
-        #expect(try await error(StubResponse(body: "x").cut(afterHeadBytes: 20))?.code == .badServerResponse)
+        await expectEqual(failure(try localSession().dataTask(for: TransferRequest(url: server.url())))?.code, .connectionLost)
+        expectEqual(server.requests.count, 1)
+        try await expectEqual(error(.none(.reset))?.code, .connectionLost)
+        try await expectEqual(error(.raw(.text("HTTP/1.1 20")))?.code, .connectionLost)
+        try await expectEqual(error(StubResponse(body: "x").cut(afterHeadBytes: 20))?.code, .badServerResponse)
     }
 
     @Test func `interim responses are reported to monitors and do not become the response`() async throws {
@@ -204,22 +205,22 @@ private func peakMemory() throws -> Int {
         }
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("x".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("x".utf8))
         session.finishTasksAndInvalidate()
-        #expect(
-            await log.awaitInvalidation().filter { $0.hasPrefix("interim") } == ["interim 103", "interim 102", "interim 103"])
+        await expectEqual(
+            log.awaitInvalidation().filter { $0.hasPrefix("interim") }, ["interim 103", "interim 102", "interim 103"])
     }
 
     @Test func `endless interim responses do not extend the request timeout`() async throws {
         let text = String(repeating: "HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n", count: 1_000)
         let server = try TestServer { _ in .raw(StubBody([.bytes(Array(text.utf8)), .wait(.forever)])) }
         let session = try localSession { $0.requestTimeout = .milliseconds(300) }
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .timedOut)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url())))?.code, .timedOut)
     }
 
     @Test func `a body without Content-Length ends when the connection closes`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(100_000)).untilClose() }
-        #expect(try await localSession().dataTask(for: TransferRequest(url: server.url())).response.data == pattern(100_000))
+        try await expectEqual(localSession().dataTask(for: TransferRequest(url: server.url())).response.data, pattern(100_000))
     }
 
     @Test func `responses to HEAD and with 204 or 304 have no body, and their connection is reused`() async throws {
@@ -229,12 +230,12 @@ private func peakMemory() throws -> Int {
         }
         let session = try localSession()
         let head = try await session.dataTask(for: TransferRequest(url: server.url(), method: .head)).response
-        #expect(head.data.isEmpty)
-        #expect(head.head.firstValue(of: "content-length") == "1000")
+        expectEmpty(head.data)
+        expectEqual(head.head.firstValue(of: "content-length"), "1000")
         for status in [204, 304] {
-            #expect(try await session.dataTask(for: TransferRequest(url: server.url("/?\(status)"))).response.data.isEmpty)
+            try await expectEmpty(session.dataTask(for: TransferRequest(url: server.url("/?\(status)"))).response.data)
         }
-        #expect(server.seen.connections == 1)
+        expectEqual(server.seen.connections, 1)
     }
 
     @Test func `chunked trailers do not change the response's header fields`() async throws {
@@ -242,9 +243,9 @@ private func peakMemory() throws -> Int {
             StubResponse(body: "x").chunked(trailers: ["X-Late": "1", "Content-Type": "evil/evil"])
         }
         let response = try await localSession().dataTask(for: TransferRequest(url: server.url())).response
-        #expect(response.data == Data("x".utf8))
-        #expect(response.head.firstValue(of: "x-late") == nil)
-        #expect(response.head.mediaType == nil)
+        expectEqual(response.data, Data("x".utf8))
+        expectNil(response.head.firstValue(of: "x-late"))
+        expectNil(response.head.mediaType)
     }
 
     @Test func `a second response head after the body is ignored`() async throws {
@@ -254,9 +255,9 @@ private func peakMemory() throws -> Int {
             )
         }
         let response = try await localSession().dataTask(for: TransferRequest(url: server.url())).response
-        #expect(response.statusCode == 200)
-        #expect(response.data == Data("hello".utf8))
-        #expect(server.requests.count == 1)
+        expectEqual(response.statusCode, 200)
+        expectEqual(response.data, Data("hello".utf8))
+        expectEqual(server.requests.count, 1)
     }
 
     @Test func `a huge Content-Length with 204 preallocates no file`() async throws {
@@ -264,8 +265,8 @@ private func peakMemory() throws -> Int {
         let folder = try ScratchDirectory()
         let file = folder.url("file")
         let task = try localSession().downloadTask(for: TransferRequest(url: server.url()), to: .init(file))
-        #expect(await failure(task)?.code == .unacceptableStatus)
-        #expect(folder.names.isEmpty)
+        await expectEqual(failure(task)?.code, .unacceptableStatus)
+        expectEmpty(folder.names)
     }
 
     @Test func `a gzip bomb fails as responseTooLarge, not as a libcurl error, while the response handler is slow`() async throws
@@ -277,6 +278,6 @@ private func peakMemory() throws -> Int {
                 _ = try? await server.awaitSeen { $0.sentBodyBytes >= 200_000 }
                 return .allow
             }))
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .responseTooLarge)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url())))?.code, .responseTooLarge)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -24,7 +25,7 @@ import Testing
         let refreshes = Counter()
         let (started, mayEnd) = (Signal(), Signal())
         let tokens = BearerAuthentication(token: "old") { expired in
-            #expect(expired == "old")
+            expectEqual(expired, "old")
             refreshes.add()
             started.fire()
             await mayEnd.wait()
@@ -35,29 +36,29 @@ import Testing
         await started.wait()
         await log.await("response 401")
         mayEnd.fire()
-        for task in tasks { #expect(try await task.string() == "in") }
-        #expect(refreshes.count == 1)
-        #expect(tokens.token == "new")
-        #expect(server.requests.count { $0["authorization"] == "Bearer new" } == 20)
+        for task in tasks { try await expectEqual(task.string(), "in") }
+        expectEqual(refreshes.count, 1)
+        expectEqual(tokens.token, "new")
+        expectEqual(server.requests.count { $0["authorization"] == "Bearer new" }, 20)
     }
 
     @Test func `without a token the first is fetched, and a token that is refused again yields the 401`() async throws {
         let server = try guarded()
         let tokens = BearerAuthentication { _ in "new" }
-        #expect(try await session(tokens).dataTask(for: TransferRequest(url: server.url())).string() == "in")
+        try await expectEqual(session(tokens).dataTask(for: TransferRequest(url: server.url())).string(), "in")
         let refreshes = Counter()
         let useless = BearerAuthentication(token: "a") { _ in "b\(refreshes.add())" }
-        #expect(try await session(useless).dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401)
-        #expect(refreshes.count == 2)
+        try await expectEqual(session(useless).dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401)
+        expectEqual(refreshes.count, 2)
     }
 
     @Test func `a failed token refresh returns the 401, and without any token is an error`() async throws {
         struct Refused: Error {}
         let server = try guarded()
         let expired = BearerAuthentication(token: "old") { _ in throw Refused() }
-        #expect(try await session(expired).dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401)
+        try await expectEqual(session(expired).dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401)
         let none = BearerAuthentication { _ in throw Refused() }
-        #expect(await failure(try session(none).dataTask(for: TransferRequest(url: server.url())))?.code == .authenticationFailed)
+        await expectEqual(failure(try session(none).dataTask(for: TransferRequest(url: server.url())))?.code, .authenticationFailed)
     }
 
     @Test func `a token is renewed before it expires, and used until it expires if renewal fails`() async throws {
@@ -68,7 +69,7 @@ import Testing
         let old = BearerToken("old", expiry: Date().addingTimeInterval(600))
         let tokens = BearerAuthentication(token: old, renewal: TokenRenewal(ahead: .seconds(3_600)), since: .distantPast) {
             expired in
-            #expect(expired == old)
+            expectEqual(expired, old)
             fetches.add()
             started.fire()
             await mayEnd.wait()
@@ -76,18 +77,18 @@ import Testing
         }
         let session = try session(tokens)
         // No request waits for a renewal ahead of expiry.
-        for _ in 0..<2 { #expect(try await session.dataTask(for: TransferRequest(url: server.url())).string() == "Bearer old") }
+        for _ in 0..<2 { try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).string(), "Bearer old") }
         await started.wait()
         mayEnd.fire()
         while tokens.token != "new" { await Task.yield() }
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).string() == "Bearer new")
-        #expect(fetches.count == 1)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).string(), "Bearer new")
+        expectEqual(fetches.count, 1)
         struct Away: Error {}
         let stuck = BearerAuthentication(token: old, renewal: TokenRenewal(ahead: .seconds(3_600)), since: .distantPast) { _ in
             throw Away()
         }
         for _ in 0..<9 {
-            #expect(try await self.session(stuck).dataTask(for: TransferRequest(url: server.url())).string() == "Bearer old")
+            try await expectEqual(self.session(stuck).dataTask(for: TransferRequest(url: server.url())).string(), "Bearer old")
         }
     }
 
@@ -98,17 +99,17 @@ import Testing
             BearerToken("b\(fetches.add())")
         }
         let session = try session(tokens)
-        for _ in 0..<3 { #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401) }
-        #expect(fetches.count == 3)
+        for _ in 0..<3 { try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401) }
+        expectEqual(fetches.count, 3)
         // When no unexpired token exists, reaching the limit is an error.
         let expired = BearerAuthentication(renewal: TokenRenewal(maximumCount: 1, period: .seconds(3_600))) { _ in
             BearerToken("a", expiry: .distantPast)
         }
         let other = try self.session(expired)
-        #expect(try await other.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 401)
+        try await expectEqual(other.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401)
         let error = await failure(other.dataTask(for: TransferRequest(url: server.url())))
-        #expect(error?.code == .authenticationFailed)
-        #expect(error?.reason.contains("too many tokens") == true)
+        expectEqual(error?.code, .authenticationFailed)
+        expectEqual(error?.reason.contains("too many tokens"), true)
     }
 }
 
@@ -123,27 +124,27 @@ import Testing
         for seconds in [nil, 1, 31, 1_000] as [Double?] {
             #expect(life(seconds).usable(insteadOf: nil, at: now) != nil)
             #expect(life(seconds).usable(insteadOf: "s", at: now) != nil)
-            #expect(life(seconds).usable(insteadOf: "t", at: now) == nil)
+            expectNil(life(seconds).usable(insteadOf: "t", at: now))
         }
-        for seconds in [0, -1] as [Double] { #expect(life(seconds).usable(insteadOf: nil, at: now) == nil) }
-        #expect(TokenLife(nil, TokenRenewal(), at: now).usable(insteadOf: nil, at: now) == nil)
+        for seconds in [0, -1] as [Double] { expectNil(life(seconds).usable(insteadOf: nil, at: now)) }
+        expectNil(TokenLife(nil, TokenRenewal(), at: now).usable(insteadOf: nil, at: now))
     }
 
     @Test func `token renewal is due shortly before expiry, but not in the first half of the token's lifetime`() {
         for seconds in [nil, 31, 1_000] as [Double?] { #expect(!life(seconds).isDue(at: now)) }
         for seconds in [30, 1] as [Double] { #expect(life(seconds).isDue(at: now)) }
         // A token with a lifetime of ten seconds.
-        #expect([0, 4, 5, 9].map { life(10, since: now).isDue(at: now.addingTimeInterval($0)) } == [false, false, true, true])
+        expectEqual([0, 4, 5, 9].map { life(10, since: now).isDue(at: now.addingTimeInterval($0)) }, [false, false, true, true])
         #expect(!TokenLife(nil, TokenRenewal(), at: now).isDue(at: now))
     }
 
     @Test func `the number of token fetches within the period is limited`() {
         var life = TokenLife(nil, TokenRenewal(maximumCount: 2, period: .seconds(30)), at: now)
         let second: Int64 = 1_000_000_000
-        #expect([0, 10, 29, 30, 39, 40].map { life.mayFetch(now: $0 * second) } == [true, true, false, true, false, true])
+        expectEqual([0, 10, 29, 30, 39, 40].map { life.mayFetch(now: $0 * second) }, [true, true, false, true, false, true])
         var ahead = TokenLife(nil, TokenRenewal(maximumCount: 2, period: .seconds(30)), at: now)
-        #expect([true, true, false].map { ahead.mayFetch(now: 0, isAhead: $0) } == [true, false, true])
+        expectEqual([true, true, false].map { ahead.mayFetch(now: 0, isAhead: $0) }, [true, false, true])
         var least = TokenLife(nil, TokenRenewal(maximumCount: -1), at: now)
-        #expect([least.mayFetch(now: 0), least.mayFetch(now: 1)] == [true, false])
+        expectEqual([least.mayFetch(now: 0), least.mayFetch(now: 1)], [true, false])
     }
 }

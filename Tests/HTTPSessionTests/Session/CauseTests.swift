@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import Glibc
 import HTTPSession
@@ -105,7 +106,7 @@ import Testing
         let cause = try await monitoredCause(url, isSilent: fault.isSilent)
         #expect(cause.layer == .tls && cause.code == fault.code, "\(cause)")
         let failure = try #require(try await error)
-        #expect(failure.cause == cause, "\(failure): \(String(describing: failure.cause))")
+        expectEqual(failure.cause, cause, "\(failure): \(String(describing: failure.cause))")
         withExtendedLifetime(server) {}
     }
 
@@ -119,13 +120,13 @@ import Testing
         }
         let status = try #require(try await unacceptable("/down"))
         #expect(status.cause?.layer == .http && status.cause?.code == .status)
-        #expect(status.cause?.detail == "127.0.0.1 answers 503 Service Unavailable, not 200-299")
+        expectEqual(status.cause?.detail, "127.0.0.1 answers 503 Service Unavailable, not 200-299")
         let login = try #require(try await unacceptable("/login"))
-        #expect(login.cause?.code == .captivePortal)
+        expectEqual(login.cause?.code, .captivePortal)
         let slow = try #require(
             await failure(session.dataTask(for: TransferRequest(url: server.url("/slow")), handlers: .init())))
         #expect(slow.code == .timedOut && slow.cause?.code == .timeout && slow.cause?.layer == .http, "\(slow)")
-        #expect(slow.cause?.detail == "127.0.0.1 does not answer the request in time")
+        expectEqual(slow.cause?.detail, "127.0.0.1 does not answer the request in time")
     }
 
     private func sessionError(_ url: URL, isSilent: Bool) async throws -> HTTPSessionError? {

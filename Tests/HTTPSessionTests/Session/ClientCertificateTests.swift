@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -66,15 +67,15 @@ import Testing
         let (server, identity) = (try server(version), try identity())
         let chooser = IdentityChooser { _ in .use(identity) }
         let session = try session(chooser)
-        for _ in 0..<3 { #expect(await failure(session.dataTask(for: request(server))) == nil) }
-        #expect(chooser.asked.map(\.host) == ["127.0.0.1"])
-        #expect(chooser.asked.first?.authorities == [try MintedCertificates.one("client-root").subject])
-        #expect(server.requests.map(\.text) == ["said", "said", "said"])
+        for _ in 0..<3 { await expectNil(failure(session.dataTask(for: request(server)))) }
+        expectEqual(chooser.asked.map(\.host), ["127.0.0.1"])
+        expectEqual(chooser.asked.first?.authorities, [try MintedCertificates.one("client-root").subject])
+        expectEqual(server.requests.map(\.text), ["said", "said", "said"])
         #expect(server.requests.allSatisfy { $0.tls?.clientCertificate.map { Data($0) } == identity.certificate.derBytes })
         // The choice is not shared with another session.
         let other = IdentityChooser { _ in .cancel }
-        #expect(await failure(try self.session(other).dataTask(for: request(server)))?.code == .clientCertificateRequired)
-        #expect(other.asked.count == 1)
+        await expectEqual(failure(try self.session(other).dataTask(for: request(server)))?.code, .clientCertificateRequired)
+        expectEqual(other.asked.count, 1)
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
@@ -83,11 +84,11 @@ import Testing
     {
         let chooser = IdentityChooser { _ in .performDefaultHandling }
         let (kind, strict) = (try server(version, .requested), try server(version))
-        #expect(await failure(try session(chooser).dataTask(for: request(kind))) == nil)
-        #expect(kind.requests.map { $0.tls?.clientCertificate == nil } == [true])
-        #expect(await failure(try session(chooser).dataTask(for: request(strict)))?.code == .clientCertificateRequired)
-        #expect(strict.requests.isEmpty)
-        #expect(chooser.asked.count == 2)
+        await expectNil(failure(try session(chooser).dataTask(for: request(kind))))
+        expectEqual(kind.requests.map { $0.tls?.clientCertificate == nil }, [true])
+        await expectEqual(failure(try session(chooser).dataTask(for: request(strict)))?.code, .clientCertificateRequired)
+        expectEmpty(strict.requests)
+        expectEqual(chooser.asked.count, 2)
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
@@ -97,10 +98,10 @@ import Testing
         let (server, right, wrong) = (try server(version), try identity(), try identity("foreign-leaf"))
         let chooser = IdentityChooser { $0 == 1 ? .use(wrong) : .use(right) }
         let session = try session(chooser)
-        #expect(await failure(session.dataTask(for: request(server)))?.code == .clientCertificateRejected)
-        #expect(await failure(session.dataTask(for: request(server))) == nil)
-        #expect(chooser.asked.count == 2)
-        #expect(server.requests.count == 1)
+        await expectEqual(failure(session.dataTask(for: request(server)))?.code, .clientCertificateRejected)
+        await expectNil(failure(session.dataTask(for: request(server))))
+        expectEqual(chooser.asked.count, 2)
+        expectEqual(server.requests.count, 1)
     }
 
     @Test func `the client certificate handler is not called for an untrusted server or without a certificate request`()
@@ -110,22 +111,23 @@ import Testing
         let chooser = IdentityChooser { _ in .use(identity) }
         let (foreign, plain) = (try server(chain: "foreign-leaf-chain"), try server(.v1_3, .notRequested))
         let error = await failure(try session(chooser).dataTask(for: request(foreign)))
-        #expect(error?.code == .certificateHasUnknownRoot)
-        #expect(await failure(try session(chooser).dataTask(for: request(plain))) == nil)
+        expectEqual(error?.code, .certificateHasUnknownRoot)
+        await expectNil(failure(try session(chooser).dataTask(for: request(plain))))
         // An identity in the configuration is presented without calling the handler.
         let server = try server()
-        #expect(await failure(try session(chooser) { $0.clientIdentity = identity }.dataTask(for: request(server))) == nil)
-        #expect(chooser.asked.isEmpty)
+        await expectNil(failure(try session(chooser) { $0.clientIdentity = identity }.dataTask(for: request(server))))
+        expectEmpty(chooser.asked)
     }
 
     @Test func `a task's own client certificate handler chooses for that task only`() async throws {
         let (server, identity) = (try server(), try identity())
         let (sessions, own) = (IdentityChooser { _ in .cancel }, IdentityChooser { _ in .use(identity) })
         let session = try session(sessions)
-        #expect(await failure(session.dataTask(for: request(server), handlers: own.handlers)) == nil)
-        #expect(await failure(session.dataTask(for: request(server), handlers: own.handlers)) == nil)
-        #expect(await failure(session.dataTask(for: request(server)))?.code == .clientCertificateRequired)
-        #expect((own.asked.count, sessions.asked.count) == (2, 1))
+        await expectNil(failure(session.dataTask(for: request(server), handlers: own.handlers)))
+        await expectNil(failure(session.dataTask(for: request(server), handlers: own.handlers)))
+        await expectEqual(failure(session.dataTask(for: request(server)))?.code, .clientCertificateRequired)
+        expectEqual(own.asked.count, 2)
+        expectEqual(sessions.asked.count, 1)
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
@@ -139,11 +141,11 @@ import Testing
         let session = try session(IdentityChooser { _ in .cancel })
         let chooser = IdentityChooser { _ in .use(identity) }
         let url = TransferRequest(url: server.url())
-        #expect(await failure(session.dataTask(for: url, handlers: TransferHandlers())) == nil)
-        #expect(await failure(session.dataTask(for: url, handlers: chooser.handlers)) == nil)
-        #expect(await failure(session.dataTask(for: url, handlers: TransferHandlers())) == nil)
-        #expect(chooser.asked.map(\.port) == [Int(server.port)])
-        #expect(server.requests.map { $0.tls?.clientCertificate != nil } == [false, true, false])
+        await expectNil(failure(session.dataTask(for: url, handlers: TransferHandlers())))
+        await expectNil(failure(session.dataTask(for: url, handlers: chooser.handlers)))
+        await expectNil(failure(session.dataTask(for: url, handlers: TransferHandlers())))
+        expectEqual(chooser.asked.map(\.port), [Int(server.port)])
+        expectEqual(server.requests.map { $0.tls?.clientCertificate != nil }, [false, true, false])
     }
 
     @Test func `monitors are notified once of a client certificate challenge`() async throws {
@@ -152,10 +154,10 @@ import Testing
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) },
             handlers: IdentityChooser { _ in .use(identity) }.handlers, monitors: [log])
-        for _ in 0..<2 { #expect(await failure(session.dataTask(for: request(server))) == nil) }
+        for _ in 0..<2 { await expectNil(failure(session.dataTask(for: request(server)))) }
         session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
-        #expect(events.filter { $0.hasPrefix("certificate challenged") } == ["certificate challenged 127.0.0.1"])
+        expectEqual(events.filter { $0.hasPrefix("certificate challenged") }, ["certificate challenged 127.0.0.1"])
     }
 
     @Test func `a client certificate handler that never returns fails the task after the handler timeout`() async throws {
@@ -165,6 +167,6 @@ import Testing
             return .cancel
         }
         let session = try session(chooser) { $0.handlerTimeout = .milliseconds(200) }
-        #expect(await failure(session.dataTask(for: request(server)))?.code == .handlerTimedOut)
+        await expectEqual(failure(session.dataTask(for: request(server)))?.code, .handlerTimedOut)
     }
 }

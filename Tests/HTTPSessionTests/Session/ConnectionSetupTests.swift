@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -14,10 +15,10 @@ import Testing
         let server = try TestServer(at: .unix(folder.file("socket"))) { StubResponse(body: .text($0["host"] ?? "-")) }
         let session = try localSession { $0.unixSocketPath = folder.file("socket") }
         let url = try #require(URL(string: "http://nowhere.example/x"))
-        #expect(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data("nowhere.example".utf8))
-        #expect(server.requests.map(\.target) == ["/x"])
+        try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.data, Data("nowhere.example".utf8))
+        expectEqual(server.requests.map(\.target), ["/x"])
         server.stop()
-        #expect(await failure(session.dataTask(for: TransferRequest(url: url)))?.code == .cannotConnectToHost)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: url)))?.code, .cannotConnectToHost)
     }
 
     @Test func `a host override applies to its port only`() async throws {
@@ -26,7 +27,7 @@ import Testing
         let session = try localSession { $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1"])] }
         let url = try #require(URL(string: "http://Named.Example:\(port)/"))
         let response = try await session.dataTask(for: TransferRequest(url: url)).response
-        #expect(String(decoding: response.data, as: UTF8.self).lowercased() == "named.example:\(port)")
+        expectEqual(String(decoding: response.data, as: UTF8.self).lowercased(), "named.example:\(port)")
     }
 
     @Test func `if a host has several addresses the first that accepts a connection is used`() async throws {
@@ -37,13 +38,13 @@ import Testing
         }
         let url = try #require(URL(string: "http://named.example:\(port)/"))
         let response = try await session.dataTask(for: TransferRequest(url: url)).response
-        #expect(response.metrics.transactions.first?.remoteAddress == "::1")
+        expectEqual(response.metrics.transactions.first?.remoteAddress, "::1")
         for (family, isThere) in [(SessionConfiguration.AddressFamily.ipv4, false), (.ipv6, true)] {
             let one = try localSession {
                 $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.9.9.9", "::1"])]
                 $0.addressFamily = family
             }
-            #expect(await failure(one.dataTask(for: TransferRequest(url: url)))?.code == (isThere ? nil : .cannotConnectToHost))
+            await expectEqual(failure(one.dataTask(for: TransferRequest(url: url)))?.code, (isThere ? nil : .cannotConnectToHost))
         }
     }
 
@@ -59,13 +60,13 @@ import Testing
         }
         let plainURL = try #require(URL(string: "http://named.example:\(plain.port)/a"))
         let secureURL = try #require(URL(string: "https://named.example:\(secure.port)/b"))
-        #expect(try await session.dataTask(for: TransferRequest(url: plainURL)).response.data == Data("plain".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: plainURL)).response.data, Data("plain".utf8))
         let response = try await session.dataTask(for: TransferRequest(url: secureURL)).response
-        #expect(response.data == Data("secure".utf8))
-        #expect(response.metrics.transactions.first?.isProxyConnection == true)
+        expectEqual(response.data, Data("secure".utf8))
+        expectEqual(response.metrics.transactions.first?.isProxyConnection, true)
         #expect(response.head.headerFields.allSatisfy { $0.name.rawName != "Proxy-Agent" })
-        #expect(proxy.passages.map(\.kind) == [.absoluteForm, .connect])
-        #expect(proxy.passages.map(\.host) == ["named.example", "named.example"])
+        expectEqual(proxy.passages.map(\.kind), [.absoluteForm, .connect])
+        expectEqual(proxy.passages.map(\.host), ["named.example", "named.example"])
     }
 
     @Test(arguments: [false, true]) func `a proxy's credentials come from its URL or from the challenge handler`(
@@ -90,10 +91,10 @@ import Testing
             }, handlers: inAddress ? .init() : handlers)
         for server in [plain, secure] {
             let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
-            #expect(response.statusCode == 200)
-            #expect(response.data == Data("-".utf8))
+            expectEqual(response.statusCode, 200)
+            expectEqual(response.data, Data("-".utf8))
         }
-        #expect(spaces.withLock { $0 } == (inAddress ? [] : [true]))
+        expectEqual(spaces.withLock { $0 }, (inAddress ? [] : [true]))
         #expect(proxy.passages.contains { $0.outcome == .forwarded && $0.kind == .connect })
     }
 
@@ -101,22 +102,22 @@ import Testing
         let proxy = try ProxyServer(credentials: .init(user: "user", password: "word"))
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
         let server = try TestServer { _ in StubResponse() }
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.statusCode == 407)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 407)
         let secure = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
-        #expect(try await session.dataTask(for: TransferRequest(url: secure)).response.statusCode == 407)
-        #expect(server.seen.connections == 0)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: secure)).response.statusCode, 407)
+        expectEqual(server.seen.connections, 0)
     }
 
     @Test func `a proxy that refuses, cannot reach the host or does not listen fails the task as proxyFailed`() async throws {
         let proxy = try ProxyServer()
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString) }
         let foreign = try #require(URL(string: "https://foreign.example/"))
-        #expect(await failure(session.dataTask(for: TransferRequest(url: foreign)))?.code == .proxyFailed)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: foreign)))?.code, .proxyFailed)
         let dead = try #require(URL(string: "https://127.0.0.1:1/"))
-        #expect(await failure(session.dataTask(for: TransferRequest(url: dead)))?.code == .proxyFailed)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: dead)))?.code, .proxyFailed)
         proxy.stop()
         let error = await failure(session.dataTask(for: TransferRequest(url: try #require(URL(string: "http://127.0.0.1:1/")))))
-        #expect(error?.code == .proxyFailed)
+        expectEqual(error?.code, .proxyFailed)
     }
 
     @Test func `credentials in a proxy's URL are sent without a challenge`() async throws {
@@ -135,16 +136,18 @@ import Testing
         let session = try localSession(
             { $0.proxy = .explicit("http://me:word@127.0.0.1:\(proxy.port)") }, handlers: handlers)
         let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
-        #expect((response.statusCode, response.data) == (200, Data("x".utf8)))
-        #expect((asked.count, heads.count) == (0, 1))
+        expectEqual(response.statusCode, 200)
+        expectEqual(response.data, Data("x".utf8))
+        expectEqual(asked.count, 0)
+        expectEqual(heads.count, 1)
     }
 
     @Test func `hosts in the proxy's exceptions are connected to directly`() async throws {
         let proxy = try ProxyServer()
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString, except: ["127.0.0.1"]) }
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("x".utf8))
-        #expect(proxy.seen.connections == 0)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("x".utf8))
+        expectEqual(proxy.seen.connections, 0)
     }
 
     @Test(arguments: ["trusted", "pinned wrongly", "untrusted"])
@@ -183,13 +186,13 @@ import Testing
             switch kind {
             case "trusted":
                 let response = try await task.response
-                #expect(response.data == Data("x".utf8))
-                #expect(response.metrics.transactions.last?.negotiatedTLSProtocolVersion == "TLSv1.3")
-            case "pinned wrongly": #expect(await failure(task)?.code == .pinMismatch)
-            default: #expect(await failure(task)?.code == .certificateHasUnknownRoot)
+                expectEqual(response.data, Data("x".utf8))
+                expectEqual(response.metrics.transactions.last?.negotiatedTLSProtocolVersion, "TLSv1.3")
+            case "pinned wrongly": await expectEqual(failure(task)?.code, .pinMismatch)
+            default: await expectEqual(failure(task)?.code, .certificateHasUnknownRoot)
             }
         }
-        #expect(server.requests.count == (kind == "trusted" ? 3 : 1))
+        expectEqual(server.requests.count, (kind == "trusted" ? 3 : 1))
     }
 
     @Test(.requiresNamespaces) func `a session with a network namespace connects inside it`() async throws {
@@ -199,12 +202,12 @@ import Testing
         // The address is unique to this test: outside the namespace, another test's server may have the same port.
         let server = try TestServer(at: .ip("127.19.68.211", port: 0), options: options) { _ in StubResponse(body: "inside") }
         let inside = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
-        #expect(try await inside.dataTask(for: TransferRequest(url: server.url())).response.data == Data("inside".utf8))
-        #expect(await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))?.code == .cannotConnectToHost)
+        try await expectEqual(inside.dataTask(for: TransferRequest(url: server.url())).response.data, Data("inside".utf8))
+        await expectEqual(failure(try localSession().dataTask(for: TransferRequest(url: server.url())))?.code, .cannotConnectToHost)
         let error = #expect(throws: HTTPSessionError.self) {
             try localSession { $0.networkNamespace = NetworkNamespace("/nowhere") }
         }
-        #expect(error?.code == .invalidConfiguration)
+        expectEqual(error?.code, .invalidConfiguration)
     }
 
     @Test(.requiresNamespaces) func `a session with an interface sends from it, regardless of the routes`() async throws {
@@ -233,13 +236,13 @@ import Testing
                 $0.interface = interface
             }
             let response = try await session.dataTask(for: TransferRequest(url: url)).response
-            #expect(response.metrics.transactions.first?.localAddress == address)
+            expectEqual(response.metrics.transactions.first?.localAddress, address)
         }
         let nowhere = try localSession {
             $0.networkNamespace = NetworkNamespace(client.path)
             $0.interface = "none0"
         }
-        #expect(await failure(nowhere.dataTask(for: TransferRequest(url: url)))?.code == .notConnected)
+        await expectEqual(failure(nowhere.dataTask(for: TransferRequest(url: url)))?.code, .notConnected)
     }
 
     @Test(.requiresNamespaces) func `without a route the task fails as notConnected`() async throws {
@@ -247,8 +250,8 @@ import Testing
         let session = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
         let url = try #require(URL(string: "http://192.0.2.1/"))
         let error = await failure(session.dataTask(for: TransferRequest(url: url)))
-        #expect(error?.code == .notConnected)
-        #expect(error?.context.systemError == ENETUNREACH)
+        expectEqual(error?.code, .notConnected)
+        expectEqual(error?.context.systemError, ENETUNREACH)
     }
 }
 
@@ -296,10 +299,10 @@ import Testing
         let task = session.dataTask(for: try request("silent.example"))
         try await resolver.awaitQuestions(1)
         let start = ContinuousClock.now
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("x".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("x".utf8))
         task.cancel()
-        #expect(await failure(task)?.code == .cancelled)
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("x".utf8))
+        await expectEqual(failure(task)?.code, .cancelled)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("x".utf8))
         #expect(ContinuousClock.now - start < .seconds(28))
     }
 
@@ -309,7 +312,7 @@ import Testing
         let log = Counter()
         let session = try session { $0.connectTimeout = .milliseconds(300) }
         let start = ContinuousClock.now
-        #expect(await failure(session.dataTask(for: try request("silent.example")))?.code == .timedOut)
+        await expectEqual(failure(session.dataTask(for: try request("silent.example")))?.code, .timedOut)
         let second = session.dataTask(for: try request("other.example"))
         try await resolver.awaitQuestions(2)
         session.invalidateAndCancel()
@@ -325,19 +328,19 @@ import Testing
         // A lookup asks for A and AAAA.
         try await resolver.awaitQuestions(2)
         tasks[0].cancel()
-        #expect(await failure(tasks[0])?.code == .cancelled)
+        await expectEqual(failure(tasks[0])?.code, .cancelled)
         #expect(tasks.count { $0.state == .running } <= 2)
         #expect(tasks.count { $0.state == .waiting } >= 4)
         #expect(Set(resolver.names).count <= 2)
         session.invalidateAndCancel()
-        for task in tasks { #expect(await failure(task)?.code == .cancelled) }
+        for task in tasks { await expectEqual(failure(task)?.code, .cancelled) }
     }
 
     @Test func `all tasks that wait for the same DNS lookup end with it`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
         let session = try session { $0.connectTimeout = .milliseconds(500) }
         let tasks = try (0..<20).map { _ in session.dataTask(for: try request("silent.example")) }
-        for task in tasks { #expect(await failure(task)?.code == .timedOut) }
+        for task in tasks { await expectEqual(failure(task)?.code, .timedOut) }
         // The one lookup asks for A and AAAA.
         #expect(resolver.names.count <= 2)
         session.invalidateAndCancel()
@@ -350,7 +353,7 @@ import Testing
         let start = ContinuousClock.now
         for number in 0..<5 {
             let error = await failure(session.dataTask(for: try request("h\(number).example")))
-            #expect(error?.code == .cannotFindHost, "\(String(describing: error))")
+            expectEqual(error?.code, .cannotFindHost, "\(String(describing: error))")
         }
         #expect(ContinuousClock.now - start < .seconds(28))
     }
@@ -367,9 +370,9 @@ import Testing
         let url = try #require(URL(string: "https://silent.example:\(server.port)/"))
         let handshaking = session.dataTask(for: TransferRequest(url: url))
         try await server.awaitSeen { $0.connections == 1 }
-        #expect(try await session.dataTask(for: try request("other.example:\(server.port)")).response.data == Data("x".utf8))
-        #expect(handshaking.result == nil)
+        try await expectEqual(session.dataTask(for: try request("other.example:\(server.port)")).response.data, Data("x".utf8))
+        expectNil(handshaking.result)
         handshaking.cancel()
-        #expect(await failure(handshaking)?.code == .cancelled)
+        await expectEqual(failure(handshaking)?.code, .cancelled)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -28,12 +29,12 @@ import Testing
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let task = session.dataTask(for: TransferRequest(url: server.url()))
         await log.await("waiting for connectivity")
-        #expect(task.state == .waitingForConnectivity)
+        expectEqual(task.state, .waitingForConnectivity)
         try client.ip("link set one up")
         try lab.route("10.9.1.1")
         let response = try await task.response
-        #expect(response.data == Data("well".utf8))
-        #expect(response.metrics.retryCount == 0)
+        expectEqual(response.data, Data("well".utf8))
+        expectEqual(response.metrics.retryCount, 0)
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
     }
 
@@ -57,7 +58,7 @@ import Testing
             #expect(response.data == Data("well".utf8) && response.metrics.retryCount == 0)
             #expect(response.metrics.timeWaitingForConnectivity > .zero)
         }
-        #expect(server.requests.count == 50)
+        expectEqual(server.requests.count, 50)
         #expect(server.seen.peakConnections <= 2)
     }
 
@@ -67,9 +68,9 @@ import Testing
         let task = try await lab.halfDownload(server)
         try lab.route("10.9.2.1", metric: 1)
         let response = try await task.response
-        #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
-        #expect(response.metrics.bytesContinued == 500_000)
-        #expect(response.metrics.transactions.last?.localAddress == "10.9.2.2")
+        try expectEqual(Data(contentsOf: folder.url("file")), pattern(1_000_000))
+        expectEqual(response.metrics.bytesContinued, 500_000)
+        expectEqual(response.metrics.transactions.last?.localAddress, "10.9.2.2")
         gate.open()
     }
 
@@ -84,9 +85,9 @@ import Testing
         try site.ip("link set one down")
         await log.await("waiting for connectivity")
         // A connect after the link returns would otherwise wait up to a second for the next neighbor solicitation.
-        #expect(try client.ip("neigh show dev one nud incomplete") == "")
+        try expectEqual(client.ip("neigh show dev one nud incomplete"), "")
         try site.ip("link set one up")
-        #expect(try await task.response.metrics.bytesContinued == 500_000)
+        try await expectEqual(task.response.metrics.bytesContinued, 500_000)
         gate.open()
     }
 
@@ -127,10 +128,10 @@ import Testing
         await log.await("started 1")
         try lab.route("10.9.2.1", metric: 1)
         let response = try await task.response
-        #expect(response.data == Data("POST".utf8))
-        #expect(response.metrics.retryCount == 0)
-        #expect(response.metrics.transactions.last?.localAddress == "10.9.2.2")
-        #expect(server.requests.count == 1)
+        expectEqual(response.data, Data("POST".utf8))
+        expectEqual(response.metrics.retryCount, 0)
+        expectEqual(response.metrics.transactions.last?.localAddress, "10.9.2.2")
+        expectEqual(server.requests.count, 1)
     }
 
     @Test func `a request that cannot be repeated stays on its connection when another interface takes over`() async throws {
@@ -147,11 +148,11 @@ import Testing
         try await server.awaitRequests(2)
         try lab.route("10.9.2.1", metric: 1)
         // The download continues over the other interface, the POST stays on the first.
-        #expect(try await download.response.metrics.transactions.last?.localAddress == "10.9.2.2")
+        try await expectEqual(download.response.metrics.transactions.last?.localAddress, "10.9.2.2")
         paid.open()
         let response = try await task.response
-        #expect(response.data == Data("paid".utf8))
-        #expect(response.metrics.transactions.map(\.localAddress) == ["10.9.1.2"])
+        expectEqual(response.data, Data("paid".utf8))
+        expectEqual(response.metrics.transactions.map(\.localAddress), ["10.9.1.2"])
         file.open()
     }
 
@@ -170,7 +171,7 @@ import Testing
         try site.ip("addr add 10.9.1.1/24 dev one")
         // All retries are still available for the server's 503 responses.
         let response = try await task.response
-        #expect(response.data == Data("well".utf8))
+        expectEqual(response.data, Data("well".utf8))
     }
 
     @Test func `a task that never retries waits for a network, but fails when its connection is lost`() async throws {
@@ -190,8 +191,8 @@ import Testing
         let other = session.dataTask(for: patient)
         await log.await("waiting for connectivity")
         try client.ip("addr flush dev one")
-        #expect(await failure(task)?.code == .connectionLost)
-        #expect(other.state == .waitingForConnectivity)
+        await expectEqual(failure(task)?.code, .connectionLost)
+        expectEqual(other.state, .waitingForConnectivity)
         other.cancel()
         gate.open()
     }
@@ -205,9 +206,9 @@ import Testing
         try client.ip("addr add 10.9.1.7/24 dev one")
         try lab.route("10.9.1.1")
         let response = try await task.response
-        #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
-        #expect(response.metrics.bytesContinued == 500_000)
-        #expect(response.metrics.transactions.last?.localAddress == "10.9.1.7")
+        try expectEqual(Data(contentsOf: folder.url("file")), pattern(1_000_000))
+        expectEqual(response.metrics.bytesContinued, 500_000)
+        expectEqual(response.metrics.transactions.last?.localAddress, "10.9.1.7")
         gate.open()
     }
 
@@ -232,9 +233,9 @@ import Testing
         try client.ip("addr add 10.9.1.7/24 dev one")
         try lab.route("10.9.1.1")
         let response = try await task.response
-        #expect(server.uploads.map { Data($0.bytes) } == [pattern(32 << 20)])
+        expectEqual(server.uploads.map { Data($0.bytes) }, [pattern(32 << 20)])
         #expect(response.metrics.bytesContinued >= 500_000)
-        #expect(response.metrics.transactions.last?.localAddress == "10.9.1.7")
+        expectEqual(response.metrics.transactions.last?.localAddress, "10.9.1.7")
         gate.open()
     }
 
@@ -244,7 +245,7 @@ import Testing
         try client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
-        #expect(await failure(session.dataTask(for: TransferRequest(url: url)))?.code == .notConnected)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: url)))?.code, .notConnected)
         // The same applies if a proxy's name cannot be resolved. A proxy on this machine fails as a proxy, with or without a
         // network.
         for (proxy, code) in [
@@ -252,7 +253,7 @@ import Testing
         ] {
             let through = try lab.session(monitor) { ($0.waitsForConnectivity, $0.proxy) = (false, .explicit(proxy)) }
             let error = await failure(through.dataTask(for: TransferRequest(url: url)))
-            #expect(error?.code == code, "\(proxy): \(String(describing: error))")
+            expectEqual(error?.code, code, "\(proxy): \(String(describing: error))")
         }
     }
 
@@ -265,17 +266,17 @@ import Testing
         let task = session.dataTask(for: TransferRequest(url: url))
         await log.await("waiting for connectivity")
         task.cancel()
-        #expect(await failure(task)?.code == .cancelled)
+        await expectEqual(failure(task)?.code, .cancelled)
         var brief = TransferRequest(url: url)
         brief.options.resourceTimeout = .milliseconds(300)
-        #expect(await failure(session.dataTask(for: brief))?.code == .timedOut)
+        await expectEqual(failure(session.dataTask(for: brief))?.code, .timedOut)
     }
 
     @Test func `a refused connection follows the retry policy and does not wait for connectivity`() async throws {
         let monitor = try await lab.settledMonitor()
         let url = try #require(URL(string: "http://203.0.113.9:1/"))
         let error = await failure(try lab.session(monitor).dataTask(for: TransferRequest(url: url)))
-        #expect(error?.code == .cannotConnectToHost)
+        expectEqual(error?.code, .cannotConnectToHost)
         await log.await("failed cannot-connect-to-host")
         #expect(!log.names.contains("waiting for connectivity"))
     }
@@ -297,7 +298,7 @@ import Testing
         await task.awaitProgress { $0.bytesReceived == 500_000 }
         gate.open()
         let response = try await task.response
-        #expect(response.metrics.transactions.count == 1)
+        expectEqual(response.metrics.transactions.count, 1)
     }
 
     @Test func `a connection that was idle when the network changed is not reused`() async throws {
@@ -306,7 +307,7 @@ import Testing
         let session = try lab.session(monitor)
         _ = try await session.dataTask(for: TransferRequest(url: server.url("/1"))).response
         let reused = try await session.dataTask(for: TransferRequest(url: server.url("/2"))).response
-        #expect(reused.metrics.transactions.last?.isReusedConnection == true)
+        expectEqual(reused.metrics.transactions.last?.isReusedConnection, true)
         try lab.route("10.9.2.1", metric: 1)
         for await update in monitor.updates where update.path.interface?.name == "two" { break }
         // The session receives the update at about the same time as this test.
@@ -315,6 +316,6 @@ import Testing
             let response = try await session.dataTask(for: TransferRequest(url: server.url("/3"))).response
             isReused = response.metrics.transactions.last?.isReusedConnection
         }
-        #expect(isReused == false)
+        expectEqual(isReused, false)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -8,12 +9,12 @@ import Testing
 /// Content-Length and the other ways to frame a response (RFC 9112 section 6.3).
 @Suite(.timeLimit(.minutes(20))) struct ContentLengthTests {
     @Test func `Content-Length values are digits up to 2^63 - 1, equal if repeated`() {
-        #expect(ContentLength([]) == .absent)
-        #expect(ContentLength(["5"]) == .bytes(5))
-        #expect(ContentLength(["0"]) == .bytes(0))
-        #expect(ContentLength(["5, 5"]) == .bytes(5))
-        #expect(ContentLength(["5", "5 ,\t05"]) == .bytes(5))
-        #expect(ContentLength(["9223372036854775807"]) == .bytes(.max))
+        expectEqual(ContentLength([]), .absent)
+        expectEqual(ContentLength(["5"]), .bytes(5))
+        expectEqual(ContentLength(["0"]), .bytes(0))
+        expectEqual(ContentLength(["5, 5"]), .bytes(5))
+        expectEqual(ContentLength(["5", "5 ,\t05"]), .bytes(5))
+        expectEqual(ContentLength(["9223372036854775807"]), .bytes(.max))
         let unreadable = [
             [""], [" "], ["+5"], ["-1"], ["5x"], ["0x5"], ["5 5"], ["5."], ["5,"], [",5"], ["5, 6"], ["5", "6"], ["5", ""],
             ["9223372036854775808"], ["18446744073709551621"], ["99999999999999999999999999"], ["٥"], ["5\u{0}"], ["5\r"],
@@ -34,26 +35,26 @@ import Testing
     }
 
     @Test func `Content-Length and Transfer-Encoding decide where a response ends`() throws {
-        #expect(try framing("Content-Length: 5") == .length(5))
-        #expect(try framing("Content-Length: 5\r\nTransfer-Encoding: gzip, chunked") == .chunked)
-        #expect(try framing("Transfer-Encoding: gzip") == .untilClose)
-        #expect(try framing("Content-Length: 5\r\nTransfer-Encoding: identity") == .untilClose)
-        #expect(try framing("X: y") == .untilClose)
-        #expect(try framing("X: y", version: "HTTP/2") == .stream)
+        try expectEqual(framing("Content-Length: 5"), .length(5))
+        try expectEqual(framing("Content-Length: 5\r\nTransfer-Encoding: gzip, chunked"), .chunked)
+        try expectEqual(framing("Transfer-Encoding: gzip"), .untilClose)
+        try expectEqual(framing("Content-Length: 5\r\nTransfer-Encoding: identity"), .untilClose)
+        try expectEqual(framing("X: y"), .untilClose)
+        try expectEqual(framing("X: y", version: "HTTP/2"), .stream)
         for (status, method) in [(204, "GET"), (304, "GET"), (200, "HEAD")] {
-            #expect(try framing("Content-Length: x", status: status, method: method) == .noBody)
+            try expectEqual(framing("Content-Length: x", status: status, method: method), .noBody)
         }
         let malformed = [
             "Content-Length : 5", "Content-Length\t: 5", "Transfer-Encoding : chunked", "Content-Length: 5\r\n 6",
             "A: b\r\ncontent-length:\r\n\t5", "CONTENT-LENGTH \t: 5", "content-length\u{1}: 5", "Transfer-Encoding x: chunked",
         ]
         for fields in malformed { #expect(throws: HTTPSessionError.self, "\(fields)") { try framing(fields) } }
-        #expect(try framing("A: b\r\n Content-Length : 5\r\nContent-Length: 5") == .length(5))
+        try expectEqual(framing("A: b\r\n Content-Length : 5\r\nContent-Length: 5"), .length(5))
         // Other fields, and lines without a colon.
         for line in [
             "Content-Length-X : 1", "Content-Type : x", "Content-Lengt", "Content-Length", "Content-Length 5", "Trailer : x",
         ] {
-            #expect(try framing("\(line)\r\nContent-Length: 5") == .length(5), "\(line)")
+            try expectEqual(framing("\(line)\r\nContent-Length: 5"), .length(5), "\(line)")
         }
     }
 
@@ -89,7 +90,7 @@ import Testing
                     .raw(.text("HTTP/1.1 \(status)\r\n\(fields)\r\n\(close)\r\nhello"), .orderly)
                 }
                 let error = await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))
-                #expect(error?.code == .badServerResponse, "\(status) \(String(describing: error))")
+                expectEqual(error?.code, .badServerResponse, "\(status) \(String(describing: error))")
             }
         }
     }
@@ -101,8 +102,8 @@ import Testing
         }
         for path in ["/list", "/lines"] {
             let response = try await localSession().dataTask(for: TransferRequest(url: server.url(path))).response
-            #expect(response.data == Data("hello".utf8))
-            #expect(response.head.bodyLength == 5)
+            expectEqual(response.data, Data("hello".utf8))
+            expectEqual(response.head.bodyLength, 5)
         }
     }
 
@@ -112,8 +113,8 @@ import Testing
                 .raw(.text("HTTP/1.1 \(status) X\r\nContent-Length: +5\r\nContent-Length: 7\r\n\r\n"), .orderly)
             }
             let response = try await localSession().dataTask(for: TransferRequest(url: server.url(), method: method)).response
-            #expect(response.statusCode == status)
-            #expect(response.data.isEmpty)
+            expectEqual(response.statusCode, status)
+            expectEmpty(response.data)
         }
     }
 
@@ -135,12 +136,12 @@ import Testing
             let base = try #require(URL(string: "\(tls == nil ? "http" : "https")://localhost:\(server.port)/"))
             for _ in 0..<2 {
                 let both = try await session.dataTask(for: TransferRequest(url: base.appending(path: "both"))).response
-                #expect(both.data == Data("hello".utf8))
-                #expect(both.head.bodyLength == nil)
+                expectEqual(both.data, Data("hello".utf8))
+                expectNil(both.head.bodyLength)
                 // The handle that refused reuse allows it again: these two requests share one connection.
                 for _ in 0..<2 { _ = try await session.dataTask(for: TransferRequest(url: base)).response }
             }
-            #expect(server.requests.map(\.connection) == [1, 2, 2, 2, 3, 3])
+            expectEqual(server.requests.map(\.connection), [1, 2, 2, 2, 3, 3])
         }
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -51,8 +52,8 @@ import Testing
     }
 
     private func expectCompleteFile(_ count: Int64 = 1_000_000) throws {
-        #expect(try Data(contentsOf: folder.url("file")) == pattern(count))
-        #expect(folder.names == ["file"])
+        try expectEqual(Data(contentsOf: folder.url("file")), pattern(count))
+        expectEqual(folder.names, ["file"])
     }
 
     @Test func `after a lost connection the remaining range is requested and appended to the partial file`() async throws {
@@ -63,24 +64,24 @@ import Testing
             handlers: resumptions.handlers
         ).response
         try expectCompleteFile()
-        #expect(response.metrics.retryCount == 1)
-        #expect(response.metrics.bytesContinued == cut)
-        #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-"])
-        #expect(server.requests.map { $0["if-range"] } == [nil, "\"1\""])
+        expectEqual(response.metrics.retryCount, 1)
+        expectEqual(response.metrics.bytesContinued, cut)
+        expectEqual(server.requests.map { $0["range"] }, [nil, "bytes=600000-"])
+        expectEqual(server.requests.map { $0["if-range"] }, [nil, "\"1\""])
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
         await log.await("completed")
         #expect(log.names.contains("continued 600000 of 1000000"))
-        #expect(resumptions.offsets == [600_000, 1_000_000])
+        expectEqual(resumptions.offsets, [600_000, 1_000_000])
     }
 
     /// Expects a response as if all bytes came from one complete response.
     private func expectCompleteResponse(_ response: TransferResponse, length: String?) async throws {
-        #expect(response.statusCode == 200)
-        #expect(response.head.headerFields[.contentLength] == length)
-        #expect(response.file == folder.url("file"))
+        expectEqual(response.statusCode, 200)
+        expectEqual(response.head.headerFields[.contentLength], length)
+        expectEqual(response.file, folder.url("file"))
         // Events are delivered after the task's response.
         await log.await("completed")
-        #expect(log.names.count { $0 == "moved" } == 1)
+        expectEqual(log.names.count { $0 == "moved" }, 1)
         try expectCompleteFile()
     }
 
@@ -88,7 +89,7 @@ import Testing
         let server = try server { Self.remainingRange($0) }
         let response = try await download(server)
         try await expectCompleteResponse(response, length: "1000000")
-        #expect(response.metrics.transactions.map(\.statusCode) == [200, 206])
+        expectEqual(response.metrics.transactions.map(\.statusCode), [200, 206])
     }
 
     @Test func `a continued download with no remaining bytes returns the head of its first response`() async throws {
@@ -100,7 +101,7 @@ import Testing
         }
         let response = try await download(server)
         try await expectCompleteResponse(response, length: nil)
-        #expect(response.metrics.transactions.map(\.statusCode) == [200, 416])
+        expectEqual(response.metrics.transactions.map(\.statusCode), [200, 416])
     }
 
     @Test func `a continued download whose 206 lost only its end returns the head of its first response`() async throws {
@@ -110,7 +111,7 @@ import Testing
         }
         let response = try await download(server)
         try await expectCompleteResponse(response, length: "1000000")
-        #expect(response.metrics.transactions.map(\.statusCode) == [200, 206, 304])
+        expectEqual(response.metrics.transactions.map(\.statusCode), [200, 206, 304])
     }
 
     @Test func `a data task that became a download continues as a download`() async throws {
@@ -135,8 +136,8 @@ import Testing
         }
         let task = try session(2).downloadTask(
             for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
-        #expect(await failure(task)?.code == .connectionLost)
-        #expect(server.requests.count == 3)
+        await expectEqual(failure(task)?.code, .connectionLost)
+        expectEqual(server.requests.count, 3)
     }
 
     @Test func `a strong Last-Modified serves as If-Range if there is no ETag`() async throws {
@@ -148,14 +149,14 @@ import Testing
         }
         _ = try await download(server)
         try expectCompleteFile()
-        #expect(server.requests.last?["if-range"] == date)
+        expectEqual(server.requests.last?["if-range"], date)
     }
 
     @Test func `a 200 with another version replaces the partial file from its beginning`() async throws {
         let server = try server { _ in StubResponse(fields: ["ETag": "\"2\""], body: .pattern(700_000)) }
         _ = try await download(server)
         try expectCompleteFile(700_000)
-        #expect(server.requests.count == 2)
+        expectEqual(server.requests.count, 2)
     }
 
     @Test(arguments: ["\"2\"", "W/\"1\""]) func `a 206 of another version is not appended to the partial file`(_ tag: String)
@@ -167,7 +168,7 @@ import Testing
         }
         _ = try await download(server)
         try expectCompleteFile(700_000)
-        #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-", nil])
+        expectEqual(server.requests.map { $0["range"] }, [nil, "bytes=600000-", nil])
     }
 
     @Test func `a 206 without ETag or Content-Range, or with another range, is not appended`() async throws {
@@ -185,8 +186,8 @@ import Testing
             }
             let place = DownloadDestination(folder.url("file"))
             _ = try await session().downloadTask(for: TransferRequest(url: server.url()), to: place).response
-            #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
-            #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-", nil])
+            try expectEqual(Data(contentsOf: folder.url("file")), pattern(1_000_000))
+            expectEqual(server.requests.map { $0["range"] }, [nil, "bytes=600000-", nil])
         }
     }
 
@@ -194,7 +195,7 @@ import Testing
         let server = try server([:]) { _ in StubResponse(body: .pattern(1_000_000)) }
         let response = try await download(server)
         try expectCompleteFile()
-        #expect(response.metrics.bytesContinued == 0)
+        expectEqual(response.metrics.bytesContinued, 0)
         #expect(server.requests.allSatisfy { $0["range"] == nil })
     }
 
@@ -206,8 +207,8 @@ import Testing
         let response = try await download(server)
         try expectCompleteFile()
         // One attempt failed; the short ranges are not failures.
-        #expect(response.metrics.retryCount == 1)
-        #expect(server.requests.count == 21)
+        expectEqual(response.metrics.retryCount, 1)
+        expectEqual(server.requests.count, 21)
     }
 
     @Test func `a very short range is followed by a wait before the next request`() async throws {
@@ -218,8 +219,8 @@ import Testing
         let response = try await download(server)
         try expectCompleteFile()
         // One retry for the lost connection, and one for each of the two short ranges.
-        #expect(response.metrics.retryCount == 3)
-        #expect(server.requests.count == 5)
+        expectEqual(response.metrics.retryCount, 3)
+        expectEqual(server.requests.count, 5)
     }
 
     @Test func `a server that has another version for each request gets a limited number of retries`() async throws {
@@ -232,15 +233,15 @@ import Testing
         }
         let task = try session(2).downloadTask(
             for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file")))
-        #expect(await failure(task)?.code == .connectionLost)
-        #expect(count.count == 3)
+        await expectEqual(failure(task)?.code, .connectionLost)
+        expectEqual(count.count, 3)
     }
 
     @Test func `an attempt that receives bytes resets the number of retries`() async throws {
         let server = try server { request in Self.remainingRange(request).cut(afterBodyBytes: 20_000, .truncated) }
         let response = try await download(server, retries: 1)
         try expectCompleteFile()
-        #expect(response.metrics.retryCount == 20)
+        expectEqual(response.metrics.retryCount, 20)
     }
 
     @Test func `a 503 between attempts is retried, and the partial file is kept`() async throws {
@@ -248,7 +249,7 @@ import Testing
         let server = try server { request in count.add() < 4 ? StubResponse(503) : Self.remainingRange(request) }
         let response = try await download(server)
         try expectCompleteFile()
-        #expect(response.metrics.bytesContinued == cut)
+        expectEqual(response.metrics.bytesContinued, cut)
         #expect(server.requests.dropFirst().allSatisfy { $0["range"] == "bytes=600000-" })
     }
 
@@ -256,9 +257,9 @@ import Testing
         let server = try server { _ in StubResponse(404, body: "gone") }
         let error = await failure(
             try session().downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
-        #expect(error?.code == .unacceptableStatus)
-        #expect(error?.context.statusCode == 404)
-        #expect(folder.names == [])
+        expectEqual(error?.code, .unacceptableStatus)
+        expectEqual(error?.context.statusCode, 404)
+        expectEqual(folder.names, [])
     }
 
     @Test func `the remaining range is requested from the redirect's target`() async throws {
@@ -271,7 +272,7 @@ import Testing
         }
         let response = try await download(server, "/start")
         try expectCompleteFile()
-        #expect(response.metrics.bytesContinued == cut)
+        expectEqual(response.metrics.bytesContinued, cut)
     }
 
     @Test func `another task for the original URL continues the partial file of a redirect's target`() async throws {
@@ -285,13 +286,13 @@ import Testing
         }
         let place = DownloadDestination(folder.url("file"), partialFile: .keep)
         let first = try session(0).downloadTask(for: TransferRequest(url: server.url("/start")), to: place)
-        #expect(await failure(first)?.code == .connectionLost)
-        #expect(first.metrics?.transactions.map(\.statusCode) == [302, 200])
-        #expect(first.metrics?.redirectCount == 1)
+        await expectEqual(failure(first)?.code, .connectionLost)
+        expectEqual(first.metrics?.transactions.map(\.statusCode), [302, 200])
+        expectEqual(first.metrics?.redirectCount, 1)
         let second = try await session(0).downloadTask(for: TransferRequest(url: server.url("/start")), to: place).response
         try expectCompleteFile()
-        #expect(second.metrics.bytesContinued == cut)
-        #expect(server.requests.map { $0["range"] } == [nil, nil, nil, "bytes=600000-"])
+        expectEqual(second.metrics.bytesContinued, cut)
+        expectEqual(server.requests.map { $0["range"] }, [nil, nil, nil, "bytes=600000-"])
     }
 
     @Test
@@ -308,8 +309,8 @@ import Testing
         }
         let response = try await download(server, "/start")
         try expectCompleteFile()
-        #expect(response.metrics.bytesContinued == cut)
-        #expect(server.requests.map(\.target).count { $0 == "/start" } == 2)
+        expectEqual(response.metrics.bytesContinued, cut)
+        expectEqual(server.requests.map(\.target).count { $0 == "/start" }, 2)
         // If the redirect's new target fails, the download fails.
         let gone = try TestServer { request in
             if request.path == "/start" { return .redirect(to: "/file") }
@@ -318,7 +319,7 @@ import Testing
         }
         let place = DownloadDestination(folder.url("gone"))
         let error = await failure(try session().downloadTask(for: TransferRequest(url: gone.url("/start")), to: place))
-        #expect(error?.context.statusCode == 410)
+        expectEqual(error?.context.statusCode, 410)
     }
 
     @Test func `a 206 longer than its Content-Range is an error and leaves no file`() async throws {
@@ -329,8 +330,8 @@ import Testing
         }
         let error = await failure(
             try session().downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
-        #expect(error?.code == .badServerResponse)
-        #expect(folder.names == [])
+        expectEqual(error?.code, .badServerResponse)
+        expectEqual(folder.names, [])
     }
 
     @Test func `an unrequested 206 is an error`() async throws {
@@ -339,8 +340,8 @@ import Testing
         }
         let error = await failure(
             try session().downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(folder.url("file"))))
-        #expect(error?.code == .badServerResponse)
-        #expect(folder.names == [])
+        expectEqual(error?.code, .badServerResponse)
+        expectEqual(folder.names, [])
     }
 
     @Test func `a request with its own Range field receives that range`() async throws {
@@ -350,6 +351,6 @@ import Testing
         }
         let request = TransferRequest(url: server.url(), headerFields: [.range: "bytes=5-9"])
         _ = try await session().downloadTask(for: request, to: DownloadDestination(folder.url("file"))).response
-        #expect(try Data(contentsOf: folder.url("file")) == pattern(10).suffix(5))
+        try expectEqual(Data(contentsOf: folder.url("file")), pattern(10).suffix(5))
     }
 }

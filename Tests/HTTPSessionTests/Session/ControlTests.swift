@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -16,14 +17,14 @@ import Testing
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession()
         let task = session.dataTask(for: request(server), startsImmediately: false)
-        #expect(task.state == .suspended)
+        expectEqual(task.state, .suspended)
         _ = try await session.dataTask(for: request(server, "/other")).response
-        #expect(server.requests.map(\.path) == ["/other"])
+        expectEqual(server.requests.map(\.path), ["/other"])
         task.resume()
         task.resume()
-        #expect(try await task.response.data == Data("x".utf8))
-        #expect(task.state == .finished)
-        #expect(server.requests.count == 2)
+        try await expectEqual(task.response.data, Data("x".utf8))
+        expectEqual(task.state, .finished)
+        expectEqual(server.requests.count, 2)
     }
 
     @Test func `a task canceled before its first resume sends nothing`() async throws {
@@ -32,8 +33,8 @@ import Testing
         let task = session.dataTask(for: request(server), startsImmediately: false)
         task.cancel()
         task.resume()
-        #expect(await failure(task)?.code == .cancelled)
-        #expect(server.seen.connections == 0)
+        await expectEqual(failure(task)?.code, .cancelled)
+        expectEqual(server.seen.connections, 0)
     }
 
     @Test func `a task suspended in the queue gives its connection to the next task`() async throws {
@@ -53,12 +54,12 @@ import Testing
         gate.open()
         _ = try await third.response
         _ = try await session.dataTask(for: request(server, "/fourth")).response
-        #expect(server.requests.map(\.path) == ["/first", "/third", "/fourth"])
-        #expect(second.state == .suspended)
+        expectEqual(server.requests.map(\.path), ["/first", "/third", "/fourth"])
+        expectEqual(second.state, .suspended)
         second.resume()
         _ = try await second.response
         _ = try await first.response
-        #expect(server.requests.last?.path == "/second")
+        expectEqual(server.requests.last?.path, "/second")
     }
 
     @Test func `a task suspended while it waits for the response does not finish until it is resumed`() async throws {
@@ -74,10 +75,10 @@ import Testing
         await log.await("suspended")
         gate.open()
         _ = try await session.dataTask(for: request(server, "/other")).response
-        #expect(task.state == .suspended)
-        #expect(task.result == nil)
+        expectEqual(task.state, .suspended)
+        expectNil(task.result)
         task.resume()
-        #expect(try await task.response.data == Data("late".utf8))
+        try await expectEqual(task.response.data, Data("late".utf8))
     }
 
     @Test func `a task suspended in the middle of a body continues where it stopped`() async throws {
@@ -92,13 +93,13 @@ import Testing
         await task.awaitProgress { $0.bytesReceived > 0 }
         task.suspend()
         _ = try await session.dataTask(for: request(server, "/other")).response
-        #expect(task.state == .suspended)
+        expectEqual(task.state, .suspended)
         let before = task.currentProgress.bytesReceived
         gate.open()
         _ = try await session.dataTask(for: request(server, "/other")).response
-        #expect(task.currentProgress.bytesReceived == before)
+        expectEqual(task.currentProgress.bytesReceived, before)
         task.resume()
-        #expect(try await task.response.data == pattern(5_050_000))
+        try await expectEqual(task.response.data, pattern(5_050_000))
     }
 
     @Test func `an upload that is suspended sends nothing more and continues when it is resumed`() async throws {
@@ -114,9 +115,9 @@ import Testing
         gate.open()
         let other = try TestServer { _ in StubResponse().delayed(.milliseconds(200)) }
         _ = try await session.dataTask(for: request(other)).response
-        #expect(server.requests.isEmpty)
+        expectEmpty(server.requests)
         task.resume()
-        #expect(try await task.response.data == Data("\(32 << 20)".utf8))
+        try await expectEqual(task.response.data, Data("\(32 << 20)".utf8))
     }
 
     @Test func `a download suspended and then canceled leaves no partial file`() async throws {
@@ -128,8 +129,8 @@ import Testing
         await task.awaitProgress { $0.bytesReceived > 0 }
         task.suspend()
         task.cancel()
-        #expect(await failure(task)?.code == .cancelled)
-        #expect(folder.names == [])
+        await expectEqual(failure(task)?.code, .cancelled)
+        expectEqual(folder.names, [])
         try await server.awaitOpenConnections(0)
     }
 
@@ -141,11 +142,11 @@ import Testing
         try await server.awaitRequests(1)
         let second = session.dataTask(for: request(server, "/second"))
         second.cancel()
-        #expect(await failure(second)?.code == .cancelled)
+        await expectEqual(failure(second)?.code, .cancelled)
         gate.open()
         _ = try await first.response
         _ = try await session.dataTask(for: request(server, "/third")).response
-        #expect(server.requests.map(\.path) == ["/first", "/third"])
+        expectEqual(server.requests.map(\.path), ["/first", "/third"])
     }
 
     @Test func `cancel, suspend and resume have no effect on a finished task`() async throws {
@@ -155,8 +156,8 @@ import Testing
         task.cancel()
         task.suspend()
         task.resume()
-        #expect(try await task.response.data == Data("x".utf8))
-        #expect(task.state == .finished)
+        try await expectEqual(task.response.data, Data("x".utf8))
+        expectEqual(task.state, .finished)
     }
 
     @Test func `the resource timeout ends a suspended task`() async throws {
@@ -164,7 +165,7 @@ import Testing
         let task = try localSession { $0.resourceTimeout = .milliseconds(300) }.dataTask(for: request(server))
         try await server.awaitRequests(1)
         task.suspend()
-        #expect(await failure(task)?.code == .timedOut)
+        await expectEqual(failure(task)?.code, .timedOut)
     }
 
     @Test func `canceling at any moment finishes the task exactly once`() async throws {
@@ -199,10 +200,10 @@ import Testing
                 }
             }
         }
-        #expect(ends.count == 300)
+        expectEqual(ends.count, 300)
         #expect(folder.names.allSatisfy { !$0.hasPrefix(".") })
         // The session still works.
-        #expect(try await session.dataTask(for: request(server, "/?0")).response.data == pattern(200_000))
+        try await expectEqual(session.dataTask(for: request(server, "/?0")).response.data, pattern(200_000))
     }
 
     @Test func `suspending before the connection is established leaves the request unsent and stops the connect timeout`()
@@ -227,10 +228,10 @@ import Testing
         task.resume()
         // The handshake gets no answer; the connection closes when its timeout ends.
         try await server.awaitSeen { $0.connections == 1 && $0.openConnections == 0 }
-        #expect(task.state == .suspended)
-        #expect(task.result == nil)
+        expectEqual(task.state, .suspended)
+        expectNil(task.result)
         task.resume()
-        #expect(try await task.response.data == Data("x".utf8))
+        try await expectEqual(task.response.data, Data("x".utf8))
     }
 
     @Test func `suspending while the connection is established leaves the request unsent`() async throws {
@@ -252,11 +253,11 @@ import Testing
         await log.await("suspended")
         gate.open()
         try await server.awaitSeen { $0.handshakes == 1 && $0.openConnections == 0 }
-        #expect(server.requests.isEmpty)
-        #expect(task.state == .suspended)
+        expectEmpty(server.requests)
+        expectEqual(task.state, .suspended)
         task.resume()
-        #expect(try await task.response.data == Data("x".utf8))
-        #expect(server.requests.count == 1)
+        try await expectEqual(task.response.data, Data("x".utf8))
+        expectEqual(server.requests.count, 1)
     }
 
     /// A frame of HTTP/2 (RFC 9113 section 4.1).
@@ -296,10 +297,10 @@ import Testing
         let second = session.dataTask(for: put)
         await second.awaitProgress { $0.bytesSent == 4 }
         gate.open()
-        #expect(try await second.response.data == Data("second".utf8))
+        try await expectEqual(second.response.data, Data("second".utf8))
         first.resume()
         let response = try await first.response
-        #expect(response.data == Data("first".utf8))
+        expectEqual(response.data, Data("first".utf8))
         #expect(response.metrics.retryCount == 0 && server.seen.connections == 1)
     }
 
@@ -319,6 +320,6 @@ import Testing
         await log.await("response 204")
         #expect(task.state == .suspended && task.result == nil)
         task.resume()
-        #expect(try await task.response.statusCode == 204)
+        try await expectEqual(task.response.statusCode, 204)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -33,8 +34,8 @@ import Testing
         let session = try localSession()
         _ = try await sentCookies(session, server.url("/set"))
         let first = try await sentCookies(session, server.url("/x"))
-        #expect(sorted(first) == ["a=1", "kept=2"])
-        #expect(sorted(try await sentCookies(session, server.url("/login"))) == ["a=1", "kept=2", "login=yes"])
+        expectEqual(sorted(first), ["a=1", "kept=2"])
+        expectEqual(sorted(try await sentCookies(session, server.url("/login"))), ["a=1", "kept=2", "login=yes"])
     }
 
     @Test func `cookies are not sent to other hosts, and not used without handlesCookies or a cookie store`()
@@ -44,19 +45,19 @@ import Testing
         let other = try self.server(at: .loopbackIPv6)
         let session = try localSession()
         _ = try await sentCookies(session, server.url("/set"))
-        #expect(try await sentCookies(session, other.url("/")) == "")
-        #expect(try await sentCookies(session, server.url("/away?\(other.url("/").absoluteString)")) == "")
-        #expect(try await sentCookies(session, server.url("/")) { $0.options.handlesCookies = false } == "")
-        #expect(sorted(try await sentCookies(session, server.url("/"))) == ["a=1", "kept=2"])
+        try await expectEqual(sentCookies(session, other.url("/")), "")
+        try await expectEqual(sentCookies(session, server.url("/away?\(other.url("/").absoluteString)")), "")
+        try await expectEqual(sentCookies(session, server.url("/")) { $0.options.handlesCookies = false }, "")
+        expectEqual(sorted(try await sentCookies(session, server.url("/"))), ["a=1", "kept=2"])
 
         let none = try localSession { $0.cookies = .none }
         _ = try await sentCookies(none, server.url("/set"))
-        #expect(try await sentCookies(none, server.url("/")) == "")
-        #expect(try await sentCookies(none, server.url("/")) { $0.headerFields[.cookie] = "own=1" } == "own=1")
+        try await expectEqual(sentCookies(none, server.url("/")), "")
+        try await expectEqual(sentCookies(none, server.url("/")) { $0.headerFields[.cookie] = "own=1" }, "own=1")
 
         let fresh = try localSession()
         _ = try await sentCookies(fresh, server.url("/set")) { $0.options.handlesCookies = false }
-        #expect(try await sentCookies(fresh, server.url("/")) == "")
+        try await expectEqual(sentCookies(fresh, server.url("/")), "")
     }
 
     @Test func `cookies in a file are read by the next session`() async throws {
@@ -68,9 +69,9 @@ import Testing
         _ = try await sentCookies(session, server.url("/set"))
         session.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
-        #expect(folder.names == ["jar"])
+        expectEqual(folder.names, ["jar"])
         let attributes = try FileManager.default.attributesOfItem(atPath: folder.file("jar"))
-        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        expectEqual((attributes[.posixPermissions] as? NSNumber)?.intValue, 0o600)
         #expect(try String(contentsOf: jar, encoding: .utf8).contains("#HttpOnly_127.0.0.1"))
         let next = try localSession { $0.cookies = .file(jar) }
         #expect(try await sentCookies(next, server.url("/")).contains("kept=2"))
@@ -86,7 +87,7 @@ import Testing
         let first = try await text(of: jar) { $0.contains("kept") }
         #expect(first.hasPrefix("# Netscape HTTP Cookie File\n") && first.hasSuffix("\n"))
         let attributes = try FileManager.default.attributesOfItem(atPath: jar.path)
-        #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
+        expectEqual((attributes[.posixPermissions] as? NSNumber)?.intValue, 0o600)
         _ = try await sentCookies(session, server.url("/login"))
         _ = try await text(of: jar) { $0.contains("login") }
         try session.store.deleteAllCookies()
@@ -96,7 +97,7 @@ import Testing
         _ = try await sentCookies(session, server.url("/"))
         session.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
-        #expect(folder.names == [])
+        expectEqual(folder.names, [])
     }
 
     /// The text of the file, as soon as the condition is met.
@@ -114,10 +115,10 @@ import Testing
         let jar = folder.url("none/jar")
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
         _ = try await sentCookies(session, server.url("/set"))
-        #expect(sorted(try await sentCookies(session, server.url("/"))) == ["a=1", "kept=2"])
+        expectEqual(sorted(try await sentCookies(session, server.url("/"))), ["a=1", "kept=2"])
         session.finishTasksAndInvalidate()
         _ = await log.awaitInvalidation()
-        #expect(folder.names == [])
+        expectEqual(folder.names, [])
     }
 
     @Test func `a cookie file without valid lines holds no cookies, and an unreadable one is a configuration error`() async throws
@@ -127,10 +128,10 @@ import Testing
         let jar = folder.url("jar")
         try Data([0, 0xFF, 0x0A] + Array("a\tb\tc\n#x\n\t\t\t\t\t\t\n".utf8)).write(to: jar)
         let session = try localSession { $0.cookies = .file(jar) }
-        #expect(try await sentCookies(session, server.url("/")) == "")
+        try await expectEqual(sentCookies(session, server.url("/")), "")
         let error = #expect(throws: HTTPSessionError.self) {
             try localSession { $0.cookies = .file(URL(fileURLWithPath: folder.path)) }
         }
-        #expect(error?.code == .invalidConfiguration)
+        expectEqual(error?.code, .invalidConfiguration)
     }
 }

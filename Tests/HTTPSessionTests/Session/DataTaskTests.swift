@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
@@ -11,19 +12,19 @@ import Testing
         let server = try TestServer { _ in StubResponse(body: "hello").field("X-Kind", "greeting") }
         let session = try localSession()
         let response = try await session.dataTask(for: TransferRequest(url: server.url("/a?b=c"))).response
-        #expect(response.statusCode == 200)
-        #expect(response.data == Data("hello".utf8))
-        #expect(response.httpResponse.headerFields[HTTPField.Name("X-Kind")!] == "greeting")
-        #expect(server.requests.map(\.target) == ["/a?b=c"])
-        #expect(response.metrics.transactions.count == 1)
-        #expect(response.metrics.transactions.first?.remotePort == Int(server.port))
+        expectEqual(response.statusCode, 200)
+        expectEqual(response.data, Data("hello".utf8))
+        expectEqual(response.httpResponse.headerFields[HTTPField.Name("X-Kind")!], "greeting")
+        expectEqual(server.requests.map(\.target), ["/a?b=c"])
+        expectEqual(response.metrics.transactions.count, 1)
+        expectEqual(response.metrics.transactions.first?.remotePort, Int(server.port))
     }
 
     @Test func `a request body is sent with Content-Length`() async throws {
         let server = try TestServer { StubResponse(body: "\($0.method) \($0["content-length"] ?? "-") \($0.text)") }
         let session = try localSession()
         let request = TransferRequest(url: server.url(), method: .post, body: .data(Data("abc".utf8)))
-        #expect(try await session.dataTask(for: request).response.data == Data("POST 3 abc".utf8))
+        try await expectEqual(session.dataTask(for: request).response.data, Data("POST 3 abc".utf8))
     }
 
     @Test func `a second request reuses the first one's connection`() async throws {
@@ -31,8 +32,8 @@ import Testing
         let session = try localSession()
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         let second = try await session.dataTask(for: TransferRequest(url: server.url())).response
-        #expect(second.metrics.transactions.first?.isReusedConnection == true)
-        #expect(server.seen.connections == 1)
+        expectEqual(second.metrics.transactions.first?.isReusedConnection, true)
+        expectEqual(server.seen.connections, 1)
     }
 
     @Test func `a refused connection fails as cannotConnectToHost with ECONNREFUSED`() async throws {
@@ -43,9 +44,9 @@ import Testing
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.dataTask(for: TransferRequest(url: url)).response
         }
-        #expect(error?.code == .cannotConnectToHost)
-        #expect(error?.context.systemError == ECONNREFUSED)
-        #expect(error?.context.url?.contains("token") == false)
+        expectEqual(error?.code, .cannotConnectToHost)
+        expectEqual(error?.context.systemError, ECONNREFUSED)
+        expectEqual(error?.context.url?.contains("token"), false)
     }
 
     @Test func `an http URL is refused before anything is sent if insecure connections are not allowed`() async throws {
@@ -54,8 +55,8 @@ import Testing
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
-        #expect(error?.code == .insecureConnectionRefused)
-        #expect(server.seen.connections == 0)
+        expectEqual(error?.code, .insecureConnectionRefused)
+        expectEqual(server.seen.connections, 0)
     }
 
     @Test func `a canceled task fails as cancelled`() async throws {
@@ -65,8 +66,8 @@ import Testing
         _ = try await server.awaitRequests(1)
         task.cancel()
         let error = await #expect(throws: HTTPSessionError.self) { try await task.response }
-        #expect(error?.code == .cancelled)
-        #expect(await session.tasks.isEmpty)
+        expectEqual(error?.code, .cancelled)
+        await expectEmpty(session.tasks)
     }
 
     @Test func `canceling seven of eight awaiters at once leaves the task to the eighth`() async throws {
@@ -82,7 +83,7 @@ import Testing
                 for awaiter in awaiters.dropLast() { group.addTask { awaiter.cancel() } }
             }
             gate.open()
-            #expect(try await awaiters.last?.value == 200)
+            try await expectEqual(awaiters.last?.value, 200)
         }
         _ = server
     }
@@ -100,10 +101,10 @@ import Testing
         while task.awaiterCount < 1 { await Task.yield() }
         awaiter.cancel()
         let error = await #expect(throws: HTTPSessionError.self) { try await awaiter.value }
-        #expect(error?.code == .cancelled)
+        expectEqual(error?.code, .cancelled)
         gate.open()
         for await text in results {
-            #expect(text == "x")
+            expectEqual(text, "x")
             break
         }
     }
@@ -118,11 +119,11 @@ import Testing
         while task.awaiterCount < 2 { await Task.yield() }
         first.cancel()
         let error = await #expect(throws: HTTPSessionError.self) { try await first.value }
-        #expect(error?.code == .cancelled)
-        #expect(task.state == .running)
+        expectEqual(error?.code, .cancelled)
+        expectEqual(task.state, .running)
         gate.open()
-        #expect(try await second.value == "x")
-        #expect(try await task.response.statusCode == 200)
+        try await expectEqual(second.value, "x")
+        try await expectEqual(task.response.statusCode, 200)
     }
 
     @Test func `canceling the only awaiter cancels the task`() async throws {
@@ -133,7 +134,7 @@ import Testing
         _ = try await server.awaitRequests(1)
         waiting.cancel()
         let error = await #expect(throws: HTTPSessionError.self) { try await waiting.value }
-        #expect(error?.code == .cancelled)
+        expectEqual(error?.code, .cancelled)
     }
 
     @Test func `a server that sends nothing fails after the request timeout, also if that is below a second`() async throws {
@@ -142,13 +143,13 @@ import Testing
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
-        #expect(error?.code == .timedOut)
+        expectEqual(error?.code, .timedOut)
     }
 
     @Test func `a slow server does not trigger the request timeout if each piece arrives in time`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(6)).pieces(of: 1, after: .delay(.milliseconds(600))) }
         let session = try localSession { $0.requestTimeout = .seconds(1) }
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == pattern(6))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, pattern(6))
     }
 
     @Test func `the resource timeout ends a transfer that keeps receiving`() async throws {
@@ -157,8 +158,8 @@ import Testing
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
-        #expect(error?.code == .timedOut)
-        #expect(error?.reason.contains("not done within") == true)
+        expectEqual(error?.code, .timedOut)
+        expectEqual(error?.reason.contains("not done within"), true)
     }
 
     @Test func `a response larger than the maximum size fails as responseTooLarge`() async throws {
@@ -167,7 +168,7 @@ import Testing
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
-        #expect(error?.code == .responseTooLarge)
+        expectEqual(error?.code, .responseTooLarge)
     }
 
     @Test func `a body that is cut off fails as connectionLost`() async throws {
@@ -176,7 +177,7 @@ import Testing
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
-        #expect(error?.code == .connectionLost)
+        expectEqual(error?.code, .connectionLost)
     }
 
     @Test func `a POST on a reused connection that closes is not retried`() async throws {
@@ -189,8 +190,8 @@ import Testing
             try await session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8))))
                 .response
         }
-        #expect(error?.code == .connectionLost)
-        #expect(server.requests.filter { $0.method == "POST" }.isEmpty)
+        expectEqual(error?.code, .connectionLost)
+        expectEmpty(server.requests.filter { $0.method == "POST" })
     }
 
     @Test func `a GET on a reused connection that closes is retried on a new connection`() async throws {
@@ -200,8 +201,8 @@ import Testing
         let session = try localSession()
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         let response = try await session.dataTask(for: TransferRequest(url: server.url("/again"))).response
-        #expect(response.statusCode == 200)
-        #expect(response.metrics.retryCount == 1)
+        expectEqual(response.statusCode, 200)
+        expectEqual(response.metrics.retryCount, 1)
     }
 
     @Test func `creating a task after the session is invalidated gives a failed task`() async throws {
@@ -210,13 +211,13 @@ import Testing
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.dataTask(for: TransferRequest(url: URL(string: "http://127.0.0.1:1/")!)).response
         }
-        #expect(error?.code == .sessionInvalidated)
+        expectEqual(error?.code, .sessionInvalidated)
     }
 
     @Test func `HEAD with a request body is refused as invalidRequest`() async throws {
         let server = try TestServer { _ in StubResponse(body: "hello") }
         let request = TransferRequest(url: server.url(), method: .head, body: .data(Data("x".utf8)))
-        #expect(await failure(try localSession().dataTask(for: request))?.code == .invalidRequest)
+        await expectEqual(failure(try localSession().dataTask(for: request))?.code, .invalidRequest)
     }
 
     @Test func `the Foundation progress of a body without Content-Length is finished at the end`() async throws {
@@ -224,13 +225,13 @@ import Testing
         let session = try localSession()
         let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         let progress = task.foundationProgress(.download)
-        #expect(progress.totalUnitCount == -1)
+        expectEqual(progress.totalUnitCount, -1)
         let end = Signal()
         session.respond(
             to: task, with: StringResponseSerializer(), success: { _, _ in end.fire() }, failure: { _, _ in end.fire() })
         task.resume()
         await end.wait()
-        #expect(progress.completedUnitCount == 50_000)
+        expectEqual(progress.completedUnitCount, 50_000)
         #expect(progress.isFinished)
     }
 
@@ -249,6 +250,6 @@ import Testing
         }
         var request = TransferRequest(url: server.url())
         request.options.maximumResponseSize = -1
-        #expect(await failure(session.dataTask(for: request))?.code == .invalidRequest)
+        await expectEqual(failure(session.dataTask(for: request))?.code, .invalidRequest)
     }
 }

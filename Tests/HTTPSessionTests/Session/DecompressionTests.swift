@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -30,16 +31,16 @@ import Testing
         let session = try localSession()
         let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
         let codings = server.requests.first?["accept-encoding"]?.split(separator: ",").map { $0.drop { $0 == " " } }
-        #expect(codings?.contains("zstd") == true)
-        #expect(response.data == Data(("what was " + String(repeating: "o", count: 100_000) + "nce short").utf8))
-        #expect(response.metrics.transactions.first?.countOfResponseBodyBytesReceived == body.count)
+        expectEqual(codings?.contains("zstd"), true)
+        expectEqual(response.data, Data(("what was " + String(repeating: "o", count: 100_000) + "nce short").utf8))
+        expectEqual(response.metrics.transactions.first?.countOfResponseBodyBytesReceived, body.count)
     }
 
     @Test func `zstd with a reserved block type, and content that is not zstd, fails as cannotDecodeContent`() async throws {
         for body in [zstd([raw("what", isLast: false), block(3, [1], size: 1, isLast: true)]), .text("plain")] {
             let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "zstd"], body: body) }
             let error = await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))
-            #expect(error?.code == .cannotDecodeContent, "\(String(describing: error))")
+            expectEqual(error?.code, .cannotDecodeContent, "\(String(describing: error))")
         }
     }
 
@@ -49,7 +50,7 @@ import Testing
         let session = try localSession { $0.decompressesResponses = false }
         let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
         #expect(response.data.prefix(4) == Data([0x28, 0xB5, 0x2F, 0xFD]) && response.data.count == body.count)
-        #expect(server.requests.first?["accept-encoding"] == nil)
+        expectNil(server.requests.first?["accept-encoding"])
     }
 
     @Test func `a body that exceeds the maximum decompression ratio fails as responseTooLarge if it is long`() async throws {
@@ -59,13 +60,13 @@ import Testing
         }
         let strict = try localSession()
         let error = await failure(strict.dataTask(for: TransferRequest(url: server.url())))
-        #expect(error?.code == .responseTooLarge)
-        #expect(error?.reason == "the response decompresses to more than 250 times its size")
-        #expect(try await strict.dataTask(for: TransferRequest(url: server.url("/short"))).response.data.count == 8 << 20)
+        expectEqual(error?.code, .responseTooLarge)
+        expectEqual(error?.reason, "the response decompresses to more than 250 times its size")
+        try await expectEqual(strict.dataTask(for: TransferRequest(url: server.url("/short"))).response.data.count, 8 << 20)
         let trusting = try localSession { $0.maximumDecompressionRatio = 1_100 }
-        #expect(try await trusting.dataTask(for: TransferRequest(url: server.url())).response.data == Data(count: 9 << 20))
+        try await expectEqual(trusting.dataTask(for: TransferRequest(url: server.url())).response.data, Data(count: 9 << 20))
         let refusal = HTTPSessionError.thrown { try localSession { $0.maximumDecompressionRatio = 0 } }
-        #expect(refusal?.reason == "maximumDecompressionRatio is below 1")
+        expectEqual(refusal?.reason, "maximumDecompressionRatio is below 1")
     }
 
     @Test func `the decompression ratio limits every coding; zstd can compress thirty times more than gzip`() async throws {
@@ -73,8 +74,8 @@ import Testing
         let body = zstd(zeros)
         let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "zstd"], body: body) }
         let session = try localSession { $0.maximumDecompressionRatio = 1_100 }
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .responseTooLarge)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url())))?.code, .responseTooLarge)
         let trusting = try localSession { $0.maximumDecompressionRatio = 33_000 }
-        #expect(try await trusting.dataTask(for: TransferRequest(url: server.url())).response.data == Data(count: 80 * 128 << 10))
+        try await expectEqual(trusting.dataTask(for: TransferRequest(url: server.url())).response.data, Data(count: 80 * 128 << 10))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 @testable import HTTPSession
 import HTTPSessionTestKit
@@ -46,9 +47,9 @@ import Testing
     @Test func `a Repr-Digest received with the remaining range is checked against the complete file`() async throws {
         let server = try source(digest(of: pattern(size)))
         let response = try await download(TransferRequest(url: server.url())).response
-        #expect(response.metrics.bytesContinued == 600_000)
-        #expect(try Data(contentsOf: folder.url("file")) == pattern(size))
-        #expect(server.requests.count == 2)
+        expectEqual(response.metrics.bytesContinued, 600_000)
+        try expectEqual(Data(contentsOf: folder.url("file")), pattern(size))
+        expectEqual(server.requests.count, 2)
     }
 
     @Test func `after a digest mismatch of a continued download the complete file is requested once more, then refused`()
@@ -56,9 +57,9 @@ import Testing
     {
         let server = try source(Self.ofNothing)
         let error = await failure(try download(TransferRequest(url: server.url())))
-        #expect(error?.code == .digestMismatch)
-        #expect(server.requests.map { $0["range"] } == [nil, "bytes=600000-", nil])
-        #expect(folder.names.isEmpty)
+        expectEqual(error?.code, .digestMismatch)
+        expectEqual(server.requests.map { $0["range"] }, [nil, "bytes=600000-", nil])
+        expectEmpty(folder.names)
     }
 
     @Test(arguments: [true, false])
@@ -67,12 +68,12 @@ import Testing
         let server = try TestServer { [size] _ in StubResponse(body: .pattern(size)).field("Repr-Digest", field) }
         let task = try download(TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
         guard isRight else {
-            #expect(await failure(task)?.code == .digestMismatch)
-            #expect(folder.names.isEmpty)
+            await expectEqual(failure(task)?.code, .digestMismatch)
+            expectEmpty(folder.names)
             return
         }
         _ = try await task.response
-        #expect(folder.names == ["file"])
+        expectEqual(folder.names, ["file"])
     }
 
     @Test func `a Repr-Digest is ignored if the response has a Content-Encoding`() async throws {
@@ -82,6 +83,6 @@ import Testing
         var request = TransferRequest(url: server.url())
         request.headerFields[.acceptEncoding] = "gzip"
         _ = try await download(request).response
-        #expect(folder.names == ["file"])
+        expectEqual(folder.names, ["file"])
     }
 }

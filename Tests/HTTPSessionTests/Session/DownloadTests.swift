@@ -1,4 +1,5 @@
 import CLinux
+import Expectations
 import Foundation
 import Glibc
 import HTTPSession
@@ -33,12 +34,12 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: folder.file("file")))
         gate.open()
         let response = try await task.response
-        #expect(response.file == folder.url("file"))
-        #expect(response.data.isEmpty)
-        #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
-        #expect(folder.names == ["file"])
-        #expect(task.currentProgress.bytesReceived == 1_000_000)
-        #expect(task.currentProgress.fractionCompleted == 1)
+        expectEqual(response.file, folder.url("file"))
+        expectEmpty(response.data)
+        try expectEqual(Data(contentsOf: folder.url("file")), pattern(1_000_000))
+        expectEqual(folder.names, ["file"])
+        expectEqual(task.currentProgress.bytesReceived, 1_000_000)
+        expectEqual(task.currentProgress.fractionCompleted, 1)
     }
 
     @Test func `a chunked body and an empty body become files`() async throws {
@@ -47,11 +48,11 @@ import Testing
         }
         let session = try localSession()
         _ = try await download(server, to: "chunked", session).response
-        #expect(try Data(contentsOf: folder.url("chunked")) == pattern(600_000))
+        try expectEqual(Data(contentsOf: folder.url("chunked")), pattern(600_000))
         let empty = session.downloadTask(
             for: TransferRequest(url: server.url("/empty")), to: DownloadDestination(folder.url("empty")))
         _ = try await empty.response
-        #expect(try Data(contentsOf: folder.url("empty")).isEmpty)
+        try expectEmpty(Data(contentsOf: folder.url("empty")))
         #expect(server.requests.allSatisfy { $0["accept-encoding"] == "identity" })
     }
 
@@ -59,21 +60,21 @@ import Testing
         let server = try TestServer { _ in StubResponse(body: "new") }
         try Data("old".utf8).write(to: folder.url("file"))
         let error = await failure(try download(server))
-        #expect(error?.code == .cannotWriteFile)
-        #expect(error?.context.systemError == EEXIST)
-        #expect(try Data(contentsOf: folder.url("file")) == Data("old".utf8))
-        #expect(server.requests.isEmpty)
+        expectEqual(error?.code, .cannotWriteFile)
+        expectEqual(error?.context.systemError, EEXIST)
+        try expectEqual(Data(contentsOf: folder.url("file")), Data("old".utf8))
+        expectEmpty(server.requests)
         _ = try await download(server, existingFile: .replace).response
-        #expect(try Data(contentsOf: folder.url("file")) == Data("new".utf8))
-        #expect(folder.names == ["file"])
+        try expectEqual(Data(contentsOf: folder.url("file")), Data("new".utf8))
+        expectEqual(folder.names, ["file"])
     }
 
     @Test func `a dangling symbolic link at the destination counts as an existing file`() async throws {
         let server = try TestServer { _ in StubResponse(body: "new") }
         try FileManager.default.createSymbolicLink(atPath: folder.file("file"), withDestinationPath: folder.file("target"))
-        #expect(await failure(try download(server))?.code == .cannotWriteFile)
+        await expectEqual(failure(try download(server))?.code, .cannotWriteFile)
         _ = try await download(server, existingFile: .replace).response
-        #expect(folder.names == ["file"])
+        expectEqual(folder.names, ["file"])
     }
 
     @Test func `a file created at the destination during the download is kept, and the task fails as cannotMoveFile`()
@@ -90,29 +91,29 @@ import Testing
         await folder.awaitFile()
         try Data("other".utf8).write(to: folder.url("file"))
         gate.open()
-        #expect(await failure(task)?.code == .cannotMoveFile)
-        #expect(try Data(contentsOf: folder.url("file")) == Data("other".utf8))
-        #expect(folder.names == ["file"])
+        await expectEqual(failure(task)?.code, .cannotMoveFile)
+        try expectEqual(Data(contentsOf: folder.url("file")), Data("other".utf8))
+        expectEqual(folder.names, ["file"])
         session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
-        #expect(events.suffix(3) == ["move failed cannot-move-file", "failed cannot-move-file", "invalidated"])
+        expectEqual(events.suffix(3), ["move failed cannot-move-file", "failed cannot-move-file", "invalidated"])
     }
 
     @Test func `missing directories are created if requested, otherwise the download fails`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let error = await failure(try download(server, to: "a/b/file"))
-        #expect(error?.code == .cannotWriteFile)
-        #expect(error?.context.systemError == ENOENT)
-        #expect(folder.names == [])
+        expectEqual(error?.code, .cannotWriteFile)
+        expectEqual(error?.context.systemError, ENOENT)
+        expectEqual(folder.names, [])
         _ = try await download(server, to: "a/b/file", createsDirectories: true).response
-        #expect(try Data(contentsOf: folder.url("a/b/file")) == Data("x".utf8))
+        try expectEqual(Data(contentsOf: folder.url("a/b/file")), Data("x".utf8))
     }
 
     @Test func `a directory at the destination is not replaced`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         try FileManager.default.createDirectory(atPath: folder.file("file"), withIntermediateDirectories: false)
-        #expect(await failure(try download(server, existingFile: .replace))?.code == .cannotWriteFile)
-        #expect(server.requests.isEmpty)
+        await expectEqual(failure(try download(server, existingFile: .replace))?.code, .cannotWriteFile)
+        expectEmpty(server.requests)
     }
 
     @Test func `a named pipe at the destination is not replaced and nothing is requested`() async throws {
@@ -120,11 +121,11 @@ import Testing
         let pipe = folder.file("pipe")
         try #require(mkfifo(pipe, 0o600) == 0)
         let error = await failure(try download(server, to: "pipe", existingFile: .replace))
-        #expect(error?.code == .cannotWriteFile)
-        #expect(error?.reason == "cannot put the file at '\(pipe)': it exists and is not a file")
+        expectEqual(error?.code, .cannotWriteFile)
+        expectEqual(error?.reason, "cannot put the file at '\(pipe)': it exists and is not a file")
         var found = stat()
         #expect(stat(pipe, &found) == 0 && found.st_mode & S_IFMT == S_IFIFO)
-        #expect(server.requests.isEmpty)
+        expectEmpty(server.requests)
     }
 
     @Test func `a symbolic link at the destination is replaced and its target is left unchanged`() async throws {
@@ -132,8 +133,8 @@ import Testing
         try Data("old".utf8).write(to: folder.url("real"))
         try FileManager.default.createSymbolicLink(atPath: folder.file("link"), withDestinationPath: "real")
         _ = try await download(server, to: "link", existingFile: .replace).response
-        #expect(try Data(contentsOf: folder.url("link")) == Data("new".utf8))
-        #expect(try Data(contentsOf: folder.url("real")) == Data("old".utf8))
+        try expectEqual(Data(contentsOf: folder.url("link")), Data("new".utf8))
+        try expectEqual(Data(contentsOf: folder.url("real")), Data("old".utf8))
     }
 
     @Test func `a destination directory that accepts no files fails as cannotWriteFile`() async throws {
@@ -141,12 +142,12 @@ import Testing
         let session = try localSession()
         let place = DownloadDestination(URL(fileURLWithPath: "/sys/kernel/netwatch-test"))
         let error = await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: place))
-        #expect(error?.code == .cannotWriteFile)
+        expectEqual(error?.code, .cannotWriteFile)
         #expect(error?.context.systemError != nil)
         let nowhere = try #require(URL(string: "http://a/b"))
-        #expect(
-            await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: .init(nowhere)))?.code
-                == .cannotWriteFile)
+        await expectEqual(
+            failure(session.downloadTask(for: TransferRequest(url: server.url()), to: .init(nowhere)))?.code,
+                .cannotWriteFile)
     }
 
     @Test(.requiresMounts, arguments: [true, false]) func `a full disk fails as cannotWriteFile and the partial file is removed`(
@@ -162,33 +163,33 @@ import Testing
             return sendsLength ? reply : reply.chunked()
         }
         let error = await failure(try download(server, session))
-        #expect(error?.code == .cannotWriteFile)
-        #expect(error?.context.systemError == ENOSPC)
+        expectEqual(error?.code, .cannotWriteFile)
+        expectEqual(error?.context.systemError, ENOSPC)
         let small = session.downloadTask(
             for: TransferRequest(url: server.url("/small")), to: DownloadDestination(folder.url("file")))
-        #expect(try await small.response.statusCode == 200)
+        try await expectEqual(small.response.statusCode, 200)
     }
 
     @Test func `a Content-Length larger than the disk fails immediately`() async throws {
         let server = try TestServer { _ in StubResponse(body: StubBody([.bytes([1]), .wait(.forever)])).declaredLength(1 << 60) }
-        #expect(await failure(try download(server))?.code == .cannotWriteFile)
-        #expect(folder.names == [])
+        await expectEqual(failure(try download(server))?.code, .cannotWriteFile)
+        expectEqual(folder.names, [])
     }
 
     @Test func `a 404 fails the download with the response body in its error and leaves no file`() async throws {
         let server = try TestServer { _ in StubResponse(404, body: "no such thing") }
         let error = await failure(try download(server))
-        #expect(error?.code == .unacceptableStatus)
-        #expect(error?.context.statusCode == 404)
-        #expect(error?.context.responseBody == Data("no such thing".utf8))
-        #expect(folder.names == [])
+        expectEqual(error?.code, .unacceptableStatus)
+        expectEqual(error?.context.statusCode, 404)
+        expectEqual(error?.context.responseBody, Data("no such thing".utf8))
+        expectEqual(folder.names, [])
     }
 
     @Test func `the error of a failed download has the first 64 KiB of the response body`() async throws {
         let server = try TestServer { _ in StubResponse(500, body: .pattern(5_000_000)) }
         let error = await failure(try download(server))
-        #expect(error?.code == .unacceptableStatus)
-        #expect(error?.context.responseBody == pattern(64 << 10))
+        expectEqual(error?.code, .unacceptableStatus)
+        expectEqual(error?.context.responseBody, pattern(64 << 10))
     }
 
     @Test func `a canceled download leaves no partial file`() async throws {
@@ -198,8 +199,8 @@ import Testing
         let task = try download(server)
         await task.awaitProgress { $0.bytesReceived > 1_000_000 }
         task.cancel()
-        #expect(await failure(task)?.code == .cancelled)
-        #expect(folder.names == [])
+        await expectEqual(failure(task)?.code, .cancelled)
+        expectEqual(folder.names, [])
         try await server.awaitOpenConnections(0)
     }
 
@@ -209,17 +210,17 @@ import Testing
         async throws
     {
         let server = try TestServer { _ in StubResponse(body: .pattern(3_000_000)).cut(afterBodyBytes: 2_000_000, ending) }
-        #expect(await failure(try download(server))?.code == .connectionLost)
-        #expect(folder.names == [])
+        await expectEqual(failure(try download(server))?.code, .connectionLost)
+        expectEqual(folder.names, [])
     }
 
     @Test func `a destination name of 255 characters works, and one of 256 is an error`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let name = String(repeating: "ü", count: 127)
         _ = try await download(server, to: name).response
-        #expect(folder.names == [name])
-        #expect(await failure(try download(server, to: String(repeating: "n", count: 256)))?.code == .cannotWriteFile)
-        #expect(folder.names == [name])
+        expectEqual(folder.names, [name])
+        await expectEqual(failure(try download(server, to: String(repeating: "n", count: 256)))?.code, .cannotWriteFile)
+        expectEqual(folder.names, [name])
     }
 
     @Test func `invalidating the session during a download leaves no partial file`() async throws {
@@ -232,7 +233,7 @@ import Testing
         await task.awaitProgress { $0.bytesReceived > 0 }
         session.invalidateAndCancel()
         _ = await log.awaitInvalidation()
-        #expect(folder.names == [])
+        expectEqual(folder.names, [])
     }
 
     @Test func `bytes received before a server stalls are in the partial file immediately`() async throws {
@@ -256,8 +257,8 @@ import Testing
             as [(String, HTTPSessionError.Code?)]
         {
             let task = session.downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url(name)))
-            #expect(await failure(task)?.code == code)
+            await expectEqual(failure(task)?.code, code)
         }
-        #expect(server.requests.count == 1)
+        expectEqual(server.requests.count, 1)
     }
 }

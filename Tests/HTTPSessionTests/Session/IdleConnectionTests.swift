@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import HTTPSession
@@ -31,8 +32,8 @@ import Testing
             gate.open()
             try await server.awaitOpenConnections(0)
         }
-        #expect(server.requests.map(\.target) == ["/0", "/1", "/2", "/3"])
-        #expect(server.requests.map(\.connection) == [1, 2, 3, 4])
+        expectEqual(server.requests.map(\.target), ["/0", "/1", "/2", "/3"])
+        expectEqual(server.requests.map(\.connection), [1, 2, 3, 4])
     }
 
     @Test(arguments: [false, true]) func `idle connections are reused in turn, and closed with their session`(isSecure: Bool)
@@ -45,10 +46,10 @@ import Testing
         for round in 0..<20 {
             let tasks = (0..<6).compactMap { session?.dataTask(for: TransferRequest(url: server.url("/\(round)-\($0)"))) }
             for (number, task) in tasks.enumerated() {
-                #expect(try await task.response.data == Data("/\(round)-\(number)".utf8))
+                try await expectEqual(task.response.data, Data("/\(round)-\(number)".utf8))
             }
         }
-        #expect(server.requests.count == 120)
+        expectEqual(server.requests.count, 120)
         session = nil
         try await server.awaitOpenConnections(0)
     }
@@ -81,7 +82,7 @@ import Testing
                 session.dataTask(for: TransferRequest(url: try #require(URL(string: "http://\(name):\(server.port)/"))))
             }
             for task in tasks {
-                #expect(try await task.response.metrics.transactions.last?.remoteAddress == "127.0.0.1")
+                try await expectEqual(task.response.metrics.transactions.last?.remoteAddress, "127.0.0.1")
             }
         }
     }

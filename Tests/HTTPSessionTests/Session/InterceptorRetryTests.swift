@@ -1,5 +1,6 @@
 import Dispatch
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -61,21 +62,21 @@ import Testing
                 return request
             })
         let task = manager.dataTask(for: TransferRequest(url: server.url()))
-        #expect(try await task.string() == "done")
-        #expect(server.requests.count == 1)
-        #expect(task.metrics?.retryCount == 2)
+        try await expectEqual(task.string(), "done")
+        expectEqual(server.requests.count, 1)
+        expectEqual(task.metrics?.retryCount, 2)
         let attempts = seen.withLock { $0 }
-        #expect(attempts.map(\.error?.code) == [.interceptorFailed, .interceptorFailed])
+        expectEqual(attempts.map(\.error?.code), [.interceptorFailed, .interceptorFailed])
         #expect(attempts.allSatisfy { $0.error?.underlying is AdapterError && $0.response == nil })
-        #expect(attempts.map(\.retryCount) == [0, 1])
+        expectEqual(attempts.map(\.retryCount), [0, 1])
     }
 
     @Test func `an adapter that always fails ends the task after ten retries with its error`() async throws {
         let server = try server("done")
         let manager = try session(retrying { _ in throw HTTPSessionError(.authenticationFailed, "logged out") })
-        #expect(await failure(manager.dataTask(for: TransferRequest(url: server.url())))?.code == .authenticationFailed)
-        #expect(seen.withLock { $0.count } == 10)
-        #expect(server.requests.isEmpty)
+        await expectEqual(failure(manager.dataTask(for: TransferRequest(url: server.url())))?.code, .authenticationFailed)
+        expectEqual(seen.withLock { $0.count }, 10)
+        expectEmpty(server.requests)
     }
 
     @Test func `an adapter that fails is replaced by the request of a retry`() async throws {
@@ -87,8 +88,8 @@ import Testing
                     guard request.url == fresh else { throw AdapterError() }
                     return request
                 }, retrying: { _ in .retryWith(TransferRequest(url: fresh)) }))
-        #expect(try await manager.dataTask(for: TransferRequest(url: server.url("/stale"))).string() == "done")
-        #expect(server.requests.map(\.target) == ["/fresh"])
+        try await expectEqual(manager.dataTask(for: TransferRequest(url: server.url("/stale"))).string(), "done")
+        expectEqual(server.requests.map(\.target), ["/fresh"])
     }
 
     // MARK: Serializer and validation
@@ -97,14 +98,14 @@ import Testing
         let server = try server("no JSON", #"{"name": 1}"#, #"{"name": "Ada"}"#)
         let task = try session(retrying()).dataTask(
             for: TransferRequest(url: server.url(), method: .post, body: .data(Data("x".utf8))))
-        #expect(try await task.decode(as: User.self) == User(name: "Ada"))
-        #expect(server.requests.map(\.method) == ["POST", "POST", "POST"])
-        #expect(server.requests.map { String(decoding: $0.body, as: UTF8.self) } == ["x", "x", "x"])
+        try await expectEqual(task.decode(as: User.self), User(name: "Ada"))
+        expectEqual(server.requests.map(\.method), ["POST", "POST", "POST"])
+        expectEqual(server.requests.map { String(decoding: $0.body, as: UTF8.self) }, ["x", "x", "x"])
         let attempts = seen.withLock { $0 }
-        #expect(attempts.map(\.error?.code) == [.cannotDecodeContent, .cannotDecodeContent])
-        #expect(attempts.map(\.response?.statusCode) == [200, 200])
-        #expect(attempts.map(\.retryCount) == [0, 1])
-        #expect(try await String(decoding: task.response.data, as: UTF8.self) == "no JSON", "the first task keeps its response")
+        expectEqual(attempts.map(\.error?.code), [.cannotDecodeContent, .cannotDecodeContent])
+        expectEqual(attempts.map(\.response?.statusCode), [200, 200])
+        expectEqual(attempts.map(\.retryCount), [0, 1])
+        try await expectEqual(String(decoding: task.response.data, as: UTF8.self), "no JSON", "the first task keeps its response")
     }
 
     @Test func `a response that fails its validation is requested again if an interceptor decides so`() async throws {
@@ -115,8 +116,8 @@ import Testing
         }
         let validation = ResponseValidation(acceptableContentTypes: ["text/plain"])
         let data = try await session(retrying(), validation: validation).dataTask(for: TransferRequest(url: server.url())).data()
-        #expect(String(decoding: data, as: UTF8.self) == "done")
-        #expect(seen.withLock { $0.map(\.error?.code) } == [.unacceptableContentType])
+        expectEqual(String(decoding: data, as: UTF8.self), "done")
+        expectEqual(seen.withLock { $0.map(\.error?.code) }, [.unacceptableContentType])
     }
 
     @Test func `a serializer that always fails throws its error after ten retries`() async throws {
@@ -125,23 +126,23 @@ import Testing
         await #expect { _ = try await manager.get(server.url().absoluteString).json() } throws: { error in
             (error as? HTTPSessionError)?.code == .cannotDecodeContent
         }
-        #expect(server.requests.count == 11)
-        #expect(seen.withLock { $0.map(\.retryCount) } == Array(0..<10))
+        expectEqual(server.requests.count, 11)
+        expectEqual(seen.withLock { $0.map(\.retryCount) }, Array(0..<10))
     }
 
     @Test func `a serializer that fails throws its error when no interceptor wants a retry`() async throws {
         let server = try server("no JSON")
         let manager = try session(retrying(upTo: 0))
         await #expect(throws: HTTPSessionError.self) { _ = try await manager.get(server.url().absoluteString).json() }
-        #expect(server.requests.count == 1)
-        #expect(seen.withLock { $0.count } == 1)
+        expectEqual(server.requests.count, 1)
+        expectEqual(seen.withLock { $0.count }, 1)
     }
 
     @Test func `interceptors are called once for a status of 400 or above`() async throws {
         let server = try TestServer { _ in StubResponse(418) }
         let manager = try session(retrying(upTo: 0))
         await #expect(throws: HTTPSessionError.self) { _ = try await manager.get(server.url().absoluteString).data() }
-        #expect(seen.withLock { $0.count } == 1)
+        expectEqual(seen.withLock { $0.count }, 1)
     }
 
     @Test func `callbacks get the value of the retry after a failed serializer`() async throws {
@@ -153,7 +154,7 @@ import Testing
                 success: { _, json in continuation.resume(returning: json?["name"]?.string) },
                 failure: { _, _ in continuation.resume(returning: nil) })
         }
-        #expect(name == "Ada")
+        expectEqual(name, "Ada")
     }
 
     @Test func `canceling the first task cancels the retry after a failed serializer`() async throws {
@@ -170,7 +171,7 @@ import Testing
             _ = try await value
             Issue.record("the retry was not canceled")
         } catch {
-            #expect((error as? HTTPSessionError)?.code == .cancelled)
+            expectEqual((error as? HTTPSessionError)?.code, .cancelled)
         }
         gate.open()
     }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -42,8 +43,8 @@ import Testing
         let manager = try HTTPSessionManager(
             configuration: localConfiguration { $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1)) },
             handlers: TransferHandlers(interceptors: [Self.adding("a"), Self.adding("b")]))
-        #expect(try await manager.dataTask(for: TransferRequest(url: server.url())).string() == "done")
-        #expect(server.requests.map { $0["x-seen"] } == ["a,b", "a,b"])
+        try await expectEqual(manager.dataTask(for: TransferRequest(url: server.url())).string(), "done")
+        expectEqual(server.requests.map { $0["x-seen"] }, ["a,b", "a,b"])
     }
 
     @Test func `a field that an interceptor adds is not sent to another origin after a redirect`() async throws {
@@ -57,8 +58,8 @@ import Testing
             }
         }
         _ = try await session(Self.adding("a")).dataTask(for: TransferRequest(url: server.url("/first"))).response
-        #expect(server.requests.map { $0["x-seen"] } == ["a", "a"])
-        #expect(other.requests.map { $0["x-seen"] } == [nil])
+        expectEqual(server.requests.map { $0["x-seen"] }, ["a", "a"])
+        expectEqual(other.requests.map { $0["x-seen"] }, [nil])
     }
 
     @Test func `an error thrown by an interceptor's adapt ends the task before anything is sent`() async throws {
@@ -66,12 +67,12 @@ import Testing
         let server = try TestServer { _ in StubResponse() }
         let throwing = try session(Interceptor(adapting: { _ in throw AdapterError() }))
         let error = await failure(throwing.dataTask(for: TransferRequest(url: server.url())))
-        #expect(error?.code == .interceptorFailed)
+        expectEqual(error?.code, .interceptorFailed)
         #expect(error?.underlying is AdapterError)
         let elsewhere = try #require(URL(string: "http://127.0.0.1:1/"))
         let leading = try session(Interceptor(adapting: { _ in TransferRequest(url: elsewhere) }))
-        #expect(await failure(leading.dataTask(for: TransferRequest(url: server.url())))?.code == .interceptorFailed)
-        #expect(server.requests.isEmpty)
+        await expectEqual(failure(leading.dataTask(for: TransferRequest(url: server.url())))?.code, .interceptorFailed)
+        expectEmpty(server.requests)
     }
 
     @Test func `an interceptor that never returns fails the task after the handler timeout, or on cancellation`()
@@ -85,12 +86,12 @@ import Testing
         let manager = try HTTPSessionManager(
             configuration: localConfiguration { $0.handlerTimeout = .milliseconds(50) },
             handlers: TransferHandlers(interceptors: [hanging]))
-        #expect(await failure(manager.dataTask(for: TransferRequest(url: server.url())))?.code == .handlerTimedOut)
+        await expectEqual(failure(manager.dataTask(for: TransferRequest(url: server.url())))?.code, .handlerTimedOut)
         let patient = try session(hanging).dataTask(for: TransferRequest(url: server.url()))
         patient.suspend()
         patient.resume()
         patient.cancel()
-        #expect(await failure(patient)?.code == .cancelled)
+        await expectEqual(failure(patient)?.code, .cancelled)
     }
 
     // MARK: Retrying
@@ -101,12 +102,12 @@ import Testing
             attempt.response?.statusCode == 418 ? .retry(after: .milliseconds(1)) : .proceed
         })
         let response = try await session(stubborn).dataTask(for: TransferRequest(url: server.url(), method: .post)).response
-        #expect(response.statusCode == 418)
-        #expect(String(decoding: response.data, as: UTF8.self) == "no")
-        #expect(server.requests.count == 11)
-        #expect(response.metrics.retryCount == 10)
+        expectEqual(response.statusCode, 418)
+        expectEqual(String(decoding: response.data, as: UTF8.self), "no")
+        expectEqual(server.requests.count, 11)
+        expectEqual(response.metrics.retryCount, 10)
         await log.await("completed")
-        #expect(log.names.count { $0 == "retry unacceptable-status" } == 10)
+        expectEqual(log.names.count { $0 == "retry unacceptable-status" }, 10)
     }
 
     @Test func `an interceptor is called after connection errors too`() async throws {
@@ -119,8 +120,8 @@ import Testing
             codes.withLock { $0.append(attempt.error?.code) }
             return .retry()
         })
-        #expect(try await session(interceptor).dataTask(for: TransferRequest(url: server.url())).string() == "done")
-        #expect(codes.withLock { $0 } == [.connectionLost])
+        try await expectEqual(session(interceptor).dataTask(for: TransferRequest(url: server.url())).string(), "done")
+        expectEqual(codes.withLock { $0 }, [.connectionLost])
     }
 
     @Test func `a download whose URL has expired continues at the URL that an interceptor returns`() async throws {
@@ -144,9 +145,9 @@ import Testing
         let response = try await session(signing).downloadTask(
             for: TransferRequest(url: server.url("/file?signature=1")), to: DownloadDestination(folder.url("file"))
         ).response
-        #expect(try Data(contentsOf: folder.url("file")) == pattern(1_000_000))
-        #expect(response.metrics.bytesContinued == 600_000)
-        #expect(server.requests.map(\.target) == ["/file?signature=1", "/file?signature=1", "/file?signature=2"])
+        try expectEqual(Data(contentsOf: folder.url("file")), pattern(1_000_000))
+        expectEqual(response.metrics.bytesContinued, 600_000)
+        expectEqual(server.requests.map(\.target), ["/file?signature=1", "/file?signature=1", "/file?signature=2"])
     }
 
     @Test func `an interceptor can fail a task with its own error, and later interceptors are not called`() async throws {
@@ -159,14 +160,14 @@ import Testing
         })
         let error = await failure(
             try session(Interceptor(retrying: { _ in .fail(Enough()) }), later).dataTask(for: TransferRequest(url: server.url())))
-        #expect(error?.code == .interceptorFailed)
+        expectEqual(error?.code, .interceptorFailed)
         #expect(error?.underlying is Enough)
-        #expect(error?.context.statusCode == 409)
+        expectEqual(error?.context.statusCode, 409)
         let named = HTTPSessionError(.authenticationFailed, "logged out")
         let second = await failure(
             try session(Interceptor(retrying: { _ in .fail(named) }), later).dataTask(for: TransferRequest(url: server.url())))
-        #expect(second?.code == .authenticationFailed)
-        #expect(asked.count == 0)
-        #expect(server.requests.count == 2)
+        expectEqual(second?.code, .authenticationFailed)
+        expectEqual(asked.count, 0)
+        expectEqual(server.requests.count, 2)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionCompatibility
@@ -20,11 +21,11 @@ import Testing
         let (running, waiting) = (session.dataTask(for: request(server)), session.dataTask(for: request(server)))
         try await server.awaitRequests(1)
         session.invalidateAndCancel()
-        #expect(await failure(running)?.code == .cancelled)
-        #expect(await failure(waiting)?.code == .cancelled)
-        #expect(await failure(session.dataTask(for: request(server)))?.code == .sessionInvalidated)
+        await expectEqual(failure(running)?.code, .cancelled)
+        await expectEqual(failure(waiting)?.code, .cancelled)
+        await expectEqual(failure(session.dataTask(for: request(server)))?.code, .sessionInvalidated)
         let events = await log.awaitInvalidation()
-        #expect(events.count { $0 == "invalidated" } == 1)
+        expectEqual(events.count { $0 == "invalidated" }, 1)
         try await server.awaitOpenConnections(0)
     }
 
@@ -37,10 +38,10 @@ import Testing
         let tasks = [session.dataTask(for: request(server)), session.dataTask(for: request(server))]
         session.finishTasksAndInvalidate()
         session.finishTasksAndInvalidate()
-        #expect(await failure(session.dataTask(for: request(server)))?.code == .sessionInvalidated)
+        await expectEqual(failure(session.dataTask(for: request(server)))?.code, .sessionInvalidated)
         gate.open()
-        for task in tasks { #expect(try await task.response.data == Data("x".utf8)) }
-        #expect(await log.awaitInvalidation().last == "invalidated")
+        for task in tasks { try await expectEqual(task.response.data, Data("x".utf8)) }
+        await expectEqual(log.awaitInvalidation().last, "invalidated")
         try await server.awaitOpenConnections(0)
     }
 
@@ -61,8 +62,8 @@ import Testing
         if !cancelsTasks { gate.open() }
         await session.close(cancelingTasks: cancelsTasks)
         #expect((try? task.result?.get()) == nil ? cancelsTasks : !cancelsTasks)
-        #expect(log.names.last == "invalidated")
-        #expect(folder.names == (cancelsTasks ? [] : ["cookies"]))
+        expectEqual(log.names.last, "invalidated")
+        expectEqual(folder.names, (cancelsTasks ? [] : ["cookies"]))
         // A second close returns immediately.
         await session.close()
         gate.open()
@@ -76,7 +77,7 @@ import Testing
         var task: TransferTask? = try localSession().dataTask(for: request(server))
         try await server.awaitRequests(1)
         gate.open()
-        #expect(try await task?.response.data == Data("x".utf8))
+        try await expectEqual(task?.response.data, Data("x".utf8))
         task = nil
         try await server.awaitOpenConnections(0)
     }
@@ -94,8 +95,8 @@ import Testing
         let session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, monitors: [log])
         _ = try await session.dataTask(for: request(server)).response
         session.finishTasksAndInvalidate()
-        #expect(
-            await log.awaitInvalidation() == [
+        await expectEqual(
+            log.awaitInvalidation(), [
                 "created", "resumed", "started 1", "response 302", "transaction 302", "redirected 302", "started 2",
                 "response 401",
                 "transaction 401", "challenged basic", "started 3", "interim 103", "response 200", "transaction 200", "completed",
@@ -120,11 +121,11 @@ import Testing
         task.resume()
         await log.await("suspended")
         gate.open()
-        #expect(await failure(task)?.code == .unacceptableStatus)
+        await expectEqual(failure(task)?.code, .unacceptableStatus)
         session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
-        #expect(
-            Array(events.drop { $0 != "completed" }.dropFirst()) == [
+        expectEqual(
+            Array(events.drop { $0 != "completed" }.dropFirst()), [
                 "created", "resumed", "started 1", "transaction 0", "retry connection-lost", "started 2", "suspended", "resumed",
                 "response 404", "transaction 404", "failed unacceptable-status", "invalidated",
             ])
@@ -155,7 +156,7 @@ import Testing
         ]
         task.resume()
         await end.wait()
-        #expect(Set(recorded.withLock { $0 }) == ["resume", "moved file", "complete"])
+        expectEqual(Set(recorded.withLock { $0 }), ["resume", "moved file", "complete"])
         for token in tokens { center.removeObserver(token) }
     }
 
@@ -192,7 +193,7 @@ import Testing
         _ = await log.awaitInvalidation()
         // Foundation delivers each notification in a task of its own.
         for _ in 0..<(isWanted ? 2 : 0) { _ = await notifications.next() }
-        #expect(recorded.withLock { $0.sorted() } == (isWanted ? ["session", "task"] : []))
+        expectEqual(recorded.withLock { $0.sorted() }, (isWanted ? ["session", "task"] : []))
         for token in tokens { center.removeObserver(token) }
         while gone != nil { await Task.yield() }
     }
@@ -204,8 +205,8 @@ import Testing
         await session.close()
         let server = try TestServer { _ in StubResponse() }
         // The shared session refuses insecure http like any other; it is not invalidated.
-        #expect(await failure(session.dataTask(for: request(server)))?.code == .insecureConnectionRefused)
-        #expect(try session.store.cookies.isEmpty)
+        await expectEqual(failure(session.dataTask(for: request(server)))?.code, .insecureConnectionRefused)
+        try expectEmpty(session.store.cookies)
     }
 
     @Test func `an ephemeral session writes nothing to disk`() async throws {
@@ -248,20 +249,22 @@ import Testing
         let metrics = try await session.dataTask(
             for: TransferRequest(url: server.url("/?secret=1"), method: .put, body: .data(Data(count: 5_000)))
         ).response.metrics
-        #expect(metrics.redirectCount == 1)
-        #expect(metrics.retryCount == 0)
+        expectEqual(metrics.redirectCount, 1)
+        expectEqual(metrics.retryCount, 0)
         #expect(metrics.taskInterval.start >= before && metrics.taskInterval.end <= Date())
-        #expect(metrics.transactions.count == 2)
+        expectEqual(metrics.transactions.count, 2)
         let (first, second) = (metrics.transactions[0], metrics.transactions[1])
-        #expect(first.url == server.url("/").absoluteString)
-        #expect((first.method, second.method) == ("PUT", "PUT"))
-        #expect((first.statusCode, second.statusCode) == (302, 200))
+        expectEqual(first.url, server.url("/").absoluteString)
+        expectEqual(first.method, "PUT")
+        expectEqual(second.method, "PUT")
+        expectEqual(first.statusCode, 302)
+        expectEqual(second.statusCode, 200)
         #expect(!first.isReusedConnection && second.isReusedConnection)
         #expect(first.connectEnd != nil && second.connectEnd == nil)
-        #expect(second.countOfResponseBodyBytesReceived == 10_000)
-        #expect(second.countOfRequestBodyBytesSent == 5_000)
+        expectEqual(second.countOfResponseBodyBytesReceived, 10_000)
+        expectEqual(second.countOfRequestBodyBytesSent, 5_000)
         #expect(second.countOfRequestHeaderBytesSent > 50 && second.countOfResponseHeaderBytesReceived > 30)
-        #expect(second.networkProtocolName == "http/1.1")
+        expectEqual(second.networkProtocolName, "http/1.1")
         #expect(second.remoteAddress == "127.0.0.1" && second.remotePort == Int(server.port))
         #expect(second.localAddress == "127.0.0.1" && second.localPort != nil)
         #expect(second.negotiatedTLSProtocolVersion == nil && second.secureConnectionStart == nil && !second.isProxyConnection)
@@ -279,8 +282,8 @@ import Testing
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy })
         let transaction = try #require(try await session.dataTask(for: request(server)).response.metrics.transactions.first)
-        #expect(transaction.negotiatedTLSProtocolVersion == "TLSv1.3")
-        #expect(transaction.negotiatedTLSCipherSuite?.hasPrefix("TLS_") == true)
+        expectEqual(transaction.negotiatedTLSProtocolVersion, "TLSv1.3")
+        expectEqual(transaction.negotiatedTLSCipherSuite?.hasPrefix("TLS_"), true)
         let (start, end) = (try #require(transaction.secureConnectionStart), try #require(transaction.secureConnectionEnd))
         #expect(start <= end)
     }
@@ -290,9 +293,9 @@ import Testing
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let error = await failure(session.dataTask(for: TransferRequest(url: server.url("/?password=x"), method: .delete)))
-        #expect(error?.context.method == "DELETE")
-        #expect(error?.context.url == server.url("/").absoluteString)
-        #expect(error?.context.statusCode == 200)
+        expectEqual(error?.context.method, "DELETE")
+        expectEqual(error?.context.url, server.url("/").absoluteString)
+        expectEqual(error?.context.statusCode, 200)
         session.finishTasksAndInvalidate()
         #expect(await log.awaitInvalidation().contains("transaction 200"))
     }
@@ -323,7 +326,7 @@ import Testing
                 failure: { _, error in recorded.withLock { $0.append("\(error)") } })
             task.resume()
             await end.wait()
-            #expect(recorded.withLock { $0 } == ["called", "posted"])
+            expectEqual(recorded.withLock { $0 }, ["called", "posted"])
             NotificationCenter.default.removeObserver(token)
         }
     }

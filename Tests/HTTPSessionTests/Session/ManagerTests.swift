@@ -1,5 +1,6 @@
 import Dispatch
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionFoundation
@@ -51,13 +52,13 @@ import Testing
             let json = try await task.json()
             recorded.append(["method", "target", "body", "type"].map { json?[$0]?.string ?? "" }.joined(separator: " "))
         }
-        #expect(
-            recorded == [
+        expectEqual(
+            recorded, [
                 "GET /v1/a?k=v%20w  -", "   ", "DELETE /v1/a?k=v%20w  -",
                 "POST /v1/a k=v%20w application/x-www-form-urlencoded", "PUT /v1/a k=v%20w application/x-www-form-urlencoded",
                 "PATCH /v1/a k=v%20w application/x-www-form-urlencoded", "POST /v1/a  application/x-www-form-urlencoded",
             ])
-        #expect(server.requests.filter { $0.method == "HEAD" }.map(\.target) == ["/v1/a?k=v%20w"])
+        expectEqual(server.requests.filter { $0.method == "HEAD" }.map(\.target), ["/v1/a?k=v%20w"])
     }
 
     @Test func `a multipart form is posted below the base URL, parameters first`() async throws {
@@ -66,13 +67,13 @@ import Testing
         var form = try MultipartForm(boundary: "B")
         try form.appendPart(data: Data("bytes".utf8), name: "file", fileName: "a.txt", mimeType: "text/plain")
         let json = try await session.post("up", parameters: ["k": "v"], form: form).json()
-        #expect(json?["target"]?.string == "/v1/up")
-        #expect(json?["type"]?.string == "multipart/form-data; boundary=B")
-        #expect(
-            json?["body"]?.string
-                == "--B\r\nContent-Disposition: form-data; name=\"k\"\r\n\r\nv\r\n--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nbytes\r\n--B--\r\n"
+        expectEqual(json?["target"]?.string, "/v1/up")
+        expectEqual(json?["type"]?.string, "multipart/form-data; boundary=B")
+        expectEqual(
+            json?["body"]?.string,
+                "--B\r\nContent-Disposition: form-data; name=\"k\"\r\n\r\nv\r\n--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nbytes\r\n--B--\r\n"
         )
-        #expect(server.requests.first?["content-length"] == "\(server.requests.first?.bodyLength ?? 0)")
+        expectEqual(server.requests.first?["content-length"], "\(server.requests.first?.bodyLength ?? 0)")
     }
 
     @Test func `header fields of a request override those of the request serializer`() async throws {
@@ -80,9 +81,9 @@ import Testing
         var serializer = HTTPRequestSerializer()
         try serializer.setValue("all", forHTTPHeaderField: "X-Kind")
         let session = try manager(server, serializer: serializer)
-        #expect(try await session.get("a").json()?["kind"]?.string == "all")
+        try await expectEqual(session.get("a").json()?["kind"]?.string, "all")
         let name = try #require(HTTPField.Name("x-kind"))
-        #expect(try await session.get("a", headerFields: [name: "one"]).json()?["kind"]?.string == "one")
+        try await expectEqual(session.get("a", headerFields: [name: "one"]).json()?["kind"]?.string, "one")
     }
 
     @Test func `Basic authorization of the request serializer is sent without a challenge`() async throws {
@@ -90,7 +91,7 @@ import Testing
         var serializer = HTTPRequestSerializer()
         try serializer.setAuthorizationHeaderField(username: "user", password: "password")
         let session = try manager(server, serializer: serializer)
-        #expect(try await session.get("a").json()?["authorization"]?.string == "Basic dXNlcjpwYXNzd29yZA==")
+        try await expectEqual(session.get("a").json()?["authorization"]?.string, "Basic dXNlcjpwYXNzd29yZA==")
     }
 
     @Test func `the fields of a JSON serializer are sent with a multipart form too`() async throws {
@@ -101,7 +102,7 @@ import Testing
             let session = try manager(server, serializer: serializer)
             var form = MultipartForm()
             try form.appendPart(form: Data("v".utf8), name: "k")
-            #expect(try await session.post("a", form: form).json()?["authorization"]?.string == "Basic dXNlcjpwYXNzd29yZA==")
+            try await expectEqual(session.post("a", form: form).json()?["authorization"]?.string, "Basic dXNlcjpwYXNzd29yZA==")
         }
     }
 
@@ -111,7 +112,7 @@ import Testing
         ("/v1", "../a", "/a"), ("/v1/x", "a b", "/v1/x/a%20b"),
     ]) func `URLs are resolved against the base URL`(_ base: String, _ address: String, _ target: String) async throws {
         let server = try echo()
-        #expect(try await manager(server, base).get(address).json()?["target"]?.string == target)
+        try await expectEqual(manager(server, base).get(address).json()?["target"]?.string, target)
     }
 
     @Test(arguments: [
@@ -120,7 +121,7 @@ import Testing
     ])
     func `an invalid base URL is a configuration error`(_ text: String) {
         let error = HTTPSessionError.thrown { try HTTPSessionManager(baseURL: text) }
-        #expect(error?.code == .invalidConfiguration, "\(text.debugDescription)")
+        expectEqual(error?.code, .invalidConfiguration, "\(text.debugDescription)")
     }
 
     @Test func `parameters that cannot be serialized fail the task before it connects`() async throws {
@@ -131,7 +132,7 @@ import Testing
         let task = session.get("a", parameters: ["a": 1])
         let error = await failure(task)
         #expect(error?.code == .cannotEncodeRequest && error?.underlying is Refusal)
-        #expect(server.seen.connections == 0)
+        expectEqual(server.seen.connections, 0)
         let recorded = Locked<[String]>([])
         let end = Signal()
         session.get(
@@ -141,7 +142,7 @@ import Testing
                 end.fire()
             })
         await end.wait()
-        #expect(recorded.withLock { $0 } == ["cannot-encode-request"])
+        expectEqual(recorded.withLock { $0 }, ["cannot-encode-request"])
     }
 
     // MARK: Callbacks
@@ -192,11 +193,11 @@ import Testing
             case .success(let json)?: #expect(path == "good" && (method == "HEAD" ? json == nil : json == ["a": 1]))
             case .failure(let error)?:
                 #expect(path == "bad" && error.code == .unacceptableStatus && error.context.statusCode == 404)
-                #expect(error.context.responseBody == Data((method == "HEAD" ? "" : "{\"a\":1}").utf8))
+                expectEqual(error.context.responseBody, Data((method == "HEAD" ? "" : "{\"a\":1}").utf8))
             case nil: Issue.record("nothing was called")
             }
         }
-        #expect(server.requests.map(\.method) == [method, method])
+        expectEqual(server.requests.map(\.method), [method, method])
     }
 
     @Test func `204 is a success without a value`() async throws {
@@ -217,7 +218,7 @@ import Testing
             Issue.record("text/html was accepted as JSON")
             return
         }
-        #expect(error.code == .unacceptableContentType)
+        expectEqual(error.code, .unacceptableContentType)
         let checking = try manager(server, validation: ResponseValidation(checks: [{ _ in throw Refusal() }]))
         guard case .failure(let error)? = await callback({ checking.get("a", success: $0, failure: $1) }) else {
             Issue.record("the session's check did not run")
@@ -286,7 +287,7 @@ import Testing
             progress.resume()
         }
         progress.cancel()
-        #expect(await failure(task)?.code == .cancelled)
+        await expectEqual(failure(task)?.code, .cancelled)
     }
 
     @Test(arguments: [TransferTask.Kind.data, .upload, .download])
@@ -302,7 +303,7 @@ import Testing
             kind == .download
             ? session.downloadTask(for: request, to: .init(folder.url("file")), startsImmediately: false)
             : session.dataTask(for: request, startsImmediately: false)
-        #expect(task.kind == kind)
+        expectEqual(task.kind, kind)
         let recorded = Locked<[String]>([])
         let end = Signal()
         // The center delivers them on threads of its own, in any order.
@@ -328,7 +329,7 @@ import Testing
         task.resume()
         gate.open()
         await end.wait()
-        #expect(recorded.withLock { $0.sorted() } == ["completed after 1", "resumed", "resumed", "suspended"])
+        expectEqual(recorded.withLock { $0.sorted() }, ["completed after 1", "resumed", "resumed", "suspended"])
         for token in tokens { center.removeObserver(token) }
     }
 
@@ -346,6 +347,6 @@ import Testing
         var configuration = localConfiguration()
         configuration.securityPolicy = SecurityPolicy(pinningMode: mode, pinnedCertificates: try MintedCertificates.set("leaf"))
         let error = HTTPSessionError.thrown { try HTTPSessionManager(baseURL: base, configuration: configuration) }
-        #expect(error?.code == (isTaken ? nil : .invalidConfiguration))
+        expectEqual(error?.code, (isTaken ? nil : .invalidConfiguration))
     }
 }

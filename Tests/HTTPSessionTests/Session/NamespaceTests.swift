@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -63,7 +64,7 @@ import Testing
         var paths = monitor.updates.makeAsyncIterator()
         while let update = await paths.next(), update.path.status != .satisfied {}
         let request = TransferRequest(url: try #require(URL(string: "http://named.example:\(old.port)/")))
-        #expect(try await session.dataTask(for: request).response.data == Data("old".utf8))
+        try await expectEqual(session.dataTask(for: request).response.data, Data("old".utf8))
         // The file is rewritten in place, because the bind mount refers to its inode.
         try Data("203.0.113.10 named.example\n".utf8).write(to: hosts)
         try uplinks.take("two")
@@ -71,7 +72,7 @@ import Testing
         // The session receives the update when this test does, or a little later. libcurl would cache the old address for a
         // minute.
         for _ in 0..<1_000 where new.requests.isEmpty { _ = try await session.dataTask(for: request).response }
-        #expect(new.requests.count == 1)
+        expectEqual(new.requests.count, 1)
     }
 
     @Test func `each task's events are delivered in order when several threads produce them`() async throws {
@@ -82,12 +83,12 @@ import Testing
             // The session's thread publishes events of some tasks while this thread publishes events of others.
             let tasks = (0..<20).map { _ in session.dataTask(for: request) }
             for _ in 0..<20 { session.dataTask(for: request, startsImmediately: false).cancel() }
-            for task in tasks { #expect(try await task.response.statusCode == 200) }
+            for task in tasks { try await expectEqual(task.response.statusCode, 200) }
         }
         session.finishTasksAndInvalidate()
         _ = await names.awaitInvalidation()
-        #expect(log.orders == [["created", "resumed", "completed"], ["created", "completed"]])
-        #expect(log.completed == 800)
+        expectEqual(log.orders, [["created", "resumed", "completed"], ["created", "completed"]])
+        expectEqual(log.completed, 800)
     }
 
     /// The threads that Dispatch made for its queues and for Swift tasks, and that are in another namespace.
@@ -111,12 +112,12 @@ import Testing
             let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: server.url())) }
             for task in tasks {
                 let progress = Task { for await _ in task.progress {} }
-                #expect(try await task.response.data == Data("well".utf8))
+                try await expectEqual(task.response.data, Data("well".utf8))
                 await progress.value
             }
             try uplinks.client.ip("link set one mtu \(1_400 + round)")
             let strays = try strays(from: home)
-            #expect(strays == [])
+            expectEqual(strays, [])
         }
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionCompatibility
@@ -49,11 +50,11 @@ import Testing
         // This timeout fires on the session's thread, after any work that the loss has caused there.
         var brief = TransferRequest(url: server.url("/late"))
         brief.options.resourceTimeout = .milliseconds(400)
-        #expect(await failure(session.dataTask(for: brief))?.code == .timedOut)
+        await expectEqual(failure(session.dataTask(for: brief))?.code, .timedOut)
         gate.open()
         let response = try await task.response
-        #expect(try Data(contentsOf: file) == pattern(1_000_000))
-        #expect(response.metrics.transactions.count == 1)
+        try expectEqual(Data(contentsOf: file), pattern(1_000_000))
+        expectEqual(response.metrics.transactions.count, 1)
         #expect(response.metrics.retryCount == 0 && response.metrics.bytesContinued == 0)
     }
 
@@ -77,9 +78,9 @@ import Testing
             try await server.awaitRequests(loss + 1)
         }
         let response = try await task.response
-        #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))
-        #expect(response.metrics.retryCount == 0)
-        #expect(response.metrics.bytesContinued == 500_000)
+        try expectEqual(Data(contentsOf: lab.folder.url("file")), pattern(1_000_000))
+        expectEqual(response.metrics.retryCount, 0)
+        expectEqual(response.metrics.bytesContinued, 500_000)
         for gate in [first, second] { gate.open() }
     }
 
@@ -99,11 +100,11 @@ import Testing
         await signal.wait()
         try lab.client.ip("link set one up")
         try lab.route("10.9.1.1")
-        #expect(try await task.response.statusCode == 200)
+        try await expectEqual(task.response.statusCode, 200)
         NotificationCenter.default.removeObserver(token)
         let errors = posted.withLock { $0 }
-        #expect(errors.map(\.code) == [.notConnected])
-        #expect(errors.first?.cause?.layer == .link)
+        expectEqual(errors.map(\.code), [.notConnected])
+        expectEqual(errors.first?.cause?.layer, .link)
     }
 
     @Test func `a task behind a proxy on this machine does not wait for connectivity`() async throws {
@@ -115,10 +116,10 @@ import Testing
         try lab.client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let request = TransferRequest(url: try #require(URL(string: "http://203.0.113.9/x")))
-        #expect(try await session.dataTask(for: request).response.data == Data("by proxy: http://203.0.113.9/x".utf8))
+        try await expectEqual(session.dataTask(for: request).response.data, Data("by proxy: http://203.0.113.9/x".utf8))
         // This also holds if the proxy is unreachable: its network is unknown to the session.
         proxy.stop()
-        #expect(await failure(session.dataTask(for: request))?.code == .proxyFailed)
+        await expectEqual(failure(session.dataTask(for: request))?.code, .proxyFailed)
         await lab.log.await("failed proxy-failed")
         #expect(!lab.log.names.contains("waiting for connectivity"))
     }

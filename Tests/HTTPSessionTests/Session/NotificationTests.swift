@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionCompatibility
@@ -69,8 +70,8 @@ import Testing
         try Data("other".utf8).write(to: folder.url("file"))
         gate.open()
         let recorded = await observer.messages(3)
-        #expect(recorded == ["failed cannot-move-file", "not moved: cannot-move-file \(EEXIST)", "resumed"])
-        #expect(folder.names == ["file"])
+        expectEqual(recorded, ["failed cannot-move-file", "not moved: cannot-move-file \(EEXIST)", "resumed"])
+        expectEqual(folder.names, ["file"])
     }
 
     @Test func `a notification is posted for a download whose destination exists from the beginning`() async throws {
@@ -86,14 +87,14 @@ import Testing
         let session = try postingSession(log)
         let task = session.downloadTask(
             for: TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail))
-        #expect(await failure(task)?.code == .cannotWriteFile)
+        await expectEqual(failure(task)?.code, .cannotWriteFile)
         await end.wait()
         session.finishTasksAndInvalidate()
-        #expect(
-            await log.awaitInvalidation() == [
+        await expectEqual(
+            log.awaitInvalidation(), [
                 "created", "move failed cannot-write-file", "failed cannot-write-file", "invalidated",
             ])
-        #expect(server.seen.connections == 0)
+        expectEqual(server.seen.connections, 0)
         NotificationCenter.default.removeObserver(token)
     }
 
@@ -105,8 +106,8 @@ import Testing
         let observer = Observer(task)
         task.resume()
         let recorded = await observer.messages(3)
-        #expect(recorded == ["failed cannot-write-file", "not moved: cannot-write-file \(ENOENT)", "resumed"])
-        #expect(folder.names == [])
+        expectEqual(recorded, ["failed cannot-write-file", "not moved: cannot-write-file \(ENOENT)", "resumed"])
+        expectEqual(folder.names, [])
     }
 
     @Test func `notifications of resume and suspend are posted once each, then the moved file and completion`() async throws {
@@ -124,7 +125,7 @@ import Testing
         await log.await("resumed", times: 2)
         gate.open()
         let recorded = await observer.messages(5)
-        #expect(recorded == ["completed", "moved file", "resumed", "resumed", "suspended"])
+        expectEqual(recorded, ["completed", "moved file", "resumed", "resumed", "suspended"])
     }
 
     // MARK: Content of the completion message
@@ -160,12 +161,12 @@ import Testing
             session.respond(to: task, success: { _, _ in }, failure: { _, _ in })
             session.respond(to: task, with: StringResponseSerializer(), success: { _, _ in }, failure: { _, _ in })
         }
-        #expect(try end.result.get().data == Data("{\"a\":1}".utf8))
-        #expect(end.serializedResponse as? JSONValue == .object(["a": .integer(1)]))
-        #expect(end.error == nil)
-        #expect(
-            end.callbackResults.map { "\(type(of: $0.serializer))" } == ["JSONResponseSerializer", "StringResponseSerializer"])
-        #expect(try end.callbackResults.last?.result.get() as? String == "{\"a\":1}")
+        try expectEqual(end.result.get().data, Data("{\"a\":1}".utf8))
+        expectEqual(end.serializedResponse as? JSONValue, .object(["a": .integer(1)]))
+        expectNil(end.error)
+        expectEqual(
+            end.callbackResults.map { "\(type(of: $0.serializer))" }, ["JSONResponseSerializer", "StringResponseSerializer"])
+        try expectEqual(end.callbackResults.last?.result.get() as? String, "{\"a\":1}")
     }
 
     @Test(arguments: [
@@ -177,16 +178,16 @@ import Testing
         let end = try await end(of: path) { session, task in
             session.respond(to: task, success: { _, _ in }, failure: { _, _ in })
         }
-        #expect(end.error?.code == code)
-        #expect(((try? end.result.get()) != nil) == hasResponse)
+        expectEqual(end.error?.code, code)
+        expectEqual(((try? end.result.get()) != nil), hasResponse)
         #expect(end.serializedResponse == nil && end.callbackResults.count == 1)
         let recorded = HTTPSessionError.thrown { try end.callbackResults.first?.result.get() }
-        #expect(recorded?.code == code)
+        expectEqual(recorded?.code, code)
     }
 
     @Test func `without callbacks the completion is posted with the response`() async throws {
         let end = try await end(of: "/missing")
-        #expect(try end.result.get().statusCode == 404)
+        try expectEqual(end.result.get().statusCode, 404)
         #expect(end.callbackResults.isEmpty && end.serializedResponse == nil && end.error == nil)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -26,21 +27,21 @@ import Testing
         try handle.close()
         source.sendCompleteResponses()
         let response = try await download(source, to: place())
-        #expect(response.statusCode == 200)
-        #expect(response.head.headerFields[.eTag] == "\"1\"")
-        #expect(response.metrics.transactions.map(\.statusCode) == [304])
+        expectEqual(response.statusCode, 200)
+        expectEqual(response.head.headerFields[.eTag], "\"1\"")
+        expectEqual(response.metrics.transactions.map(\.statusCode), [304])
         try expectCompleteFile()
     }
 
     @Test func `another task continues the partial file of a failed one`() async throws {
         let source = try CutFileServer()
         try await fail(source, to: place())
-        #expect(folder.names.sorted() == ["file.netwatch-part", "file.netwatch-part.json"])
+        expectEqual(folder.names.sorted(), ["file.netwatch-part", "file.netwatch-part.json"])
         source.sendCompleteResponses()
         let response = try await download(source, to: place())
         try expectCompleteFile()
-        #expect(response.metrics.bytesContinued == cut)
-        #expect(source.ranges == [nil, "bytes=600000-"])
+        expectEqual(response.metrics.bytesContinued, cut)
+        expectEqual(source.ranges, [nil, "bytes=600000-"])
         await log.await("completed")
         #expect(log.names.contains("continued 600000 of 1000000"))
         #expect(log.names.contains("moved"))
@@ -49,14 +50,14 @@ import Testing
     @Test func `with partialFile remove a failed download leaves no partial file`() async throws {
         let source = try CutFileServer()
         try await fail(source, to: place("file", .remove))
-        #expect(folder.names.isEmpty)
+        expectEmpty(folder.names)
     }
 
     @Test func `a partial file of another version is downloaded from its beginning`() async throws {
         let source = try CutFileServer()
         try await fail(source, to: place())
         source.sendCompleteResponses(tag: "\"2\"")
-        #expect(try await download(source, to: place()).metrics.bytesContinued == 0)
+        try await expectEqual(download(source, to: place()).metrics.bytesContinued, 0)
         try expectCompleteFile()
     }
 
@@ -66,7 +67,7 @@ import Testing
         source.sendCompleteResponses()
         _ = try await download(source, to: place("file", .restart))
         try expectCompleteFile()
-        #expect(source.ranges == [nil, nil])
+        expectEqual(source.ranges, [nil, nil])
     }
 
     @Test func `a partial file of another URL is not continued, unless the expected digest is the same`() async throws {
@@ -75,15 +76,15 @@ import Testing
         source.sendCompleteResponses()
         _ = try await download(source, to: place(), path: "/other")
         try expectCompleteFile()
-        #expect(source.ranges == [nil, nil])
+        expectEqual(source.ranges, [nil, nil])
 
         let digested = try CutFileServer()
         try await fail(digested, to: place("second", .keep, try digest))
         digested.sendCompleteResponses()
         _ = try await download(digested, to: place("second", .keep, try digest), path: "/other")
         try expectCompleteFile("second", besides: ["file"])
-        #expect(digested.ranges == [nil, "bytes=600000-"])
-        #expect(digested.server.requests.last?["if-range"] == nil)
+        expectEqual(digested.ranges, [nil, "bytes=600000-"])
+        expectNil(digested.server.requests.last?["if-range"])
     }
 
     @Test func `a 404 leaves the partial file unchanged`() async throws {
@@ -91,9 +92,9 @@ import Testing
         try await fail(source, to: place())
         let broken = try TestServer { _ in StubResponse(404) }
         let task = try session().downloadTask(for: TransferRequest(url: broken.url("/file")), to: place())
-        #expect(await failure(task)?.code == .unacceptableStatus)
+        await expectEqual(failure(task)?.code, .unacceptableStatus)
         source.sendCompleteResponses()
-        #expect(try await download(source, to: place()).metrics.bytesContinued == cut)
+        try await expectEqual(download(source, to: place()).metrics.bytesContinued, cut)
         try expectCompleteFile()
     }
 
@@ -102,11 +103,11 @@ import Testing
         try await fail(source, to: place())
         let part = folder.file("file.netwatch-part")
         var sidecar = try #require(try SidecarFile.read(besides: part))
-        #expect(sidecar.synced == cut)
+        expectEqual(sidecar.synced, cut)
         (sidecar.boot, sidecar.synced) = ("another", 500_000)
         try SidecarFile.write(sidecar, besides: part)
         source.sendCompleteResponses()
-        #expect(try await download(source, to: place()).metrics.bytesContinued == 500_000)
+        try await expectEqual(download(source, to: place()).metrics.bytesContinued, 500_000)
         try expectCompleteFile()
     }
 
@@ -120,9 +121,9 @@ import Testing
             Sidecar(resumption: try #require(resumption), start: source.server.url("/file"), boot: BootIdentifier.current),
             besides: part)
         try pattern(size).write(to: URL(fileURLWithPath: part))
-        #expect(try await download(source, to: place()).metrics.bytesContinued == size)
+        try await expectEqual(download(source, to: place()).metrics.bytesContinued, size)
         try expectCompleteFile()
-        #expect(source.server.requests.map { $0["if-none-match"] } == ["\"1\""])
+        expectEqual(source.server.requests.map { $0["if-none-match"] }, ["\"1\""])
     }
 
     @Test func `a partial file with a damaged sidecar is not continued`() async throws {
@@ -130,7 +131,7 @@ import Testing
         try await fail(source, to: place())
         try Data("{".utf8).write(to: folder.url("file.netwatch-part.json"))
         source.sendCompleteResponses()
-        #expect(try await download(source, to: place()).metrics.bytesContinued == 0)
+        try await expectEqual(download(source, to: place()).metrics.bytesContinued, 0)
         try expectCompleteFile()
     }
 
@@ -139,9 +140,9 @@ import Testing
         try await fail(source, to: place())
         try Data(#"{"version":2}"#.utf8).write(to: folder.url("file.netwatch-part.json"))
         let error = await failure(try session().downloadTask(for: TransferRequest(url: source.server.url("/file")), to: place()))
-        #expect(error?.code == .cannotReadFile)
-        #expect(try Data(contentsOf: folder.url("file.netwatch-part")).count == Int(cut))
-        #expect(source.server.requests.count == 1)
+        expectEqual(error?.code, .cannotReadFile)
+        try expectEqual(Data(contentsOf: folder.url("file.netwatch-part")).count, Int(cut))
+        expectEqual(source.server.requests.count, 1)
     }
 
     @Test func `a second task for the same partial file fails while the first one runs`() async throws {
@@ -154,8 +155,8 @@ import Testing
         let first = session.downloadTask(for: TransferRequest(url: server.url()), to: place())
         await first.awaitProgress { $0.bytesReceived > 0 }
         let error = await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: place()))
-        #expect(error?.code == .cannotWriteFile)
-        #expect(error?.reason.hasSuffix("is already being downloaded") == true)
+        expectEqual(error?.code, .cannotWriteFile)
+        expectEqual(error?.reason.hasSuffix("is already being downloaded"), true)
         gate.open()
         _ = try await first.response
         try expectCompleteFile()
@@ -165,12 +166,12 @@ import Testing
         let server = try TestServer { _ in StubResponse(body: "done") }
         try FileManager.default.createSymbolicLink(
             at: folder.url("file.netwatch-part"), withDestinationURL: folder.url("elsewhere"))
-        #expect(mkfifo(folder.file("pipe.netwatch-part"), 0o600) == 0)
+        expectEqual(mkfifo(folder.file("pipe.netwatch-part"), 0o600), 0)
         for name in ["file", "pipe"] {
             _ = try await session().downloadTask(for: TransferRequest(url: server.url()), to: place(name)).response
-            #expect(try String(contentsOf: folder.url(name), encoding: .utf8) == "done")
+            try expectEqual(String(contentsOf: folder.url(name), encoding: .utf8), "done")
         }
-        #expect(folder.names == ["file", "file.netwatch-part", "pipe", "pipe.netwatch-part"])
+        expectEqual(folder.names, ["file", "file.netwatch-part", "pipe", "pipe.netwatch-part"])
     }
 
     @Test func `a task suspended while its partial file is opened starts after it is resumed`() async throws {
@@ -188,7 +189,7 @@ import Testing
             let error = await failure(cancelled)
             #expect(error == nil || error?.code == .cancelled)
         }
-        #expect(folder.names.count { $0.hasPrefix("file") } == 20)
+        expectEqual(folder.names.count { $0.hasPrefix("file") }, 20)
     }
 
     // MARK: Digests
@@ -202,9 +203,9 @@ import Testing
         for partialFile in [DownloadDestination.PartialFilePolicy.keep, .remove] {
             let task = try session().downloadTask(
                 for: TransferRequest(url: source.server.url()), to: place("wrong", partialFile, wrong))
-            #expect(await failure(task)?.code == .digestMismatch)
+            await expectEqual(failure(task)?.code, .digestMismatch)
         }
-        #expect(folder.names == ["file"])
+        expectEqual(folder.names, ["file"])
     }
 
     @Test func `a digest mismatch of a continued partial file requests the complete file`() async throws {
@@ -215,8 +216,8 @@ import Testing
         source.sendCompleteResponses()
         let response = try await download(source, to: place("file", .keep, try digest))
         try expectCompleteFile()
-        #expect(source.ranges == [nil, "bytes=600000-", nil])
-        #expect(response.statusCode == 200)
+        expectEqual(source.ranges, [nil, "bytes=600000-", nil])
+        expectEqual(response.statusCode, 200)
     }
 
     @Test func `the server's own Repr-Digest is checked`() async throws {
@@ -227,7 +228,7 @@ import Testing
         try expectCompleteFile()
         source.setDigest("sha-256=:\(Data(repeating: 0, count: 32).base64EncodedString()):")
         let task = try session().downloadTask(for: TransferRequest(url: source.server.url()), to: place("wrong"))
-        #expect(await failure(task)?.code == .digestMismatch)
-        #expect(folder.names == ["file"])
+        await expectEqual(failure(task)?.code, .digestMismatch)
+        expectEqual(folder.names, ["file"])
     }
 }

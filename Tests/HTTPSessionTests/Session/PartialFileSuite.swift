@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -42,8 +43,8 @@ extension PartialFileSuite {
     /// A download that is cut off in the middle.
     func fail(_ source: CutFileServer, to place: DownloadDestination, path: String = "/file") async throws {
         let error = await failure(try session().downloadTask(for: TransferRequest(url: source.server.url(path)), to: place))
-        #expect(error?.code == .connectionLost)
-        #expect(error?.resumeData == nil)
+        expectEqual(error?.code, .connectionLost)
+        expectNil(error?.resumeData)
     }
 
     func download(
@@ -53,8 +54,8 @@ extension PartialFileSuite {
     }
 
     func expectCompleteFile(_ name: String = "file", besides others: [String] = []) throws {
-        #expect(try Data(contentsOf: folder.url(name)) == pattern(size))
-        #expect(folder.names.sorted() == ([name] + others).sorted())
+        try expectEqual(Data(contentsOf: folder.url(name)), pattern(size))
+        expectEqual(folder.names.sorted(), ([name] + others).sorted())
     }
 }
 

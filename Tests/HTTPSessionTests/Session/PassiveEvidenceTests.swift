@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import Glibc
 import HTTPSession
@@ -25,12 +26,12 @@ import Testing
         let server = try SwitchedServer()
         let (monitor, watched) = try await monitor(of: server)
         var updates = watched.updates.makeAsyncIterator()
-        #expect(await updates.next()?.cause?.code == .refused)
+        await expectEqual(updates.next()?.cause?.code, .refused)
 
         try server.listen()
         let session = try HTTPSessionManager(configuration: localConfiguration(), reachability: monitor)
         let response = try await session.dataTask(for: TransferRequest(url: server.url)).response
-        #expect(response.data == Data("well".utf8))
+        expectEqual(response.data, Data("well".utf8))
         let up = try #require(await updates.next())
         guard case .up(let route) = up.status else {
             Issue.record("\(up.status)")
@@ -38,11 +39,11 @@ import Testing
         }
         #expect("\(route.address)" == server.host && route.roundTrip > .zero && route.roundTrip < .seconds(60))
         // The only connection was that of the request.
-        #expect(server.connections.count == 1)
+        expectEqual(server.connections.count, 1)
 
         server.stop()
         let error = await failure(session.dataTask(for: TransferRequest(url: server.url)))
-        #expect(error?.code == .cannotConnectToHost)
+        expectEqual(error?.code, .cannotConnectToHost)
         let down = try #require(await updates.next())
         #expect(down.cause?.code == .refused && !down.status.isReachable)
     }
@@ -58,10 +59,10 @@ import Testing
         // A report to its own monitor arrives.
         monitor.reportSuccess(of: watched.endpoint, address: IPAddress(server.host), roundTrip: .milliseconds(3))
         for await update in watched.updates where update.status.isReachable {
-            #expect(update.roundTrip == .milliseconds(3))
+            expectEqual(update.roundTrip, .milliseconds(3))
             break
         }
-        #expect(server.connections.count == 2)
+        expectEqual(server.connections.count, 2)
     }
 }
 

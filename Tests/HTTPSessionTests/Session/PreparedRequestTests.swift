@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import HTTPTypes
 import Testing
@@ -25,8 +26,8 @@ import Testing
         let first = try request("https://example.com/a")
         let copy = first
         let (prepared, failure) = prepare(first)
-        #expect(failure == nil)
-        #expect(prepared.origin == Origin(first.url))
+        expectNil(failure)
+        expectEqual(prepared.origin, Origin(first.url))
         #expect(prepared.plan.url == "https://example.com/a" && prepared.plan.headerLines == ["User-Agent: test"])
         #expect(prepare(copy).0 === prepared)
     }
@@ -69,8 +70,8 @@ import Testing
                 #expect(failure == nil && second !== prepared)
             }
         }
-        #expect(prepare(reversed).0.plan.headerLines.prefix(2) == ["Accept-Language: de", "Accept: text/plain"])
-        #expect(prepare(spelled).0.plan.headerLines.first == "ACCEPT: text/plain")
+        expectEqual(prepare(reversed).0.plan.headerLines.prefix(2), ["Accept-Language: de", "Accept: text/plain"])
+        expectEqual(prepare(spelled).0.plan.headerLines.first, "ACCEPT: text/plain")
     }
 
     @Test func `a changed copy is prepared again`() throws {
@@ -79,10 +80,10 @@ import Testing
         request.headerFields[.accept] = "text/plain"
         let (changed, _) = prepare(request)
         #expect(changed !== former)
-        #expect(changed.plan.headerLines == ["Accept: text/plain", "User-Agent: test"])
-        #expect(former.plan.headerLines == ["User-Agent: test"])
+        expectEqual(changed.plan.headerLines, ["Accept: text/plain", "User-Agent: test"])
+        expectEqual(former.plan.headerLines, ["User-Agent: test"])
         request.url = try #require(URL(string: "https://example.com/b"))
-        #expect(prepare(request).0.plan.url == "https://example.com/b")
+        expectEqual(prepare(request).0.plan.url, "https://example.com/b")
     }
 
     @Test func `only the last request is kept`() throws {
@@ -94,8 +95,8 @@ import Testing
 
     @Test func `a refused request is refused again`() throws {
         let refused = try request("http://example.com/a")
-        #expect(prepare(refused).1?.code == .insecureConnectionRefused)
-        #expect(prepare(refused).1?.code == .insecureConnectionRefused)
+        expectEqual(prepare(refused).1?.code, .insecureConnectionRefused)
+        expectEqual(prepare(refused).1?.code, .insecureConnectionRefused)
     }
 
     @Test func `a request with a body is not kept`() throws {
@@ -108,7 +109,7 @@ import Testing
         other.method = .post
         let empty = prepare(other).0
         #expect(prepare(upload).0 !== empty)
-        #expect(former.plan.body == .length(1))
+        expectEqual(former.plan.body, .length(1))
     }
 
     @Test func `a destination that is refused fails a task with a known request`() throws {
@@ -119,6 +120,6 @@ import Testing
                 request: request, kind: .download,
                 destination: .file(DownloadDestination(URL(fileURLWithPath: "/")))))
         #expect(job.prepared === prepared)
-        #expect(failure?.code == .cannotWriteFile)
+        expectEqual(failure?.code, .cannotWriteFile)
     }
 }

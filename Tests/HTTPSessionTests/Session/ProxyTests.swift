@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -46,16 +47,16 @@ import Testing
         let plain = try TestServer { _ in StubResponse(body: "plain") }
         let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse(body: "secure") }
         let session = try session(address)
-        #expect(
-            try await session.dataTask(for: request("http://named.example:\(plain.port)/")).response.data == Data("plain".utf8))
+        try await expectEqual(
+            session.dataTask(for: request("http://named.example:\(plain.port)/")).response.data, Data("plain".utf8))
         for _ in 0..<2 {
             let response = try await session.dataTask(for: request("https://named.example:\(secure.port)/")).response
-            #expect(response.data == Data("secure".utf8))
-            #expect(response.metrics.transactions.first?.negotiatedTLSProtocolVersion == "TLSv1.3")
-            #expect(response.metrics.transactions.first?.isProxyConnection == true)
+            expectEqual(response.data, Data("secure".utf8))
+            expectEqual(response.metrics.transactions.first?.negotiatedTLSProtocolVersion, "TLSv1.3")
+            expectEqual(response.metrics.transactions.first?.isProxyConnection, true)
         }
-        #expect(proxy.passages.map(\.kind) == [.absoluteForm, .connect])
-        #expect(secure.requests.map(\.tls?.serverName) == ["named.example", "named.example"])
+        expectEqual(proxy.passages.map(\.kind), [.absoluteForm, .connect])
+        expectEqual(secure.requests.map(\.tls?.serverName), ["named.example", "named.example"])
     }
 
     @Test func `an untrusted HTTPS proxy gets no request`() async throws {
@@ -64,13 +65,13 @@ import Testing
         let session = try session(address) { $0.proxySecurityPolicy = .default }
         for url in ["https://named.example:\(secure.port)/", "http://named.example:\(secure.port)/"] {
             let error = await failure(session.dataTask(for: try request(url)))
-            #expect(error?.code == .certificateHasUnknownRoot, "\(String(describing: error))")
+            expectEqual(error?.code, .certificateHasUnknownRoot, "\(String(describing: error))")
         }
         // The name of this proxy does not match its certificate.
         let foreign = try self.session("https://127.0.0.1:\(proxy.port)")
         #expect(await failure(foreign.dataTask(for: try request("https://named.example:\(secure.port)/"))) != nil)
-        #expect(proxy.passages.isEmpty)
-        #expect(secure.seen.connections == 0)
+        expectEmpty(proxy.passages)
+        expectEqual(secure.seen.connections, 0)
     }
 
     @Test func `behind a trusted HTTPS proxy the server is evaluated by its own security policy`() async throws {
@@ -78,9 +79,9 @@ import Testing
         let secure = try TestServer(tls: own.serverTLS) { _ in StubResponse() }
         let session = try session(address) { $0.securityPolicy = .default }
         let error = await failure(session.dataTask(for: try request("https://named.example:\(secure.port)/")))
-        #expect(error?.code == .certificateHasUnknownRoot)
-        #expect(proxy.passages.map(\.outcome) == [.forwarded])
-        #expect(secure.requests.isEmpty)
+        expectEqual(error?.code, .certificateHasUnknownRoot)
+        expectEqual(proxy.passages.map(\.outcome), [.forwarded])
+        expectEmpty(secure.requests)
     }
 
     @Test func `host pins apply to servers and never to a proxy`() async throws {
@@ -91,11 +92,11 @@ import Testing
         let pinsOfServer = try HostPins("named.example", pins: nobody)
         let url = "https://named.example:\(secure.port)/"
         let unharmed = try session(address) { $0.securityPolicy.hostPins = [pinsOfProxy] }
-        #expect(try await unharmed.dataTask(for: request(url)).response.data == Data("x".utf8))
+        try await expectEqual(unharmed.dataTask(for: request(url)).response.data, Data("x".utf8))
         let refused = try session(address) { $0.securityPolicy.hostPins = [pinsOfProxy, pinsOfServer] }
-        #expect(await failure(refused.dataTask(for: try request(url)))?.code == .pinMismatch)
-        #expect(secure.requests.count == 1)
-        #expect(proxy.passages.map(\.outcome) == [.forwarded, .forwarded])
+        await expectEqual(failure(refused.dataTask(for: try request(url)))?.code, .pinMismatch)
+        expectEqual(secure.requests.count, 1)
+        expectEqual(proxy.passages.map(\.outcome), [.forwarded, .forwarded])
     }
 
     // MARK: Credentials
@@ -121,14 +122,14 @@ import Testing
             "http://127.0.0.1:\(plain.port)/",
         ] {
             let response = try await session.dataTask(for: request(url)).response
-            #expect(response.statusCode == 200)
-            #expect(response.data == Data("-".utf8))
+            expectEqual(response.statusCode, 200)
+            expectEqual(response.data, Data("-".utf8))
         }
         let challenge = try #require(asked.withLock { $0 }.first)
-        #expect(asked.withLock { $0.count } == 1)
-        #expect(challenge.scheme == (scheme == .basic ? .basic : .digest))
+        expectEqual(asked.withLock { $0.count }, 1)
+        expectEqual(challenge.scheme, (scheme == .basic ? .basic : .digest))
         #expect(challenge.protectionSpace.isProxy && challenge.protectionSpace.realm == "proxy")
-        #expect(challenge.protectionSpace.origin.description == address)
+        expectEqual(challenge.protectionSpace.origin.description, address)
         let said = proxy.passages.compactMap { $0.request?["proxy-authorization"] }
         #expect(!said.isEmpty && (scheme == .basic || !said.contains { $0.contains("word") }))
         #expect((plain.requests + secure.requests).allSatisfy { $0["proxy-authorization"] == nil })
@@ -145,12 +146,12 @@ import Testing
                 counts.withLock { $0.append(challenge.previousFailureCount) }
                 return .useCredential(Credential(user: "user", password: challenge.previousFailureCount == 0 ? "typo" : "word"))
             }))
-        #expect(try await learning.dataTask(for: request(url)).response.data == Data("x".utf8))
-        #expect(counts.withLock { $0 } == [0, 1])
+        try await expectEqual(learning.dataTask(for: request(url)).response.data, Data("x".utf8))
+        expectEqual(counts.withLock { $0 }, [0, 1])
         let stubborn = try session(
             address, handlers: TransferHandlers(challenge: { _ in .useCredential(Credential(user: "user", password: "typo")) }))
-        #expect(try await stubborn.dataTask(for: request(url)).response.statusCode == 407)
-        #expect(proxy.passages.count { $0.outcome == .forwarded } == 1)
+        try await expectEqual(stubborn.dataTask(for: request(url)).response.statusCode, 407)
+        expectEqual(proxy.passages.count { $0.outcome == .forwarded }, 1)
     }
 
     @Test func `a proxy's credential is kept for the task after a redirect to another server`() async throws {
@@ -164,10 +165,10 @@ import Testing
                 asked.add()
                 return .useCredential(Credential(user: "user", password: "word", persistence: .none))
             }))
-        #expect(
-            try await session.dataTask(for: request("http://named.example:\(plain.port)/")).response.data == Data("there".utf8))
-        #expect(asked.count == 1)
-        #expect(proxy.passages.last?.outcome == .forwarded)
+        try await expectEqual(
+            session.dataTask(for: request("http://named.example:\(plain.port)/")).response.data, Data("there".utf8))
+        expectEqual(asked.count, 1)
+        expectEqual(proxy.passages.last?.outcome, .forwarded)
     }
 
     // MARK: Choosing the proxy of an origin
@@ -179,15 +180,15 @@ import Testing
             let origins = ProxyOrigins(proxy, environment: environment)
             return [origins.httpProxy(for: http)?.description, origins.httpProxy(for: https)?.description]
         }
-        #expect(proxies(.none, ["http_proxy": "http://p:1"]) == [nil, nil])
-        #expect(proxies(.explicit("https://u:w@P.example")) == ["https://p.example", "https://p.example"])
-        #expect(proxies(.explicit("http://p")) == ["http://p:1080", "http://p:1080"])
-        #expect(proxies(.explicit("socks5://p:1")) == [nil, nil])
-        #expect(proxies(.environment) == [nil, nil])
-        #expect(proxies(.environment, ["http_proxy": "p:1", "https_proxy": "p:2"]) == ["http://p:1", "http://p:2"])
-        #expect(proxies(.environment, ["all_proxy": "p:1", "HTTPS_PROXY": "p:2"]) == ["http://p:1", "http://p:2"])
-        #expect(
-            proxies(.environment, ["HTTP_PROXY": "p:1", "http_proxy": "", "ALL_PROXY": "p:3"]) == ["http://p:3", "http://p:3"])
+        expectEqual(proxies(.none, ["http_proxy": "http://p:1"]), [nil, nil])
+        expectEqual(proxies(.explicit("https://u:w@P.example")), ["https://p.example", "https://p.example"])
+        expectEqual(proxies(.explicit("http://p")), ["http://p:1080", "http://p:1080"])
+        expectEqual(proxies(.explicit("socks5://p:1")), [nil, nil])
+        expectEqual(proxies(.environment), [nil, nil])
+        expectEqual(proxies(.environment, ["http_proxy": "p:1", "https_proxy": "p:2"]), ["http://p:1", "http://p:2"])
+        expectEqual(proxies(.environment, ["all_proxy": "p:1", "HTTPS_PROXY": "p:2"]), ["http://p:1", "http://p:2"])
+        expectEqual(
+            proxies(.environment, ["HTTP_PROXY": "p:1", "http_proxy": "", "ALL_PROXY": "p:3"]), ["http://p:3", "http://p:3"])
     }
 
     @Test func `the address to connect to is the proxy's, unless the origin is an exception`() throws {
@@ -197,23 +198,23 @@ import Testing
             let origins = ProxyOrigins(proxy, environment: environment)
             return origins.proxyURL(for: try #require(Origin(request(origin).url)))?.absoluteString
         }
-        #expect(try address("http://a/", .none, ["http_proxy": "p:1"]) == nil)
-        #expect(try address("http://a/", .explicit("socks5h://p")) == "socks5h://p:1080")
-        #expect(try address("https://a/", .explicit("https://p", except: ["b.example"])) == "https://p:443")
-        #expect(try address("https://x.B.example/", .explicit("https://p", except: [".b.example"])) == nil)
-        #expect(try address("https://xb.example/", .explicit("https://p", except: [".b.example"])) == "https://p:443")
+        try expectNil(address("http://a/", .none, ["http_proxy": "p:1"]))
+        try expectEqual(address("http://a/", .explicit("socks5h://p")), "socks5h://p:1080")
+        try expectEqual(address("https://a/", .explicit("https://p", except: ["b.example"])), "https://p:443")
+        try expectNil(address("https://x.B.example/", .explicit("https://p", except: [".b.example"])))
+        try expectEqual(address("https://xb.example/", .explicit("https://p", except: [".b.example"])), "https://p:443")
         let environment = [
             "http_proxy": "p:1", "no_proxy": "10.0.0.0/8,192.0.2.7 [2001:db8::1],fd00::/8, name.", "NO_PROXY": "*",
         ]
         for excepted in ["10.1.2.3", "192.0.2.7", "[2001:db8::1]", "[fd12::1]", "name", "its.name", "name."] {
-            #expect(try address("http://\(excepted)/", .environment, environment) == nil, "\(excepted)")
+            try expectNil(address("http://\(excepted)/", .environment, environment), "\(excepted)")
         }
         for other in ["11.1.2.3", "192.0.2.8", "[2001:db8::2]", "surname", "p"] {
-            #expect(try address("http://\(other)/", .environment, environment) == "http://p:1", "\(other)")
+            try expectEqual(address("http://\(other)/", .environment, environment), "http://p:1", "\(other)")
         }
-        #expect(try address("http://a/", .environment, ["http_proxy": "p:1", "NO_PROXY": "*"]) == nil)
-        #expect(try address("http://a/", .environment, ["http_proxy": "p:1", "no_proxy": "", "NO_PROXY": "*"]) == nil)
-        #expect(try address("https://a/", .environment, ["http_proxy": "p:1"]) == nil)
+        try expectNil(address("http://a/", .environment, ["http_proxy": "p:1", "NO_PROXY": "*"]))
+        try expectNil(address("http://a/", .environment, ["http_proxy": "p:1", "no_proxy": "", "NO_PROXY": "*"]))
+        try expectNil(address("https://a/", .environment, ["http_proxy": "p:1"]))
     }
 
     @Test func `the environment variables choose the proxy and its exceptions`() async throws {
@@ -321,6 +322,6 @@ import Testing
         #expect(error?.code == .invalidConfiguration && error?.reason.contains("challenge handler") == true)
         let refusal = await failure(try localSession().dataTask(for: TransferRequest(url: server.url(), headerFields: fields)))
         #expect(refusal?.code == .invalidRequest && refusal?.reason.contains("s3cret") == false)
-        #expect(server.requests.isEmpty)
+        expectEmpty(server.requests)
     }
 }

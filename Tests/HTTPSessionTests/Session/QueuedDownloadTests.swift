@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -32,14 +33,14 @@ import Testing
             let reply = StubResponse(body: .pattern(2_000)).field("ETag", "\"x\"")
             return request.arrival <= 40 ? reply.cut(afterBodyBytes: 1_000) : reply.held(by: gate)
         }
-        for task in downloads(try localSession(), server, scratch) { #expect(await failure(task)?.code == .connectionLost) }
-        #expect(try descriptors(below: scratch.path) == 0)
+        for task in downloads(try localSession(), server, scratch) { await expectEqual(failure(task)?.code, .connectionLost) }
+        try expectEqual(descriptors(below: scratch.path), 0)
         let session = try localSession { $0.maximumConnectionsPerHost = 4 }
         let tasks = downloads(session, server, scratch)
         try await server.awaitRequests(44)
-        #expect(try descriptors(below: scratch.path) == 4)
+        try expectEqual(descriptors(below: scratch.path), 4)
         gate.open()
         for task in tasks { _ = try await task.response }
-        #expect(try descriptors(below: scratch.path) == 0)
+        try expectEqual(descriptors(below: scratch.path), 0)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -37,14 +38,14 @@ private final class ConcurrencyCounter: Sendable {
         // When another server has responded, the session's thread has handled all ten tasks.
         let other = try TestServer { _ in StubResponse() }
         _ = try await session.dataTask(for: request(other)).response
-        #expect(server.seen.requestCount == 3)
-        #expect(server.seen.connections == 3)
-        #expect(tasks.count { $0.state == .waiting } == 7)
-        #expect(tasks.count { $0.state == .running } == 3)
+        expectEqual(server.seen.requestCount, 3)
+        expectEqual(server.seen.connections, 3)
+        expectEqual(tasks.count { $0.state == .waiting }, 7)
+        expectEqual(tasks.count { $0.state == .running }, 3)
         gate.open()
         for task in tasks { _ = try await task.response }
-        #expect(server.seen.connections == 3)
-        #expect(server.requests.count == 10)
+        expectEqual(server.seen.connections, 3)
+        expectEqual(server.requests.count, 10)
     }
 
     @Test func `maximumConnections limits the connections of all hosts together`() async throws {
@@ -70,8 +71,8 @@ private final class ConcurrencyCounter: Sendable {
             .map { session.dataTask(for: request(server, $0.0, $0.1)) }
         gate.open()
         for task in tasks + [first] { _ = try await task.response }
-        #expect(server.requests.map(\.path) == ["/first", "/high", "/one", "/two", "/low"])
-        #expect(server.seen.connections == 1)
+        expectEqual(server.requests.map(\.path), ["/first", "/high", "/one", "/two", "/low"])
+        expectEqual(server.seen.connections, 1)
     }
 
     @Test func `a redirected task gets a connection before queued tasks`() async throws {
@@ -85,7 +86,7 @@ private final class ConcurrencyCounter: Sendable {
         let third = session.dataTask(for: request(server, "/third"))
         gate.open()
         _ = try await (first.response, third.response)
-        #expect(server.requests.map(\.path) == ["/first", "/second", "/third"])
+        expectEqual(server.requests.map(\.path), ["/first", "/second", "/third"])
     }
 
     @Test(arguments: ["http", "https", "https with ALPN"]) func `a slow response does not delay other requests of its host`(
@@ -102,7 +103,7 @@ private final class ConcurrencyCounter: Sendable {
         let session = try localSession { $0.securityPolicy = policy }
         let slow = session.dataTask(for: request(server, "/slow"))
         try await server.awaitRequests(1)
-        #expect(try await session.dataTask(for: request(server, "/quick")).response.data == Data("x".utf8))
+        try await expectEqual(session.dataTask(for: request(server, "/quick")).response.data, Data("x".utf8))
         gate.open()
         _ = try await slow.response
     }
@@ -118,9 +119,9 @@ private final class ConcurrencyCounter: Sendable {
         let tasks = (0..<1_000).map {
             session.dataTask(for: request(server, "/\($0)", TransferRequest.Priority.allCases[$0 % 3]))
         }
-        for (number, task) in tasks.enumerated() { #expect(try await task.response.data == Data("/\(number)".utf8)) }
+        for (number, task) in tasks.enumerated() { try await expectEqual(task.response.data, Data("/\(number)".utf8)) }
         #expect(crowd.most <= 8)
         #expect(server.seen.connections <= 8)
-        #expect(server.requests.count == 1_000)
+        expectEqual(server.requests.count, 1_000)
     }
 }

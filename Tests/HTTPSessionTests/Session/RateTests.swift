@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -11,7 +12,7 @@ import Testing
     {
         let start = ContinuousClock.now
         let response = try await session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: body)).response
-        #expect(response.statusCode == 200)
+        expectEqual(response.statusCode, 200)
         return ContinuousClock.now - start
     }
 
@@ -30,7 +31,7 @@ import Testing
         // The same handle sends the next body without the throttle.
         #expect(try await upload(.data(Data(count: 4 << 20)), to: server, session) < .seconds(60))
         #expect(try await upload(try form(4 << 20, packetSize: 10, delay: .zero), to: server, session) < .seconds(60))
-        #expect(server.requests.map { $0.bodyLength >= 60_000 } == [true, true, true])
+        expectEqual(server.requests.map { $0.bodyLength >= 60_000 }, [true, true, true])
     }
 
     @Test func `a multipart form's throttle does not exceed the session's maximum send rate`() async throws {
@@ -52,7 +53,7 @@ import Testing
         let server = try TestServer { _ in StubResponse(body: .pattern(8_000_000)) }
         let session = try localSession { $0.maximumReceiveRate = 2_500_000 }
         let start = ContinuousClock.now
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == pattern(8_000_000))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, pattern(8_000_000))
         #expect(ContinuousClock.now - start >= .milliseconds(800))
     }
 
@@ -62,10 +63,10 @@ import Testing
                 ? StubResponse(body: .pattern(1_000_000)).slow(bytesPerSecond: 500) : StubResponse(body: .pattern(1_000_000))
         }
         let session = try localSession { $0.lowSpeedLimit = .init(bytesPerSecond: 10_000, duration: .seconds(1)) }
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data.count == 1_000_000)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data.count, 1_000_000)
         let error = await failure(session.dataTask(for: TransferRequest(url: server.url("/slow"))))
-        #expect(error?.code == .timedOut)
-        #expect(error?.context.statusCode == 200)
+        expectEqual(error?.code, .timedOut)
+        expectEqual(error?.context.statusCode, 200)
         try await server.awaitOpenConnections(0)
     }
 }

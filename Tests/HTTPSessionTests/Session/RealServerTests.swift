@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -19,14 +20,14 @@ import Testing
         let nginx = try Nginx.shared.get()
         let session = try session(nginx)
         let first = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
-        #expect(first.metrics.transactions.first?.networkProtocolName == "h2")
-        #expect(first.head.reasonPhrase == "")
+        expectEqual(first.metrics.transactions.first?.networkProtocolName, "h2")
+        expectEqual(first.head.reasonPhrase, "")
         let expected = Nginx.pattern(1 << 20)
         let tasks = try (0..<50).map { _ in session.dataTask(for: TransferRequest(url: try nginx.tlsURL("/1m"))) }
         for task in tasks {
             let response = try await task.response
-            #expect(response.data == expected)
-            #expect(response.metrics.transactions.first?.isReusedConnection == true)
+            expectEqual(response.data, expected)
+            expectEqual(response.metrics.transactions.first?.isReusedConnection, true)
         }
     }
 
@@ -36,15 +37,15 @@ import Testing
         _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
         let slow = session.dataTask(for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=500k")))
         await slow.awaitProgress { $0.bytesReceived > 0 }
-        #expect(
-            try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data == Nginx.pattern(1 << 20))
+        try await expectEqual(
+            session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data, Nginx.pattern(1 << 20))
         slow.suspend()
-        #expect(
-            try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data == Nginx.pattern(1 << 20))
+        try await expectEqual(
+            session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1m"))).response.data, Nginx.pattern(1 << 20))
         slow.cancel()
-        #expect(await failure(slow)?.code == .cancelled)
+        await expectEqual(failure(slow)?.code, .cancelled)
         let after = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
-        #expect(after.metrics.transactions.first?.isReusedConnection == true)
+        expectEqual(after.metrics.transactions.first?.isReusedConnection, true)
     }
 
     @Test func `requests beside an unfinished HTTP/2 stream get their own bodies`() async throws {
@@ -76,11 +77,11 @@ import Testing
                 let response = try await task.response
                 let expected = number % 5 == 4 ? Data() : pattern[ranges[number]]
                 #expect(response.data == expected && response.statusCode == 206, "round \(round), request \(number)")
-                #expect(response.metrics.transactions.last?.isReusedConnection == true)
+                expectEqual(response.metrics.transactions.last?.isReusedConnection, true)
             }
         }
         slow.cancel()
-        #expect(await failure(slow)?.code == .cancelled)
+        await expectEqual(failure(slow)?.code, .cancelled)
     }
 
     @Test func `a suspended HTTP/2 download continues where it stopped`() async throws {
@@ -97,7 +98,7 @@ import Testing
         #expect(task.currentProgress.bytesReceived < 16 << 20)
         task.resume()
         _ = try await task.response
-        #expect(try Data(contentsOf: folder.url("file")) == Nginx.pattern(16 << 20))
+        try expectEqual(Data(contentsOf: folder.url("file")), Nginx.pattern(16 << 20))
     }
 
     @Test func `HTTP/2 uploads with known and unknown length are accepted`() async throws {
@@ -110,8 +111,8 @@ import Testing
         for body in [RequestBody.data(Data(count: 3 << 20)), endless] {
             let response = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/sink"), method: .put, body: body))
                 .response
-            #expect(response.statusCode == 200)
-            #expect(response.metrics.transactions.first?.networkProtocolName == "h2")
+            expectEqual(response.statusCode, 200)
+            expectEqual(response.metrics.transactions.first?.networkProtocolName, "h2")
         }
     }
 
@@ -125,8 +126,8 @@ import Testing
                 let response = try await session.dataTask(
                     for: TransferRequest(url: nginx.tlsURL(target), method: .post, body: body)
                 ).response
-                #expect(response.statusCode == (Int(target.suffix(3)) ?? 200))
-                #expect(response.metrics.transactions.first?.networkProtocolName == "h2")
+                expectEqual(response.statusCode, (Int(target.suffix(3)) ?? 200))
+                expectEqual(response.metrics.transactions.first?.networkProtocolName, "h2")
             }
         }
     }
@@ -147,14 +148,14 @@ import Testing
             let task = try download("512k")
             await task.awaitProgress { $0.bytesReceived > count << 19 }
             task.cancel()
-            #expect(await failure(task)?.code == .cancelled)
+            await expectEqual(failure(task)?.code, .cancelled)
         }
         let response = try await download("900m").response
-        #expect(try Data(contentsOf: place.file) == Nginx.pattern(1 << 24))
+        try expectEqual(Data(contentsOf: place.file), Nginx.pattern(1 << 24))
         #expect(response.metrics.bytesContinued > 3 << 19)
-        #expect(response.metrics.transactions.map(\.statusCode) == [206])
-        #expect(response.metrics.transactions.last?.networkProtocolName == (isSecure ? "h2" : "http/1.1"))
-        #expect(folder.names == ["16m"])
+        expectEqual(response.metrics.transactions.map(\.statusCode), [206])
+        expectEqual(response.metrics.transactions.last?.networkProtocolName, (isSecure ? "h2" : "http/1.1"))
+        expectEqual(folder.names, ["16m"])
     }
 
     @Test func `a session with httpVersion http2 uses prior knowledge, over TLS and without`() async throws {
@@ -162,22 +163,22 @@ import Testing
         let session = try session(nginx) { $0.httpVersion = .http2 }
         for url in [try nginx.priorURL("/1m"), try nginx.tlsURL("/1m")] {
             let first = try await session.dataTask(for: TransferRequest(url: url)).response
-            #expect(first.data == Nginx.pattern(1 << 20))
-            #expect(first.metrics.transactions.first?.networkProtocolName == "h2")
+            expectEqual(first.data, Nginx.pattern(1 << 20))
+            expectEqual(first.metrics.transactions.first?.networkProtocolName, "h2")
             let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: url)) }
             for task in tasks {
                 let response = try await task.response
-                #expect(response.data == Nginx.pattern(1 << 20))
-                #expect(response.metrics.transactions.first?.networkProtocolName == "h2")
+                expectEqual(response.data, Nginx.pattern(1 << 20))
+                expectEqual(response.metrics.transactions.first?.networkProtocolName, "h2")
                 // Without TLS, only newer versions of libcurl reuse the connection.
-                if url.scheme == "https" { #expect(response.metrics.transactions.first?.isReusedConnection == true) }
+                if url.scheme == "https" { expectEqual(response.metrics.transactions.first?.isReusedConnection, true) }
             }
         }
         let body = TransferRequest(url: try nginx.priorURL("/sink"), method: .post, body: .data(Data(count: 1 << 20)))
-        #expect(try await session.dataTask(for: body).response.statusCode == 200)
+        try await expectEqual(session.dataTask(for: body).response.statusCode, 200)
         // HTTP/1.1 fails on a port with prior knowledge of HTTP/2, and HTTP/2 fails on a port with HTTP/1.1.
         let old = try self.session(nginx)
-        #expect(await failure(old.dataTask(for: TransferRequest(url: try nginx.priorURL("/1k"))))?.code == .badServerResponse)
+        await expectEqual(failure(old.dataTask(for: TransferRequest(url: try nginx.priorURL("/1k"))))?.code, .badServerResponse)
         let refused = await failure(session.dataTask(for: TransferRequest(url: try nginx.url("/1k"))))
         #expect([.connectionLost, .badServerResponse].contains(refused?.code), "\(String(describing: refused))")
     }
@@ -189,11 +190,11 @@ import Testing
         let stream = session.streamTask(for: TransferRequest(url: try nginx.tlsURL("/1m")))
         var data = Data()
         for try await chunk in stream.chunks { data.append(chunk) }
-        #expect(data == Nginx.pattern(1 << 20))
-        #expect(try await stream.response.metrics.transactions.first?.networkProtocolName == "http/1.1")
+        expectEqual(data, Nginx.pattern(1 << 20))
+        try await expectEqual(stream.response.metrics.transactions.first?.networkProtocolName, "http/1.1")
         let old = try self.session(nginx) { $0.httpVersion = .http1 }
         let response = try await old.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
-        #expect(response.metrics.transactions.first?.networkProtocolName == "http/1.1")
+        expectEqual(response.metrics.transactions.first?.networkProtocolName, "http/1.1")
     }
 }
 
@@ -208,29 +209,29 @@ import Testing
                 ? .useCredential(Credential(user: "user", password: "wrong"))
                 : challenge.previousFailureCount == 1 ? .useCredential(Credential(user: "user", password: "word")) : .cancel
         })
-        #expect(try await localSession(handlers: handlers).dataTask(for: TransferRequest(url: url)).response.statusCode == 200)
+        try await expectEqual(localSession(handlers: handlers).dataTask(for: TransferRequest(url: url)).response.statusCode, 200)
         var parts = try #require(URLComponents(url: url, resolvingAgainstBaseURL: false))
         (parts.user, parts.password) = ("user", "word")
-        #expect(try await localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response.statusCode == 200)
+        try await expectEqual(localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response.statusCode, 200)
         parts.password = "wrong"
-        #expect(try await localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response.statusCode == 401)
+        try await expectEqual(localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response.statusCode, 401)
     }
 
     @Test(arguments: ["gzip", "deflate", "brotli"]) func `compressed responses are decompressed`(_ coding: String) async throws {
         let httpbin = try Httpbin.shared.get()
         let response = try await localSession().dataTask(for: TransferRequest(url: httpbin.url("/" + coding))).response
         let object = try #require(try JSONSerialization.jsonObject(with: response.data) as? [String: Any])
-        #expect(object[coding == "gzip" ? "gzipped" : coding == "deflate" ? "deflated" : "brotli"] as? Bool == true)
+        expectEqual(object[coding == "gzip" ? "gzipped" : coding == "deflate" ? "deflated" : "brotli"] as? Bool, true)
     }
 
     @Test func `redirects are followed and cookies of a redirect are sent`() async throws {
         let httpbin = try Httpbin.shared.get()
         let session = try localSession()
-        #expect(
-            try await session.dataTask(for: TransferRequest(url: httpbin.url("/redirect/4"))).response.metrics.redirectCount == 4)
+        try await expectEqual(
+            session.dataTask(for: TransferRequest(url: httpbin.url("/redirect/4"))).response.metrics.redirectCount, 4)
         let response = try await session.dataTask(for: TransferRequest(url: httpbin.url("/cookies/set?a=1&b=2"))).response
         let object = try #require(try JSONSerialization.jsonObject(with: response.data) as? [String: Any])
-        #expect(object["cookies"] as? [String: String] == ["a": "1", "b": "2"])
+        expectEqual(object["cookies"] as? [String: String], ["a": "1", "b": "2"])
     }
 }
 

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -31,15 +32,15 @@ import Testing
         let session = try localSession()
         for (location, target) in [("/a?b=c", "/a?b=c"), ("../../x/./y", "/x/y"), ("//127.0.0.1:\(server.port)/y", "/y")] {
             let response = try await session.dataTask(for: TransferRequest(url: server.url(path(to: location)))).response
-            #expect(response.statusCode == 200)
-            #expect(server.requests.last?.target == target)
+            expectEqual(response.statusCode, 200)
+            expectEqual(server.requests.last?.target, target)
         }
         let chain = path(to: path(to: path(to: "/end", 307), 301), 308)
         let response = try await session.dataTask(for: TransferRequest(url: server.url(chain))).response
         #expect(String(decoding: response.data, as: UTF8.self).hasPrefix("GET /end"))
-        #expect(response.url == server.url("/end"))
-        #expect(response.metrics.redirectCount == 3)
-        #expect(response.metrics.transactions.map(\.statusCode) == [308, 301, 307, 200])
+        expectEqual(response.url, server.url("/end"))
+        expectEqual(response.metrics.redirectCount, 3)
+        expectEqual(response.metrics.transactions.map(\.statusCode), [308, 301, 307, 200])
     }
 
     @Test func `Authorization and Cookie of request or session are not sent to another origin after a redirect`()
@@ -51,23 +52,23 @@ import Testing
         request.headerFields[.authorization] = "Bearer secret"
         request.headerFields[.cookie] = "a=secret"
         let session = try localSession { $0.additionalHeaderFields = [.authorization: "Bearer session", .userAgent: "me"] }
-        #expect(try await session.dataTask(for: request).response.data == Data("GET /x - -".utf8))
+        try await expectEqual(session.dataTask(for: request).response.data, Data("GET /x - -".utf8))
         request.headerFields = [:]
-        #expect(try await session.dataTask(for: request).response.data == Data("GET /x - -".utf8))
+        try await expectEqual(session.dataTask(for: request).response.data, Data("GET /x - -".utf8))
         #expect(other.requests.allSatisfy { $0["user-agent"] == "me" })
-        #expect(one.requests.map { $0["authorization"] } == ["Bearer secret", "Bearer session"])
+        expectEqual(one.requests.map { $0["authorization"] }, ["Bearer secret", "Bearer session"])
         // Within the origin the fields are kept.
         request = TransferRequest(url: one.url(path(to: "/y")), headerFields: [.authorization: "Bearer own"])
-        #expect(try await session.dataTask(for: request).response.data == Data("GET /y Bearer own -".utf8))
+        try await expectEqual(session.dataTask(for: request).response.data, Data("GET /y Bearer own -".utf8))
     }
 
     @Test func `a redirect loop fails as tooManyRedirects after maximumRedirects`() async throws {
         let server = try TestServer { .redirect(to: $0.target) }
         let session = try localSession { $0.maximumRedirects = 5 }
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .tooManyRedirects)
-        #expect(server.requests.count == 6)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url())))?.code, .tooManyRedirects)
+        expectEqual(server.requests.count, 6)
         let none = try localSession { $0.maximumRedirects = 0 }
-        #expect(await failure(none.dataTask(for: TransferRequest(url: server.url())))?.code == .tooManyRedirects)
+        await expectEqual(failure(none.dataTask(for: TransferRequest(url: server.url())))?.code, .tooManyRedirects)
     }
 
     @Test func `a redirect to a URL without host or with another scheme is refused`() async throws {
@@ -75,8 +76,8 @@ import Testing
         let session = try localSession()
         for location in ["ftp://a/", "file:///etc/passwd", "http://"] {
             let error = await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: location)))))
-            #expect(error?.code == .redirectRefused, "\(location)")
-            #expect(error?.context.statusCode == 302)
+            expectEqual(error?.code, .redirectRefused, "\(location)")
+            expectEqual(error?.context.statusCode, 302)
         }
     }
 
@@ -85,7 +86,7 @@ import Testing
         let loopback = try HostPattern("127.0.0.1")
         let session = try localSession { $0.insecureHTTP = .allowed(for: loopback) }
         let error = await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "http://[::1]:1/")))))
-        #expect(error?.code == .insecureConnectionRefused)
+        expectEqual(error?.code, .insecureConnectionRefused)
     }
 
     @Test(arguments: [false, true]) func `a redirect from https to http is followed only with followsInsecureRedirects`(
@@ -101,10 +102,10 @@ import Testing
         }
         let task = session.dataTask(for: TransferRequest(url: secure.url()))
         if isAllowed {
-            #expect(try await task.response.data == Data("GET /x - -".utf8))
+            try await expectEqual(task.response.data, Data("GET /x - -".utf8))
         } else {
-            #expect(await failure(task)?.code == .redirectRefused)
-            #expect(plain.seen.connections == 0)
+            await expectEqual(failure(task)?.code, .redirectRefused)
+            expectEqual(plain.seen.connections, 0)
         }
     }
 
@@ -125,14 +126,14 @@ import Testing
         })
         let session = try localSession(handlers: handlers)
         let followed = try await session.dataTask(for: TransferRequest(url: server.url(path(to: "/followed")))).response
-        #expect(followed.data == Data("GET /followed - -".utf8))
+        expectEqual(followed.data, Data("GET /followed - -".utf8))
         let changed = try await session.dataTask(for: TransferRequest(url: server.url(path(to: "/changed")))).response
-        #expect(changed.data == Data("GET /elsewhere Changed -".utf8))
+        expectEqual(changed.data, Data("GET /elsewhere Changed -".utf8))
         let refused = try await session.dataTask(for: TransferRequest(url: server.url(path(to: "/refused")))).response
-        #expect(refused.statusCode == 302)
-        #expect(refused.data == Data("the redirect's own body".utf8))
-        #expect(refused.metrics.redirectCount == 0)
-        #expect(asked.withLock { $0 } == ["302 /followed", "302 /changed", "302 /refused"])
+        expectEqual(refused.statusCode, 302)
+        expectEqual(refused.data, Data("the redirect's own body".utf8))
+        expectEqual(refused.metrics.redirectCount, 0)
+        expectEqual(asked.withLock { $0 }, ["302 /followed", "302 /changed", "302 /refused"])
     }
 
     @Test func `a redirect handler's replacement body is sent, also after a further redirect`() async throws {
@@ -151,16 +152,16 @@ import Testing
             return .modify(request)
         })
         let session = try localSession(handlers: handlers)
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("PUT 7 another".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("PUT 7 another".utf8))
         let upload = TransferRequest(url: server.url(), method: .post, body: .data(Data("first".utf8)))
-        #expect(try await session.dataTask(for: upload).response.data == Data("PUT 7 another".utf8))
+        try await expectEqual(session.dataTask(for: upload).response.data, Data("PUT 7 another".utf8))
         let missing = TransferHandlers(redirect: { redirect in
             var request = redirect.proposed
             request.body = .file(URL(fileURLWithPath: "/nowhere/at/all"))
             return .modify(request)
         })
-        #expect(
-            await failure(session.dataTask(for: TransferRequest(url: server.url()), handlers: missing))?.code == .cannotReadFile)
+        await expectEqual(
+            failure(session.dataTask(for: TransferRequest(url: server.url()), handlers: missing))?.code, .cannotReadFile)
     }
 
     @Test(arguments: ["ftp://a/b", "mailto:a@b", "/no/base", "http:///x"])
@@ -169,7 +170,7 @@ import Testing
         let url = try #require(URL(string: text))
         let handlers = TransferHandlers(redirect: { _ in .modify(TransferRequest(url: url)) })
         let session = try localSession(handlers: handlers)
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "/x")))))?.code == .invalidRequest)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "/x")))))?.code, .invalidRequest)
     }
 
     @Test func `a refused redirect fails a download and leaves no file`() async throws {
@@ -178,9 +179,9 @@ import Testing
         let session = try localSession(handlers: TransferHandlers(redirect: { _ in .refuse }))
         let error = await failure(
             session.downloadTask(for: TransferRequest(url: server.url(path(to: "/x"))), to: .init(folder.url("file"))))
-        #expect(error?.code == .unacceptableStatus)
-        #expect(error?.context.responseBody == Data("the redirect's own body".utf8))
-        #expect(folder.names == [])
+        expectEqual(error?.code, .unacceptableStatus)
+        expectEqual(error?.context.responseBody, Data("the redirect's own body".utf8))
+        expectEqual(folder.names, [])
     }
 
     @Test func `a redirect's long body is not read completely, and is not returned as a complete response`() async throws {
@@ -190,9 +191,9 @@ import Testing
             reply.body = .zeros(1 << 30)
             return reply
         }
-        #expect(try await localSession().dataTask(for: TransferRequest(url: server.url())).response.data == Data("there".utf8))
+        try await expectEqual(localSession().dataTask(for: TransferRequest(url: server.url())).response.data, Data("there".utf8))
         let refusing = try localSession(handlers: TransferHandlers(redirect: { _ in .refuse }))
-        #expect(await failure(refusing.dataTask(for: TransferRequest(url: server.url())))?.code == .responseTooLarge)
+        await expectEqual(failure(refusing.dataTask(for: TransferRequest(url: server.url())))?.code, .responseTooLarge)
     }
 
     @Test func `a redirect handler that never returns fails the task after the handler timeout`() async throws {
@@ -202,7 +203,7 @@ import Testing
             return .follow
         })
         let session = try localSession({ $0.handlerTimeout = .milliseconds(100) }, handlers: handlers)
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "/x")))))?.code == .handlerTimedOut)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "/x")))))?.code, .handlerTimedOut)
     }
 
     @Test func `a task can be suspended or canceled while its redirect handler runs`() async throws {
@@ -219,9 +220,9 @@ import Testing
         task.suspend()
         answer.fire()
         _ = try await session.dataTask(for: TransferRequest(url: server.url("/other"))).response
-        #expect(server.requests.last?.path == "/other")
+        expectEqual(server.requests.last?.path, "/other")
         task.resume()
-        #expect(try await task.response.data == Data("GET /x - -".utf8))
+        try await expectEqual(task.response.data, Data("GET /x - -".utf8))
 
         let again = Signal()
         let cancelled = session.dataTask(
@@ -233,7 +234,7 @@ import Testing
             }))
         await again.wait()
         cancelled.cancel()
-        #expect(await failure(cancelled)?.code == .cancelled)
+        await expectEqual(failure(cancelled)?.code, .cancelled)
     }
 
     @Test(arguments: ["cut", "reset", "gzip", "chunks"])
@@ -250,7 +251,7 @@ import Testing
             default: reply.brokenChunks(.sizeIsNoNumber)
             }
         }
-        #expect(try await localSession().dataTask(for: TransferRequest(url: server.url())).response.data == Data("there".utf8))
+        try await expectEqual(localSession().dataTask(for: TransferRequest(url: server.url())).response.data, Data("there".utf8))
         let session = try localSession(handlers: TransferHandlers(redirect: { _ in .refuse }))
         #expect(await failure(session.dataTask(for: TransferRequest(url: server.url()))) != nil)
     }
@@ -268,9 +269,9 @@ import Testing
             request.headerFields[name] = "virtual.example"
             _ = try await session.dataTask(for: request).response
         }
-        #expect(server.requests.map { $0["host"] } == ["virtual.example", "virtual.example"])
-        #expect(server.requests.map { $0["cookie"] } == [nil, "secret=1"])
-        #expect(other.requests.map { $0["host"] } == ["127.0.0.2:\(other.port)"])
-        #expect(other.requests.map { $0["cookie"] } == [nil])
+        expectEqual(server.requests.map { $0["host"] }, ["virtual.example", "virtual.example"])
+        expectEqual(server.requests.map { $0["cookie"] }, [nil, "secret=1"])
+        expectEqual(other.requests.map { $0["host"] }, ["127.0.0.2:\(other.port)"])
+        expectEqual(other.requests.map { $0["cookie"] }, [nil])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -29,7 +30,7 @@ import Testing
             for task in tasks { _ = try await task.response }
         }
         var states = ends.makeAsyncIterator()
-        for _ in 0..<400 { #expect(await states.next() == .finished) }
+        for _ in 0..<400 { await expectEqual(states.next(), .finished) }
     }
 
     @Test(arguments: ["handler", "body", "session"])
@@ -89,7 +90,7 @@ import Testing
             _ = try await session.dataTask(for: TransferRequest(url: server.url()), handlers: handlers).response
         }
         for _ in 0..<20 { await released.next() }
-        #expect(slow.result == nil)
+        expectNil(slow.result)
         gate.open()
         _ = try await slow.response
     }
@@ -106,11 +107,11 @@ import Testing
             do {
                 let task = session.dataTask(for: TransferRequest(url: server.url()))
                 finished = task
-                #expect(try await task.response.data == Data("x".utf8))
+                try await expectEqual(task.response.data, Data("x".utf8))
             }
             while finished != nil { await Task.yield() }
         }
-        #expect(slow.result == nil)
+        expectNil(slow.result)
         gate.open()
         _ = try await slow.response
     }
@@ -143,8 +144,8 @@ import Testing
             task.onProgress { progress in withExtendedLifetime(held) { _ = ended.yield(progress.bytesReceived) } }
         }
         var values = ends.makeAsyncIterator()
-        #expect(await values.next() == 1)
-        #expect(await values.next() == -1)
+        await expectEqual(values.next(), 1)
+        await expectEqual(values.next(), -1)
         withExtendedLifetime(task) {}
     }
 
@@ -162,15 +163,15 @@ import Testing
                 success: { _, _ in withExtendedLifetime(held) {} }, failure: { _, _ in })
         }
         await released.wait()
-        #expect(forgotten == nil)
-        #expect(group.wait(timeout: .now()) == .success)
+        expectNil(forgotten)
+        expectEqual(group.wait(timeout: .now()), .success)
     }
 
     @Test func `readers of progress are released when they stop reading`() async throws {
         let server = try TestServer { _ in .never }
         let task = try localSession().dataTask(for: TransferRequest(url: server.url()))
         for _ in 0..<100 { for await _ in task.progress { break } }
-        #expect(task.progressReaderCount == 0)
+        expectEqual(task.progressReaderCount, 0)
         task.cancel()
         _ = await failure(task)
     }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -51,7 +52,7 @@ private struct HostileText {
             let texts = [request.method, request.target, request.version] + request.fields.flatMap { [$0.name, $0.value] }
             let isClean = texts.allSatisfy { text in text.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 } }
             #expect(isClean, "\(place.rawValue), seed \(seed): \(texts)")
-            #expect(request["x-injected"] == nil, "\(place.rawValue), seed \(seed): \(texts)")
+            expectNil(request["x-injected"], "\(place.rawValue), seed \(seed): \(texts)")
             #expect(!request.target.contains("smuggled HTTP"), "\(place.rawValue), seed \(seed)")
         }
     }
@@ -66,7 +67,7 @@ private struct HostileText {
             switch text.number(below: 5) {
             case 0:
                 plan.headerLines = ["Accept: */*", "If-Range: \(value)"]
-                #expect(passes(plan) == isClean, "seed \(seed): \(value.debugDescription)")
+                expectEqual(passes(plan), isClean, "seed \(seed): \(value.debugDescription)")
             case 1:
                 plan.headerLines = ["\(value): 1"]
                 if passes(plan) {
@@ -74,14 +75,14 @@ private struct HostileText {
                 }
             case 2:
                 plan.method = value
-                #expect(passes(plan) == (HTTPRequest.Method(value) != nil), "seed \(seed): \(value.debugDescription)")
+                expectEqual(passes(plan), (HTTPRequest.Method(value) != nil), "seed \(seed): \(value.debugDescription)")
             case 3:
                 plan.proxyLogin = .init(user: value, password: value, schemes: [.digest])
-                #expect(passes(plan) == !value.hasControlCharacter, "seed \(seed): \(value.debugDescription)")
+                expectEqual(passes(plan), !value.hasControlCharacter, "seed \(seed): \(value.debugDescription)")
             default:
                 let target = TransferPlan(url: "http://host/\(value)", method: "GET")
-                #expect(
-                    passes(target) == value.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }, "seed \(seed): \(value.debugDescription)"
+                expectEqual(
+                    passes(target), value.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }, "seed \(seed): \(value.debugDescription)"
                 )
             }
         }
@@ -103,7 +104,7 @@ private struct HostileText {
         for tag in [
             "\"a\rb\"", "\"a b\"", "\"a\"b\"", "\"", "", "a", "W/\"a\"", "\"a\u{7F}\"", "\"a\r\nX: y\"", "\"a\tb\"", "\"a\0\"",
         ] {
-            #expect(StrongValidator(entityTag: tag) == nil, "\(tag.debugDescription)")
+            expectNil(StrongValidator(entityTag: tag), "\(tag.debugDescription)")
         }
         for tag in ["\"\"", "\"a\"", "\"!#~\\\"", "\"ü\"", "\"W/\""] { #expect(StrongValidator(entityTag: tag) != nil, "\(tag)") }
         let dates = [
@@ -111,9 +112,9 @@ private struct HostileText {
             "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994", "Wed, 31 Feb 2024 00:00:00 GMT",
             "Sun, 06 Nov 1994 08:49:60 GMT", "Sun,\t06 Nov 1994 08:49:37 GMT", "Sun, 6 Nov 1994 08:49:37 GMT",
         ]
-        for date in dates { #expect(StrongValidator(lastModified: date) == nil, "\(date.debugDescription)") }
+        for date in dates { expectNil(StrongValidator(lastModified: date), "\(date.debugDescription)") }
         for date in ["Sun, 06 Nov 1994 08:49:37 GMT", "Thu, 29 Feb 2024 23:59:59 GMT", "Thu, 01 Jan 1970 00:00:00 GMT"] {
-            #expect(StrongValidator(lastModified: date) == .lastModified(date))
+            expectEqual(StrongValidator(lastModified: date), .lastModified(date))
         }
         var text = HostileText()
         for _ in 0..<500 {
@@ -243,7 +244,7 @@ private struct HostileText {
             for path in ["/", "/locked", "/token"] {
                 _ = await failure(session.dataTask(for: TransferRequest(url: server.url(path))))
             }
-            #expect(server.requests.first?["cookie"]?.contains("good=x") == true)
+            expectEqual(server.requests.first?["cookie"]?.contains("good=x"), true)
 
             // A sidecar that another program wrote beside a partial file.
             let stored: [String: Any] = [
@@ -275,7 +276,7 @@ private struct HostileText {
                 let proxy = SessionConfiguration.Proxy.explicit("http://\(user):word@127.0.0.1:\(server.port)")
                 guard user == "plain" else {
                     let error = HTTPSessionError.thrown { try localSession { $0.proxy = proxy } }
-                    #expect(error?.code == .invalidConfiguration)
+                    expectEqual(error?.code, .invalidConfiguration)
                     continue
                 }
                 let session = try localSession { $0.proxy = proxy }

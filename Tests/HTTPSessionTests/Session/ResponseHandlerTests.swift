@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -22,7 +23,7 @@ import Testing
             _ = try? await session.dataTask(for: TransferRequest(url: other.url())).response
             return head.firstValue(of: "x-kind") == "big" ? .allow : .cancel
         }
-        #expect(try await allowed.response.data == pattern(500_000))
+        try await expectEqual(allowed.response.data, pattern(500_000))
     }
 
     @Test func `a short response that is complete before the response handler allows it is read too`() async throws {
@@ -31,14 +32,14 @@ import Testing
             try? await server.awaitOpenConnections(0)
             return .allow
         }
-        #expect(try await allowed.response.data == Data("short".utf8))
+        try await expectEqual(allowed.response.data, Data("short".utf8))
         let empty = try TestServer { _ in StubResponse(204) }
-        #expect(try await task(empty) { _ in .allow }.response.statusCode == 204)
+        try await expectEqual(task(empty) { _ in .allow }.response.statusCode, 204)
     }
 
     @Test func `a response that the response handler cancels is not read`() async throws {
         let server = try TestServer { _ in StubResponse(body: .zeros(64 << 20)) }
-        #expect(await failure(try task(server) { _ in .cancel })?.code == .cancelled)
+        await expectEqual(failure(try task(server) { _ in .cancel })?.code, .cancelled)
         try await server.awaitOpenConnections(0)
     }
 
@@ -48,13 +49,13 @@ import Testing
         let server = try TestServer { _ in StubResponse(body: .pattern(700_000)) }
         let download = try task(server) { _ in .becomeDownload(place) }
         let response = try await download.response
-        #expect(response.file == place.file)
-        #expect(response.data.isEmpty)
-        #expect(try Data(contentsOf: place.file) == pattern(700_000))
-        #expect(download.kind == .download)
+        expectEqual(response.file, place.file)
+        expectEmpty(response.data)
+        try expectEqual(Data(contentsOf: place.file), pattern(700_000))
+        expectEqual(download.kind, .download)
         #expect(
             await failure(try task(server) { _ in .becomeDownload(place) })?.code == .cannotWriteFile || folder.names == ["file"])
-        #expect(folder.names == ["file"])
+        expectEqual(folder.names, ["file"])
     }
 
     @Test func `an event reports that a task becomes a download, before its file is moved`() async throws {
@@ -67,8 +68,8 @@ import Testing
             monitors: [log])
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         session.finishTasksAndInvalidate()
-        #expect(
-            await log.awaitInvalidation().filter { !$0.hasPrefix("transaction") } == [
+        await expectEqual(
+            log.awaitInvalidation().filter { !$0.hasPrefix("transaction") }, [
                 "created", "resumed", "started 1", "response 200", "became download file", "moved", "completed", "invalidated",
             ])
     }
@@ -79,7 +80,7 @@ import Testing
             try? await Task.sleep(for: .seconds(3600))
             return .allow
         }
-        #expect(await failure(task)?.code == .handlerTimedOut)
+        await expectEqual(failure(task)?.code, .handlerTimedOut)
         try await server.awaitOpenConnections(0)
     }
 
@@ -88,16 +89,16 @@ import Testing
             StubResponse(body: StubBody([.pattern(from: 0, count: 50_000), .wait(.forever), .bytes([1])]))
         }
         let session = try localSession({ $0.maximumResponseSize = 1_000 }, handlers: TransferHandlers(response: { _ in .allow }))
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .responseTooLarge)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url())))?.code, .responseTooLarge)
     }
 
     @Test func `handlers of a task replace those of its session`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let session = try localSession(handlers: TransferHandlers(response: { _ in .cancel }))
-        #expect(
-            try await session.dataTask(for: TransferRequest(url: server.url()), handlers: TransferHandlers()).response.statusCode
-                == 200)
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url())))?.code == .cancelled)
+        try await expectEqual(
+            session.dataTask(for: TransferRequest(url: server.url()), handlers: TransferHandlers()).response.statusCode,
+                200)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url())))?.code, .cancelled)
     }
 
     @Test func `the response handler is called for a redirect or challenge that is not followed`() async throws {
@@ -112,8 +113,8 @@ import Testing
             handlers: TransferHandlers(
                 response: { $0.statusCode == 302 ? .becomeDownload(.init(file)) : .cancel }, redirect: { _ in .refuse },
                 challenge: { _ in .performDefaultHandling }))
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url("/redirect"))).response.file == file)
-        #expect(try Data(contentsOf: file) == Data("moved".utf8))
-        #expect(await failure(session.dataTask(for: TransferRequest(url: server.url("/challenge"))))?.code == .cancelled)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url("/redirect"))).response.file, file)
+        try expectEqual(Data(contentsOf: file), Data("moved".utf8))
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url("/challenge"))))?.code, .cancelled)
     }
 }

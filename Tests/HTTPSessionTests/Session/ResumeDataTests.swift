@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -18,7 +19,7 @@ import Testing
         let task = try resumingSession().downloadTask(
             for: TransferRequest(url: source.server.url("/file")), to: place("file", .remove))
         let error = await failure(task)
-        #expect(error?.code == .connectionLost)
+        expectEqual(error?.code, .connectionLost)
         return try #require(error?.resumeData)
     }
 
@@ -28,12 +29,12 @@ import Testing
         #expect(!String(decoding: data, as: UTF8.self).contains("/"))
         source.sendCompleteResponses()
         let response = try await resumingSession().downloadTask(withResumeData: data, to: place("elsewhere", .remove)).response
-        #expect(response.metrics.bytesContinued == cut)
+        expectEqual(response.metrics.bytesContinued, cut)
         try expectCompleteFile("elsewhere", besides: ["resume"])
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.file("resume")).isEmpty)
+        try expectEmpty(FileManager.default.contentsOfDirectory(atPath: folder.file("resume")))
         // Resume data cannot be used a second time.
-        #expect(
-            await failure(try resumingSession().downloadTask(withResumeData: data, to: place("again")))?.code == .cannotResume)
+        await expectEqual(
+            failure(try resumingSession().downloadTask(withResumeData: data, to: place("again")))?.code, .cannotResume)
     }
 
     @Test func `resume data stays valid until the file is complete`() async throws {
@@ -43,8 +44,8 @@ import Testing
         let again = try resumingSession().downloadTask(
             withResumeData: data, for: TransferRequest(url: refusing.url("/file")), to: place("file", .remove))
         let error = await failure(again)
-        #expect(error?.code == .unacceptableStatus)
-        #expect(error?.resumeData == data)
+        expectEqual(error?.code, .unacceptableStatus)
+        expectEqual(error?.resumeData, data)
         source.sendCompleteResponses()
         _ = try await resumingSession().downloadTask(withResumeData: data, to: place("file", .remove)).response
         try expectCompleteFile(besides: ["resume"])
@@ -62,7 +63,7 @@ import Testing
         await task.awaitProgress { $0.bytesReceived >= 700_000 }
         task.cancel()
         let error = await failure(task)
-        #expect(error?.code == .cancelled)
+        expectEqual(error?.code, .cancelled)
         #expect(error?.resumeData != nil)
         gate.open()
     }
@@ -77,9 +78,9 @@ import Testing
         let source = try CutFileServer()
         source.sendCompleteResponses()
         let session = try resumingSession()
-        #expect(
-            await failure(session.downloadTask(withResumeData: Data(text.utf8), to: place("file", .remove)))?.code
-                == .cannotResume)
+        await expectEqual(
+            failure(session.downloadTask(withResumeData: Data(text.utf8), to: place("file", .remove)))?.code,
+                .cannotResume)
         let request = TransferRequest(url: source.server.url())
         _ = try await session.downloadTask(withResumeData: Data(text.utf8), for: request, to: place("file", .remove)).response
         try expectCompleteFile()
@@ -91,7 +92,7 @@ import Testing
         source.sendCompleteResponses()
         let request = TransferRequest(url: source.server.url("/file?signature=2"))
         let task = try resumingSession().downloadTask(withResumeData: data, for: request, to: place("file", .remove))
-        #expect(try await task.response.metrics.bytesContinued == cut)
+        try await expectEqual(task.response.metrics.bytesContinued, cut)
         try expectCompleteFile(besides: ["resume"])
     }
 
@@ -100,9 +101,9 @@ import Testing
         let data = try await resumeData(source)
         for name in folder.names where name.hasSuffix(".part") { try FileManager.default.removeItem(at: folder.url(name)) }
         source.sendCompleteResponses()
-        #expect(
-            try await resumingSession().downloadTask(withResumeData: data, to: place("file", .remove)).response.metrics
-                .bytesContinued == 0)
-        #expect(try Data(contentsOf: folder.url("file")) == pattern(size))
+        try await expectEqual(
+            resumingSession().downloadTask(withResumeData: data, to: place("file", .remove)).response.metrics
+                .bytesContinued, 0)
+        try expectEqual(Data(contentsOf: folder.url("file")), pattern(size))
     }
 }

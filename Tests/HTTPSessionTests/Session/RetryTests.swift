@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -24,12 +25,12 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     {
         let server = try server(failing: 2, with: StubResponse(status, body: "ill"))
         let response = try await patientSession().dataTask(for: TransferRequest(url: server.url())).response
-        #expect(response.data == Data("well".utf8))
-        #expect(response.metrics.retryCount == 2)
+        expectEqual(response.data, Data("well".utf8))
+        expectEqual(response.metrics.retryCount, 2)
         #expect(response.metrics.timeBackingOff > .zero)
-        #expect(response.metrics.transactions.map(\.statusCode) == [status, status, 200])
+        expectEqual(response.metrics.transactions.map(\.statusCode), [status, status, 200])
         #expect(response.metrics.timeBackingOff > .zero && response.metrics.timeBackingOff <= .milliseconds(2))
-        #expect(server.requests.count == 3)
+        expectEqual(server.requests.count, 3)
     }
 
     @Test func `if a redirect's target resets connections, the original URL is requested again for another target`() async throws
@@ -38,9 +39,11 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let asked = Counter()
         let first = try TestServer { _ in .redirect(to: (asked.add() == 1 ? dead : alive).url("/file").absoluteString) }
         let response = try await patientSession().dataTask(for: TransferRequest(url: first.url())).response
-        #expect(response.data == Data("well".utf8))
-        #expect((first.requests.count, dead.requests.count, alive.requests.count) == (2, 2, 1))
-        #expect(response.metrics.retryCount == 2)
+        expectEqual(response.data, Data("well".utf8))
+        expectEqual(first.requests.count, 2)
+        expectEqual(dead.requests.count, 2)
+        expectEqual(alive.requests.count, 1)
+        expectEqual(response.metrics.retryCount, 2)
     }
 
     @Test func `if a redirect's target fails during a download, the file restarts from another target`() async throws {
@@ -56,8 +59,10 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let first = try TestServer { _ in .redirect(to: (asked.add() == 1 ? dying : alive).url("/file").absoluteString) }
         let file = folder.url("file")
         _ = try await patientSession().downloadTask(for: TransferRequest(url: first.url()), to: .init(file)).response
-        #expect(try Data(contentsOf: file) == pattern(300_000))
-        #expect((first.requests.count, dying.requests.count, alive.requests.count) == (2, 3, 1))
+        try expectEqual(Data(contentsOf: file), pattern(300_000))
+        expectEqual(first.requests.count, 2)
+        expectEqual(dying.requests.count, 3)
+        expectEqual(alive.requests.count, 1)
     }
 
     @Test func `timeToNextAttempt is the time until the next retry`() async throws {
@@ -69,15 +74,15 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         #expect(wait > .seconds(900) && wait < .seconds(1001))
         task.cancel()
         _ = await failure(task)
-        #expect(task.timeToNextAttempt == nil)
+        expectNil(task.timeToNextAttempt)
     }
 
     @Test func `after the last retry its response is the result`() async throws {
         let server = try server(failing: 9, with: StubResponse(503, body: "ill"))
         let response = try await patientSession().dataTask(for: TransferRequest(url: server.url())).response
-        #expect(response.statusCode == 503)
-        #expect(response.data == Data("ill".utf8))
-        #expect(server.requests.count == 5)
+        expectEqual(response.statusCode, 503)
+        expectEqual(response.data, Data("ill".utf8))
+        expectEqual(server.requests.count, 5)
     }
 
     @Test(arguments: [
@@ -86,8 +91,8 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     func `a lost connection is retried and the body is complete`(_ reply: StubResponse) async throws {
         let server = try server(failing: 3, with: reply)
         let response = try await patientSession().dataTask(for: TransferRequest(url: server.url())).response
-        #expect(response.data == Data("well".utf8))
-        #expect(response.metrics.retryCount == 3)
+        expectEqual(response.data, Data("well".utf8))
+        expectEqual(response.metrics.retryCount, 3)
     }
 
     @Test func `a request timeout fails one attempt, and the next one succeeds`() async throws {
@@ -95,9 +100,9 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         var request = TransferRequest(url: server.url())
         request.options.requestTimeout = .milliseconds(200)
         let response = try await patientSession().dataTask(for: request).response
-        #expect(response.data == Data("well".utf8))
-        #expect(response.metrics.transactions.map(\.statusCode) == [nil, 200])
-        #expect(server.requests.count == 2)
+        expectEqual(response.data, Data("well".utf8))
+        expectEqual(response.metrics.transactions.map(\.statusCode), [nil, 200])
+        expectEqual(server.requests.count, 2)
     }
 
     @Test func `a refused connection is retried until the server listens`() async throws {
@@ -115,37 +120,37 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         await log.await("retry cannot-connect-to-host")
         let server = try TestServer(at: .unix(path)) { _ in StubResponse(body: "well") }
         // No attempt was sent before, so even a POST can be retried.
-        #expect(try await task.response.data == Data("well".utf8))
-        #expect(server.requests.map(\.method) == ["POST"])
+        try await expectEqual(task.response.data, Data("well".utf8))
+        expectEqual(server.requests.map(\.method), ["POST"])
     }
 
     @Test func `a POST that may have been executed is not retried, one with an Idempotency-Key is`() async throws {
         let server = try server(failing: 1, with: .none(.reset))
         let session = try patientSession()
         let post = TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))
-        #expect(await failure(session.dataTask(for: post))?.code == .connectionLost)
-        #expect(server.requests.count == 1)
+        await expectEqual(failure(session.dataTask(for: post))?.code, .connectionLost)
+        expectEqual(server.requests.count, 1)
 
         let second = try self.server(failing: 1, with: .none(.reset))
         var keyed = TransferRequest(url: second.url(), method: .post, body: .data(Data("pay".utf8)))
         keyed.headerFields[try #require(HTTPField.Name("Idempotency-Key"))] = "1"
-        #expect(try await session.dataTask(for: keyed).response.statusCode == 200)
-        #expect(second.requests.map(\.body) == [Array("pay".utf8), Array("pay".utf8)])
+        try await expectEqual(session.dataTask(for: keyed).response.statusCode, 200)
+        expectEqual(second.requests.map(\.body), [Array("pay".utf8), Array("pay".utf8)])
     }
 
     @Test func `a POST with a 503 is not retried`() async throws {
         let server = try server(failing: 1, with: StubResponse(503))
         let post = TransferRequest(url: server.url(), method: .post, body: .data(Data("pay".utf8)))
-        #expect(try await patientSession().dataTask(for: post).response.statusCode == 503)
-        #expect(server.requests.count == 1)
+        try await expectEqual(patientSession().dataTask(for: post).response.statusCode, 503)
+        expectEqual(server.requests.count, 1)
     }
 
     @Test func `a Retry-After beyond the resource timeout ends the task with the 503`() async throws {
         let server = try server(failing: 1, with: StubResponse(503, fields: ["Retry-After": "3600"]))
         var request = TransferRequest(url: server.url())
         request.options.resourceTimeout = .seconds(1_800)
-        #expect(try await patientSession().dataTask(for: request).response.statusCode == 503)
-        #expect(server.requests.count == 1)
+        try await expectEqual(patientSession().dataTask(for: request).response.statusCode, 503)
+        expectEqual(server.requests.count, 1)
     }
 
     @Test func `a task that waits for its retry can be suspended and canceled`() async throws {
@@ -154,12 +159,12 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let session = try patientSession(monitors: [log])
         let task = session.dataTask(for: TransferRequest(url: server.url()))
         await log.await("retry unacceptable-status")
-        #expect(task.state == .backingOff)
+        expectEqual(task.state, .backingOff)
         task.suspend()
         await log.await("suspended")
-        #expect(task.state == .suspended)
+        expectEqual(task.state, .suspended)
         task.cancel()
-        #expect(await failure(task)?.code == .cancelled)
+        await expectEqual(failure(task)?.code, .cancelled)
     }
 
     @Test func `suspending a task that waits for its retry does not shorten the wait`() async throws {
@@ -172,10 +177,10 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         await log.await("suspended")
         task.resume()
         _ = try await session.dataTask(for: TransferRequest(url: server.url(), method: .post)).response
-        #expect(task.state == .backingOff)
+        expectEqual(task.state, .backingOff)
         task.cancel()
-        #expect(await failure(task)?.code == .cancelled)
-        #expect(server.requests.map(\.method) == ["GET", "POST"])
+        await expectEqual(failure(task)?.code, .cancelled)
+        expectEqual(server.requests.map(\.method), ["GET", "POST"])
     }
 
     @Test func `a redirect on a reused connection that closes is retried once`() async throws {
@@ -189,9 +194,9 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let session = try patientSession()
         _ = try await session.dataTask(for: TransferRequest(url: server.url("/first"))).response
         let response = try await session.dataTask(for: TransferRequest(url: server.url("/start"))).response
-        #expect(response.data == Data("end".utf8))
-        #expect(response.metrics.retryCount == 1)
-        #expect(response.metrics.transactions.last?.isReusedConnection == true)
+        expectEqual(response.data, Data("end".utf8))
+        expectEqual(response.metrics.retryCount, 1)
+        expectEqual(response.metrics.transactions.last?.isReusedConnection, true)
     }
 
     @Test func `if a redirect's target has expired before any bytes arrived, the original URL is requested again`() async throws {
@@ -205,8 +210,8 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
             }
         }
         let response = try await patientSession().dataTask(for: TransferRequest(url: server.url("/start"))).response
-        #expect(response.data == Data("well".utf8))
-        #expect(server.requests.map(\.target) == ["/start", "/file?1", "/file?1", "/start", "/file?2"])
+        expectEqual(response.data, Data("well".utf8))
+        expectEqual(server.requests.map(\.target), ["/start", "/file?1", "/file?1", "/start", "/file?2"])
     }
 
     @Test func `a 404 from a redirect's new target, or a 410 after a redirected POST, is the result`() async throws {
@@ -216,12 +221,12 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         }
         let session = try patientSession()
         let post = TransferRequest(url: server.url("/start"), method: .post, body: .data(Data("pay".utf8)))
-        #expect(try await session.dataTask(for: post).response.statusCode == 410)
-        #expect(server.requests.map(\.method) == ["POST", "GET", "GET"])
+        try await expectEqual(session.dataTask(for: post).response.statusCode, 410)
+        expectEqual(server.requests.map(\.method), ["POST", "GET", "GET"])
 
         let other = try TestServer { $0.path == "/start" ? .redirect(to: "/gone") : StubResponse(404) }
-        #expect(try await session.dataTask(for: TransferRequest(url: other.url("/start"))).response.statusCode == 404)
-        #expect(other.requests.count == 2)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: other.url("/start"))).response.statusCode, 404)
+        expectEqual(other.requests.count, 2)
     }
 
     @Test func `a stream that has delivered chunks is not retried`() async throws {
@@ -241,10 +246,10 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
             }
             Issue.record("the stream ended without an error")
         } catch {
-            #expect(error.code == .connectionLost)
+            expectEqual(error.code, .connectionLost)
         }
         #expect(received >= 10_000)
-        #expect(server.requests.count == 1)
+        expectEqual(server.requests.count, 1)
     }
 
     @Test func `a stream that has delivered no chunk is retried`() async throws {
@@ -252,7 +257,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let task = try patientSession().streamTask(for: TransferRequest(url: server.url()))
         var text = Data()
         for try await chunk in task.chunks { text += chunk }
-        #expect(text == Data("well".utf8))
+        expectEqual(text, Data("well".utf8))
     }
 
     @Test func `an upload from a file is retried from the beginning of the file`() async throws {
@@ -261,8 +266,8 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         let server = try server(failing: 2, with: StubResponse(500))
         let request = TransferRequest(url: server.url(), method: .put, body: .file(folder.url("body")))
         let response = try await patientSession().dataTask(for: request).response
-        #expect(response.statusCode == 200)
-        #expect(server.requests.map { Data($0.body) } == Array(repeating: pattern(300_000), count: 3))
+        expectEqual(response.statusCode, 200)
+        expectEqual(server.requests.map { Data($0.body) }, Array(repeating: pattern(300_000), count: 3))
     }
 
     @Test func `tasks that fail at one server share a retry budget`() async throws {

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -29,12 +30,12 @@ import Testing
             $0.hostOverrides = [.init(host: "named.example", port: port, addresses: ["127.0.0.1"])]
         }
         let response = try await session.dataTask(for: request("named.example")).response
-        #expect(response.data == Data("x".utf8))
-        #expect(response.metrics.transactions.first?.isProxyConnection == true)
+        expectEqual(response.data, Data("x".utf8))
+        expectEqual(response.metrics.transactions.first?.isProxyConnection, true)
         let looksUpThere = ["socks4a", "socks5h"].contains(scheme)
-        #expect(proxy.passages.map(\.host) == [looksUpThere ? "named.example" : "127.0.0.1"])
-        #expect(proxy.passages.map(\.kind) == [scheme.hasPrefix("socks4") ? .socks4 : .socks5])
-        #expect(server.requests.map { $0["host"] } == ["named.example:\(server.port)"])
+        expectEqual(proxy.passages.map(\.host), [looksUpThere ? "named.example" : "127.0.0.1"])
+        expectEqual(proxy.passages.map(\.kind), [scheme.hasPrefix("socks4") ? .socks4 : .socks5])
+        expectEqual(server.requests.map { $0["host"] }, ["named.example:\(server.port)"])
     }
 
     @Test(arguments: ["socks4a", "socks5h"])
@@ -42,10 +43,10 @@ import Testing
         let session = try localSession { $0.proxy = .explicit(proxy.url(scheme: scheme).absoluteString) }
         for (host, port) in [("unknown.example", nil), ("named.example", 1)] as [(String, UInt16?)] {
             let error = await failure(session.dataTask(for: try request(host, port)))
-            #expect(error?.code == .proxyFailed, "\(String(describing: error))")
+            expectEqual(error?.code, .proxyFailed, "\(String(describing: error))")
         }
-        #expect(proxy.passages.map(\.outcome) == [.foreignHost, .unreachable])
-        #expect(server.seen.connections == 0)
+        expectEqual(proxy.passages.map(\.outcome), [.foreignHost, .unreachable])
+        expectEqual(server.seen.connections, 0)
     }
 
     @Test(arguments: ["socks4", "socks5"]) func `the user and password of a SOCKS proxy's URL are sent to the proxy`(
@@ -55,8 +56,8 @@ import Testing
         for (user, isRight) in [("me:word@", true), ("you:word@", false)] {
             let session = try localSession { $0.proxy = .explicit("\(scheme)://\(user)127.0.0.1:\(proxy.port)") }
             let error = await failure(session.dataTask(for: try request("127.0.0.1")))
-            #expect(error?.code == (isRight ? nil : .proxyFailed), "\(String(describing: error))")
+            expectEqual(error?.code, (isRight ? nil : .proxyFailed), "\(String(describing: error))")
         }
-        #expect(proxy.passages.map(\.outcome) == [.forwarded, .unauthorized])
+        expectEqual(proxy.passages.map(\.outcome), [.forwarded, .unauthorized])
     }
 }

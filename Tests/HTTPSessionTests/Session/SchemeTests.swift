@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -33,10 +34,10 @@ import Testing
         for body in [RequestBody.none, .data(Data("body".utf8))] {
             let request = TransferRequest(url: server.url(), method: .post, body: body)
             let response = try await session.dataTask(for: request).response
-            #expect(response.statusCode == 200)
-            if case .data(let data) = body { #expect(response.data == data) }
+            expectEqual(response.statusCode, 200)
+            if case .data(let data) = body { expectEqual(response.data, data) }
         }
-        #expect(asked.count == 1)
+        expectEqual(asked.count, 1)
         #expect(server.requests.allSatisfy { !($0["authorization"] ?? "").contains("word") })
     }
 
@@ -52,10 +53,10 @@ import Testing
         let url = server.url()
         let credential = Credential(user: "user", password: "word")
         // Without credentials the 401 is the response.
-        #expect(try await localSession().dataTask(for: TransferRequest(url: url)).response.statusCode == 401)
+        try await expectEqual(localSession().dataTask(for: TransferRequest(url: url)).response.statusCode, 401)
         // A credential that the handler returns twice is not sent twice.
         let stubborn = try localSession(handlers: answering(credential))
-        #expect(try await stubborn.dataTask(for: TransferRequest(url: url)).response.statusCode == 401)
+        try await expectEqual(stubborn.dataTask(for: TransferRequest(url: url)).response.statusCode, 401)
         // After one credential the handler declines, and the 401 is the response.
         let counts = Locked<[Int]>([])
         let modest = try localSession(
@@ -64,16 +65,16 @@ import Testing
                 return challenge.previousFailureCount == 0 ? .useCredential(credential) : .performDefaultHandling
             }))
         let response = try await modest.dataTask(for: TransferRequest(url: url)).response
-        #expect(response.statusCode == 401)
-        #expect(response.data == Data("no".utf8))
-        #expect(counts.withLock { $0 } == [0, 1])
+        expectEqual(response.statusCode, 401)
+        expectEqual(response.data, Data("no".utf8))
+        expectEqual(counts.withLock { $0 }, [0, 1])
         // Credentials of the URL, with a body.
         let known = try #require(URL(string: "http://user:word@127.0.0.1:\(server.port)/"))
         let upload = TransferRequest(url: known, method: .put, body: .data(Data(count: 10_000)))
-        #expect(try await localSession().dataTask(for: upload).response.statusCode == 401)
+        try await expectEqual(localSession().dataTask(for: upload).response.statusCode, 401)
         // A bearer token cannot answer these challenges.
         let token = try localSession(handlers: answering(Credential(token: "t0ken")))
-        #expect(await failure(token.dataTask(for: TransferRequest(url: url)))?.code == .authenticationFailed)
+        await expectEqual(failure(token.dataTask(for: TransferRequest(url: url)))?.code, .authenticationFailed)
     }
 
     @Test func `an hstsFile in a missing directory is a configuration error`() throws {
@@ -98,7 +99,7 @@ import Testing
         .response
         let plain = try #require(URL(string: "http://secure.example:\(server.port)/"))
         let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: plain)) }
-        for task in tasks { #expect(try await task.response.data == Data("x".utf8)) }
+        for task in tasks { try await expectEqual(task.response.data, Data("x".utf8)) }
     }
 
     @Test func `an http URL is upgraded to https by HSTS each time that it is requested`() async throws {
@@ -121,11 +122,11 @@ import Testing
         }
         _ = try await body("https://secure.example:\(secure.port)/")
         for path in ["a", "a", "b", "a"] {
-            #expect(try await body("http://secure.example:\(secure.port)/\(path)") == "secure")
-            #expect(try await body("http://plain.example:\(plain.port)/\(path)") == "plain")
+            try await expectEqual(body("http://secure.example:\(secure.port)/\(path)"), "secure")
+            try await expectEqual(body("http://plain.example:\(plain.port)/\(path)"), "plain")
         }
-        #expect(secure.requests.map(\.target) == ["/", "/a", "/a", "/b", "/a"])
-        #expect(plain.requests.map(\.target) == ["/a", "/a", "/b", "/a"])
+        expectEqual(secure.requests.map(\.target), ["/", "/a", "/a", "/b", "/a"])
+        expectEqual(plain.requests.map(\.target), ["/a", "/a", "/b", "/a"])
     }
 
     @Test func `an http URL is not upgraded to https if enforcesHSTS is false`() async throws {
@@ -148,9 +149,9 @@ import Testing
             let second = session.dataTask(
                 for: TransferRequest(url: try #require(URL(string: "http://secure.example:\(plain.port)/"))))
             if enforces {
-                #expect(await failure(second)?.code == .secureConnectionFailed)
+                await expectEqual(failure(second)?.code, .secureConnectionFailed)
             } else {
-                #expect(try await second.response.data == Data("plain".utf8))
+                try await expectEqual(second.response.data, Data("plain".utf8))
             }
         }
     }

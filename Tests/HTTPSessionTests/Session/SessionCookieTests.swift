@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -23,19 +24,19 @@ import Testing
     @Test func `cookies that a server set can be read, all and by URL`() async throws {
         let server = try server()
         let session = try localSession()
-        #expect(try session.store.cookies.isEmpty)
+        try expectEmpty(session.store.cookies)
         _ = try await sentCookies(session, server.url("/set"))
         let all = try session.store.cookies.sorted { $0.name < $1.name }
-        #expect(all.map(\.name) == ["a", "b"])
-        #expect(all.map(\.value) == ["1", "2"])
-        #expect(all.map(\.domain) == ["127.0.0.1", "127.0.0.1"])
-        #expect(all.map(\.path) == ["/", "/deep"])
-        #expect(all.map(\.isHTTPOnly) == [false, true])
-        #expect(all[0].expires == nil)
+        expectEqual(all.map(\.name), ["a", "b"])
+        expectEqual(all.map(\.value), ["1", "2"])
+        expectEqual(all.map(\.domain), ["127.0.0.1", "127.0.0.1"])
+        expectEqual(all.map(\.path), ["/", "/deep"])
+        expectEqual(all.map(\.isHTTPOnly), [false, true])
+        expectNil(all[0].expires)
         #expect((3_000...3_700).contains(try #require(all[1].expires).timeIntervalSinceNow))
-        #expect(try session.store.cookies(for: server.url("/")).map(\.name) == ["a"])
-        #expect(try session.store.cookies(for: server.url("/deep/er")).map(\.name) == ["b", "a"])
-        #expect(try await sentCookies(session, server.url("/deep/er")) == "b=2; a=1")
+        try expectEqual(session.store.cookies(for: server.url("/")).map(\.name), ["a"])
+        try expectEqual(session.store.cookies(for: server.url("/deep/er")).map(\.name), ["b", "a"])
+        try await expectEqual(sentCookies(session, server.url("/deep/er")), "b=2; a=1")
     }
 
     @Test func `a cookie that the program sets is sent, replaced and deleted`() async throws {
@@ -44,19 +45,19 @@ import Testing
         let cookie = Cookie(name: "own", value: "x y=", domain: "127.0.0.1")
         try session.store.setCookie(cookie)
         try session.store.setCookie(Cookie(name: "empty", value: "", domain: "127.0.0.1"))
-        #expect(Set(try await sentCookies(session, server.url()).components(separatedBy: "; ")) == ["own=x y=", "empty="])
+        expectEqual(Set(try await sentCookies(session, server.url()).components(separatedBy: "; ")), ["own=x y=", "empty="])
         #expect(try session.store.cookies.contains(cookie))
         var changed = cookie
         (changed.value, changed.includesSubdomains) = ("z", true)
         try session.store.setCookie(changed)
         #expect(try await sentCookies(session, server.url()).contains("own=z"))
-        #expect(try session.store.cookies.count { $0.name == "own" } == 1)
+        try expectEqual(session.store.cookies.count { $0.name == "own" }, 1)
         try session.store.deleteCookie(cookie)
         try session.store.deleteCookie(cookie)
-        #expect(try await sentCookies(session, server.url()) == "empty=")
+        try await expectEqual(sentCookies(session, server.url()), "empty=")
         try session.store.deleteAllCookies()
-        #expect(try await sentCookies(session, server.url()) == "")
-        #expect(try session.store.cookies.isEmpty)
+        try await expectEqual(sentCookies(session, server.url()), "")
+        try expectEmpty(session.store.cookies)
     }
 
     @Test func `setting an expired cookie deletes the stored one`() async throws {
@@ -65,7 +66,7 @@ import Testing
         try session.store.setCookie(cookie)
         cookie.expires = Date(timeIntervalSince1970: 0)
         try session.store.setCookie(cookie)
-        #expect(try session.store.cookies.isEmpty)
+        try expectEmpty(session.store.cookies)
     }
 
     @Test func `a cookie that no server could set is refused and changes no cookie`() async throws {
@@ -83,30 +84,30 @@ import Testing
             Cookie(name: "__Secure-a", value: "1", domain: "host.example"),
         ] {
             let error = #expect(throws: HTTPSessionError.self) { try session.store.setCookie(bad) }
-            #expect(error?.code == .invalidRequest, "\(bad)")
+            expectEqual(error?.code, .invalidRequest, "\(bad)")
         }
-        #expect(try session.store.cookies == [good])
+        try expectEqual(session.store.cookies, [good])
         try session.store.setCookie(Cookie(name: "__Host-a", value: "1", domain: "host.example", isSecure: true))
-        #expect(try session.store.cookies.count == 2)
+        try expectEqual(session.store.cookies.count, 2)
     }
 
     @Test func `reading and setting cookies fails on a session without cookies and after invalidation`() async throws {
         let none = try localSession { $0.cookies = .none }
-        #expect(none.cookieStore == nil)
+        expectNil(none.cookieStore)
         let ended = try localSession()
         await ended.close()
         let cookie = Cookie(name: "a", value: "1", domain: "host.example")
         try ended.store.setCookie(cookie)
-        #expect(try ended.store.cookies == [cookie])
+        try expectEqual(ended.store.cookies, [cookie])
     }
 
     @Test func `two sessions with the default configuration do not share their cookies`() async throws {
         let server = try server()
         let (one, other) = (try localSession(), try localSession())
         _ = try await sentCookies(one, server.url("/set"))
-        #expect(try one.store.cookies.count == 2)
-        #expect(try other.store.cookies.isEmpty)
-        #expect(try await sentCookies(other, server.url("/deep/er")) == "")
+        try expectEqual(one.store.cookies.count, 2)
+        try expectEmpty(other.store.cookies)
+        try await expectEqual(sentCookies(other, server.url("/deep/er")), "")
     }
 
     @Test func `reading cookies while the session is invalidated returns`() async throws {
@@ -127,7 +128,7 @@ import Testing
         ("http://other/", false),
     ])
     func `a host-only cookie matches only its host`(_ url: String, _ isSent: Bool) throws {
-        #expect(Cookie(name: "a", value: "", domain: "host.example").matches(try #require(URL(string: url))) == isSent)
+        expectEqual(Cookie(name: "a", value: "", domain: "host.example").matches(try #require(URL(string: url))), isSent)
     }
 
     @Test(arguments: [
@@ -137,7 +138,7 @@ import Testing
     ])
     func `a domain cookie matches subdomains, its path, and https only if it is secure`(_ url: String, _ isSent: Bool) throws {
         let cookie = Cookie(name: "a", value: "", domain: ".Host.example", path: "/a", includesSubdomains: true, isSecure: true)
-        #expect(cookie.matches(try #require(URL(string: url))) == isSent)
+        expectEqual(cookie.matches(try #require(URL(string: url))), isSent)
     }
 
     @Test func `a line of a cookie file is read as a cookie and written unchanged`() throws {
@@ -145,11 +146,11 @@ import Testing
             "#HttpOnly_.host.example\tTRUE\t/a\tTRUE\t1999999999\tname\tvalue", "host.example\tFALSE\t/\tFALSE\t0\tname\t",
         ] {
             let cookie = try #require(Cookie(line: line))
-            #expect(try cookie.line == line)
+            try expectEqual(cookie.line, line)
             #expect(!"\(cookie)\(String(reflecting: cookie))".contains("value"))
         }
         for line in ["", "# comment", "a\tb\tc", "host\tTRUE\t/\tTRUE\tsoon\tname\tvalue", "host\tTRUE\t/\tTRUE\t0\t\tvalue"] {
-            #expect(Cookie(line: line) == nil)
+            expectNil(Cookie(line: line))
         }
     }
 
@@ -162,7 +163,7 @@ import Testing
             configuration: localConfiguration { $0.cookies = .file(folder.url("jar")) }, monitors: [log])
         try session.store.setCookie(Cookie(name: "b", value: "1", domain: "127.0.0.1"))
         try session.store.setCookie(Cookie(name: "b", value: "2", domain: "127.0.0.1"))
-        #expect(try session.store.cookies.map(\.value).sorted() == ["2", "caf\u{FFFD}"])
+        try expectEqual(session.store.cookies.map(\.value).sorted(), ["2", "caf\u{FFFD}"])
         session.invalidateAndCancel()
         _ = await log.awaitInvalidation()
         #expect(try Data(contentsOf: folder.url("jar")).split(separator: 0x0A).contains(Data(latin)))
@@ -170,12 +171,12 @@ import Testing
 
     @Test func `when there are too many cookies the oldest of the domain with the most are evicted`() {
         let lines = ["a\t1", "a\t2", "b\t1", "a\t3", "c\t1", "c\t2", "a\t4"].map { CookieLine($0) }
-        #expect(CookieLimit.kept(lines, most: 7) == lines)
-        #expect(CookieLimit.kept(lines, most: 6).map(\.text) == ["a\t2", "b\t1", "a\t3", "c\t1", "c\t2", "a\t4"])
-        #expect(CookieLimit.kept(lines, most: 4).map(\.text) == ["b\t1", "c\t2", "a\t4"])
+        expectEqual(CookieLimit.kept(lines, most: 7), lines)
+        expectEqual(CookieLimit.kept(lines, most: 6).map(\.text), ["a\t2", "b\t1", "a\t3", "c\t1", "c\t2", "a\t4"])
+        expectEqual(CookieLimit.kept(lines, most: 4).map(\.text), ["b\t1", "c\t2", "a\t4"])
         let secure = CookieLine(Array("#HttpOnly_a\tTRUE\t/\tTRUE\t0\tsid\t1".utf8))
         let plain = (0..<9).map { CookieLine(Array("a\tTRUE\t/\tFALSE\t0\tj\($0)\t1".utf8)) }
-        #expect(CookieLimit.kept([secure] + plain, most: 3) == [secure] + plain.suffix(2))
+        expectEqual(CookieLimit.kept([secure] + plain, most: 3), [secure] + plain.suffix(2))
     }
 
     @Test func `the number of cookies is bounded when a server sets many`() async throws {

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -39,8 +40,8 @@ import Testing
         let events = session.events
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         await session.close()
-        #expect(
-            await names(events) == [
+        await expectEqual(
+            names(events), [
                 "created", "resumed", "started 1", "response 200", "transaction", "completed", "invalidated",
             ])
     }
@@ -52,21 +53,21 @@ import Testing
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         await session.close()
         let first = await names(one)
-        #expect(first.count == 7)
-        #expect(await names(other) == first)
+        expectEqual(first.count, 7)
+        await expectEqual(names(other), first)
     }
 
     @Test func `a sequence ends with a session that was released`() async throws {
         var session: HTTPSessionManager? = try localSession()
         let events = try #require(session).events
         session = nil
-        #expect(await names(events) == ["invalidated"])
+        await expectEqual(names(events), ["invalidated"])
     }
 
     @Test func `a sequence that is made after the session's end is empty`() async throws {
         let session = try localSession()
         await session.close()
-        #expect(await names(session.events) == [])
+        await expectEqual(names(session.events), [])
     }
 
     @Test func `canceling the reading task ends its iteration`() async throws {
@@ -74,9 +75,9 @@ import Testing
         let events = session.events
         let reader = Task { await names(events) }
         reader.cancel()
-        #expect(await reader.value == [])
+        await expectEqual(reader.value, [])
         await session.close()
-        #expect(await names(events) == ["invalidated"])
+        await expectEqual(names(events), ["invalidated"])
     }
 
     @Test func `a reader that is too slow receives the newest 1,000 events and the number of the dropped`() async throws {
@@ -87,9 +88,9 @@ import Testing
         // Each of the 1,500 tasks is created, and then fails with its session: that it never started.
         await session.close()
         let received = await names(events)
-        #expect(received.first == "dropped \(2 * tasks.count + 1 - 1_000)")
-        #expect(received.count == 1_001)
-        #expect(received.last == "invalidated")
+        expectEqual(received.first, "dropped \(2 * tasks.count + 1 - 1_000)")
+        expectEqual(received.count, 1_001)
+        expectEqual(received.last, "invalidated")
     }
 
     @Test func `two readers of a sequence share its events, and each receives the end`() async throws {
@@ -100,7 +101,7 @@ import Testing
         let tasks = (0..<100).map { _ in session.dataTask(for: TransferRequest(url: url), startsImmediately: false) }
         await session.close()
         // A task is created and fails with its session.
-        #expect(await one.value + other.value == 2 * tasks.count + 1)
+        await expectEqual(one.value + other.value, 2 * tasks.count + 1)
     }
 
     @Test func `a sequence that is released receives nothing more, and details are no longer made`() async throws {

@@ -1,5 +1,6 @@
 import Dispatch
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -46,14 +47,14 @@ import Testing
     @Test func `a successful task has its result at once, and its log line when the delay has passed`() throws {
         let (outbox, tasks) = (outbox(), [try task(), try task()])
         outbox.complete(tasks[0], success(of: tasks[0]))
-        #expect(flush(outbox, now: 100) == 110)
+        expectEqual(flush(outbox, now: 100), 110)
         #expect(tasks[0].result != nil)
         outbox.complete(tasks[1], success(of: tasks[1]))
-        #expect(flush(outbox, now: 109) == 110)
-        #expect(loggedLines(outbox) == [])
-        #expect(flush(outbox, now: 110) == nil)
-        #expect(loggedLines(outbox) == ["task completed", "task completed"])
-        #expect(flush(outbox, now: 111) == nil)
+        expectEqual(flush(outbox, now: 109), 110)
+        expectEqual(loggedLines(outbox), [])
+        expectNil(flush(outbox, now: 110))
+        expectEqual(loggedLines(outbox), ["task completed", "task completed"])
+        expectNil(flush(outbox, now: 111))
     }
 
     @Test(arguments: ["failure", "callback", "progress callback", "monitor", "sequence", "another event", "no other task"])
@@ -62,7 +63,7 @@ import Testing
         let outbox = kind == "monitor" ? outbox(log) : outbox()
         let (first, second) = (try task(), try task())
         outbox.complete(first, success(of: first))
-        #expect(flush(outbox, now: 100) == (kind == "monitor" ? nil : 110))
+        expectEqual(flush(outbox, now: 100), (kind == "monitor" ? nil : 110))
         let called = Counter()
         var events: EventSubscription?
         switch kind {
@@ -75,16 +76,16 @@ import Testing
         if kind != "another event" {
             outbox.complete(second, kind == "failure" ? .failure(HTTPSessionError(.timedOut, "test")) : success(of: second))
         }
-        #expect(flush(outbox, now: kind == "no other task" ? nil : 101) == nil)
+        expectNil(flush(outbox, now: kind == "no other task" ? nil : 101))
         let last = ["failure": "task failed", "another event": "attempt repeated"][kind] ?? "task completed"
-        #expect(loggedLines(outbox) == ["task completed", last])
+        expectEqual(loggedLines(outbox), ["task completed", last])
         switch kind {
-        case "callback": #expect(called.count == 1)
+        case "callback": expectEqual(called.count, 1)
         case "progress callback":
             // Called on the queue of the task's session.
             session.core.outbox.queue.sync {}
             #expect(called.count <= 1)
-        case "monitor": #expect(log.names == ["completed", "completed"])
+        case "monitor": expectEqual(log.names, ["completed", "completed"])
         default: break
         }
         withExtendedLifetime(events) {}
@@ -93,10 +94,10 @@ import Testing
     @Test func `a sequence of events receives none that occurred before it was made`() async throws {
         let (outbox, tasks) = (outbox(), [try task(), try task()])
         outbox.complete(tasks[0], success(of: tasks[0]))
-        #expect(flush(outbox, now: 100) == 110)
+        expectEqual(flush(outbox, now: 100), 110)
         let events = SessionEvents(outbox)
         outbox.complete(tasks[1], success(of: tasks[1]))
-        #expect(flush(outbox, now: 100) == nil)
+        expectNil(flush(outbox, now: 100))
         var iterator = events.makeAsyncIterator()
         guard case .taskCompleted(let task, .success) = await iterator.next() else {
             Issue.record("another event")
@@ -108,14 +109,14 @@ import Testing
     @Test func `512 tasks and objects are handed over at once`() throws {
         let outbox = outbox()
         var objects: [any Sendable] = (0..<510).map { $0 }
-        #expect(outbox.flush(releasing: &objects, now: 100) == 110)
-        #expect(objects.isEmpty)
+        expectEqual(outbox.flush(releasing: &objects, now: 100), 110)
+        expectEmpty(objects)
         let tasks = [try task(), try task()]
         outbox.complete(tasks[0], success(of: tasks[0]))
-        #expect(flush(outbox, now: 101) == 110)
+        expectEqual(flush(outbox, now: 101), 110)
         outbox.complete(tasks[1], success(of: tasks[1]))
-        #expect(flush(outbox, now: 102) == nil)
-        #expect(loggedLines(outbox).count == 2)
+        expectNil(flush(outbox, now: 102))
+        expectEqual(loggedLines(outbox).count, 2)
     }
 
     @Test func `the delay begins with the first item and ends when all are handed over`() {

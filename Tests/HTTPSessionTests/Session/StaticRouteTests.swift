@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -23,9 +24,9 @@ import Testing
     }
 
     private func check(_ response: TransferResponse, came address: String) throws {
-        #expect(try Data(contentsOf: lab.folder.url("file")) == pattern(1_000_000))
-        #expect(response.metrics.bytesContinued == 500_000)
-        #expect(response.metrics.transactions.last?.localAddress == address)
+        try expectEqual(Data(contentsOf: lab.folder.url("file")), pattern(1_000_000))
+        expectEqual(response.metrics.bytesContinued, 500_000)
+        expectEqual(response.metrics.transactions.last?.localAddress, address)
     }
 
     @Test(arguments: ["before", "meanwhile"])
@@ -52,7 +53,7 @@ import Testing
         let metrics = try await task.response.metrics
         let transaction = try #require(metrics.transactions.first)
         #expect(try #require(transaction.connectEnd).timeIntervalSince(#require(transaction.connectStart)) > 0.9)
-        #expect(lab.log.names.count { $0.hasPrefix("started") } == 1)
+        expectEqual(lab.log.names.count { $0.hasPrefix("started") }, 1)
         #expect(metrics.retryCount == 0 && metrics.timeWaitingForConnectivity == .zero)
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
     }
@@ -78,11 +79,11 @@ import Testing
         let task = try await lab.halfDownload(server, over: try await lab.settledMonitor(hasPath: false))
         try lab.client.ip("route del 203.0.113.0/24")
         await lab.log.await("waiting for connectivity")
-        #expect(task.state == .waitingForConnectivity)
+        expectEqual(task.state, .waitingForConnectivity)
         try lead("one", "10.9.1.1")
         let response = try await task.response
         try check(response, came: "10.9.1.2")
-        #expect(response.metrics.retryCount == 0)
+        expectEqual(response.metrics.retryCount, 0)
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
         gate.open()
     }
@@ -96,11 +97,11 @@ import Testing
         let task = try await lab.halfDownload(server, over: monitor)
         try lab.client.ip("route del 203.0.113.0/24")
         await lab.log.await("waiting for connectivity")
-        #expect(monitor.currentPath?.status == .satisfied)
+        expectEqual(monitor.currentPath?.status, .satisfied)
         try lead("one", "10.9.1.1")
         let response = try await task.response
         try check(response, came: "10.9.1.2")
-        #expect(response.metrics.retryCount == 0)
+        expectEqual(response.metrics.retryCount, 0)
         gate.open()
     }
 
@@ -112,11 +113,11 @@ import Testing
         let task = try await lab.halfDownload(server, over: monitor)
         try lab.site.ip("link set one down")
         await lab.log.await("waiting for connectivity")
-        #expect(monitor.currentPath?.interface?.name == "two")
+        expectEqual(monitor.currentPath?.interface?.name, "two")
         try lab.site.ip("link set one up")
         let response = try await task.response
         try check(response, came: "10.9.1.2")
-        #expect(response.metrics.retryCount == 0)
+        expectEqual(response.metrics.retryCount, 0)
         gate.open()
     }
 
@@ -131,7 +132,7 @@ import Testing
         refused.port = 1
         let error = await failure(session.dataTask(for: TransferRequest(url: try #require(refused.url))))
         #expect(error?.code == .cannotConnectToHost && error?.cause == nil, "\(error as Any)")
-        #expect(monitor.currentPath?.status == .unsatisfied)
+        expectEqual(monitor.currentPath?.status, .unsatisfied)
     }
 
     @Test func `added and removed routes to other destinations do not interrupt a download`() async throws {
@@ -147,9 +148,9 @@ import Testing
         var brief = TransferRequest(url: silent.url())
         brief.options.resourceTimeout = .milliseconds(400)
         let monitor = try await lab.settledMonitor(hasPath: false)
-        #expect(await failure(try lab.session(monitor).dataTask(for: brief))?.code == .timedOut)
+        await expectEqual(failure(try lab.session(monitor).dataTask(for: brief))?.code, .timedOut)
         gate.open()
-        #expect(try await task.response.metrics.transactions.count == 1)
+        try await expectEqual(task.response.metrics.transactions.count, 1)
     }
 
     @Test func `a connection that was idle when its route moved is not reused`() async throws {
@@ -160,12 +161,12 @@ import Testing
             try await session.dataTask(for: TransferRequest(url: server.url())).response.metrics.transactions.last
         }
         _ = try await get()
-        #expect(try await get()?.isReusedConnection == true)
+        try await expectEqual(get()?.isReusedConnection, true)
         try lead("two", "10.9.2.1")
         // The session receives the change a little later.
         var address: String?
         for _ in 0..<10_000 where address != "10.9.2.2" { address = try await get()?.localAddress }
-        #expect(address == "10.9.2.2")
-        #expect(try await get()?.isReusedConnection == true)
+        expectEqual(address, "10.9.2.2")
+        try await expectEqual(get()?.isReusedConnection, true)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -21,28 +22,28 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         let server = try TestServer { _ in StubResponse(body: .pattern(2_000_000)) }
         let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         let (data, error) = await drain(task)
-        #expect(error == nil)
-        #expect(data == pattern(2_000_000))
-        #expect(try await task.response.statusCode == 200)
+        expectNil(error)
+        expectEqual(data, pattern(2_000_000))
+        try await expectEqual(task.response.statusCode, 200)
     }
 
     @Test func `a stream sends Accept-Encoding identity, and decompresses a compressed response anyway`() async throws {
         let server = try TestServer { _ in .gzip(.gzip(pattern(100_000))) }
         let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))
-        #expect(error == nil)
-        #expect(data == pattern(100_000))
-        #expect(server.requests.first?.values("accept-encoding") == ["identity"])
+        expectNil(error)
+        expectEqual(data, pattern(100_000))
+        expectEqual(server.requests.first?.values("accept-encoding"), ["identity"])
     }
 
     @Test func `a stream delivers a chunk before the server sends the next one`() async throws {
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: .texts(["one", "two"], between: .gate(gate))).chunked() }
         var chunks = try localSession().streamTask(for: TransferRequest(url: server.url())).chunks.makeAsyncIterator()
-        #expect(try await chunks.next() == Data("one".utf8))
+        try await expectEqual(chunks.next(), Data("one".utf8))
         gate.open()
-        #expect(try await chunks.next() == Data("two".utf8))
-        #expect(try await chunks.next() == nil)
-        #expect(try await chunks.next() == nil)
+        try await expectEqual(chunks.next(), Data("two".utf8))
+        try await expectNil(chunks.next())
+        try await expectNil(chunks.next())
     }
 
     @Test func `a slow reader of a stream applies back-pressure and does not trigger the request timeout`() async throws {
@@ -62,7 +63,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
             #expect(chunk.count <= 512 << 10)
             count += Int64(chunk.count)
         }
-        #expect(count == 64 << 20)
+        expectEqual(count, 64 << 20)
         try await server.awaitSeen { $0.answered == 2 }
     }
 
@@ -80,8 +81,8 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         }
         await hasStarted.wait()
         reader.cancel()
-        #expect(await reader.value?.code == .cancelled)
-        #expect(await failure(task)?.code == .cancelled)
+        await expectEqual(reader.value?.code, .cancelled)
+        await expectEqual(failure(task)?.code, .cancelled)
         try await server.awaitOpenConnections(0)
     }
 
@@ -90,7 +91,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         for try await _ in task.chunks { break }
         task.cancel()
-        #expect(await failure(task)?.code == .cancelled)
+        await expectEqual(failure(task)?.code, .cancelled)
         try await server.awaitOpenConnections(0)
     }
 
@@ -99,8 +100,8 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         let session = try localSession()
         let tasks = (0..<6).map { _ in session.streamTask(for: TransferRequest(url: server.url())) }
         for task in tasks { for try await _ in task.chunks { break } }
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url("/next"))).response.statusCode == 200)
-        for task in tasks { #expect(await failure(task)?.code == .cancelled) }
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url("/next"))).response.statusCode, 200)
+        for task in tasks { await expectEqual(failure(task)?.code, .cancelled) }
         try await server.awaitOpenConnections(1)
     }
 
@@ -110,13 +111,13 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         var chunks = task.chunks.makeAsyncIterator()
         for try await chunk in task.chunks {
-            #expect(chunk == Data("one".utf8))
+            expectEqual(chunk, Data("one".utf8))
             break
         }
         gate.open()
-        #expect(try await chunks.next() == Data("two".utf8))
-        #expect(try await chunks.next() == nil)
-        #expect(try await task.response.statusCode == 200)
+        try await expectEqual(chunks.next(), Data("two".utf8))
+        try await expectNil(chunks.next())
+        try await expectEqual(task.response.statusCode, 200)
     }
 
     @Test func `a stream task without references is canceled, before it is read and while it is suspended`() async throws {
@@ -131,44 +132,44 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
 
     @Test func `a stream task whose response is awaited is not canceled`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x").delayed(.milliseconds(2_200)) }
-        #expect(try await localSession().streamTask(for: TransferRequest(url: server.url())).response.statusCode == 200)
+        try await expectEqual(localSession().streamTask(for: TransferRequest(url: server.url())).response.statusCode, 200)
     }
 
     @Test func `chunks received before an error are delivered before the error`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(100_000)).cut(afterBodyBytes: 50_000) }
         let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))
-        #expect(data == pattern(50_000))
-        #expect(error?.code == .connectionLost)
+        expectEqual(data, pattern(50_000))
+        expectEqual(error?.code, .connectionLost)
     }
 
     @Test func `a 503 fails a stream with the response body in its error and no chunks`() async throws {
         let server = try TestServer { _ in StubResponse(503, body: "busy") }
         let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))
-        #expect(data.isEmpty)
-        #expect(error?.code == .unacceptableStatus)
-        #expect(error?.context.responseBody == Data("busy".utf8))
+        expectEmpty(data)
+        expectEqual(error?.code, .unacceptableStatus)
+        expectEqual(error?.context.responseBody, Data("busy".utf8))
     }
 
     @Test func `a stream that fails, is canceled or is refused before it starts ends its reader with the error`() async throws {
         let session = try localSession()
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
-        #expect(await drain(session.streamTask(for: TransferRequest(url: url))).1?.code == .cannotConnectToHost)
+        await expectEqual(drain(session.streamTask(for: TransferRequest(url: url))).1?.code, .cannotConnectToHost)
         let cancelled = session.streamTask(for: TransferRequest(url: url), startsImmediately: false)
         cancelled.cancel()
-        #expect(await drain(cancelled).1?.code == .cancelled)
+        await expectEqual(drain(cancelled).1?.code, .cancelled)
         let refused = try #require(URL(string: "ftp://a/"))
-        #expect(await drain(session.streamTask(for: TransferRequest(url: refused))).1?.code == .invalidRequest)
+        await expectEqual(drain(session.streamTask(for: TransferRequest(url: refused))).1?.code, .invalidRequest)
         let late = session.streamTask(for: TransferRequest(url: url), startsImmediately: false)
         session.finishTasksAndInvalidate()
-        #expect(await drain(session.streamTask(for: TransferRequest(url: url))).1?.code == .sessionInvalidated)
+        await expectEqual(drain(session.streamTask(for: TransferRequest(url: url))).1?.code, .sessionInvalidated)
         late.resume()
-        #expect(await drain(late).1?.code == .sessionInvalidated)
+        await expectEqual(drain(late).1?.code, .sessionInvalidated)
     }
 
     @Test func `chunks of a data task fail as misuse`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let task = try localSession().dataTask(for: TransferRequest(url: server.url()))
-        #expect(await drain(task).1?.code == .misuse)
+        await expectEqual(drain(task).1?.code, .misuse)
         _ = try await task.response
     }
 
@@ -179,7 +180,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         let session = try localSession(handlers: TransferHandlers(response: { _ in .becomeDownload(.init(file)) }))
         let task = session.streamTask(for: TransferRequest(url: server.url()))
         for try await piece in task.chunks { Issue.record("\(piece.count) bytes") }
-        #expect(try await task.response.file == file)
-        #expect(try Data(contentsOf: file) == pattern(1_000))
+        try await expectEqual(task.response.file, file)
+        try expectEqual(Data(contentsOf: file), pattern(1_000))
     }
 }

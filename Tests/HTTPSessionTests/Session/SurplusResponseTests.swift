@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import Glibc
 import HTTPSession
@@ -46,11 +47,11 @@ import Testing
         let session = try localSession()
         for _ in 0..<4 {
             let response = try await session.dataTask(for: TransferRequest(url: server.url("/asked"))).response
-            #expect(response.data == Data("right".utf8))
+            expectEqual(response.data, Data("right".utf8))
         }
         #expect(server.requests.map(\.path).allSatisfy { $0 == "/asked" })
         // The second request is sent twice. ConnectionUse each request to this server has its own connection.
-        #expect(server.requests.map(\.connection) == [1, 1, 2, 3, 4])
+        expectEqual(server.requests.map(\.connection), [1, 1, 2, 3, 4])
     }
 
     @Test func `a surplus response before the response fails a request that is not idempotent`() async throws {
@@ -59,8 +60,8 @@ import Testing
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         let error = await failure(
             session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data("body".utf8)))))
-        #expect(error?.code == .connectionLost)
-        #expect(server.requests.count == 2)
+        expectEqual(error?.code, .connectionLost)
+        expectEqual(server.requests.count, 2)
     }
 
     @Test func `a response that follows while the first one waits for its handler repeats the request`() async throws {
@@ -69,7 +70,7 @@ import Testing
         let server = try Self.server([.bytes(Array(evil.utf8)), .wait(.gate(gate)), .bytes(Array(Self.right.utf8))])
         let session = try localSession()
         let request = TransferRequest(url: server.url())
-        #expect(try await session.dataTask(for: request).response.data == Data("right".utf8))
+        try await expectEqual(session.dataTask(for: request).response.data, Data("right".utf8))
         var handlers = TransferHandlers()
         handlers.response = { _ in
             gate.open()
@@ -84,8 +85,8 @@ import Testing
         let server = try Self.server(Self.separate)
         let session = try localSession { $0.proxy = .explicit("http://127.0.0.1:\(server.port)") }
         let url = try #require(URL(string: "http://example.test/asked"))
-        for _ in 0..<3 { #expect(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data("right".utf8)) }
-        #expect(server.requests.map(\.connection) == [1, 1, 2, 3])
+        for _ in 0..<3 { try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.data, Data("right".utf8)) }
+        expectEqual(server.requests.map(\.connection), [1, 1, 2, 3])
     }
 
     @Test func `a surplus response leaves no byte in a downloaded file`() async throws {
@@ -95,7 +96,7 @@ import Testing
         for number in 0..<3 {
             let file = scratch.url("\(number)")
             _ = try await session.downloadTask(for: TransferRequest(url: server.url()), to: DownloadDestination(file)).response
-            #expect(try Data(contentsOf: file) == Data("right".utf8))
+            try expectEqual(Data(contentsOf: file), Data("right".utf8))
         }
         #expect(server.requests.allSatisfy { request in !request.fields.contains { $0.name.lowercased() == "range" } })
     }
@@ -107,16 +108,16 @@ import Testing
         let server = try DeafServer()
         let url = try server.url()
         let session = try localSession()
-        #expect(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data("first".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.data, Data("first".utf8))
         let task = session.dataTask(for: TransferRequest(url: url, method: method, body: .data(Data("body".utf8))))
         await task.awaitProgress { $0.bytesSent == 4 }
         server.talk()
         if method == .put {
             let response = try await task.response
-            #expect(response.data == Data("right".utf8))
-            #expect(response.metrics.retryCount == 1)
+            expectEqual(response.data, Data("right".utf8))
+            expectEqual(response.metrics.retryCount, 1)
         } else {
-            #expect(await failure(task)?.code == .connectionLost)
+            await expectEqual(failure(task)?.code, .connectionLost)
         }
     }
 
@@ -140,7 +141,7 @@ import Testing
                 }
             }
         }
-        #expect(server.seen.connections == 1)
+        expectEqual(server.seen.connections, 1)
     }
 
     @Test func `a 408 that closes an idle connection does not close any other connection`() async throws {
@@ -156,7 +157,7 @@ import Testing
         gate.open()
         try await server.awaitSeen { $0.sentBodyBytes >= Self.right.utf8.count + notice.utf8.count }
         for _ in 0..<3 { _ = try await session.dataTask(for: TransferRequest(url: server.url())).response }
-        #expect(server.requests.map(\.connection) == [1, 2, 2, 2])
+        expectEqual(server.requests.map(\.connection), [1, 2, 2, 2])
     }
 
     @Test func `a reused file descriptor of a closed connection does not mark a response as surplus`() async throws {
@@ -182,8 +183,8 @@ import Testing
         defer { isOver.withLock { $0 = true } }
         for await _ in loaded {}
         for _ in 0..<200 { _ = try await session.dataTask(for: TransferRequest(url: server.url())).response }
-        #expect(server.requests.count == 200)
-        #expect(server.seen.connections == 100)
+        expectEqual(server.requests.count, 200)
+        expectEqual(server.seen.connections, 100)
         isOver.withLock { $0 = true }
         _ = await failure(waiting)
     }

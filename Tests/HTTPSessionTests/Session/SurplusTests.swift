@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -23,14 +24,14 @@ import Testing
         let server = try TestServer(tls: isSecure ? certificate.serverTLS : nil) { Self.reply(to: $0, gate) }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession { $0.securityPolicy = policy }
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("OK".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("OK".utf8))
         gate.open()
         try await server.awaitSeen { $0.sentBodyBytes >= Self.answer.utf8.count + Self.surplus.utf8.count }
         // A POST works too: nothing of it was sent on the abandoned connection.
         let response = try await session.dataTask(for: TransferRequest(url: server.url(), method: .post)).response
-        #expect(response.data == Data("right".utf8))
-        #expect(response.metrics.retryCount == 0)
-        #expect(server.requests.map(\.connection) == [1, 2])
+        expectEqual(response.data, Data("right".utf8))
+        expectEqual(response.metrics.retryCount, 0)
+        expectEqual(server.requests.map(\.connection), [1, 2])
     }
 
     @Test func `a surplus response in the same TLS record as a response is not used for the next request`() async throws {
@@ -41,9 +42,9 @@ import Testing
         }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession { $0.securityPolicy = policy }
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("OK".utf8))
-        #expect(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("right".utf8))
-        #expect(server.requests.map(\.connection) == [1, 2])
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("OK".utf8))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("right".utf8))
+        expectEqual(server.requests.map(\.connection), [1, 2])
     }
 
     @Test func `endless chunked trailers are an error`() async throws {
@@ -53,7 +54,7 @@ import Testing
             return .raw(StubBody([.bytes(Array(head.utf8))] + (0..<1_000).map { _ in .bytes(field) } + [.wait(.forever)]))
         }
         let error = await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))
-        #expect(error?.code == .badServerResponse)
-        #expect(error?.reason.contains("trailers") == true)
+        expectEqual(error?.code, .badServerResponse)
+        expectEqual(error?.reason.contains("trailers"), true)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -19,19 +20,19 @@ import Testing
         async let result = failure(task)
         let reader = Task { try await stream.chunks.first { _ in true } }
         if cancelsTasks { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
-        #expect(await result?.code == .sessionInvalidated)
+        await expectEqual(result?.code, .sessionInvalidated)
         await #expect(throws: HTTPSessionError.self) { try await reader.value }
-        #expect(task.state == .finished)
+        expectEqual(task.state, .finished)
         // A task created after invalidation fails too, and neither resume nor cancel changes that.
         let late = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
-        #expect(await failure(late)?.code == .sessionInvalidated)
+        await expectEqual(failure(late)?.code, .sessionInvalidated)
         for task in [task, late] {
             task.resume()
             task.cancel()
-            #expect(await failure(task)?.code == .sessionInvalidated)
+            await expectEqual(failure(task)?.code, .sessionInvalidated)
         }
         #expect(await log.awaitInvalidation().count { $0 == "failed session-invalidated" } >= 2)
-        #expect(server.seen.connections == 0)
+        expectEqual(server.seen.connections, 0)
     }
 
     // ThreadSanitizer replaces the exit code of a program if a finished thread has not been joined.
@@ -63,8 +64,8 @@ import Testing
                 _ = try await task.response
             }
         }
-        #expect(forgotten == nil)
-        #expect(server.requests.map(\.path) == ["/999"])
+        expectNil(forgotten)
+        expectEqual(server.requests.map(\.path), ["/999"])
     }
 
     @Test func `resuming, canceling and invalidating concurrently finishes every task`() async throws {
@@ -92,9 +93,9 @@ import Testing
                     if round % 2 == 0 { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
                 }
             }
-            #expect(await session.tasks.isEmpty)
+            await expectEmpty(session.tasks)
         }
-        #expect(ends.count == 400)
+        expectEqual(ends.count, 400)
     }
 
     @Test func `a task canceled while it is resumed fails as cancelled`() async throws {
@@ -106,7 +107,7 @@ import Testing
                 group.addTask { task.resume() }
                 group.addTask { task.cancel() }
             }
-            #expect(await failure(task)?.code == .cancelled)
+            await expectEqual(failure(task)?.code, .cancelled)
         }
     }
 
@@ -156,7 +157,7 @@ import Testing
         let task = session.dataTask(for: TransferRequest(url: server.url()))
         await asked.wait()
         if isCancelled { task.cancel() }
-        #expect(await failure(task)?.code == (isCancelled ? .cancelled : .handlerTimedOut))
+        await expectEqual(failure(task)?.code, (isCancelled ? .cancelled : .handlerTimedOut))
         await canceled.wait()
     }
 }

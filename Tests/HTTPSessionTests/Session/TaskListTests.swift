@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -23,21 +24,21 @@ import Testing
         let upload = session.dataTask(for: body)
         let download = session.downloadTask(for: request, to: .init(folder.url("file")))
         let stream = session.streamTask(for: request)
-        #expect(await session.dataTasks.map(\.id) == data.map(\.id))
-        #expect(await session.uploadTasks.map(\.id) == [upload.id])
-        #expect(await session.downloadTasks.map(\.id) == [download.id])
-        #expect(await session.streamTasks.map(\.id) == [stream.id])
-        #expect(await session.tasks.map(\.id) == (data + [upload, download, stream]).map(\.id))
+        await expectEqual(session.dataTasks.map(\.id), data.map(\.id))
+        await expectEqual(session.uploadTasks.map(\.id), [upload.id])
+        await expectEqual(session.downloadTasks.map(\.id), [download.id])
+        await expectEqual(session.streamTasks.map(\.id), [stream.id])
+        await expectEqual(session.tasks.map(\.id), (data + [upload, download, stream]).map(\.id))
         unstarted.resume()
-        #expect(await session.dataTasks.map(\.id) == [unstarted.id] + data.map(\.id))
+        await expectEqual(session.dataTasks.map(\.id), [unstarted.id] + data.map(\.id))
         upload.suspend()
-        #expect(await session.uploadTasks.map(\.id) == [upload.id])
+        await expectEqual(session.uploadTasks.map(\.id), [upload.id])
         upload.resume()
         gate.open()
         for task in data + [unstarted, upload, download] { _ = try await task.response }
         for try await _ in stream.chunks {}
         _ = try await stream.response
-        #expect(await session.tasks.isEmpty)
+        await expectEmpty(session.tasks)
     }
 
     @Test func `a data task that became a download moves to the list of download tasks`() async throws {
@@ -48,10 +49,10 @@ import Testing
         let destination = DownloadDestination(folder.url("file"))
         let session = try localSession(handlers: TransferHandlers(response: { _ in .becomeDownload(destination) }))
         let task = session.dataTask(for: TransferRequest(url: server.url()))
-        #expect(await session.dataTasks.map(\.id) == [task.id])
+        await expectEqual(session.dataTasks.map(\.id), [task.id])
         await task.awaitProgress { $0.bytesReceived > 0 }
-        #expect(await session.dataTasks.isEmpty)
-        #expect(await session.downloadTasks.map(\.id) == [task.id])
+        await expectEmpty(session.dataTasks)
+        await expectEqual(session.downloadTasks.map(\.id), [task.id])
         gate.open()
         _ = try await task.response
         #expect(await session.downloadTasks.isEmpty && folder.names == ["file"])
@@ -61,10 +62,10 @@ import Testing
         let server = try TestServer { _ in .never }
         let (one, other) = (try localSession(), try localSession())
         let task = one.dataTask(for: TransferRequest(url: server.url()))
-        #expect(await one.dataTasks.map(\.id) == [task.id])
-        #expect(await other.tasks.isEmpty)
+        await expectEqual(one.dataTasks.map(\.id), [task.id])
+        await expectEmpty(other.tasks)
         task.cancel()
-        #expect(await failure(task)?.code == .cancelled)
-        #expect(await one.tasks.isEmpty)
+        await expectEqual(failure(task)?.code, .cancelled)
+        await expectEmpty(one.tasks)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -12,9 +13,9 @@ import Testing
         let server = try TestServer { _ in .gzip(body) }
         let transaction = try #require(
             try await localSession().dataTask(for: TransferRequest(url: server.url())).response.metrics.transactions.first)
-        #expect(transaction.countOfResponseBodyBytesReceived == body.count)
-        #expect(transaction.countOfResponseBodyBytesAfterDecoding == 500_000)
-        #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 0)
+        expectEqual(transaction.countOfResponseBodyBytesReceived, body.count)
+        expectEqual(transaction.countOfResponseBodyBytesAfterDecoding, 500_000)
+        expectEqual(transaction.countOfRequestBodyBytesBeforeEncoding, 0)
     }
 
     @Test func `metrics count the bytes of a chunked request body before and after framing`() async throws {
@@ -25,9 +26,9 @@ import Testing
         }
         let request = TransferRequest(url: server.url(), method: .post, body: body)
         let transaction = try #require(try await localSession().dataTask(for: request).response.metrics.transactions.first)
-        #expect(transaction.countOfRequestBodyBytesBeforeEncoding == 5_000)
+        expectEqual(transaction.countOfRequestBodyBytesBeforeEncoding, 5_000)
         #expect(transaction.countOfRequestBodyBytesSent > 5_000)
-        #expect(server.requests.first?.bodyLength == 5_000)
+        expectEqual(server.requests.first?.bodyLength, 5_000)
     }
 
     @Test func `metrics have the times of a DNS lookup only if a lookup took place`() async throws {
@@ -56,7 +57,7 @@ import Testing
         let request = TransferRequest(url: server.url(), method: .put, body: .data(Data(count: 10_000)))
         let transaction = try #require(try await localSession().dataTask(for: request).response.metrics.transactions.first)
         guard CurlLibrary.hasPostTransferTime else {
-            #expect(transaction.requestEnd == nil)
+            expectNil(transaction.requestEnd)
             return
         }
         let (start, end) = (try #require(transaction.requestStart), try #require(transaction.requestEnd))

@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import Reachability
 import Testing
@@ -38,9 +39,9 @@ import Testing
             }
         }
         let all = ["a.example:443 success", "a.example:443 failure", "a.example:80 success", "a.example:80 failure"]
-        #expect(collector.lines == all + all)
+        expectEqual(collector.lines, all + all)
         // The endpoint of an origin is determined once.
-        #expect(collector.lookups == 2)
+        expectEqual(collector.lookups, 2)
     }
 
     @Test func `the number of remembered origins is limited`() throws {
@@ -50,7 +51,7 @@ import Testing
             reports.record(.failure, at: try origin("http://h\(number).example/"), collector.answered, now: 0)
         }
         reports.record(.failure, at: try origin("http://h0.example/"), collector.answered, now: 1)
-        #expect(collector.lines.count == 2 * TransferReports.limit + 1)
+        expectEqual(collector.lines.count, 2 * TransferReports.limit + 1)
     }
 
     @Test func `a response is a success, and an error before or after it is a failure only if the connection failed`() {
@@ -62,27 +63,27 @@ import Testing
             change(&facts)
             return TransferReports.outcome(of: code.map { HTTPSessionError($0, "") }, facts)
         }
-        #expect(outcome(nil, answered: true) == .success)
-        #expect(outcome(.responseTooLarge, answered: true) == .success)
-        #expect(outcome(.cannotWriteFile, answered: true) == .success)
-        #expect(outcome(.cancelled, answered: false) == nil)
-        #expect(outcome(.certificateUntrusted, answered: false) == nil)
+        expectEqual(outcome(nil, answered: true), .success)
+        expectEqual(outcome(.responseTooLarge, answered: true), .success)
+        expectEqual(outcome(.cannotWriteFile, answered: true), .success)
+        expectNil(outcome(.cancelled, answered: false))
+        expectNil(outcome(.certificateUntrusted, answered: false))
         for code in [HTTPSessionError.Code.cannotConnectToHost, .cannotFindHost, .connectionLost, .timedOut] {
-            #expect(outcome(code, answered: false) == .failure)
+            expectEqual(outcome(code, answered: false), .failure)
         }
-        #expect(outcome(.connectionLost, answered: true) == .failure)
+        expectEqual(outcome(.connectionLost, answered: true), .failure)
         // These attempts are repeated, and show nothing.
-        #expect(outcome(.connectionLost, answered: false) { $0.hadUnfitConnection = true } == nil)
-        #expect(outcome(.connectionLost, answered: false) { $0.wasUpgraded = true } == nil)
-        #expect(outcome(.connectionLost, answered: true) { $0.hadSurplus = true } == nil)
+        expectNil(outcome(.connectionLost, answered: false) { $0.hadUnfitConnection = true })
+        expectNil(outcome(.connectionLost, answered: false) { $0.wasUpgraded = true })
+        expectNil(outcome(.connectionLost, answered: true) { $0.hadSurplus = true })
     }
 
     @Test func `only a new connection has a connect time`() {
         var facts = TransferFacts()
         (facts.nameLookup, facts.connect) = (4_000_000, 9_000_000)
-        #expect(facts.connectTime == .milliseconds(5))
+        expectEqual(facts.connectTime, .milliseconds(5))
         facts.reusedConnection = true
-        #expect(facts.connectTime == nil)
-        #expect(TransferFacts().connectTime == nil)
+        expectNil(facts.connectTime)
+        expectNil(TransferFacts().connectTime)
     }
 }

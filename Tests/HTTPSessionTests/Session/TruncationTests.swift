@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -68,14 +69,14 @@ import Testing
                     let address = "\(path == .connectTunnel ? "http" : "https")://localhost:\(proxy.port)"
                     task = try session(proxy: address).dataTask(for: TransferRequest(url: url("https", server)))
                     error = await failure(task)
-                    #expect(proxy.passages.map(\.kind) == [.connect])
+                    expectEqual(proxy.passages.map(\.kind), [.connect])
                 case .httpThroughHTTPSProxy:
                     let other = try #require(URL(string: "http://named.example/"))
                     task = try session(proxy: "https://localhost:\(server.port)").dataTask(for: TransferRequest(url: other))
                     error = await failure(task)
                 }
-                #expect(error?.code == (ending == .truncated ? .connectionLost : nil), "\(path) \(ending) \(head)")
-                if ending == .orderly { #expect(try await task.response.data == Data("half of it".utf8)) }
+                expectEqual(error?.code, (ending == .truncated ? .connectionLost : nil), "\(path) \(ending) \(head)")
+                if ending == .orderly { try await expectEqual(task.response.data, Data("half of it".utf8)) }
             }
         }
     }
@@ -92,12 +93,12 @@ import Testing
         let session = try session()
         for path in ["length", "chunked"] {
             let url = try url("https", server).appending(path: path)
-            #expect(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data("all".utf8))
+            try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.data, Data("all".utf8))
         }
         let none = try url("https", server).appending(path: "none")
-        #expect(try await session.dataTask(for: TransferRequest(url: none)).response.data.isEmpty)
+        try await expectEmpty(session.dataTask(for: TransferRequest(url: none)).response.data)
         let head = TransferRequest(url: try url("https", server), method: .head)
-        #expect(try await session.dataTask(for: head).response.statusCode == 200)
+        try await expectEqual(session.dataTask(for: head).response.statusCode, 200)
     }
 
     @Test func `a truncation on a connection used before fails as connectionLost`() async throws {
@@ -106,8 +107,8 @@ import Testing
         }
         let session = try session()
         _ = try await session.dataTask(for: TransferRequest(url: url("https", server))).response
-        #expect(await failure(session.dataTask(for: TransferRequest(url: try url("https", server))))?.code == .connectionLost)
-        #expect(server.seen.connections == 1)
+        await expectEqual(failure(session.dataTask(for: TransferRequest(url: try url("https", server))))?.code, .connectionLost)
+        expectEqual(server.seen.connections, 1)
     }
 
     @Test func `a truncation of a download publishes no file, and the next attempt continues to the complete file`() async throws
@@ -123,12 +124,12 @@ import Testing
         }
         let request = TransferRequest(url: try url("https", server))
         let once = try session()
-        #expect(await failure(once.downloadTask(for: request, to: .init(folder.url("file"))))?.code == .connectionLost)
+        await expectEqual(failure(once.downloadTask(for: request, to: .init(folder.url("file"))))?.code, .connectionLost)
         #expect(!folder.names.contains("file"))
         let twice = try session { $0.retryPolicy = RetryPolicy(maximumRetries: 2, baseDelay: .milliseconds(1)) }
         _ = try await twice.downloadTask(for: request, to: .init(folder.url("other"))).response
-        #expect(try Data(contentsOf: folder.url("other")) == pattern(300_000))
-        #expect(server.requests.last?["if-range"] == "\"1\"")
+        try expectEqual(Data(contentsOf: folder.url("other")), pattern(300_000))
+        expectEqual(server.requests.last?["if-range"], "\"1\"")
     }
 
     @Test func `a truncation ends a stream with connectionLost`() async throws {
@@ -140,7 +141,7 @@ import Testing
                 received += chunk
             }
         }
-        #expect(error?.code == .connectionLost)
-        #expect(received == Data("half".utf8))
+        expectEqual(error?.code, .connectionLost)
+        expectEqual(received, Data("half".utf8))
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -55,13 +56,13 @@ import Testing
             }
         }
         let response = try await session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: body)).response
-        #expect(response.statusCode == 200)
-        #expect(server.requests.map(\.text) == ["abcde"])
-        #expect(decider.asked.map(\.host) == ["127.0.0.1"])
-        #expect(decider.asked.first?.policyError?.code == .certificateHasUnknownRoot)
-        #expect(decider.asked.first?.certificates == (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
+        expectEqual(response.statusCode, 200)
+        expectEqual(server.requests.map(\.text), ["abcde"])
+        expectEqual(decider.asked.map(\.host), ["127.0.0.1"])
+        expectEqual(decider.asked.first?.policyError?.code, .certificateHasUnknownRoot)
+        expectEqual(decider.asked.first?.certificates, (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
         _ = try await session.dataTask(for: request(server)).response
-        #expect(decider.asked.count == 1, "and never again")
+        expectEqual(decider.asked.count, 1, "and never again")
     }
 
     @Test func `monitors are notified once of a server trust challenge, before the response`() async throws {
@@ -75,8 +76,8 @@ import Testing
         for _ in 0..<2 { _ = try await session.dataTask(for: request(server)).response }
         session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
-        #expect(events.filter { $0.hasPrefix("server challenged") } == ["server challenged certificate-has-unknown-root"])
-        #expect(events.first { $0.hasPrefix("server") || $0.hasPrefix("response") }?.hasPrefix("server") == true)
+        expectEqual(events.filter { $0.hasPrefix("server challenged") }, ["server challenged certificate-has-unknown-root"])
+        expectEqual(events.first { $0.hasPrefix("server") || $0.hasPrefix("response") }?.hasPrefix("server"), true)
     }
 
     @Test func `a server trust handler rejects a certificate that the policy trusts`() async throws {
@@ -85,24 +86,24 @@ import Testing
         let session = try session(decider)
         for _ in 0..<2 {
             let error = await failure(session.dataTask(for: request(server)))
-            #expect(error?.code == .certificateUntrusted)
-            #expect(error?.context.url == server.url("/a").absoluteString)
+            expectEqual(error?.code, .certificateUntrusted)
+            expectEqual(error?.context.url, server.url("/a").absoluteString)
         }
-        #expect(decider.asked.count == 1)
-        #expect(server.requests.isEmpty)
+        expectEqual(decider.asked.count, 1)
+        expectEmpty(server.requests)
         // For a task without a handler, the policy decides.
-        #expect(await failure(session.dataTask(for: request(server), handlers: .init())) == nil)
+        await expectNil(failure(session.dataTask(for: request(server), handlers: .init())))
     }
 
     @Test func `with performDefaultHandling the policy decides`() async throws {
         let decider = TrustDecider(.performDefaultHandling)
         let session = try session(decider)
         let (good, bad) = (try server("leaf-chain"), try server("expired-chain"))
-        #expect(await failure(session.dataTask(for: request(good))) == nil)
-        #expect(await failure(session.dataTask(for: request(bad)))?.code == .certificateExpired)
-        #expect(await failure(session.dataTask(for: request(bad)))?.code == .certificateExpired)
-        #expect(decider.asked.count == 2)
-        #expect(bad.requests.isEmpty)
+        await expectNil(failure(session.dataTask(for: request(good))))
+        await expectEqual(failure(session.dataTask(for: request(bad)))?.code, .certificateExpired)
+        await expectEqual(failure(session.dataTask(for: request(bad)))?.code, .certificateExpired)
+        expectEqual(decider.asked.count, 2)
+        expectEmpty(bad.requests)
     }
 
     @Test func `another certificate chain of the same host, and another session, call the server trust handler again`()
@@ -111,13 +112,13 @@ import Testing
         let decider = TrustDecider(.accept)
         let session = try session(decider)
         let (one, other) = (try server("foreign-leaf-chain"), try server("self-signed-san"))
-        for server in [one, other, one, other] { #expect(await failure(session.dataTask(for: request(server))) == nil) }
-        #expect(decider.asked.map(\.certificates.first?.subject) == ["CN=foreign", "CN=somebody"])
+        for server in [one, other, one, other] { await expectNil(failure(session.dataTask(for: request(server)))) }
+        expectEqual(decider.asked.map(\.certificates.first?.subject), ["CN=foreign", "CN=somebody"])
         let second = TrustDecider(.reject)
-        #expect(await failure(try self.session(second).dataTask(for: request(one)))?.code == .certificateHasUnknownRoot)
-        #expect(second.asked.count == 1)
+        await expectEqual(failure(try self.session(second).dataTask(for: request(one)))?.code, .certificateHasUnknownRoot)
+        expectEqual(second.asked.count, 1)
         // Another task's decision does not apply to a task without a handler.
-        #expect(await failure(session.dataTask(for: request(one), handlers: .init()))?.code == .certificateHasUnknownRoot)
+        await expectEqual(failure(session.dataTask(for: request(one), handlers: .init()))?.code, .certificateHasUnknownRoot)
     }
 
     @Test func `two tasks that wait for the same server trust decision both succeed`() async throws {
@@ -131,7 +132,7 @@ import Testing
         let tasks = (0..<2).map { _ in session.dataTask(for: request(server)) }
         try await server.awaitSeen { $0.failedHandshakes >= 2 }
         gate.fire()
-        for task in tasks { #expect(await failure(task) == nil) }
+        for task in tasks { await expectNil(failure(task)) }
     }
 
     @Test func `a server trust handler that never returns fails the task after the handler timeout`() async throws {
@@ -142,8 +143,8 @@ import Testing
             return .accept
         }
         let session = try session(decider) { $0.handlerTimeout = .milliseconds(100) }
-        #expect(await failure(session.dataTask(for: request(server)))?.code == .handlerTimedOut)
-        #expect(server.requests.isEmpty)
+        await expectEqual(failure(session.dataTask(for: request(server)))?.code, .handlerTimedOut)
+        expectEmpty(server.requests)
     }
 
     @Test func `a task canceled while its server trust handler runs ends, and the decision is ignored`() async throws {
@@ -158,9 +159,9 @@ import Testing
         let task = session.dataTask(for: request(server))
         await asked.wait()
         task.cancel()
-        #expect(await failure(task)?.code == .cancelled)
+        await expectEqual(failure(task)?.code, .cancelled)
         gate.fire()
-        #expect(server.requests.isEmpty)
+        expectEmpty(server.requests)
     }
 
     @Test func `a server with another certificate on each connection fails after ten server trust challenges`() async throws {
@@ -178,9 +179,9 @@ import Testing
             return .accept
         }
         let error = await failure(try session(decider).dataTask(for: request(first)))
-        #expect(error?.code == .certificateUntrusted)
-        #expect(error?.reason.contains("other certificates") == true)
-        #expect(decider.asked.count == 10)
+        expectEqual(error?.code, .certificateUntrusted)
+        expectEqual(error?.reason.contains("other certificates"), true)
+        expectEqual(decider.asked.count, 10)
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
@@ -202,23 +203,23 @@ import Testing
         ]
         for identity in identities {
             let session = try session { $0.clientIdentity = identity }
-            for _ in 0..<2 { #expect(await failure(session.dataTask(for: request(server))) == nil) }
+            for _ in 0..<2 { await expectNil(failure(session.dataTask(for: request(server)))) }
         }
         let der = try MintedCertificates.one("client").derBytes
-        #expect(server.requests.count == 6)
+        expectEqual(server.requests.count, 6)
         #expect(server.requests.allSatisfy { $0.tls?.clientCertificate.map { Data($0) } == der })
-        #expect(await failure(try session().dataTask(for: request(server)))?.code == .clientCertificateRequired)
+        await expectEqual(failure(try session().dataTask(for: request(server)))?.code, .clientCertificateRequired)
         let foreign = try ClientIdentity(
             certificate: MintedCertificates.data("foreign-leaf.pem"), privateKey: MintedCertificates.data("foreign-leaf.key"))
-        #expect(
-            await failure(try session { $0.clientIdentity = foreign }.dataTask(for: request(server)))?.code
-                == .clientCertificateRejected)
-        #expect(
-            await failure(
+        await expectEqual(
+            failure(try session { $0.clientIdentity = foreign }.dataTask(for: request(server)))?.code,
+                .clientCertificateRejected)
+        await expectEqual(
+            failure(
                 try session { $0.clientIdentity = foreign }.dataTask(
-                    for: TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 3_000_000)))))?.code
-                == .clientCertificateRejected)
-        #expect(server.requests.count == 6)
+                    for: TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 3_000_000)))))?.code,
+                .clientCertificateRejected)
+        expectEqual(server.requests.count, 6)
     }
 
     @Test func `the minimum and maximum TLS version and the cipher list of the policy are enforced`() async throws {
@@ -235,8 +236,8 @@ import Testing
                         $0.securityPolicy.maximumTLSVersion = maximum
                     }.dataTask(for: request(server)))
                 let fits = (version == .v1_2 && minimum == .v1_2) || (version == .v1_3 && maximum == .v1_3)
-                #expect(
-                    error?.code == (fits ? nil : .secureConnectionFailed),
+                expectEqual(
+                    error?.code, (fits ? nil : .secureConnectionFailed),
                     "\(version) \(minimum) \(maximum): \(String(describing: error))")
             }
         }
@@ -247,13 +248,13 @@ import Testing
             for: request(server)
         )
         .response
-        #expect(chosen.metrics.transactions.first?.negotiatedTLSCipherSuite == "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256")
-        #expect(
-            await failure(
+        expectEqual(chosen.metrics.transactions.first?.negotiatedTLSCipherSuite, "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256")
+        await expectEqual(
+            failure(
                 try session { $0.securityPolicy.cipherList = "ECDHE-RSA-AES128-GCM-SHA256" }.dataTask(for: request(server)))?
-                .code == .secureConnectionFailed)
+                .code, .secureConnectionFailed)
         let error = #expect(throws: HTTPSessionError.self) { try session { $0.securityPolicy.cipherList = "NO-SUCH" } }
-        #expect(error?.code == .invalidConfiguration)
+        expectEqual(error?.code, .invalidConfiguration)
     }
 
     @Test func `a TLS version mismatch is not retried`() async throws {
@@ -264,8 +265,8 @@ import Testing
             $0.securityPolicy.minimumTLSVersion = .v1_3
             $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
         }
-        #expect(await failure(session.dataTask(for: request(server)))?.code == .secureConnectionFailed)
-        #expect(server.seen.connections == 1)
+        await expectEqual(failure(session.dataTask(for: request(server)))?.code, .secureConnectionFailed)
+        expectEqual(server.seen.connections, 1)
     }
 
     @Test func `an HTTPS proxy is evaluated by the proxy's security policy, not by the server's pins`() async throws {
@@ -283,28 +284,28 @@ import Testing
                 $0.proxySecurityPolicy = proxyPolicy
             }
         }
-        #expect(await failure(try proxiedSession([pin], trusting).dataTask(for: request(server))) == nil)
-        #expect(server.requests.count == 1)
-        #expect(await failure(try proxiedSession([wrong], trusting).dataTask(for: request(server)))?.code == .pinMismatch)
+        await expectNil(failure(try proxiedSession([pin], trusting).dataTask(for: request(server))))
+        expectEqual(server.requests.count, 1)
+        await expectEqual(failure(try proxiedSession([wrong], trusting).dataTask(for: request(server)))?.code, .pinMismatch)
         let refused = await failure(try proxiedSession([pin], .default).dataTask(for: request(server)))
         #expect(
             refused?.code == .certificateHasUnknownRoot && refused?.reason.contains("proxy") == true,
             "\(String(describing: refused))")
-        #expect(server.requests.count == 1)
+        expectEqual(server.requests.count, 1)
         // The same applies if the server behind the proxy has no TLS.
         let plain = try TestServer { _ in StubResponse(body: "x") }
-        #expect(await failure(try proxiedSession([wrong], trusting).dataTask(for: request(plain))) == nil)
-        #expect(
-            await failure(try proxiedSession([pin], .default).dataTask(for: request(plain)))?.code == .certificateHasUnknownRoot)
-        #expect(plain.requests.count == 1)
+        await expectNil(failure(try proxiedSession([wrong], trusting).dataTask(for: request(plain))))
+        await expectEqual(
+            failure(try proxiedSession([pin], .default).dataTask(for: request(plain)))?.code, .certificateHasUnknownRoot)
+        expectEqual(plain.requests.count, 1)
         // The handler is called for servers, not for proxies.
         let decider = TrustDecider(.accept)
         let asking = try session(decider) {
             $0.proxy = .explicit(proxy.url().absoluteString)
             $0.proxySecurityPolicy = trusting
         }
-        #expect(await failure(asking.dataTask(for: request(server))) == nil)
-        #expect(decider.asked.map { $0.certificates.first?.subject } == ["CN=leaf"])
+        await expectNil(failure(asking.dataTask(for: request(server))))
+        expectEqual(decider.asked.map { $0.certificates.first?.subject }, ["CN=leaf"])
     }
 
     @Test func `certificate revocation lists are used; expired, forged or unrelated lists make the chain untrusted`() async throws
@@ -319,8 +320,8 @@ import Testing
         ] {
             let lists = try RevocationLists(MintedCertificates.data(name))
             let session = try session { $0.securityPolicy.revocation = lists }
-            #expect(await failure(session.dataTask(for: request(good)))?.code == forGood)
-            #expect(await failure(session.dataTask(for: request(server)))?.code == forRevoked)
+            await expectEqual(failure(session.dataTask(for: request(good)))?.code, forGood)
+            await expectEqual(failure(session.dataTask(for: request(server)))?.code, forRevoked)
         }
         #expect(throws: HTTPSessionError.self) { try RevocationLists(files: ["/nonexistent/crl.pem"]) }
         #expect(throws: HTTPSessionError.self) { try RevocationLists(Data("garbage".utf8)) }
@@ -331,11 +332,11 @@ import Testing
         let session = try session()
         for _ in 0..<2 {
             let (yes, no) = (TrustDecider(.accept), TrustDecider(.reject))
-            #expect(await failure(session.dataTask(for: request(server), handlers: yes.handlers)) == nil)
+            await expectNil(failure(session.dataTask(for: request(server), handlers: yes.handlers)))
             #expect(await failure(session.dataTask(for: request(server), handlers: no.handlers)) != nil)
-            #expect(await failure(session.dataTask(for: request(server)))?.code == .certificateHasUnknownRoot)
+            await expectEqual(failure(session.dataTask(for: request(server)))?.code, .certificateHasUnknownRoot)
             #expect(yes.asked.count == 1 && no.asked.count == 1)
         }
-        #expect(server.requests.count == 2)
+        expectEqual(server.requests.count, 2)
     }
 }

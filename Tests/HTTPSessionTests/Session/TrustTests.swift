@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -162,8 +163,8 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
         let server = try server(.minted(row.chain, extra: row.extra))
         let session = try session(row.policy(), hosts: [row.host], port: server.port)
         let result = await outcome(session.dataTask(for: TransferRequest(url: try url(server, row.host))))
-        #expect(result == row.answer.map { .refused($0) } ?? .accepted)
-        #expect(server.requests.count == (row.answer == nil ? 1 : 0))
+        expectEqual(result, row.answer.map { .refused($0) } ?? .accepted)
+        expectEqual(server.requests.count, (row.answer == nil ? 1 : 0))
     }
 
     // MARK: Names and patterns
@@ -188,7 +189,7 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
             let session = try session(wrong, hosts: hosts, port: server.port)
             let error = await failure(session.dataTask(for: TransferRequest(url: try url(server, host))))
             #expect(error != nil, "\(pattern) \(host) names \(names)")
-            #expect(server.requests.isEmpty)
+            expectEmpty(server.requests)
         }
     }
 
@@ -200,8 +201,8 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
         var wrong = try hostPins("xn--bcher-kva.example", "foreign-leaf")
         wrong.validatesDomainName = false
         let session = try session(wrong, hosts: ["xn--bcher-kva.example"], port: server.port)
-        #expect(await outcome(session.dataTask(for: TransferRequest(url: try url(server, host)))) == .refused(code))
-        #expect(server.requests.isEmpty)
+        await expectEqual(outcome(session.dataTask(for: TransferRequest(url: try url(server, host)))), .refused(code))
+        expectEmpty(server.requests)
     }
 
     // MARK: Isolation
@@ -211,8 +212,8 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
         let session = try session(hostPins("localhost", "foreign-leaf"), hosts: ["localhost"], port: server.port)
         let url = try url(server)
         let tasks = (0..<20).map { _ in session.dataTask(for: TransferRequest(url: url)) }
-        for task in tasks { #expect(await outcome(task) == .refused(.pinMismatch)) }
-        #expect(server.requests.isEmpty)
+        for task in tasks { await expectEqual(outcome(task), .refused(.pinMismatch)) }
+        expectEmpty(server.requests)
     }
 
     @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
@@ -225,12 +226,12 @@ private func hostPins(_ pattern: String, _ names: String...) throws -> SecurityP
         let trusting = try session(policy(), hosts: ["localhost"], port: server.port)
         let refusing = try session(hostPins("localhost", "foreign-leaf"), hosts: ["localhost"], port: server.port)
         for _ in 0..<3 {
-            #expect(await outcome(trusting.dataTask(for: TransferRequest(url: try url(server)))) == .accepted)
-            #expect(await outcome(refusing.dataTask(for: TransferRequest(url: try url(server)))) == .refused(.pinMismatch))
+            await expectEqual(outcome(trusting.dataTask(for: TransferRequest(url: try url(server)))), .accepted)
+            await expectEqual(outcome(refusing.dataTask(for: TransferRequest(url: try url(server)))), .refused(.pinMismatch))
         }
         let seen = try await server.awaitSeen { $0.failedHandshakes >= 3 }
-        #expect(seen.resumedHandshakes == 2, "each new connection of the first session resumes")
-        #expect(seen.requestCount == 3)
-        #expect(seen.failedHandshakes == 3)
+        expectEqual(seen.resumedHandshakes, 2, "each new connection of the first session resumes")
+        expectEqual(seen.requestCount, 3)
+        expectEqual(seen.failedHandshakes, 3)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import HTTPTypes
@@ -32,8 +33,8 @@ import Testing
 
     @Test func `URL credentials are sent without a challenge over TLS`() async throws {
         let server = try server(secure: true)
-        #expect(try await session().dataTask(for: request(server, secure: true)).response.statusCode == 200)
-        #expect(server.requests.map { $0["authorization"] } == [basic])
+        try await expectEqual(session().dataTask(for: request(server, secure: true)).response.statusCode, 200)
+        expectEqual(server.requests.map { $0["authorization"] }, [basic])
     }
 
     @Test func `URL credentials over http are sent after a challenge only, unless the request sends them preemptively`()
@@ -41,31 +42,31 @@ import Testing
     {
         let basic = basic
         let server = try server(secure: false) { $0["authorization"] == basic ? StubResponse() : .unauthorized("Basic realm=r") }
-        #expect(try await session().dataTask(for: request(server, secure: false)).response.statusCode == 200)
-        #expect(server.requests.map { $0["authorization"] } == [nil, basic])
+        try await expectEqual(session().dataTask(for: request(server, secure: false)).response.statusCode, 200)
+        expectEqual(server.requests.map { $0["authorization"] }, [nil, basic])
         var unasked = try request(server, secure: false)
         unasked.options.sendsCredentialsPreemptively = true
-        #expect(try await session().dataTask(for: unasked).response.statusCode == 200)
-        #expect(server.requests.map { $0["authorization"] } == [nil, basic, basic])
+        try await expectEqual(session().dataTask(for: unasked).response.statusCode, 200)
+        expectEqual(server.requests.map { $0["authorization"] }, [nil, basic, basic])
         let open = try self.server(secure: false)
-        #expect(try await session().dataTask(for: request(open, secure: false)).response.statusCode == 200)
-        #expect(open.requests.map { $0["authorization"] } == [nil])
+        try await expectEqual(session().dataTask(for: request(open, secure: false)).response.statusCode, 200)
+        expectEqual(open.requests.map { $0["authorization"] }, [nil])
     }
 
     @Test func `an Authorization field of the request overrides the URL credentials`() async throws {
         let server = try server(secure: true)
         var request = try request(server, secure: true)
         request.headerFields[.authorization] = "Bearer own"
-        #expect(try await session().dataTask(for: request).response.statusCode == 200)
-        #expect(server.requests.map { $0["authorization"] } == ["Bearer own"])
+        try await expectEqual(session().dataTask(for: request).response.statusCode, 200)
+        expectEqual(server.requests.map { $0["authorization"] }, ["Bearer own"])
     }
 
     @Test func `URL credentials that are refused are not sent a second time, and count as a failure in the challenge`()
         async throws
     {
         let server = try server(secure: true) { _ in .unauthorized("Basic realm=r") }
-        #expect(try await session().dataTask(for: request(server, secure: true)).response.statusCode == 401)
-        #expect(server.requests.count == 1)
+        try await expectEqual(session().dataTask(for: request(server, secure: true)).response.statusCode, 401)
+        expectEqual(server.requests.count, 1)
         let (counts, basic) = (Counter(), "Basic " + Data("user:word".utf8).base64EncodedString())
         let other = try self.server(secure: true) {
             $0["authorization"] == basic ? StubResponse() : .unauthorized("Basic realm=r")
@@ -75,8 +76,8 @@ import Testing
                 counts.add()
                 return challenge.previousFailureCount == 1 ? .useCredential(Credential(user: "user", password: "word")) : .cancel
             }))
-        #expect(try await asking.dataTask(for: request(other, secure: true)).response.statusCode == 200)
-        #expect(counts.count == 1)
+        try await expectEqual(asking.dataTask(for: request(other, secure: true)).response.statusCode, 200)
+        expectEqual(counts.count, 1)
     }
 
     @Test func `URL credentials are used for a Digest challenge over TLS too`() async throws {
@@ -84,8 +85,8 @@ import Testing
             request["authorization"]?.hasPrefix("Digest ") == true
                 ? StubResponse() : .unauthorized("Digest realm=\"d\", qop=\"auth\", nonce=\"n\", algorithm=MD5")
         }
-        #expect(try await session().dataTask(for: request(server, secure: true)).response.statusCode == 200)
-        #expect(server.requests.first?["authorization"] == basic)
+        try await expectEqual(session().dataTask(for: request(server, secure: true)).response.statusCode, 200)
+        expectEqual(server.requests.first?["authorization"], basic)
     }
 
     @Test(arguments: [false, true]) func `URL credentials are not sent to another origin after a redirect`(_ secure: Bool)
@@ -99,10 +100,10 @@ import Testing
                 request["authorization"] == basic ? .redirect(to: address) : .unauthorized("Basic realm=r")
             }
             let response = try await session().dataTask(for: request(server, secure: secure)).response
-            #expect(response.statusCode == 401)
-            #expect(response.url.user == nil)
+            expectEqual(response.statusCode, 401)
+            expectNil(response.url.user)
         }
-        #expect(other.requests.map { $0["authorization"] } == [nil, nil, nil])
+        expectEqual(other.requests.map { $0["authorization"] }, [nil, nil, nil])
     }
 
     @Test func `URL credentials are sent after a redirect within the origin, credentials of the redirect's URL never`()
@@ -114,9 +115,9 @@ import Testing
                 return request.path == "/b"
                     ? StubResponse() : .redirect(to: location.replacingOccurrences(of: "PORT", with: port))
             }
-            #expect(try await session().dataTask(for: request(server, secure: true, "/a")).response.statusCode == 200)
-            #expect(server.requests.map(\.path) == ["/a", "/b"])
-            #expect(server.requests.map { $0["authorization"] } == [basic, basic])
+            try await expectEqual(session().dataTask(for: request(server, secure: true, "/a")).response.statusCode, 200)
+            expectEqual(server.requests.map(\.path), ["/a", "/b"])
+            expectEqual(server.requests.map { $0["authorization"] }, [basic, basic])
         }
     }
 }

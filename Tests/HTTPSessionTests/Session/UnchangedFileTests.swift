@@ -1,5 +1,6 @@
 import CLinux
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
@@ -72,82 +73,83 @@ import Testing
 
     @Test func `an unchanged file is revalidated with If-None-Match, and after a 304 left untouched`() async throws {
         let source = try Source()
-        #expect(try await get(source) == 200)
+        try await expectEqual(get(source), 200)
         let before = try inode()
         let again = task(source)
         let response = try await again.response
-        #expect((response.statusCode, response.file) == (304, folder.url("file")))
+        expectEqual(response.statusCode, 304)
+        expectEqual(response.file, folder.url("file"))
         #expect(again.currentProgress.bytesReceived == 3 && again.currentProgress.expectedToReceive == 3)
-        #expect(source.conditions == [nil, "\"1\""])
+        expectEqual(source.conditions, [nil, "\"1\""])
         #expect(try inode() == before && folder.names == ["file"])
 
         source.becomes("two", "\"2\"")
-        #expect(try await get(source) == 200)
-        #expect(content() == "two")
-        #expect(try await get(source) == 304)
-        #expect(source.conditions.suffix(2) == ["\"1\"", "\"2\""])
+        try await expectEqual(get(source), 200)
+        expectEqual(content(), "two")
+        try await expectEqual(get(source), 304)
+        expectEqual(source.conditions.suffix(2), ["\"1\"", "\"2\""])
     }
 
     @Test func `an unchanged file without ETag is revalidated with If-Modified-Since`() async throws {
         let source = try Source()
         let date = "Sun, 06 Nov 1994 08:49:37 GMT"
         source.version.withLock { $0.fields = ["Last-Modified": date, "Date": "Sun, 06 Nov 1994 08:49:39 GMT"] }
-        #expect(try await get(source) == 200)
-        #expect(try await get(source) == 304)
-        #expect(source.conditions == [nil, date])
+        try await expectEqual(get(source), 200)
+        try await expectEqual(get(source), 304)
+        expectEqual(source.conditions, [nil, date])
         // Another version with an older date replaces the file, and the server sends 304 nevertheless.
         source.version.withLock {
             $0.body = "old"
             $0.fields = ["Last-Modified": "Sun, 06 Nov 1994 08:49:36 GMT", "Date": "Sun, 06 Nov 1994 08:49:39 GMT"]
         }
-        #expect(try await get(source) == 200)
-        #expect(content() == "old")
-        #expect(source.conditions == [nil, date, date, nil])
+        try await expectEqual(get(source), 200)
+        expectEqual(content(), "old")
+        expectEqual(source.conditions, [nil, date, date, nil])
     }
 
     @Test(arguments: [["ETag": "W/\"1\""], ["Last-Modified": "Sun, 06 Nov 1994 08:49:37 GMT"], [:]])
     func `a file without a strong validator is downloaded again`(_ fields: [String: String]) async throws {
         let source = try Source()
         source.version.withLock { $0.fields = fields }
-        for _ in 0..<2 { #expect(try await get(source) == 200) }
-        #expect(source.conditions == [nil, nil])
+        for _ in 0..<2 { try await expectEqual(get(source), 200) }
+        expectEqual(source.conditions, [nil, nil])
     }
 
     @Test func `an unchanged file behind a redirect is revalidated at the redirect's target only`() async throws {
         let source = try Source()
-        #expect(try await get(source, "/moved") == 200)
-        #expect(try await get(source, "/moved") == 304)
-        #expect(source.conditions == [nil, nil, nil, "\"1\""])
+        try await expectEqual(get(source, "/moved"), 200)
+        try await expectEqual(get(source, "/moved"), 304)
+        expectEqual(source.conditions, [nil, nil, nil, "\"1\""])
         // The same resource by another URL, and another URL with the same name.
-        #expect(try await get(source, "/file") == 200)
-        #expect(try await get(source, "/file?id=2") == 200)
-        #expect(source.conditions.suffix(2) == [nil, nil])
+        try await expectEqual(get(source, "/file"), 200)
+        try await expectEqual(get(source, "/file?id=2"), 200)
+        expectEqual(source.conditions.suffix(2), [nil, nil])
     }
 
     @Test func `a 304 with another version's ETag downloads the file again`() async throws {
         let source = try Source()
-        #expect(try await get(source) == 200)
+        try await expectEqual(get(source), 200)
         source.version.withLock { ($0.body, $0.notModified) = ("two", ["ETag": "\"other\""]) }
-        #expect(try await get(source) == 200)
-        #expect(content() == "two")
-        #expect(source.conditions == [nil, "\"1\"", nil])
+        try await expectEqual(get(source), 200)
+        expectEqual(content(), "two")
+        expectEqual(source.conditions, [nil, "\"1\"", nil])
     }
 
     @Test func `a file that changes while it is revalidated fails the task and is kept`() async throws {
         let (source, gate) = (try Source(), try Gate())
-        #expect(try await get(source) == 200)
+        try await expectEqual(get(source), 200)
         source.version.withLock { $0.gate = gate }
         let task = task(source)
         _ = try await source.server.awaitRequests(2)
         try Data("mine".utf8).write(to: folder.url("file"))
         gate.open()
-        #expect(await failure(task)?.reason.contains("changed while the server was asked about it") == true)
+        await expectEqual(failure(task)?.reason.contains("changed while the server was asked about it"), true)
         #expect(content() == "mine" && folder.names == ["file"])
     }
 
     @Test func `a partial file of the server's version is continued, regardless of the complete file`() async throws {
         let source = try Source()
-        #expect(try await get(source) == 200)
+        try await expectEqual(get(source), 200)
         source.becomes("two", "\"2\"")
         let resumption = Resumption(
             url: source.server.url("/file"), validator: .entityTag("\"2\""), total: 3, digest: nil)
@@ -156,10 +158,10 @@ import Testing
         try SidecarFile.write(sidecar, besides: folder.file("file.netwatch-part"))
         try Data("tw".utf8).write(to: folder.url("file.netwatch-part"))
         try #require(chmod(folder.file("file.netwatch-part"), 0o600) == 0)
-        #expect(try await get(source) == 200)
+        try await expectEqual(get(source), 200)
         #expect(source.server.requests.last?["range"] == "bytes=2-" && source.conditions == [nil, nil])
-        #expect(content() == "two")
-        #expect(try await get(source) == 304)
+        expectEqual(content(), "two")
+        try await expectEqual(get(source), 304)
     }
 
     // MARK: The extended attribute
@@ -177,7 +179,7 @@ import Testing
     @Test(arguments: Change.allCases)
     func `the stored validator of a file that was changed is not used`(_ change: Change) async throws {
         let source = try Source()
-        #expect(try await get(source) == 200)
+        try await expectEqual(get(source), 200)
         #expect(attribute() != nil && ValidatorAttribute.read(folder.file("file")) != nil)
         let path = folder.file("file")
         switch change {
@@ -192,18 +194,18 @@ import Testing
             }
         case .time:
             let times = [timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1, tv_nsec: 0)]
-            #expect(utimensat(AT_FDCWD, path, times, 0) == 0)
-        case .attribute: #expect(setxattr(path, ValidatorAttribute.name, "{}", 2, 0) == 0)
-        case .othersMayWrite: #expect(chmod(path, 0o646) == 0)
-        case .hardLink: #expect(link(path, folder.file("other")) == 0)
+            expectEqual(utimensat(AT_FDCWD, path, times, 0), 0)
+        case .attribute: expectEqual(setxattr(path, ValidatorAttribute.name, "{}", 2, 0), 0)
+        case .othersMayWrite: expectEqual(chmod(path, 0o646), 0)
+        case .hardLink: expectEqual(link(path, folder.file("other")), 0)
         case .symbolicLink:
             #expect(rename(path, folder.file("other")) == 0 && symlink("other", path) == 0)
         }
-        #expect(ValidatorAttribute.read(path) == nil)
-        #expect(try await get(source) == 200)
+        expectNil(ValidatorAttribute.read(path))
+        try await expectEqual(get(source), 200)
         #expect(source.conditions == [nil, nil] && content() == "one")
         // The mode is preserved, and so is the reason not to use the validator.
-        #expect(try await get(source) == (change == .othersMayWrite ? 200 : 304))
+        try await expectEqual(get(source), (change == .othersMayWrite ? 200 : 304))
     }
 
     @Test func `a validator attribute that does not fit is ignored`() throws {
@@ -228,7 +230,7 @@ import Testing
         let source = try Source()
         let place = DownloadDestination(folder.url("file"), existingFile: .replace, partialFile: .keep)
         _ = try await session.downloadTask(for: TransferRequest(url: source.server.url("/file")), to: place).response
-        #expect(attribute() == nil)
+        expectNil(attribute())
     }
 
     // MARK: Digests
@@ -237,12 +239,12 @@ import Testing
         try Data("one".utf8).write(to: folder.url("file"))
         let (path, digest) = (folder.file("file"), try #require(ContentDigest.sha256(of: Data("one".utf8))))
         try #require(chmod(path, 0o644) == 0)
-        #expect(FinishedFile.size(at: path, having: digest) == 3)
-        #expect(FinishedFile.size(at: path, having: digest, isCancelled: { true }) == nil)
-        #expect(FinishedFile.size(at: path, having: try #require(ContentDigest.sha256(of: Data("two".utf8)))) == nil)
-        #expect(FinishedFile.size(at: folder.file("missing"), having: digest) == nil)
-        #expect(FinishedFile.size(at: folder.path, having: digest) == nil)
+        expectEqual(FinishedFile.size(at: path, having: digest), 3)
+        expectNil(FinishedFile.size(at: path, having: digest, isCancelled: { true }))
+        expectNil(FinishedFile.size(at: path, having: try #require(ContentDigest.sha256(of: Data("two".utf8)))))
+        expectNil(FinishedFile.size(at: folder.file("missing"), having: digest))
+        expectNil(FinishedFile.size(at: folder.path, having: digest))
         try #require(chmod(path, 0o646) == 0)
-        #expect(FinishedFile.size(at: path, having: digest) == nil)
+        expectNil(FinishedFile.size(at: path, having: digest))
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import Glibc
 import HTTPSession
@@ -47,9 +48,9 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
             (stream(pieces), "chunked"),
         ] {
             let task = session.dataTask(for: post(body, to: server))
-            #expect(try await task.response.data == Data("POST \(framing) 900000".utf8))
-            #expect(task.kind == .upload)
-            #expect(task.currentProgress.bytesSent == 900_000)
+            try await expectEqual(task.response.data, Data("POST \(framing) 900000".utf8))
+            expectEqual(task.kind, .upload)
+            expectEqual(task.currentProgress.bytesSent, 900_000)
         }
         #expect(server.requests.allSatisfy { Data($0.body) == bytes })
     }
@@ -65,18 +66,18 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         form.throttleBandwidth(packetSize: 1_000, delay: .milliseconds(20))
         let start = ContinuousClock.now
         let task = session.dataTask(for: post(.multipart(form), to: server))
-        #expect(try await task.response.data == Data("POST \(length) \(length)".utf8))
+        try await expectEqual(task.response.data, Data("POST \(length) \(length)".utf8))
         // The first packet is sent immediately, and there are more than ten.
         #expect(ContinuousClock.now - start >= .milliseconds(200))
-        #expect(task.currentProgress.bytesSent == length)
+        expectEqual(task.currentProgress.bytesSent, length)
         // A pause of the throttle does not count as a stall of the server, and stops while the task is suspended.
         form.throttleBandwidth(packetSize: 6_000, delay: .milliseconds(300))
         let held = session.dataTask(for: post(.multipart(form), to: server))
         await held.awaitProgress { $0.bytesSent > 0 }
         held.suspend()
         held.resume()
-        #expect(try await held.response.data == Data("POST \(length) \(length)".utf8))
-        #expect(server.requests.count == 2)
+        try await expectEqual(held.response.data, Data("POST \(length) \(length)".utf8))
+        expectEqual(server.requests.count, 2)
     }
 
     @Test func `empty upload bodies of every kind are sent with their framing`() async throws {
@@ -84,10 +85,10 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let session = try localSession()
         try Data().write(to: folder.url("empty"))
         for body in [RequestBody.data(Data()), .file(folder.url("empty")), stream([], length: 0)] {
-            #expect(try await session.dataTask(for: post(body, to: server)).response.data == Data("POST 0 0".utf8))
+            try await expectEqual(session.dataTask(for: post(body, to: server)).response.data, Data("POST 0 0".utf8))
         }
-        #expect(try await session.dataTask(for: post(stream([Data()]), to: server)).response.data == Data("POST chunked 0".utf8))
-        #expect(try await session.dataTask(for: post(.none, to: server)).response.data == Data("POST 0 0".utf8))
+        try await expectEqual(session.dataTask(for: post(stream([Data()]), to: server)).response.data, Data("POST chunked 0".utf8))
+        try await expectEqual(session.dataTask(for: post(.none, to: server)).response.data, Data("POST 0 0".utf8))
     }
 
     @Test func `PUT, PATCH, DELETE, GET and QUERY send their body`() async throws {
@@ -95,25 +96,25 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let session = try localSession()
         for method: HTTPRequest.Method in [.put, .patch, .delete, .get, HTTPRequest.Method("QUERY")!] {
             let request = TransferRequest(url: server.url(), method: method, body: .data(Data("abc".utf8)))
-            #expect(try await session.dataTask(for: request).response.data == Data("\(method.rawValue) 3 3".utf8))
+            try await expectEqual(session.dataTask(for: request).response.data, Data("\(method.rawValue) 3 3".utf8))
         }
     }
 
     @Test func `an upload from a missing file, a directory or a device fails before anything is sent`() async throws {
         let server = try echo()
         let session = try localSession()
-        #expect(await failure(session.dataTask(for: post(.file(folder.url("none")), to: server)))?.code == .cannotReadFile)
-        #expect(
-            await failure(session.dataTask(for: post(.file(URL(fileURLWithPath: folder.path)), to: server)))?.code
-                == .cannotReadFile)
-        #expect(
-            await failure(session.dataTask(for: post(.file(URL(fileURLWithPath: "/dev/zero")), to: server)))?.code
-                == .cannotReadFile)
-        #expect(
-            await failure(session.dataTask(for: post(.file(try #require(URL(string: "http://a/b"))), to: server)))?.code
-                == .cannotReadFile
+        await expectEqual(failure(session.dataTask(for: post(.file(folder.url("none")), to: server)))?.code, .cannotReadFile)
+        await expectEqual(
+            failure(session.dataTask(for: post(.file(URL(fileURLWithPath: folder.path)), to: server)))?.code,
+                .cannotReadFile)
+        await expectEqual(
+            failure(session.dataTask(for: post(.file(URL(fileURLWithPath: "/dev/zero")), to: server)))?.code,
+                .cannotReadFile)
+        await expectEqual(
+            failure(session.dataTask(for: post(.file(try #require(URL(string: "http://a/b"))), to: server)))?.code,
+                .cannotReadFile
         )
-        #expect(server.seen.connections == 0)
+        expectEqual(server.seen.connections, 0)
     }
 
     @Test(arguments: ["vanishes", "grows", "shrinks", "becomes a pipe"])
@@ -129,12 +130,12 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         case "grows": try pattern(2_000).write(to: file)
         case "becomes a pipe":
             unlink(file.path)
-            #expect(mkfifo(file.path, 0o600) == 0)
+            expectEqual(mkfifo(file.path, 0o600), 0)
         default: try pattern(500).write(to: file)
         }
         task.resume()
-        #expect(await failure(task)?.code == (change == "vanishes" ? .cannotReadFile : .fileChanged))
-        #expect(server.requests.isEmpty)
+        await expectEqual(failure(task)?.code, (change == "vanishes" ? .cannotReadFile : .fileChanged))
+        expectEmpty(server.requests)
     }
 
     @Test(arguments: ["grows", "shrinks", "is written to"])
@@ -160,8 +161,8 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         }
         try handle.close()
         gate.open()
-        #expect(await failure(task)?.code == .fileChanged)
-        #expect(server.requests.isEmpty)
+        await expectEqual(failure(task)?.code, .fileChanged)
+        expectEmpty(server.requests)
     }
 
     @Test func `an upload from a file that is deleted while it is sent arrives complete`() async throws {
@@ -174,21 +175,21 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         await task.awaitProgress { $0.bytesSent > 0 }
         try FileManager.default.removeItem(at: folder.url("body"))
         gate.open()
-        #expect(try await task.response.data == Data("\(16 << 20)".utf8))
+        try await expectEqual(task.response.data, Data("\(16 << 20)".utf8))
     }
 
     @Test func `a body stream that throws fails the task with its error`() async throws {
         let server = try echo()
         let error = await failure(try localSession().dataTask(for: post(stream([Data("abc".utf8)], failing: true), to: server)))
-        #expect(error?.code == .cannotReadFile)
+        expectEqual(error?.code, .cannotReadFile)
         #expect(error?.underlying is Broken)
-        #expect(server.requests.isEmpty)
+        expectEmpty(server.requests)
     }
 
     @Test func `a body stream that cannot be made fails the task with its error`() async throws {
         let server = try echo()
         let error = await failure(try localSession().dataTask(for: post(.stream(length: nil) { throw Broken() }, to: server)))
-        #expect(error?.code == .cannotReadFile)
+        expectEqual(error?.code, .cannotReadFile)
         #expect(error?.underlying is Broken)
     }
 
@@ -201,8 +202,8 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let error = await failure(
             try localSession().dataTask(
                 for: post(stream(chunks, length: sizes == [10] ? 9 : sizes == [10, 5] ? 10 : 7), to: server)))
-        #expect(error?.code == .fileChanged)
-        #expect(server.requests.isEmpty)
+        expectEqual(error?.code, .fileChanged)
+        expectEmpty(server.requests)
     }
 
     @Test func `a slow server applies back-pressure to a body stream`() async throws {
@@ -223,7 +224,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         _ = try await session.dataTask(for: TransferRequest(url: other.url())).response
         #expect(made.count < 200)
         gate.open()
-        #expect(try await task.response.data == Data("\(64 << 20)".utf8))
+        try await expectEqual(task.response.data, Data("\(64 << 20)".utf8))
     }
 
     @Test func `canceling an upload terminates its body stream`() async throws {
@@ -238,7 +239,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let task = try localSession().dataTask(for: post(body, to: server))
         await task.awaitProgress { $0.bytesSent == 3 }
         task.cancel()
-        #expect(await failure(task)?.code == .cancelled)
+        await expectEqual(failure(task)?.code, .cancelled)
         await hasEnded.wait()
     }
 
@@ -253,10 +254,10 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
             (RequestBody.data(Data("memory".utf8)), "memory"), (.file(folder.url("body")), "from a file"),
             (stream([Data("a ".utf8), Data("stream".utf8)], made: made), "a stream"),
         ] {
-            #expect(try await session.dataTask(for: post(body, to: server)).response.data == Data("POST \(text)".utf8))
+            try await expectEqual(session.dataTask(for: post(body, to: server)).response.data, Data("POST \(text)".utf8))
         }
-        #expect(made.count == 2)
-        #expect(server.requests.map(\.text) == ["memory", "memory", "from a file", "from a file", "a stream", "a stream"])
+        expectEqual(made.count, 2)
+        expectEqual(server.requests.map(\.text), ["memory", "memory", "from a file", "from a file", "a stream", "a stream"])
     }
 
     @Test(arguments: [301, 302, 303]) func `a redirect with 301, 302 or 303 changes POST to GET and drops the body`(_ status: Int)
@@ -269,7 +270,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         }
         var request = post(.data(Data("secret".utf8)), to: server)
         request.headerFields[.contentType] = "text/plain"
-        #expect(try await localSession().dataTask(for: request).response.data == Data("GET - ".utf8))
+        try await expectEqual(localSession().dataTask(for: request).response.data, Data("GET - ".utf8))
     }
 
     @Test func `a response sent before the upload is complete is the task's response`() async throws {
@@ -277,8 +278,8 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         options.onHead = { _ in .refuse(StubResponse(413, body: "too much")) }
         let server = try TestServer(options: options) { _ in StubResponse() }
         let response = try await localSession().dataTask(for: post(.data(Data(count: 8 << 20)), to: server)).response
-        #expect(response.statusCode == 413)
-        #expect(response.data == Data("too much".utf8))
+        expectEqual(response.statusCode, 413)
+        expectEqual(response.data, Data("too much".utf8))
     }
 
     @Test func `a final response is received while the body stream is idle`() async throws {
@@ -289,8 +290,8 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         let task = try localSession().dataTask(
             for: TransferRequest(url: server.url(), method: .post, body: .stream(length: nil, make: { never })))
         let response = try await task.response
-        #expect(response.statusCode == 413)
-        #expect(response.data == Data("too much".utf8))
+        expectEqual(response.statusCode, 413)
+        expectEqual(response.data, Data("too much".utf8))
     }
 
     @Test func `a multipart form longer than can be sent is refused as invalidRequest`() async throws {
@@ -298,7 +299,7 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         var form = MultipartForm()
         try form.appendPart(stream: { AsyncThrowingStream { $0.finish() } }, length: .max, name: "a", fileName: "b")
         let task = try localSession().dataTask(for: TransferRequest(url: server.url(), method: .post, body: .multipart(form)))
-        #expect(await failure(task)?.code == .invalidRequest)
-        #expect(server.requests.isEmpty)
+        await expectEqual(failure(task)?.code, .invalidRequest)
+        expectEmpty(server.requests)
     }
 }

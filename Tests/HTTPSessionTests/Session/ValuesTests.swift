@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -22,8 +23,8 @@ import Testing
             #expect(String(decoding: data, as: UTF8.self) == "Ada" && response.data == data)
             #expect(response.statusCode == 200 && response.url == url)
         }
-        #expect(transport.requests.map(\.method) == ["GET", "GET", "PUT"])
-        #expect(transport.requests.map(\.text) == ["", "", "Grace"])
+        expectEqual(transport.requests.map(\.method), ["GET", "GET", "PUT"])
+        expectEqual(transport.requests.map(\.text), ["", "", "Grace"])
     }
 
     @Test func `a response of any status is returned, and a failure is thrown`() async throws {
@@ -36,7 +37,7 @@ import Testing
         let (data, response) = try await session.data(from: "none")
         #expect(response.statusCode == 404 && String(decoding: data, as: UTF8.self) == "no such user")
         let error = await #expect(throws: HTTPSessionError.self) { try await session.data(from: "refused") }
-        #expect(error?.code == .cannotConnectToHost)
+        expectEqual(error?.code, .cannotConnectToHost)
     }
 
     @Test func `canceling the Swift task cancels the transfer`() async throws {
@@ -47,7 +48,7 @@ import Testing
         while await session.tasks.isEmpty { await Task.yield() }
         task.cancel()
         let error = await #expect(throws: HTTPSessionError.self) { try await task.value }
-        #expect(error?.code == .cancelled)
+        expectEqual(error?.code, .cancelled)
         await session.close(cancelingTasks: false)
     }
 }

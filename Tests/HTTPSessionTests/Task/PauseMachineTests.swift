@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -7,30 +8,30 @@ import Testing
     /// A transfer whose body has begun.
     private func receiving() -> PauseMachine {
         var machine = PauseMachine()
-        #expect(machine.receivedBytes() == .accepted(nil))
+        expectEqual(machine.receivedBytes(), .accepted(nil))
         return machine
     }
 
     @Test func `a suspension before the body lets the head through`() {
         var machine = PauseMachine()
         machine.setSuspended(true)
-        #expect(machine.applyChange() == .sending)
-        #expect(machine.receivedBytes() == .refused)
+        expectEqual(machine.applyChange(), .sending)
+        expectEqual(machine.receivedBytes(), .refused)
         #expect(machine.applied == .both && machine.isApplied && machine.hasRefusedBytes)
         machine.setSuspended(false)
-        #expect(machine.applyChange() == [])
-        #expect(machine.receivedBytes() == .accepted(nil))
+        expectEqual(machine.applyChange(), [])
+        expectEqual(machine.receivedBytes(), .accepted(nil))
     }
 
     @Test func `a suspension pauses both directions until the resumption`() {
         var machine = receiving()
-        #expect(machine.applyChange() == nil)
+        expectNil(machine.applyChange())
         machine.setSuspended(true)
-        #expect(machine.applyChange() == .both)
-        #expect(machine.applyChange() == nil)
+        expectEqual(machine.applyChange(), .both)
+        expectNil(machine.applyChange())
         machine.setSuspended(false)
-        #expect(machine.applyChange() == [])
-        #expect(machine.applyChange() == nil)
+        expectEqual(machine.applyChange(), [])
+        expectNil(machine.applyChange())
     }
 
     @Test func `a suspension and a resumption in one turn change nothing`() {
@@ -45,11 +46,11 @@ import Testing
         machine.receiverBecameFull()
         #expect(machine.isApplied && machine.hasRefusedBytes)
         machine.setSuspended(true)
-        #expect(machine.applyChange() == .both)
+        expectEqual(machine.applyChange(), .both)
         machine.setSuspended(false)
-        #expect(machine.applyChange() == .receiving)
+        expectEqual(machine.applyChange(), .receiving)
         machine.receiverReady()
-        #expect(machine.applyChange() == [])
+        expectEqual(machine.applyChange(), [])
         #expect(!machine.hasRefusedBytes && machine.hasDelayedBytes)
     }
 
@@ -58,20 +59,20 @@ import Testing
         machine.receiverBecameFull()
         machine.setSuspended(true)
         machine.receiverReady()
-        #expect(machine.applyChange() == .both)
+        expectEqual(machine.applyChange(), .both)
         #expect(machine.hasRefusedBytes)
         machine.setSuspended(false)
-        #expect(machine.applyChange() == [])
+        expectEqual(machine.applyChange(), [])
     }
 
     @Test func `bytes received during a suspension are kept until the resumption`() {
         var machine = PauseMachine()
         machine.setSuspended(true)
         // The turn has not applied the change yet.
-        #expect(machine.receivedBytes() == .refused)
+        expectEqual(machine.receivedBytes(), .refused)
         machine.setSuspended(false)
         #expect(!machine.isApplied, "libcurl has set its bit")
-        #expect(machine.applyChange() == [])
+        expectEqual(machine.applyChange(), [])
     }
 
     private static let challenge = ResponseHead(bytes: Array("HTTP/1.1 401 Unauthorized\r\nContent-Length: 5\r\n\r\n".utf8))
@@ -80,24 +81,24 @@ import Testing
         var machine = PauseMachine()
         machine.receivedChallenge(try #require(Self.challenge))
         machine.setSuspended(true)
-        #expect(machine.receivedBytes() == .refused)
-        #expect(machine.applyChange() == .both)
+        expectEqual(machine.receivedBytes(), .refused)
+        expectEqual(machine.applyChange(), .both)
         machine.setSuspended(false)
-        #expect(machine.pendingHead == Self.challenge)
-        #expect(machine.applyChange() == [])
-        #expect(machine.receivedBytes() == .accepted(Self.challenge))
-        #expect(machine.receivedBytes() == .accepted(nil))
-        #expect(machine.takePendingHead() == nil)
+        expectEqual(machine.pendingHead, Self.challenge)
+        expectEqual(machine.applyChange(), [])
+        expectEqual(machine.receivedBytes(), .accepted(Self.challenge))
+        expectEqual(machine.receivedBytes(), .accepted(nil))
+        expectNil(machine.takePendingHead())
     }
 
     @Test func `a full receiver has received the pending head`() throws {
         var machine = PauseMachine()
         machine.receivedChallenge(try #require(Self.challenge))
-        #expect(machine.receivedBytes() == .accepted(Self.challenge))
+        expectEqual(machine.receivedBytes(), .accepted(Self.challenge))
         machine.receiverBecameFull()
         machine.receiverReady()
-        #expect(machine.applyChange() == [])
-        #expect(machine.receivedBytes() == .accepted(nil))
+        expectEqual(machine.applyChange(), [])
+        expectEqual(machine.receivedBytes(), .accepted(nil))
     }
 
     @Test func `an empty source is paused until it is ready`() {
@@ -105,22 +106,22 @@ import Testing
         machine.readPaused(isEmpty: true)
         #expect(machine.isApplied && !machine.hasDelayedBytes)
         machine.sourceReady()
-        #expect(machine.applyChange() == [])
+        expectEqual(machine.applyChange(), [])
     }
 
     @Test func `a suspended source is read again after the resumption`() {
         var machine = receiving()
         machine.setSuspended(true)
         machine.readPaused(isEmpty: false)
-        #expect(machine.applyChange() == .both)
+        expectEqual(machine.applyChange(), .both)
         machine.setSuspended(false)
-        #expect(machine.applyChange() == [])
+        expectEqual(machine.applyChange(), [])
     }
 
     @Test func `a transfer without a connection has no pause bits`() {
         var machine = receiving()
         machine.setSuspended(true)
-        #expect(machine.applyChange() == .both)
+        expectEqual(machine.applyChange(), .both)
         machine.connectionRemoved()
         machine.setSuspended(false)
         #expect(machine.isApplied)
@@ -202,7 +203,7 @@ import Testing
             case 7: drive()
             default: settle()
             }
-            #expect(curl == machine.applied, "seed \(seed)")
+            expectEqual(curl, machine.applied, "seed \(seed)")
         }
         (isFull, isEmpty) = (false, false)
         machine.receiverReady()
@@ -212,7 +213,8 @@ import Testing
         drive()
         if machine.takePendingHead() != nil { heads.delivered += 1 }
         #expect(machine.isApplied && curl == [], "seed \(seed)")
-        #expect(heads.received == heads.delivered, "seed \(seed)")
-        #expect((delivered, sent) == (total, total), "seed \(seed)")
+        expectEqual(heads.received, heads.delivered, "seed \(seed)")
+        expectEqual(delivered, total, "seed \(seed)")
+        expectEqual(sent, total, "seed \(seed)")
     }
 }

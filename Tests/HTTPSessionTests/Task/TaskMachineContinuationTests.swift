@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPTypes
 import Testing
@@ -12,51 +13,51 @@ import Testing
     private func interrupted() throws -> TaskTranscript {
         let task = try TaskTranscript(kind: .download, to: .file(Self.destination))
         task.start()
-        #expect(try task.head(200, "ETag: \"1\"", "Content-Length: 100000") == "open sink")
+        try expectEqual(task.head(200, "ETag: \"1\"", "Content-Length: 100000"), "open sink")
         _ = task.body(50_000)
-        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
-        #expect(task.afterDeadline() == "waiting, enqueue first")
+        expectEqual(task.endTransfer(.connectionLost), "report retry after connection-lost, backingOff, release slot")
+        expectEqual(task.afterDeadline(), "waiting, enqueue first")
         task.startNextAttempt()
-        #expect(task.addedLines == ["Range: bytes=50000-", "If-Range: \"1\"", "Accept-Encoding: identity"])
+        expectEqual(task.addedLines, ["Range: bytes=50000-", "If-Range: \"1\"", "Accept-Encoding: identity"])
         return task
     }
 
     @Test func `206 with the remaining range is appended`() throws {
         let task = try interrupted()
-        #expect(
-            try task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-99999/100000") == "report continued at 50000 of 100000")
+        try expectEqual(
+            task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-99999/100000"), "report continued at 50000 of 100000")
         _ = task.body(50_000)
-        #expect(task.endTransfer() == "release slot, report moved, end 200")
-        #expect(task.progress.bytesReceived == 100_000)
-        #expect(task.metrics.bytesContinued == 50_000)
+        expectEqual(task.endTransfer(), "release slot, report moved, end 200")
+        expectEqual(task.progress.bytesReceived, 100_000)
+        expectEqual(task.metrics.bytesContinued, 50_000)
     }
 
     @Test func `206 shorter than requested: the remaining range is requested at once`() throws {
         let task = try interrupted()
         _ = try task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-79999/100000")
         _ = task.body(30_000)
-        #expect(task.endTransfer() == "release slot, waiting, enqueue first")
+        expectEqual(task.endTransfer(), "release slot, waiting, enqueue first")
         task.startNextAttempt()
-        #expect(task.addedLines.first == "Range: bytes=80000-")
+        expectEqual(task.addedLines.first, "Range: bytes=80000-")
         // After a few bytes the task backs off.
         _ = try task.head(206, "ETag: \"1\"", "Content-Range: bytes 80000-80009/100000")
         _ = task.body(10)
-        #expect(task.endTransfer() == "report retry after connection-lost, backingOff, release slot")
+        expectEqual(task.endTransfer(), "report retry after connection-lost, backingOff, release slot")
     }
 
     @Test func `206 longer than the remaining range is refused`() throws {
         let task = try interrupted()
         _ = try task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-99999/100000")
-        #expect(task.body(50_001) == "refuse: the server sent more than the remaining range")
+        expectEqual(task.body(50_001), "refuse: the server sent more than the remaining range")
     }
 
     @Test func `206 without a range request is refused`() throws {
         let task = try TaskTranscript(kind: .download, to: .file(Self.destination))
         task.start()
-        #expect(task.addedLines == ["Accept-Encoding: identity"])
-        #expect(
-            try task.head(206, "Content-Range: bytes 0-9/10")
-                == "abort: the server sent partial content (206) that was not requested")
+        expectEqual(task.addedLines, ["Accept-Encoding: identity"])
+        try expectEqual(
+            task.head(206, "Content-Range: bytes 0-9/10"),
+                "abort: the server sent partial content (206) that was not requested")
     }
 
     @Test(arguments: [
@@ -66,34 +67,34 @@ import Testing
     ])
     func `206 of another version or without its range restarts the download`(_ answer: [String]) throws {
         let task = try interrupted()
-        #expect(
-            try task.head(try #require(Int(answer[0])), lines: answer.dropFirst())
-                == "abort: the remaining range is of another version")
-        #expect(task.endTransfer(.badServerResponse) == "release slot, waiting, enqueue first")
+        try expectEqual(
+            task.head(try #require(Int(answer[0])), lines: answer.dropFirst()),
+                "abort: the remaining range is of another version")
+        expectEqual(task.endTransfer(.badServerResponse), "release slot, waiting, enqueue first")
         task.startNextAttempt()
-        #expect(task.addedLines == ["Accept-Encoding: identity"])
+        expectEqual(task.addedLines, ["Accept-Encoding: identity"])
     }
 
     @Test func `200 replaces the partial file`() throws {
         let task = try interrupted()
-        #expect(try task.head(200, "ETag: \"2\"", "Content-Length: 70000") == "open sink")
-        #expect(task.progress.bytesReceived == 0)
+        try expectEqual(task.head(200, "ETag: \"2\"", "Content-Length: 70000"), "open sink")
+        expectEqual(task.progress.bytesReceived, 0)
         _ = task.body(70_000)
-        #expect(task.endTransfer() == "release slot, report moved, end 200")
+        expectEqual(task.endTransfer(), "release slot, report moved, end 200")
     }
 
     @Test func `416 behind the last byte completes the download`() throws {
         let task = try TaskTranscript(kind: .download, to: .file(Self.destination))
         task.start()
         // The length is unknown before the end of the body, which does not arrive.
-        #expect(try task.head(200, "ETag: \"1\"") == "open sink")
+        try expectEqual(task.head(200, "ETag: \"1\""), "open sink")
         _ = task.body(50_000)
         _ = task.endTransfer(.connectionLost)
         _ = task.afterDeadline()
         task.startNextAttempt()
-        #expect(task.addedLines.first == "Range: bytes=50000-")
-        #expect(try task.head(416, "ETag: \"1\"", "Content-Range: bytes */50000") == "")
-        #expect(task.endTransfer() == "release slot, report moved, end 200")
+        expectEqual(task.addedLines.first, "Range: bytes=50000-")
+        try expectEqual(task.head(416, "ETag: \"1\"", "Content-Range: bytes */50000"), "")
+        expectEqual(task.endTransfer(), "release slot, report moved, end 200")
     }
 
     @Test func `304 behind the last byte completes the download`() throws {
@@ -104,20 +105,20 @@ import Testing
         _ = task.endTransfer(.connectionLost)
         _ = task.afterDeadline()
         task.startNextAttempt()
-        #expect(task.addedLines.first == "If-None-Match: \"1\"")
-        #expect(try task.head(304, "ETag: \"1\"") == "")
-        #expect(task.endTransfer() == "release slot, report moved, end 200")
+        expectEqual(task.addedLines.first, "If-None-Match: \"1\"")
+        try expectEqual(task.head(304, "ETag: \"1\""), "")
+        expectEqual(task.endTransfer(), "release slot, report moved, end 200")
     }
 
     @Test func `an error response keeps the partial file`() throws {
         let task = try interrupted()
-        #expect(try task.head(503) == "")
-        #expect(task.endTransfer() == "report retry after unacceptable-status, backingOff, release slot")
+        try expectEqual(task.head(503), "")
+        expectEqual(task.endTransfer(), "report retry after unacceptable-status, backingOff, release slot")
         _ = task.afterDeadline()
         task.startNextAttempt()
-        #expect(task.addedLines.first == "Range: bytes=50000-")
-        #expect(try task.head(404) == "")
-        #expect(task.endTransfer() == "release slot, end unacceptable-status")
+        expectEqual(task.addedLines.first, "Range: bytes=50000-")
+        try expectEqual(task.head(404), "")
+        expectEqual(task.endTransfer(), "release slot, end unacceptable-status")
     }
 
     @Test(arguments: [401, 403, 404, 410]) func `an expired redirect target returns to the first URL`(
@@ -132,18 +133,18 @@ import Testing
         _ = task.body(50_000)
         _ = task.endTransfer(.connectionLost)
         _ = task.afterDeadline()
-        #expect(task.request == "GET https://host/signed")
+        expectEqual(task.request, "GET https://host/signed")
         task.startNextAttempt()
-        #expect(try task.head(status) == "")
-        #expect(task.endTransfer() == "release slot, waiting, enqueue first")
-        #expect(task.request == "GET https://host/first")
+        try expectEqual(task.head(status), "")
+        expectEqual(task.endTransfer(), "release slot, waiting, enqueue first")
+        expectEqual(task.request, "GET https://host/first")
         // This happens once: the next redirect target's response counts.
         task.startNextAttempt()
         _ = try task.head(302, "Location: /signed")
         _ = task.endTransfer()
         task.startNextAttempt()
-        #expect(try task.head(status) == "")
-        #expect(task.endTransfer() == "release slot, end unacceptable-status")
+        try expectEqual(task.head(status), "")
+        expectEqual(task.endTransfer(), "release slot, end unacceptable-status")
     }
 
     @Test func `a digest mismatch restarts the download once`() throws {
@@ -159,29 +160,29 @@ import Testing
         _ = try task.head(206, "ETag: \"1\"", "Content-Range: bytes 50000-99999/100000")
         _ = task.body(50_000)
         task.digestMatches = false
-        #expect(task.endTransfer() == "verify, release slot, waiting, enqueue first")
+        expectEqual(task.endTransfer(), "verify, release slot, waiting, enqueue first")
         task.startNextAttempt()
-        #expect(task.addedLines == ["Accept-Encoding: identity"])
-        #expect(try task.head(200, "Content-Length: 1") == "open sink")
+        expectEqual(task.addedLines, ["Accept-Encoding: identity"])
+        try expectEqual(task.head(200, "Content-Length: 1"), "open sink")
         _ = task.body(1)
-        #expect(task.endTransfer() == "verify, release slot, end digest-mismatch")
+        expectEqual(task.endTransfer(), "verify, release slot, end digest-mismatch")
     }
 
     @Test func `the partial file of an earlier download is opened first`() throws {
         let place = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), partialFile: .keep)
         let task = try TaskTranscript(.get, "https://host/file", kind: .download, to: .file(place))
         _ = task(.resume)
-        #expect(task(.admitted) == "running, open partial file")
+        expectEqual(task(.admitted), "running, open partial file")
         let url = try #require(URL(string: "https://host/file"))
         let resumption = try #require(Resumption(url: url, validator: .entityTag("\"1\""), total: 100, digest: nil))
         let part = (sidecar: Sidecar(resumption: resumption, start: url, boot: "1"), length: Int64(40))
-        #expect(task(.partialFileOpened(.success(.init(part: part)))) == "start")
-        #expect(task.addedLines == ["Range: bytes=40-", "If-Range: \"1\"", "Accept-Encoding: identity"])
+        expectEqual(task(.partialFileOpened(.success(.init(part: part)))), "start")
+        expectEqual(task.addedLines, ["Range: bytes=40-", "If-Range: \"1\"", "Accept-Encoding: identity"])
         let locked = try TaskTranscript(kind: .download, to: .file(place))
         _ = locked(.resume)
         _ = locked(.admitted)
-        #expect(
-            locked(.partialFileOpened(.failure(HTTPSessionError(.cannotWriteFile, "locked"))))
-                == "release slot, end cannot-write-file")
+        expectEqual(
+            locked(.partialFileOpened(.failure(HTTPSessionError(.cannotWriteFile, "locked")))),
+                "release slot, end cannot-write-file")
     }
 }

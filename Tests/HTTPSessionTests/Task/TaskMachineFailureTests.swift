@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPTypes
 import Reachability
@@ -15,57 +16,57 @@ import Testing
         let task = try TaskTranscript(policy: RetryPolicy(maximumRetries: 2))
         task.start()
         for _ in 0..<2 {
-            #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
-            #expect(task.afterDeadline() == "waiting, enqueue first")
+            expectEqual(task.endTransfer(.connectionLost), "report retry after connection-lost, backingOff, release slot")
+            expectEqual(task.afterDeadline(), "waiting, enqueue first")
             task.startNextAttempt()
         }
-        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
+        expectEqual(task.endTransfer(.connectionLost), "release slot, end connection-lost")
     }
 
     @Test func `a POST is retried only if none of it was sent`() throws {
         let sent = try TaskTranscript(.post)
         sent.start()
-        #expect(sent.endTransfer(.connectionLost) == "release slot, end connection-lost")
+        expectEqual(sent.endTransfer(.connectionLost), "release slot, end connection-lost")
         let unsent = try TaskTranscript(.post)
         _ = unsent(.resume)
         _ = unsent(.admitted)
-        #expect(unsent.endTransfer(.cannotConnectToHost) == "report retry after cannot-connect-to-host, backingOff, release slot")
+        expectEqual(unsent.endTransfer(.cannotConnectToHost), "report retry after cannot-connect-to-host, backingOff, release slot")
         let key = try #require(HTTPField.Name("Idempotency-Key"))
         let vouched = try TaskTranscript(.post, fields: [key: "1"])
         vouched.start()
-        #expect(vouched.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+        expectEqual(vouched.endTransfer(.connectionLost), "report retry after connection-lost, backingOff, release slot")
     }
 
     @Test func `a dead reused connection is replaced at once and not counted as a retry`() throws {
         let task = try TaskTranscript(policy: .never)
         task.start()
-        #expect(
-            task.endTransfer(.connectionLost) { $0.wasResent = true }
-                == "report retry after connection-lost, release slot, waiting, enqueue first")
+        expectEqual(
+            task.endTransfer(.connectionLost) { $0.wasResent = true },
+                "report retry after connection-lost, release slot, waiting, enqueue first")
         #expect(task.needsFreshConnection)
         task.startNextAttempt()
         // This happens once.
-        #expect(task.endTransfer(.connectionLost) { $0.wasResent = true } == "release slot, end connection-lost")
+        expectEqual(task.endTransfer(.connectionLost) { $0.wasResent = true }, "release slot, end connection-lost")
     }
 
     @Test func `a response that may belong to no request is not used`() throws {
         let task = try TaskTranscript()
         task.start()
         _ = try task.head(302, "Location: /next")
-        #expect(
-            task.endTransfer(.connectionLost) { $0.hadSurplus = true }
-                == "report retry after connection-lost, release slot, waiting, enqueue first")
-        #expect(task.request == "GET https://host/file")
+        expectEqual(
+            task.endTransfer(.connectionLost) { $0.hadSurplus = true },
+                "report retry after connection-lost, release slot, waiting, enqueue first")
+        expectEqual(task.request, "GET https://host/file")
     }
 
     @Test func `a request suspended before sending, or without a fit connection, was not sent and counts no retry`() throws {
         let task = try TaskTranscript(policy: .never)
         task.start()
-        #expect(
-            task.endTransfer(.transferFailed) { $0.wasSuspendedBeforeSending = true } == "release slot, waiting, enqueue first")
+        expectEqual(
+            task.endTransfer(.transferFailed) { $0.wasSuspendedBeforeSending = true }, "release slot, waiting, enqueue first")
         task.startNextAttempt()
-        #expect(task.endTransfer(.transferFailed) { $0.hadUnfitConnection = true } == "release slot, waiting, enqueue first")
-        #expect(task.metrics.retryCount == 0)
+        expectEqual(task.endTransfer(.transferFailed) { $0.hadUnfitConnection = true }, "release slot, waiting, enqueue first")
+        expectEqual(task.metrics.retryCount, 0)
     }
 
     @Test func `a stream whose reader has received bytes does not restart`() throws {
@@ -73,7 +74,7 @@ import Testing
         task.start()
         _ = try task.head(200)
         _ = task.body(10)
-        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
+        expectEqual(task.endTransfer(.connectionLost), "release slot, end connection-lost")
     }
 
     @Test func `the host's budget may postpone a retry`() throws {
@@ -81,10 +82,10 @@ import Testing
         task.start()
         _ = task.endTransfer(.connectionLost)
         task.retryWait = 5 * second
-        #expect(task.afterDeadline() == "retry postponed")
+        expectEqual(task.afterDeadline(), "retry postponed")
         task.retryWait = nil
-        #expect(task.after(4.9) == "")
-        #expect(task.after(0.2) == "waiting, enqueue first")
+        expectEqual(task.after(4.9), "")
+        expectEqual(task.after(0.2), "waiting, enqueue first")
     }
 
     // MARK: Timeouts
@@ -92,17 +93,17 @@ import Testing
     @Test func `the request timeout fails an attempt without activity`() throws {
         let task = try TaskTranscript(policy: .never)
         task.start()
-        #expect(task.after(59) == "")
-        #expect(task.after(1) == "abandon, release slot, end timed-out")
+        expectEqual(task.after(59), "")
+        expectEqual(task.after(1), "abandon, release slot, end timed-out")
     }
 
     @Test func `metrics of an abandoned attempt belong to its own request`() throws {
         let task = try TaskTranscript()
         task.start()
         _ = try task.head(302, "Location: https://other/")
-        #expect(task.after(60) == "abandon, report redirected by 302, release slot, waiting, enqueue first")
-        #expect(task.request == "GET https://other/")
-        #expect(task.metrics.transactions.map(\.url) == ["https://host/file"])
+        expectEqual(task.after(60), "abandon, report redirected by 302, release slot, waiting, enqueue first")
+        expectEqual(task.request, "GET https://other/")
+        expectEqual(task.metrics.transactions.map(\.url), ["https://host/file"])
     }
 
     @Test func `bytes postpone the request timeout, and a full receiver stops it`() throws {
@@ -111,41 +112,41 @@ import Testing
         _ = try task.head(200)
         _ = task.after(59)
         _ = task.body(1)
-        #expect(task.after(59) == "")
+        expectEqual(task.after(59), "")
         task.receiverIsFull()
-        #expect(task.after(600) == "")
-        #expect(task(.receiverReady) == "")
-        #expect(task.after(60) == "abandon, release slot, end timed-out")
+        expectEqual(task.after(600), "")
+        expectEqual(task(.receiverReady), "")
+        expectEqual(task.after(60), "abandon, release slot, end timed-out")
     }
 
     @Test func `a lookup without an answer fails for all tasks that wait for it`() throws {
         let task = try TaskTranscript(policy: .never)
         _ = task(.resume)
         _ = task(.admitted)
-        #expect(
-            task.after(60)
-                == "abandon, report stalled lookup, release slot, lookup continues, end timed-out")
+        expectEqual(
+            task.after(60),
+                "abandon, report stalled lookup, release slot, lookup continues, end timed-out")
     }
 
     @Test func `the resource timeout ends the task in every state`() throws {
         let waiting = try TaskTranscript()
         _ = waiting(.resume)
-        #expect(waiting.after(3_600) == "dequeue, suspended, end timed-out")
+        expectEqual(waiting.after(3_600), "dequeue, suspended, end timed-out")
         let running = try TaskTranscript()
         running.start()
-        #expect(running.after(3_600) == "abandon, release slot, end timed-out")
+        expectEqual(running.after(3_600), "abandon, release slot, end timed-out")
         let backingOff = try TaskTranscript(policy: RetryPolicy(baseDelay: .seconds(90), maximumDelay: .seconds(90)))
         backingOff.start()
         _ = backingOff.endTransfer(.connectionLost)
-        #expect(backingOff.after(3_600) == "end timed-out")
+        expectEqual(backingOff.after(3_600), "end timed-out")
     }
 
     @Test func `a handler has a timeout of its own`() throws {
         let task = try TaskTranscript(handlers: .response)
         task.start()
         _ = try task.head(200)
-        #expect(task.after(29) == "")
-        #expect(task.after(1) == "abandon, release slot, withdraw question, end handler-timed-out")
+        expectEqual(task.after(29), "")
+        expectEqual(task.after(1), "abandon, release slot, withdraw question, end handler-timed-out")
     }
 
     // MARK: The network
@@ -154,35 +155,35 @@ import Testing
         let task = try TaskTranscript(policy: RetryPolicy(maximumRetries: 1), waits: true)
         task.explanation = .missing(cause)
         task.start()
-        #expect(
-            task.endTransfer(.connectionLost) == "waitingForConnectivity, report waiting: not-connected, release slot")
-        #expect(task.state == .waitingForConnectivity)
-        #expect(task.after(300) == "")
-        #expect(task(.networkRestored(delay: 0)) == "waiting, enqueue first")
-        #expect(task.metrics.timeWaitingForConnectivity == .seconds(300))
-        #expect(task.metrics.retryCount == 0)
+        expectEqual(
+            task.endTransfer(.connectionLost), "waitingForConnectivity, report waiting: not-connected, release slot")
+        expectEqual(task.state, .waitingForConnectivity)
+        expectEqual(task.after(300), "")
+        expectEqual(task(.networkRestored(delay: 0)), "waiting, enqueue first")
+        expectEqual(task.metrics.timeWaitingForConnectivity, .seconds(300))
+        expectEqual(task.metrics.retryCount, 0)
         // A failure directly after an outage counts.
         task.startNextAttempt()
-        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+        expectEqual(task.endTransfer(.connectionLost), "report retry after connection-lost, backingOff, release slot")
     }
 
     @Test func `retries that failed before the cause was known do not count`() throws {
         let task = try TaskTranscript(policy: RetryPolicy(maximumRetries: 1), waits: true)
         task.explanation = .unknown
         task.start()
-        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
-        #expect(task(.networkLost(cause)) == "waitingForConnectivity, report waiting: not-connected")
-        #expect(task(.networkRestored(delay: second)) == "backingOff")
-        #expect(task.after(1.1) == "waiting, enqueue first")
+        expectEqual(task.endTransfer(.connectionLost), "report retry after connection-lost, backingOff, release slot")
+        expectEqual(task(.networkLost(cause)), "waitingForConnectivity, report waiting: not-connected")
+        expectEqual(task(.networkRestored(delay: second)), "backingOff")
+        expectEqual(task.after(1.1), "waiting, enqueue first")
         task.startNextAttempt()
-        #expect(task.endTransfer(.connectionLost) == "report retry after connection-lost, backingOff, release slot")
+        expectEqual(task.endTransfer(.connectionLost), "report retry after connection-lost, backingOff, release slot")
     }
 
     @Test func `a task that does not wait for connectivity fails without a network`() throws {
         let task = try TaskTranscript(policy: .never)
         task.explanation = .missing(cause)
         task.start()
-        #expect(task.endTransfer(.connectionLost) == "release slot, end connection-lost")
+        expectEqual(task.endTransfer(.connectionLost), "release slot, end connection-lost")
     }
 
     @Test func `a task waits for a network that its request may use`() throws {
@@ -190,47 +191,47 @@ import Testing
         _ = task(.resume)
         _ = task(.admitted)
         let refusal = HTTPSessionError(.networkNotAllowed, "cellular")
-        #expect(
-            task(.startFailed(refusal, hasBegun: true))
-                == "waitingForConnectivity, report waiting: network-not-allowed, release slot")
+        expectEqual(
+            task(.startFailed(refusal, hasBegun: true)),
+                "waitingForConnectivity, report waiting: network-not-allowed, release slot")
         // Routes change without a change of the path.
-        #expect(task.after(5) == "check networks")
-        #expect(task(.networkAllowed) == "waiting, enqueue first")
+        expectEqual(task.after(5), "check networks")
+        expectEqual(task(.networkAllowed), "waiting, enqueue first")
         let strict = try TaskTranscript()
         _ = strict(.resume)
         _ = strict(.admitted)
-        #expect(strict(.startFailed(refusal, hasBegun: false)) == "release slot, end network-not-allowed")
+        expectEqual(strict(.startFailed(refusal, hasBegun: false)), "release slot, end network-not-allowed")
     }
 
     @Test func `a changed route moves a repeatable request, and counts no retry before a connection exists`() throws {
         let connected = try TaskTranscript()
         connected.start()
-        #expect(
-            connected(.connectionSuspect("another way"))
-                == "abandon silently, report retry after connection-lost, backingOff, release slot")
+        expectEqual(
+            connected(.connectionSuspect("another way")),
+                "abandon silently, report retry after connection-lost, backingOff, release slot")
         let connecting = try TaskTranscript(policy: .never)
         _ = connecting(.resume)
         _ = connecting(.admitted)
-        #expect(
-            connecting(.connectionSuspect("another way"))
-                == "abandon silently, release slot, lookup continues, waiting, enqueue first")
+        expectEqual(
+            connecting(.connectionSuspect("another way")),
+                "abandon silently, release slot, lookup continues, waiting, enqueue first")
         // A request that may have been executed stays on its connection.
         let post = try TaskTranscript(.post)
         post.start()
-        #expect(post(.connectionSuspect("another way")) == "")
-        #expect(post(.connectionDead("gone", cause: cause)) == "abandon silently, release slot, end connection-lost")
+        expectEqual(post(.connectionSuspect("another way")), "")
+        expectEqual(post(.connectionDead("gone", cause: cause)), "abandon silently, release slot, end connection-lost")
     }
 
     @Test func `without any network the error is not-connected, whatever the engine reported`() throws {
         let task = try TaskTranscript(policy: .never)
         _ = task(.resume)
         _ = task(.admitted)
-        #expect(
-            task.endTransfer(.cannotFindHost, lacking: cause) == "release slot, end not-connected")
+        expectEqual(
+            task.endTransfer(.cannotFindHost, lacking: cause), "release slot, end not-connected")
         guard case .failure(let error) = task.result else {
             Issue.record("no error")
             return
         }
-        #expect(error.cause == cause)
+        expectEqual(error.cause, cause)
     }
 }

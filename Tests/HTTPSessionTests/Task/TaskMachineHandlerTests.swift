@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPTypes
 import Reachability
@@ -13,18 +14,18 @@ import Testing
             task.start()
             _ = try task.head(302, "Location: /next")
             _ = task.body(5)
-            #expect(task.endTransfer() == "ask about the redirect to /next")
+            expectEqual(task.endTransfer(), "ask about the redirect to /next")
             return task
         }
         let followed = try asked()
-        #expect(followed.answer(.redirect(.follow)) == "report redirected by 302, release slot, waiting, enqueue first")
+        expectEqual(followed.answer(.redirect(.follow)), "report redirected by 302, release slot, waiting, enqueue first")
         let changed = try asked()
         let other = TransferRequest(url: try #require(URL(string: "https://other/")))
-        #expect(
-            changed.answer(.modified(other, .success([]))) == "report redirected by 302, release slot, waiting, enqueue first")
-        #expect(changed.request == "GET https://other/")
+        expectEqual(
+            changed.answer(.modified(other, .success([]))), "report redirected by 302, release slot, waiting, enqueue first")
+        expectEqual(changed.request, "GET https://other/")
         let refused = try asked()
-        #expect(refused.answer(.redirect(.refuse)) == "open sink, deliver 5, release slot, end 302")
+        expectEqual(refused.answer(.redirect(.refuse)), "open sink, deliver 5, release slot, end 302")
     }
 
     @Test func `an answer to an earlier question is ignored`() throws {
@@ -33,21 +34,21 @@ import Testing
         _ = try task.head(200)
         let question = task.question
         #expect(task.endTransfer(.connectionLost).hasPrefix("report retry after connection-lost"))
-        #expect(task(.handlerAnswered(question: question, .response(.allow))) == "")
+        expectEqual(task(.handlerAnswered(question: question, .response(.allow))), "")
     }
 
     @Test func `interceptors may change the request but not its origin`() throws {
         let task = try TaskTranscript(handlers: .interceptors)
         _ = task(.resume)
-        #expect(task(.admitted) == "running, ask how to adapt")
+        expectEqual(task(.admitted), "running, ask how to adapt")
         var adapted = task.currentRequest
         adapted.headerFields[.authorization] = "Bearer 1"
-        #expect(task.answer(.adapted(.success(adapted))) == "start")
+        expectEqual(task.answer(.adapted(.success(adapted))), "start")
         let other = try TaskTranscript(handlers: .interceptors)
         _ = other(.resume)
         _ = other(.admitted)
         adapted.url = try #require(URL(string: "https://other/"))
-        #expect(other.answer(.adapted(.success(adapted))) == "release slot, end interceptor-failed")
+        expectEqual(other.answer(.adapted(.success(adapted))), "release slot, end interceptor-failed")
     }
 
     @Test func `interceptors are asked about a response of 400 or above and about an error, at most ten times`() throws {
@@ -61,47 +62,47 @@ import Testing
         for round in 0..<TransferHandlers.maximumInterceptions {
             begin()
             if round == 0 {
-                #expect(task.endTransfer(.connectionLost) == "ask interceptors about connection-lost")
-                #expect(
-                    task.answer(.intercepted(.retry(), HTTPSessionError(.connectionLost, "")))
-                        == "report retry after connection-lost, release slot, waiting, enqueue first")
+                expectEqual(task.endTransfer(.connectionLost), "ask interceptors about connection-lost")
+                expectEqual(
+                    task.answer(.intercepted(.retry(), HTTPSessionError(.connectionLost, ""))),
+                        "report retry after connection-lost, release slot, waiting, enqueue first")
             } else {
-                #expect(try task.head(401) == "")
-                #expect(task.endTransfer() == "ask interceptors about 401")
-                #expect(
-                    task.answer(.intercepted(.retry(), nil))
-                        == "report retry after unacceptable-status, release slot, waiting, enqueue first")
+                try expectEqual(task.head(401), "")
+                expectEqual(task.endTransfer(), "ask interceptors about 401")
+                expectEqual(
+                    task.answer(.intercepted(.retry(), nil)),
+                        "report retry after unacceptable-status, release slot, waiting, enqueue first")
             }
         }
         begin()
-        #expect(try task.head(401) == "open sink")
-        #expect(task.endTransfer() == "release slot, end 401")
+        try expectEqual(task.head(401), "open sink")
+        expectEqual(task.endTransfer(), "release slot, end 401")
     }
 
     @Test func `approval to send is asked for before each attempt`() throws {
         let task = try TaskTranscript(handlers: .sendApproval)
         _ = task(.resume)
-        #expect(task(.admitted) == "running, ask how to adapt")
+        expectEqual(task(.admitted), "running, ask how to adapt")
         _ = task(.suspend)
         // The task was suspended meanwhile, so the approval is asked for again.
-        #expect(task.answer(.adapted(.success(task.currentRequest))) == "")
-        #expect(task(.resume) == "report resumed, running, ask how to adapt, resume transfer")
+        expectEqual(task.answer(.adapted(.success(task.currentRequest))), "")
+        expectEqual(task(.resume), "report resumed, running, ask how to adapt, resume transfer")
     }
 
     @Test func `a request for a client certificate is answered once a handler has one`() throws {
         let task = try TaskTranscript(handlers: .clientCertificate)
         _ = task(.resume)
         _ = task(.admitted)
-        #expect(
-            task.endTransfer(.clientCertificateRequired, authorities: ["CN=a"])
-                == "report client certificate challenge, ask for an identity")
+        expectEqual(
+            task.endTransfer(.clientCertificateRequired, authorities: ["CN=a"]),
+                "report client certificate challenge, ask for an identity")
         let challenge = ClientCertificateChallenge(host: "host", port: 443, authorities: ["CN=a"])
-        #expect(
-            task.answer(.clientCertificate(challenge, .performDefaultHandling))
-                == "record identity, release slot, waiting, enqueue first")
+        expectEqual(
+            task.answer(.clientCertificate(challenge, .performDefaultHandling)),
+                "record identity, release slot, waiting, enqueue first")
         _ = task(.admitted)
         _ = task.endTransfer(.clientCertificateRequired, authorities: ["CN=a"])
-        #expect(task.answer(.clientCertificate(challenge, .cancel)) == "release slot, end client-certificate-required")
+        expectEqual(task.answer(.clientCertificate(challenge, .cancel)), "release slot, end client-certificate-required")
     }
 
     @Test func `a server that asks for certificates without end fails the task`() throws {
@@ -114,9 +115,9 @@ import Testing
             _ = task.answer(.clientCertificate(challenge, .performDefaultHandling))
         }
         _ = task(.admitted)
-        #expect(
-            task.endTransfer(.clientCertificateRequired, authorities: [])
-                == "release slot, end certificate-untrusted")
+        expectEqual(
+            task.endTransfer(.clientCertificateRequired, authorities: []),
+                "release slot, end certificate-untrusted")
     }
 
     @Test func `an upload is compared with the digest that its server sends`() throws {
@@ -125,9 +126,9 @@ import Testing
         task.start()
         task.send(100)
         let digest = "Repr-Digest: sha-256=:\(Data(count: 32).base64EncodedString()):"
-        #expect(try task.head(204, "Upload-Complete: ?1", digest) == "open sink")
+        try expectEqual(task.head(204, "Upload-Complete: ?1", digest), "open sink")
         task.digestMatches = false
-        #expect(task.endTransfer() == "verify upload, release slot, end digest-mismatch")
+        expectEqual(task.endTransfer(), "verify upload, release slot, end digest-mismatch")
     }
 
     @Test func `a replacement request waits for connectivity by its own option`() throws {
@@ -140,28 +141,28 @@ import Testing
         _ = task(.resume)
         begin()
         _ = task(.connected)
-        #expect(try task.head(503) == "")
-        #expect(task.endTransfer() == "ask interceptors about 503")
+        try expectEqual(task.head(503), "")
+        expectEqual(task.endTransfer(), "ask interceptors about 503")
         var next = task.currentRequest
         next.options.waitsForConnectivity = false
         _ = task.answer(.intercepted(.retryWith(next), nil))
         begin()
-        #expect(task.endTransfer(.cannotConnectToHost) == "ask interceptors about cannot-connect-to-host")
+        expectEqual(task.endTransfer(.cannotConnectToHost), "ask interceptors about cannot-connect-to-host")
     }
 
     @Test func `no attempt begins before the interceptors have decided about another one`() throws {
         let task = try TaskTranscript(handlers: .interceptors, policy: .never)
         _ = task(.resume)
         _ = task(.admitted)
-        #expect(task.answer(.adapted(.success(task.currentRequest))) == "start")
-        #expect(task(.sharedLookupFailed) == "ask interceptors about timed-out")
+        expectEqual(task.answer(.adapted(.success(task.currentRequest))), "start")
+        expectEqual(task(.sharedLookupFailed), "ask interceptors about timed-out")
         let question = task.question
         _ = task(.suspend)
-        #expect(task(.resume) == "report resumed, running, resume transfer")
+        expectEqual(task(.resume), "report resumed, running, resume transfer")
         let error = HTTPSessionError(.timedOut, "")
-        #expect(
-            task(.handlerAnswered(question: question, .intercepted(.proceed, error)))
-                == "release slot, lookup continues, end timed-out")
+        expectEqual(
+            task(.handlerAnswered(question: question, .intercepted(.proceed, error))),
+                "release slot, lookup continues, end timed-out")
     }
 
     @Test func `a download that began in a file does not continue in memory`() throws {
@@ -174,13 +175,13 @@ import Testing
         _ = task.endTransfer(.connectionLost)
         _ = task.afterDeadline()
         task.startNextAttempt()
-        #expect(task.addedLines.first == "Range: bytes=50000-")
+        expectEqual(task.addedLines.first, "Range: bytes=50000-")
         _ = try task.head(200, "ETag: \"2\"")
-        #expect(task.answer(.response(.allow)) == "open sink, resume receiving")
+        expectEqual(task.answer(.response(.allow)), "open sink, resume receiving")
         _ = task.body(1_000)
         _ = task.endTransfer(.connectionLost)
         _ = task.afterDeadline()
         task.startNextAttempt()
-        #expect(task.addedLines == ["Accept-Encoding: identity"])
+        expectEqual(task.addedLines, ["Accept-Encoding: identity"])
     }
 }

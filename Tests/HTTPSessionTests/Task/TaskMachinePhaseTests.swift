@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPTypes
 import Reachability
@@ -54,10 +55,10 @@ import Testing
     ])
     func `a task is suspended and resumed in every phase`(_ phase: Phase, _ suspension: String, _ resumption: String) throws {
         let task = try task(in: phase)
-        #expect(task(.suspend) == suspension)
-        #expect(task(.suspend) == "")
-        #expect(task(.resume) == resumption)
-        #expect(task(.resume) == "")
+        expectEqual(task(.suspend), suspension)
+        expectEqual(task(.suspend), "")
+        expectEqual(task(.resume), resumption)
+        expectEqual(task(.resume), "")
     }
 
     @Test(arguments: [
@@ -75,11 +76,11 @@ import Testing
     ])
     func `a task is canceled in every phase`(_ phase: Phase, _ effects: String) throws {
         let running = try task(in: phase)
-        #expect(running(.cancel) == effects)
+        expectEqual(running(.cancel), effects)
         let suspended = try task(in: phase)
         _ = suspended(.suspend)
         _ = suspended(.cancel)
-        #expect(suspended.ending == "cancelled")
+        expectEqual(suspended.ending, "cancelled")
     }
 
     @Test(arguments: Phase.allCases) func `no event changes a task that has ended`(_ phase: Phase) throws {
@@ -95,26 +96,26 @@ import Testing
         ]
         for event in events {
             _ = task(event)
-            #expect(task.state == .finished, "\(event)")
-            #expect(task.ending == "cancelled", "\(event)")
+            expectEqual(task.state, .finished, "\(event)")
+            expectEqual(task.ending, "cancelled", "\(event)")
         }
     }
 
     @Test func `a failure while the task is suspended backs off after the resumption`() throws {
         let task = try task(in: .receiving)
         _ = task(.suspend)
-        #expect(
-            task.endTransfer(.connectionLost) == "report retry after connection-lost, suspended, release slot, suspended")
-        #expect(task.state == .suspended)
-        #expect(task.after(60) == "")
-        #expect(task(.resume) == "backingOff, report resumed")
-        #expect(task.after(0) == "waiting, enqueue first")
+        expectEqual(
+            task.endTransfer(.connectionLost), "report retry after connection-lost, suspended, release slot, suspended")
+        expectEqual(task.state, .suspended)
+        expectEqual(task.after(60), "")
+        expectEqual(task(.resume), "backingOff, report resumed")
+        expectEqual(task.after(0), "waiting, enqueue first")
     }
 
     @Test func `a partial file opened while the task is suspended is used after the resumption`() throws {
         let task = try task(in: .opening)
         _ = task(.suspend)
-        #expect(task(.partialFileOpened(.success(.init()))) == "")
-        #expect(task(.resume) == "report resumed, running, start, resume transfer")
+        expectEqual(task(.partialFileOpened(.success(.init()))), "")
+        expectEqual(task(.resume), "report resumed, running, start, resume transfer")
     }
 }

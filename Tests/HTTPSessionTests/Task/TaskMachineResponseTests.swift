@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPTypes
 import Testing
@@ -8,11 +9,11 @@ import Testing
 @Suite struct TaskMachineResponseTests {
     @Test func `200: the body is the result`() throws {
         let task = try TaskTranscript()
-        #expect(task.start() == "report resumed, waiting, enqueue; running, start; ")
-        #expect(try task.head(200, "Content-Length: 3") == "open sink")
-        #expect(task.body(3) == "")
-        #expect(task.endTransfer() == "release slot, end 200")
-        #expect(task.progress.bytesReceived == 3)
+        expectEqual(task.start(), "report resumed, waiting, enqueue; running, start; ")
+        try expectEqual(task.head(200, "Content-Length: 3"), "open sink")
+        expectEqual(task.body(3), "")
+        expectEqual(task.endTransfer(), "release slot, end 200")
+        expectEqual(task.progress.bytesReceived, 3)
     }
 
     @Test func `104: an upload takes its location and the server's limit`() throws {
@@ -21,20 +22,20 @@ import Testing
         task.start()
         let head = try TaskTranscript.head(
             104, ["Upload-Draft-Interop-Version: 8", "Location: /files/1", "Upload-Limit: max-append-size=10"])
-        #expect(task(.receivedInterim(head)) == "location /files/1, schedule request stop")
+        expectEqual(task(.receivedInterim(head)), "location /files/1, schedule request stop")
         // Nothing can be ended inside of libcurl: the next request follows after the loop's turn.
-        #expect(task(.requestStopDue) == "abandon, release slot, waiting, enqueue first")
-        #expect(task.request == "HEAD https://host/files/1")
+        expectEqual(task(.requestStopDue), "abandon, release slot, waiting, enqueue first")
+        expectEqual(task.request, "HEAD https://host/files/1")
     }
 
     @Test(arguments: [204, 205]) func `204 and 205 replace no file`(_ status: Int) throws {
         let file = BodyDestination.file(DownloadDestination(URL(fileURLWithPath: "/tmp/file")))
         let task = try TaskTranscript(kind: .download, to: file)
         task.start()
-        #expect(try task.head(status) == "abort: the server answered \(status): it has no content for the file")
+        try expectEqual(task.head(status), "abort: the server answered \(status): it has no content for the file")
         let other = try TaskTranscript()
         other.start()
-        #expect(try other.head(status) == "open sink")
+        try expectEqual(other.head(status), "open sink")
     }
 
     @Test(arguments: [
@@ -44,25 +45,25 @@ import Testing
     func `3xx with a location: the request follows it`(_ status: Int, _ method: HTTPRequest.Method, _ next: String) throws {
         let task = try TaskTranscript(method)
         task.start()
-        #expect(try task.head(status, "Location: /next") == "")
+        try expectEqual(task.head(status, "Location: /next"), "")
         // The body is read so that the connection can be reused.
-        #expect(task.body(100) == "")
-        #expect(task.endTransfer() == "report redirected by \(status), release slot, waiting, enqueue first")
-        #expect(task.request == "\(next) https://host/next")
-        #expect(task.startNextAttempt() == "running, start; ")
+        expectEqual(task.body(100), "")
+        expectEqual(task.endTransfer(), "report redirected by \(status), release slot, waiting, enqueue first")
+        expectEqual(task.request, "\(next) https://host/next")
+        expectEqual(task.startNextAttempt(), "running, start; ")
     }
 
     @Test(arguments: [300, 304, 305, 399]) func `300, 304, 305 and unknown 3xx are results`(_ status: Int) throws {
         let task = try TaskTranscript()
         task.start()
-        #expect(try task.head(status, "Location: /next") == "open sink")
-        #expect(task.endTransfer() == "release slot, end \(status)")
+        try expectEqual(task.head(status, "Location: /next"), "open sink")
+        expectEqual(task.endTransfer(), "release slot, end \(status)")
     }
 
     @Test func `a redirect to http and a redirect without end are refused`() throws {
         let insecure = try TaskTranscript()
         insecure.start()
-        #expect(try insecure.head(302, "Location: http://host/") == "abort: the redirect leads from https to http")
+        try expectEqual(insecure.head(302, "Location: http://host/"), "abort: the redirect leads from https to http")
         let endless = try TaskTranscript { $0.maximumRedirects = 2 }
         endless.start()
         for _ in 0..<2 {
@@ -70,47 +71,47 @@ import Testing
             _ = endless.endTransfer()
             endless.startNextAttempt()
         }
-        #expect(try endless.head(302, "Location: /again") == "")
-        #expect(endless.endTransfer() == "release slot, end too-many-redirects")
+        try expectEqual(endless.head(302, "Location: /again"), "")
+        expectEqual(endless.endTransfer(), "release slot, end too-many-redirects")
     }
 
     @Test func `a redirect's body is read up to 256 KiB`() throws {
         let task = try TaskTranscript()
         task.start()
         _ = try task.head(302, "Location: /next")
-        #expect(task.body(Attempt.maximumBufferedLength) == "")
-        #expect(task.body(1) == "abort: the body of an intermediate response is too long")
+        expectEqual(task.body(Attempt.maximumBufferedLength), "")
+        expectEqual(task.body(1), "abort: the body of an intermediate response is too long")
         // The redirect is followed nevertheless.
-        #expect(task.endTransfer(.transferFailed) == "report redirected by 302, release slot, waiting, enqueue first")
+        expectEqual(task.endTransfer(.transferFailed), "report redirected by 302, release slot, waiting, enqueue first")
     }
 
     @Test func `401 without a known credential is the result`() throws {
         let task = try TaskTranscript()
         task.start()
-        #expect(try task.head(401, "WWW-Authenticate: Basic realm=\"r\"") == "open sink")
-        #expect(task.endTransfer() == "release slot, end 401")
+        try expectEqual(task.head(401, "WWW-Authenticate: Basic realm=\"r\""), "open sink")
+        expectEqual(task.endTransfer(), "release slot, end 401")
     }
 
     @Test func `401: the credential of the URL answers once`() throws {
         let task = try TaskTranscript(.get, "https://me:secret@host/")
         task.start()
-        #expect(try task.head(401, "WWW-Authenticate: Digest realm=\"r\", nonce=\"1\"") == "")
-        #expect(task.endTransfer() == "report challenged by digest, release slot, waiting, enqueue first")
+        try expectEqual(task.head(401, "WWW-Authenticate: Digest realm=\"r\", nonce=\"1\""), "")
+        expectEqual(task.endTransfer(), "report challenged by digest, release slot, waiting, enqueue first")
         task.startNextAttempt()
-        #expect(task.logins.server?.user == "me")
-        #expect(try task.head(401, "WWW-Authenticate: Digest realm=\"r\", nonce=\"2\"") == "open sink")
-        #expect(task.endTransfer() == "release slot, end 401")
+        expectEqual(task.logins.server?.user, "me")
+        try expectEqual(task.head(401, "WWW-Authenticate: Digest realm=\"r\", nonce=\"2\""), "open sink")
+        expectEqual(task.endTransfer(), "release slot, end 401")
     }
 
     @Test func `401: the handler's credential is stored when the server accepts it`() throws {
         let task = try TaskTranscript(handlers: .challenge)
         task.start()
-        #expect(try task.head(401, "WWW-Authenticate: Basic realm=\"r\"") == "")
-        #expect(task.endTransfer() == "report challenged by basic, ask for a basic credential")
+        try expectEqual(task.head(401, "WWW-Authenticate: Basic realm=\"r\""), "")
+        expectEqual(task.endTransfer(), "report challenged by basic, ask for a basic credential")
         let credential = Credential(user: "me", password: "secret")
-        #expect(task.answer(.challenge(.useCredential(credential))) == "release slot, waiting, enqueue first")
+        expectEqual(task.answer(.challenge(.useCredential(credential))), "release slot, waiting, enqueue first")
         task.startNextAttempt()
-        #expect(try task.head(200) == "store credential of me, open sink")
+        try expectEqual(task.head(200), "store credential of me, open sink")
     }
 
     @Test func `401: a handler that repeats a refused credential is not asked again`() throws {
@@ -118,10 +119,10 @@ import Testing
         task.start()
         let credential = Credential(user: "me", password: "wrong")
         for round in 0..<2 {
-            #expect(try task.head(401, "WWW-Authenticate: Basic realm=\"r\"") == "")
-            #expect(task.endTransfer() == "report challenged by basic, ask for a basic credential")
+            try expectEqual(task.head(401, "WWW-Authenticate: Basic realm=\"r\""), "")
+            expectEqual(task.endTransfer(), "report challenged by basic, ask for a basic credential")
             let answer = task.answer(.challenge(.useCredential(credential)))
-            #expect(answer == (round == 0 ? "release slot, waiting, enqueue first" : "open sink, release slot, end 401"))
+            expectEqual(answer, (round == 0 ? "release slot, waiting, enqueue first" : "open sink, release slot, end 401"))
             if round == 0 { task.startNextAttempt() }
         }
     }
@@ -129,24 +130,24 @@ import Testing
     @Test func `407: a credential for the proxy is requested, never that of the URL`() throws {
         let task = try TaskTranscript(.get, "https://me:secret@host/", handlers: .challenge)
         task.start()
-        #expect(try task.head(407, "Proxy-Authenticate: Basic realm=\"p\"") == "")
-        #expect(task.endTransfer() == "report challenged by basic, ask for a basic credential")
+        try expectEqual(task.head(407, "Proxy-Authenticate: Basic realm=\"p\""), "")
+        expectEqual(task.endTransfer(), "report challenged by basic, ask for a basic credential")
         let credential = Credential(user: "proxy", password: "secret")
-        #expect(task.answer(.challenge(.useCredential(credential))) == "release slot, waiting, enqueue first")
-        #expect(task.logins.proxy?.user == "proxy")
-        #expect(task.logins.server == nil)
+        expectEqual(task.answer(.challenge(.useCredential(credential))), "release slot, waiting, enqueue first")
+        expectEqual(task.logins.proxy?.user, "proxy")
+        expectNil(task.logins.server)
     }
 
     @Test(arguments: [408, 429, 500, 502, 503, 504]) func `a status code of the policy is retried`(_ status: Int) throws {
         let task = try TaskTranscript()
         task.start()
-        #expect(try task.head(status) == "")
-        #expect(task.endTransfer() == "report retry after unacceptable-status, backingOff, release slot")
-        #expect(task.afterDeadline() == "waiting, enqueue first")
+        try expectEqual(task.head(status), "")
+        expectEqual(task.endTransfer(), "report retry after unacceptable-status, backingOff, release slot")
+        expectEqual(task.afterDeadline(), "waiting, enqueue first")
         task.startNextAttempt()
-        #expect(try task.head(200) == "open sink")
-        #expect(task.endTransfer() == "release slot, end 200")
-        #expect(task.metrics.retryCount == 1)
+        try expectEqual(task.head(200), "open sink")
+        expectEqual(task.endTransfer(), "release slot, end 200")
+        expectEqual(task.metrics.retryCount, 1)
     }
 
     @Test(arguments: [400, 403, 404, 412, 416, 425, 501]) func `a status code outside the policy is the result`(_ status: Int)
@@ -154,15 +155,15 @@ import Testing
     {
         let task = try TaskTranscript()
         task.start()
-        #expect(try task.head(status) == "open sink")
-        #expect(task.endTransfer() == "release slot, end \(status)")
+        try expectEqual(task.head(status), "open sink")
+        expectEqual(task.endTransfer(), "release slot, end \(status)")
     }
 
     @Test func `425 is retried if the policy contains it`() throws {
         let task = try TaskTranscript(policy: RetryPolicy(statusCodes: [425]))
         task.start()
-        #expect(try task.head(425) == "")
-        #expect(task.endTransfer() == "report retry after unacceptable-status, backingOff, release slot")
+        try expectEqual(task.head(425), "")
+        expectEqual(task.endTransfer(), "report retry after unacceptable-status, backingOff, release slot")
     }
 
     @Test func `503 with Retry-After: the delay follows it up to the policy's limit`() throws {
@@ -170,50 +171,50 @@ import Testing
         task.start()
         _ = try task.head(503, "Retry-After: 120")
         _ = task.endTransfer()
-        #expect(task.after(119) == "")
-        #expect(task.after(2) == "waiting, enqueue first")
+        expectEqual(task.after(119), "")
+        expectEqual(task.after(2), "waiting, enqueue first")
         let late = try TaskTranscript()
         late.start()
-        #expect(try late.head(503, "Retry-After: 3601") == "open sink")
+        try expectEqual(late.head(503, "Retry-After: 3601"), "open sink")
     }
 
     @Test func `503 to a POST is the result: the server may have executed it`() throws {
         let task = try TaskTranscript(.post)
         task.start()
-        #expect(try task.head(503) == "open sink")
+        try expectEqual(task.head(503), "open sink")
     }
 
     @Test func `a download receives 2xx responses only`() throws {
         let file = BodyDestination.file(DownloadDestination(URL(fileURLWithPath: "/tmp/file")))
         let task = try TaskTranscript(kind: .download, to: file)
         task.start()
-        #expect(try task.head(404) == "")
-        #expect(task.body(10) == "")
-        #expect(task.endTransfer() == "release slot, end unacceptable-status")
+        try expectEqual(task.head(404), "")
+        expectEqual(task.body(10), "")
+        expectEqual(task.endTransfer(), "release slot, end unacceptable-status")
         guard case .failure(let error) = task.result else {
             Issue.record("no error")
             return
         }
-        #expect(error.context.responseBody?.count == 10)
+        expectEqual(error.context.responseBody?.count, 10)
     }
 
     @Test func `a response handler decides before the body is read`() throws {
         let task = try TaskTranscript(handlers: .response)
         task.start()
-        #expect(try task.head(200, "Content-Length: 3") == "ask about the response 200")
-        #expect(task.body(3) == "pause")
-        #expect(task.answer(.response(.allow)) == "open sink, resume receiving")
-        #expect(task.body(3) == "")
-        #expect(task.endTransfer() == "release slot, end 200")
+        try expectEqual(task.head(200, "Content-Length: 3"), "ask about the response 200")
+        expectEqual(task.body(3), "pause")
+        expectEqual(task.answer(.response(.allow)), "open sink, resume receiving")
+        expectEqual(task.body(3), "")
+        expectEqual(task.endTransfer(), "release slot, end 200")
         // The response may end before the handler answers.
         let short = try TaskTranscript(handlers: .response)
         short.start()
         _ = try short.head(204)
-        #expect(short.endTransfer() == "")
-        #expect(short.answer(.response(.allow)) == "open sink, release slot, end 204")
+        expectEqual(short.endTransfer(), "")
+        expectEqual(short.answer(.response(.allow)), "open sink, release slot, end 204")
         let refused = try TaskTranscript(handlers: .response)
         refused.start()
         _ = try refused.head(200)
-        #expect(refused.answer(.response(.cancel)) == "abandon, release slot, end cancelled")
+        expectEqual(refused.answer(.response(.cancel)), "abandon, release slot, end cancelled")
     }
 }

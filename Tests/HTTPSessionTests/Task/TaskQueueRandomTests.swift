@@ -1,3 +1,4 @@
+import Expectations
 import HTTPSession
 import Pacing
 import Testing
@@ -112,7 +113,7 @@ private struct Model {
                 case 8...9:
                     guard let task = model.waiting.randomElement(using: &generator) else { break }
                     model.waiting.removeAll { $0.id == task.id }
-                    #expect(queue.remove(task.id) == true, "seed \(seed) step \(step)")
+                    expectEqual(queue.remove(task.id), true, "seed \(seed) step \(step)")
                     // Most tasks return: they were suspended and resumed.
                     if Int.random(in: 0..<3, using: &generator) > 0 { Self.add(task.id, host, &queue, &model, &generator) }
                 case 10:
@@ -144,7 +145,7 @@ private struct Model {
                 #expect(queue.waiting == model.waiting.count && queue.running == model.running.count, "seed \(seed) step \(step)")
             }
             let fault = Self.drain(&queue, &model, now: now)
-            #expect(fault == nil, "seed \(seed)")
+            expectNil(fault, "seed \(seed)")
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -19,12 +20,12 @@ import Testing
         for _ in 0..<1_000 {
             await Task.yield()
             // A reader that wakes the other one would not be waiting at this moment.
-            #expect(buffer.waitingReaders == 2)
+            expectEqual(buffer.waitingReaders, 2)
         }
         for _ in 0..<3 { _ = [UInt8](repeating: 1, count: 3).withUnsafeBytes { buffer.put($0) } }
         buffer.finish(nil)
         let counts = try await (one, other)
-        #expect(counts.0 + counts.1 == 9)
-        #expect(buffer.waitingReaders == 0)
+        expectEqual(counts.0 + counts.1, 9)
+        expectEqual(buffer.waitingReaders, 0)
     }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import EventLoop
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -38,8 +39,8 @@ import Testing
             done = give(body, from: done, to: sink, piece: piece)
         }
         let received = await withCheckedContinuation { continuation in sink.finish { continuation.resume(returning: $0) } }
-        #expect(try received.get().file == folder.url("file"))
-        #expect(try [UInt8](Data(contentsOf: folder.url("file"))) == body)
+        try expectEqual(received.get().file, folder.url("file"))
+        try expectEqual([UInt8](Data(contentsOf: folder.url("file"))), body)
     }
 
     @Test func `later downloads use the memory of written chunks, of which a few are kept`() async throws {
@@ -47,14 +48,14 @@ import Testing
         let chunks = SpareChunks()
         let sink = FileSink(DownloadDestination(folder.url("file")), worker: worker, chunks: chunks) {}
         sink.begin(expected: nil)
-        #expect(give([UInt8](repeating: 1, count: 3 * FileSink.chunkSize), to: sink, piece: 16 << 10) == 3 * FileSink.chunkSize)
+        expectEqual(give([UInt8](repeating: 1, count: 3 * FileSink.chunkSize), to: sink, piece: 16 << 10), 3 * FileSink.chunkSize)
         _ = try await withCheckedContinuation { continuation in sink.finish { continuation.resume(returning: $0) } }.get()
         let spare = chunks.take()
         #expect(spare.isEmpty && spare.capacity >= FileSink.chunkSize)
         while chunks.take().capacity > 0 {}
         for _ in 0..<100 { chunks.give([UInt8](unsafeUninitializedCapacity: FileSink.chunkSize) { $1 = 0 }) }
         for _ in 0..<SpareChunks.maximumCount { #expect(chunks.take().capacity >= FileSink.chunkSize) }
-        #expect(chunks.take().capacity == 0)
+        expectEqual(chunks.take().capacity, 0)
     }
 
     @Test func `a released file sink leaves the removal of its partial file to its worker`() throws {
@@ -68,11 +69,11 @@ import Testing
         }
         isDone.wait()
         sink = nil
-        #expect(folder.names.count == 1)
+        expectEqual(folder.names.count, 1)
         mayGoOn.signal()
         worker.run { isDone.signal() }
         isDone.wait()
-        #expect(folder.names.isEmpty)
+        expectEmpty(folder.names)
     }
 
     @Test func `a file sink whose worker is busy accepts a bounded number of bytes, and more later`() async throws {
@@ -84,7 +85,7 @@ import Testing
         let body = [UInt8](repeating: 1, count: 4 << 20)
         sink.begin(expected: Int64(body.count))
         let taken = give(body, to: sink, piece: 16 << 10)
-        #expect(taken == (FileSink.maximumWaiting + 1) * FileSink.chunkSize - 16 << 10)
+        expectEqual(taken, (FileSink.maximumWaiting + 1) * FileSink.chunkSize - 16 << 10)
         isBusy.signal()
         var rooms = hasRoom.stream.makeAsyncIterator()
         _ = await rooms.next()
@@ -92,6 +93,6 @@ import Testing
         await withCheckedContinuation { continuation in
             if sink.discard(HTTPSessionError(.cancelled, ""), { _ in continuation.resume() }) { continuation.resume() }
         }
-        #expect(folder.names.isEmpty)
+        expectEmpty(folder.names)
     }
 }

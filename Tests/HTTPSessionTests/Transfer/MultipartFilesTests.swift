@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import HTTPSession
@@ -40,7 +41,7 @@ import Testing
             try form.appendPart(fileURL: file, name: "f")
             let header =
                 "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"a b.json\"\r\nContent-Type: application/json\r\n\r\n"
-            #expect(form.contentLength == Int64(header.utf8.count + 2 + "\r\n--B--\r\n".utf8.count))
+            expectEqual(form.contentLength, Int64(header.utf8.count + 2 + "\r\n--B--\r\n".utf8.count))
         }
     }
 
@@ -48,11 +49,11 @@ import Testing
         try await withDirectory { directory in
             var form = MultipartForm()
             let web = try #require(URL(string: "https://example.com/a"))
-            #expect(HTTPSessionError.thrown { try form.appendPart(fileURL: web, name: "f") }?.code == .invalidRequest)
-            #expect(HTTPSessionError.thrown { try form.appendPart(fileURL: directory, name: "f") }?.code == .invalidRequest)
+            expectEqual(HTTPSessionError.thrown { try form.appendPart(fileURL: web, name: "f") }?.code, .invalidRequest)
+            expectEqual(HTTPSessionError.thrown { try form.appendPart(fileURL: directory, name: "f") }?.code, .invalidRequest)
             let missing = HTTPSessionError.thrown { try form.appendPart(fileURL: directory.appending(path: "no"), name: "f") }
-            #expect(missing?.code == .cannotReadFile)
-            #expect(missing?.context.systemError == 2)
+            expectEqual(missing?.code, .cannotReadFile)
+            expectEqual(missing?.context.systemError, 2)
             #expect(form.isEmpty)
         }
     }
@@ -80,13 +81,13 @@ import Testing
                     return
                 }
                 let bytes = try Data(contentsOf: written)
-                #expect(Int64(bytes.count) == form.contentLength)
+                expectEqual(Int64(bytes.count), form.contentLength)
                 #expect(
                     bytes.starts(with: Data("--B\r\nContent-Disposition: form-data; name=\"field\"\r\n\r\nvalue\r\n--B".utf8)))
-                #expect(bytes.suffix(15) == Data("onetwo\r\n--B--\r\n".utf8))
-                #expect(spilled.headerFields[.contentType] == "multipart/form-data; boundary=B")
+                expectEqual(bytes.suffix(15), Data("onetwo\r\n--B--\r\n".utf8))
+                expectEqual(spilled.headerFields[.contentType], "multipart/form-data; boundary=B")
             }
-            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == ["a.bin", "form"])
+            try expectEqual(FileManager.default.contentsOfDirectory(atPath: directory.path).sorted(), ["a.bin", "form"])
         }
     }
 
@@ -106,7 +107,7 @@ import Testing
                     try FileManager.default.removeItem(at: file)
                 }
                 let code = await code { _ = try await spill(form, to: target) }
-                #expect(code == expected)
+                expectEqual(code, expected)
             }
             for (length, failure, expected) in [(5, nil, .fileChanged), (nil, Refusal(), .cannotReadFile)]
                 as [(Int64?, Refusal?, HTTPSessionError.Code)]
@@ -120,9 +121,9 @@ import Testing
                 }
                 try form.appendPart(stream: stream, length: length, name: "s", fileName: "s")
                 let code = await code { _ = try await spill(form, to: target) }
-                #expect(code == expected)
+                expectEqual(code, expected)
             }
-            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+            try expectEmpty(FileManager.default.contentsOfDirectory(atPath: directory.path))
         }
     }
 
@@ -131,7 +132,7 @@ import Testing
         try form.appendPart(form: Data("value".utf8), name: "field")
         for target in ["/nonexistent/form", "/proc/form"] {
             let code = await code { _ = try await spill(form, to: URL(filePath: target)) }
-            #expect(code == .cannotWriteFile)
+            expectEqual(code, .cannotWriteFile)
         }
     }
 
@@ -159,8 +160,8 @@ import Testing
             }
             task.cancel()
             let code = await code { _ = try await task.value }
-            #expect(code == .cancelled)
-            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
+            expectEqual(code, .cancelled)
+            try expectEmpty(FileManager.default.contentsOfDirectory(atPath: directory.path))
         }
     }
 
@@ -173,17 +174,17 @@ import Testing
             try precious.write(to: victim)
             try precious.write(to: directory.appending(path: "a.part"))
             try manager.createSymbolicLink(at: directory.appending(path: "b.part"), withDestinationURL: victim)
-            #expect(mkfifo(directory.appending(path: "c.part").path, 0o600) == 0)
+            expectEqual(mkfifo(directory.appending(path: "c.part").path, 0o600), 0)
             let before = Set(try manager.contentsOfDirectory(atPath: directory.path))
             for name in ["a", "b", "c"] {
                 _ = try await spill(form, to: directory.appending(path: name))
-                #expect(
-                    try manager.attributesOfItem(atPath: directory.appending(path: name).path)[.type] as? FileAttributeType
-                        == .typeRegular)
+                try expectEqual(
+                    manager.attributesOfItem(atPath: directory.appending(path: name).path)[.type] as? FileAttributeType,
+                        .typeRegular)
             }
-            #expect(try Data(contentsOf: victim) == precious)
-            #expect(try Data(contentsOf: directory.appending(path: "a.part")) == precious)
-            #expect(Set(try manager.contentsOfDirectory(atPath: directory.path)) == before.union(["a", "b", "c"]))
+            try expectEqual(Data(contentsOf: victim), precious)
+            try expectEqual(Data(contentsOf: directory.appending(path: "a.part")), precious)
+            expectEqual(Set(try manager.contentsOfDirectory(atPath: directory.path)), before.union(["a", "b", "c"]))
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPTypes
 import Testing
@@ -14,9 +15,9 @@ struct DraftMachineTests {
     /// An upload whose server has sent its location.
     private func placed(isIdempotent: Bool = false) throws -> UploadTranscript {
         var upload = UploadTranscript(.draft, isIdempotent: isIdempotent)
-        #expect(upload.machine.request == .create(count: 100))
+        expectEqual(upload.machine.request, .create(count: 100))
         try upload.interim(104, version, place)
-        #expect(upload.machine.location?.absoluteString == "https://host/up/1")
+        expectEqual(upload.machine.location?.absoluteString, "https://host/up/1")
         return upload
     }
 
@@ -35,7 +36,7 @@ struct DraftMachineTests {
         upload = UploadTranscript(.draft)
         try upload.answer(201, "Location: /things/7", is: .final, then: nil)
         upload = UploadTranscript(.draft, length: 0)
-        #expect(upload.machine.request == .create(count: 0))
+        expectEqual(upload.machine.request, .create(count: 0))
         try upload.answer(200, is: .final, then: nil)
     }
 
@@ -58,13 +59,12 @@ struct DraftMachineTests {
         ["Location: /up/1", "Upload-Draft-Interop-Version: \"8\""],
     ]) func `a 104 of another draft version is ignored`(_ fields: [String]) throws {
         var upload = UploadTranscript(.draft)
-        #expect(
+        expectNil(
             upload.machine.received(
-                interim: try UploadTranscript.head(104, fields), from: try #require(URL(string: "https://host/")), sent: 0) == nil
-        )
-        #expect(upload.machine.location == nil)
+                interim: try UploadTranscript.head(104, fields), from: try #require(URL(string: "https://host/")), sent: 0))
+        expectNil(upload.machine.location)
         try upload.interim(103, version, place)
-        #expect(upload.machine.location == nil)
+        expectNil(upload.machine.location)
     }
 
     @Test func `a second or less secure location ends the upload`() throws {
@@ -84,7 +84,7 @@ struct DraftMachineTests {
         #expect(!upload.machine.hasProgressed)
         try upload.interim(104, version, "Upload-Offset: 20", sent: 20)
         #expect(upload.machine.hasProgressed)
-        #expect(upload.machine.offset == 0)
+        expectEqual(upload.machine.offset, 0)
     }
 
     @Test func `an upload whose last byte was not confirmed asks for its offset`() throws {
@@ -211,22 +211,22 @@ struct DraftMachineTests {
                 + request.headerFields.map { "\($0.name.canonicalName): \($0.value)" }.sorted()
         }
         var upload = UploadTranscript(.draft)
-        #expect(
-            text(upload) == [
+        expectEqual(
+            text(upload), [
                 "PUT https://host/files", "authorization: Bearer x", "content-type: video/mp4", "upload-complete: ?1",
                 "upload-draft-interop-version: 8", "upload-length: 100", "want-repr-digest: sha-256=10, sha-512=5",
             ])
         try upload.answer(413, "Upload-Limit: max-append-size=40", is: .next, then: .create(count: 40))
         #expect(text(upload).contains("upload-complete: ?0"))
         try upload.answer(201, place, incomplete, is: .next, then: .append(offset: 40, count: 40))
-        #expect(
-            text(upload) == [
+        expectEqual(
+            text(upload), [
                 "PATCH https://host/up/1", "authorization: Bearer x", "content-type: application/partial-upload",
                 "upload-complete: ?0", "upload-draft-interop-version: 8", "upload-offset: 40",
             ])
         try upload.answer(204, incomplete, is: .next, then: .append(offset: 80, count: 20))
         #expect(text(upload).contains("upload-complete: ?1"))
         upload.lost(sent: 90, then: .askOffset)
-        #expect(text(upload) == ["HEAD https://host/up/1", "authorization: Bearer x", "upload-draft-interop-version: 8"])
+        expectEqual(text(upload), ["HEAD https://host/up/1", "authorization: Bearer x", "upload-draft-interop-version: 8"])
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -19,15 +20,15 @@ import Testing
         let server = try UploadServer(.tus)
         let task = try session().uploadTask(for: request(server), resumableUsing: .tus(metadata: ["filename": "body"]))
         let response = try await task.response
-        #expect(response.statusCode == 204)
-        #expect(response.url.path == "/uploads/1")
-        #expect(methods(server) == "POST PATCH")
-        #expect(server.requests[0]["upload-metadata"] == "filename Ym9keQ==")
-        #expect(server.requests[0]["content-length"] == "0")
-        #expect(task.kind == .upload)
-        #expect(task.currentProgress.bytesSent == Self.size)
-        #expect(task.currentProgress.expectedToSend == Self.size)
-        #expect(response.metrics.bytesContinued == 0)
+        expectEqual(response.statusCode, 204)
+        expectEqual(response.url.path, "/uploads/1")
+        expectEqual(methods(server), "POST PATCH")
+        expectEqual(server.requests[0]["upload-metadata"], "filename Ym9keQ==")
+        expectEqual(server.requests[0]["content-length"], "0")
+        expectEqual(task.kind, .upload)
+        expectEqual(task.currentProgress.bytesSent, Self.size)
+        expectEqual(task.currentProgress.expectedToSend, Self.size)
+        expectEqual(response.metrics.bytesContinued, 0)
         try expectCompleteUpload(server)
     }
 
@@ -46,14 +47,14 @@ import Testing
         gate.open()
         let response = try await task.response
         try expectCompleteUpload(server)
-        #expect(response.metrics.retryCount == 20)
+        expectEqual(response.metrics.retryCount, 20)
         #expect(server.bodyBytes <= Self.size * 115 / 100)
-        #expect(server.requests.count { $0.method == "HEAD" } == 20)
+        expectEqual(server.requests.count { $0.method == "HEAD" }, 20)
         await log.await("completed")
         #expect(log.names.contains("continued 45000"))
         #expect(log.names.contains("continued 900000"))
-        #expect(resumptions.offsets == (1...20).flatMap { [$0 * 45_000, Self.size] })
-        #expect(response.metrics.bytesContinued == (1...20).reduce(0) { $0 + $1 * 45_000 })
+        expectEqual(resumptions.offsets, (1...20).flatMap { [$0 * 45_000, Self.size] })
+        expectEqual(response.metrics.bytesContinued, (1...20).reduce(0) { $0 + $1 * 45_000 })
     }
 
     @Test(arguments: [UploadProtocol.tus, .draft]) func `memory, a form and a stream are read again from the server's offset`(
@@ -81,7 +82,7 @@ import Testing
             fault: Self.faults([.cut(afterBodyBytes: 100), .cut(afterBodyBytes: 400_000), .cut(afterBodyBytes: 620_000)]))
         _ = try await session().uploadTask(for: request(server, .multipart(form)), resumableUsing: kind).response
         let bytes = Data(try #require(server.uploads.first).bytes)
-        #expect(Int64(bytes.count) == form.contentLength)
+        expectEqual(Int64(bytes.count), form.contentLength)
         #expect(bytes.range(of: pattern(Self.size)) != nil)
         #expect(bytes.range(of: pattern(50_000)) != nil)
     }
@@ -98,8 +99,8 @@ import Testing
             }
         }
         let response = try await session(nil).uploadTask(for: request(server), resumableUsing: .tus).response
-        #expect(methods(server) == "POST POST PATCH HEAD HEAD PATCH HEAD PATCH HEAD PATCH")
-        #expect(response.metrics.retryCount == 5)
+        expectEqual(methods(server), "POST POST PATCH HEAD HEAD PATCH HEAD PATCH HEAD PATCH")
+        expectEqual(response.metrics.retryCount, 5)
         try expectCompleteUpload(server)
     }
 
@@ -116,9 +117,9 @@ import Testing
             let server = try UploadServer(
                 kind == .tus ? .tus : .draft, fault: Self.faults([.silence()], of: kind == .tus ? "PATCH" : "POST"))
             let task = try session().uploadTask(for: request(server), resumableUsing: kind)
-            #expect(try await task.response.statusCode == (kind == .tus ? 200 : 204))
-            #expect(methods(server) == (kind == .tus ? "POST PATCH HEAD" : "POST HEAD"))
-            #expect(task.currentProgress.bytesSent == Self.size)
+            try await expectEqual(task.response.statusCode, (kind == .tus ? 200 : 204))
+            expectEqual(methods(server), (kind == .tus ? "POST PATCH HEAD" : "POST HEAD"))
+            expectEqual(task.currentProgress.bytesSent, Self.size)
             try expectCompleteUpload(server)
         }
     }
@@ -127,15 +128,15 @@ import Testing
         let server = try UploadServer(
             .tus, fault: Self.faults([.refuse(StubResponse(409)), .cut(afterBodyBytes: 300_000), .forget]))
         _ = try await session().uploadTask(for: request(server), resumableUsing: .tus).response
-        #expect(methods(server) == "POST PATCH HEAD PATCH HEAD PATCH POST PATCH")
-        #expect(server.uploads.count == 1)
+        expectEqual(methods(server), "POST PATCH HEAD PATCH HEAD PATCH POST PATCH")
+        expectEqual(server.uploads.count, 1)
         try expectCompleteUpload(server)
     }
 
     @Test func `a server whose offset exceeds the sent bytes, or never advances, fails the upload`() async throws {
         var server = try UploadServer(.tus, fault: Self.faults([.claim(Self.size + 1)]))
         var error = await failure(try session().uploadTask(for: request(server), resumableUsing: .tus))
-        #expect(error?.code == .badServerResponse)
+        expectEqual(error?.code, .badServerResponse)
         server = try UploadServer(.tus) { turn in
             switch turn.request.method {
             case "PATCH": .cut(afterBodyBytes: 100_000)
@@ -145,7 +146,7 @@ import Testing
         }
         // The body is small, so that the number of sent bytes is exact.
         error = await failure(try session().uploadTask(for: request(server, .data(pattern(200_000))), resumableUsing: .tus))
-        #expect(error?.code == .badServerResponse)
+        expectEqual(error?.code, .badServerResponse)
         // The server takes bytes and reports that it has not.
         server = try UploadServer(.tus) { turn in ["PATCH", "HEAD"].contains(turn.request.method) ? .claim(0) : nil }
         error = await failure(try session(3).uploadTask(for: request(server), resumableUsing: .tus))
@@ -157,25 +158,25 @@ import Testing
         let plain = try TestServer { _ in StubResponse(201, fields: ["Location": "/things/1"]) }
         var request = TransferRequest(url: plain.url(), method: .post, body: .file(folder.url("body")))
         var error = await failure(try session().uploadTask(for: request, resumableUsing: .tus))
-        #expect(error?.reason == "the server speaks no tus, and not 1.0.0")
-        #expect(plain.requests.map(\.bodyLength) == [0])
+        expectEqual(error?.reason, "the server speaks no tus, and not 1.0.0")
+        expectEqual(plain.requests.map(\.bodyLength), [0])
         let old = try TestServer { _ in StubResponse(412, fields: ["Tus-Version": "0.2.2"]) }
         request.url = old.url()
         error = await failure(try session().uploadTask(for: request, resumableUsing: .tus))
-        #expect(error?.reason == "the server speaks tus 0.2.2, and not 1.0.0")
+        expectEqual(error?.reason, "the server speaks tus 0.2.2, and not 1.0.0")
         let server = try UploadServer(.tus, fault: Self.faults([.answer(StubResponse(422, body: "no films"))]))
         error = await failure(try session().uploadTask(for: self.request(server), resumableUsing: .tus))
-        #expect(error?.code == .unacceptableStatus)
-        #expect(error?.context.statusCode == 422)
-        #expect(error?.context.responseBody == Data("no films".utf8))
+        expectEqual(error?.code, .unacceptableStatus)
+        expectEqual(error?.context.statusCode, 422)
+        expectEqual(error?.context.responseBody, Data("no films".utf8))
     }
 
     @Test func `an empty upload is complete when it is created`() async throws {
         for kind in [UploadProtocol.tus, .draft] {
             let server = try UploadServer(kind == .tus ? .tus : .draft)
             _ = try await session().uploadTask(for: request(server, .data(Data())), resumableUsing: kind).response
-            #expect(server.requests.count == 1)
-            #expect(server.uploads.map(\.length) == [0])
+            expectEqual(server.requests.count, 1)
+            expectEqual(server.uploads.map(\.length), [0])
         }
     }
 
@@ -184,18 +185,18 @@ import Testing
     @Test func `a draft upload is sent at once, and has the resource's response`() async throws {
         let server = try UploadServer(.draft)
         let task = try session().uploadTask(for: request(server), resumableUsing: .draft)
-        #expect(try await task.response.data == Data("taken".utf8))
-        #expect(server.requests.map(\.method) == ["POST"])
-        #expect(server.requests[0]["upload-complete"] == "?1")
-        #expect(server.requests[0]["upload-draft-interop-version"] == "8")
+        try await expectEqual(task.response.data, Data("taken".utf8))
+        expectEqual(server.requests.map(\.method), ["POST"])
+        expectEqual(server.requests[0]["upload-complete"], "?1")
+        expectEqual(server.requests[0]["upload-draft-interop-version"], "8")
         try expectCompleteUpload(server)
     }
 
     @Test func `a server without the draft receives a plain upload`() async throws {
         let server = try TestServer { StubResponse(body: "\($0.bodyLength)") }
         let request = TransferRequest(url: server.url(), method: .put, body: .file(folder.url("body")))
-        #expect(try await session().uploadTask(for: request, resumableUsing: .draft).response.data == Data("1000000".utf8))
-        #expect(server.requests.count == 1)
+        try await expectEqual(session().uploadTask(for: request, resumableUsing: .draft).response.data, Data("1000000".utf8))
+        expectEqual(server.requests.count, 1)
     }
 
     @Test(arguments: [7, nil]) func `a 104 of another draft version is ignored`(_ version: Int?) async throws {
@@ -204,8 +205,8 @@ import Testing
         let server = try UploadServer(.draft, options: options, fault: Self.faults([.cut(afterBodyBytes: 500_000)], of: "POST"))
         // A POST that may have been executed is not sent again.
         let error = await failure(try session().uploadTask(for: request(server), resumableUsing: .draft))
-        #expect(error?.code == .connectionLost)
-        #expect(server.requests.count == 1)
+        expectEqual(error?.code, .connectionLost)
+        expectEqual(server.requests.count, 1)
         // A PUT is sent again from its beginning.
         var put = request(server)
         put.method = .put
@@ -223,14 +224,14 @@ import Testing
         }
         let server = try UploadServer(.draft, options: options, fault: stuck)
         _ = try await session().uploadTask(for: request(server, .data(pattern(size))), resumableUsing: .draft).response
-        #expect(server.uploads.map { Data($0.bytes) } == [pattern(size)])
-        #expect(methods(server) == "POST HEAD PATCH PATCH PATCH PATCH PATCH")
-        #expect(server.requests.map { $0["upload-complete"] } == ["?1", nil, "?0", "?0", "?0", "?0", "?1"])
+        expectEqual(server.uploads.map { Data($0.bytes) }, [pattern(size)])
+        expectEqual(methods(server), "POST HEAD PATCH PATCH PATCH PATCH PATCH")
+        expectEqual(server.requests.map { $0["upload-complete"] }, ["?1", nil, "?0", "?0", "?0", "?0", "?1"])
         #expect(server.requests.allSatisfy { $0.bodyLength <= 8_000_000 })
         options.limit = "max-size=999999"
         let small = try UploadServer(.draft, options: options, fault: stuck)
         let error = await failure(try session().uploadTask(for: request(small, .data(pattern(size))), resumableUsing: .draft))
-        #expect(error?.code == .invalidRequest)
+        expectEqual(error?.code, .invalidRequest)
     }
 
     @Test func `after a conflict or an error the upload continues at the server's offset`() async throws {
@@ -249,7 +250,7 @@ import Testing
         gate.open()
         _ = try await task.response
         // All bytes had arrived when the server failed.
-        #expect(methods(server) == "POST HEAD PATCH PATCH HEAD")
+        expectEqual(methods(server), "POST HEAD PATCH PATCH HEAD")
         try expectCompleteUpload(server)
     }
 }

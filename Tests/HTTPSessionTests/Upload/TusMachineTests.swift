@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import HTTPTypes
 import Testing
@@ -12,9 +13,9 @@ struct TusMachineTests {
     /// An upload that has been created and is about to send.
     private func made(isIdempotent: Bool = false) throws -> UploadTranscript {
         var upload = UploadTranscript(.tus, isIdempotent: isIdempotent)
-        #expect(upload.machine.request == .create(count: 0))
+        expectEqual(upload.machine.request, .create(count: 0))
         try upload.answer(201, version, place, is: .next, then: .append(offset: 0, count: 100))
-        #expect(upload.machine.location?.absoluteString == "https://host/up/1")
+        expectEqual(upload.machine.location?.absoluteString, "https://host/up/1")
         return upload
     }
 
@@ -118,7 +119,7 @@ struct TusMachineTests {
         for _ in 0..<2 {
             upload.lost(sent: 50, then: .askOffset)
             try upload.answer(status, is: .next, then: .create(count: 0))
-            #expect(upload.machine.location == nil)
+            expectNil(upload.machine.location)
             try upload.answer(201, version, "Location: /up/2", is: .next, then: .append(offset: 0, count: 100))
         }
         try upload.answer(status, sent: 50, is: .final, then: nil)
@@ -162,7 +163,7 @@ struct TusMachineTests {
         ] {
             var upload = UploadTranscript(.tus)
             try upload.answer(201, version, "Location: \(place)", is: .next, then: .append(offset: 0, count: 100))
-            #expect(upload.machine.location?.absoluteString == url)
+            expectEqual(upload.machine.location?.absoluteString, url)
         }
         for (place, reason) in [
             ("http://host/7", "from https to http"), ("ftp://host/7", "http or https"), ("mailto:a@b", "http or https"),
@@ -189,21 +190,21 @@ struct TusMachineTests {
             try #require(.init("X-Own")): "y",
         ])
         var upload = UploadTranscript(.tus(metadata: ["filename": "film", "private": ""]))
-        #expect(
-            text(upload.machine.transferRequest(of: original)) == [
+        expectEqual(
+            text(upload.machine.transferRequest(of: original)), [
                 "POST https://host/files?x=1", "authorization: Bearer x", "idempotency-key: 1", "if-match: *",
                 "tus-resumable: 1.0.0",
                 "upload-length: 100", "upload-metadata: filename ZmlsbQ==,private", "x-own: y",
             ])
         try upload.answer(201, version, place, is: .next, then: .append(offset: 0, count: 100))
-        #expect(
-            text(upload.machine.transferRequest(of: original)) == [
+        expectEqual(
+            text(upload.machine.transferRequest(of: original)), [
                 "PATCH https://host/up/1", "authorization: Bearer x", "content-type: application/offset+octet-stream",
                 "tus-resumable: 1.0.0", "upload-offset: 0", "want-repr-digest: sha-256=10, sha-512=5", "x-own: y",
             ])
         upload.lost(sent: 50, then: .askOffset)
-        #expect(
-            text(upload.machine.transferRequest(of: original)) == [
+        expectEqual(
+            text(upload.machine.transferRequest(of: original)), [
                 "HEAD https://host/up/1", "authorization: Bearer x", "tus-resumable: 1.0.0", "x-own: y",
             ])
     }
@@ -213,22 +214,22 @@ struct TusMachineTests {
         var upload = UploadTranscript(.tus)
         try upload.answer(201, version, "Location: https://other/7", is: .next, then: nil)
         upload.lost(sent: 50, then: .askOffset)
-        #expect(
-            text(upload.machine.transferRequest(of: original)) == ["HEAD https://other/7", "tus-resumable: 1.0.0", "x-own: y"])
+        expectEqual(
+            text(upload.machine.transferRequest(of: original)), ["HEAD https://other/7", "tus-resumable: 1.0.0", "x-own: y"])
     }
 
     @Test func `a request that cannot be an upload is refused before it is sent`() throws {
         var request = try request()
-        #expect(UploadProtocol.tus.objection(to: request) == nil)
-        #expect(UploadProtocol.tus(metadata: ["a b": ""]).objection(to: request)?.code == .invalidRequest)
-        #expect(UploadProtocol.tus(metadata: ["": ""]).objection(to: request)?.code == .invalidRequest)
+        expectNil(UploadProtocol.tus.objection(to: request))
+        expectEqual(UploadProtocol.tus(metadata: ["a b": ""]).objection(to: request)?.code, .invalidRequest)
+        expectEqual(UploadProtocol.tus(metadata: ["": ""]).objection(to: request)?.code, .invalidRequest)
         request.method = .put
-        #expect(UploadProtocol.tus.objection(to: request)?.code == .invalidRequest)
-        #expect(UploadProtocol.draft.objection(to: request) == nil)
+        expectEqual(UploadProtocol.tus.objection(to: request)?.code, .invalidRequest)
+        expectNil(UploadProtocol.draft.objection(to: request))
         request.method = .get
-        #expect(UploadProtocol.draft.objection(to: request)?.code == .invalidRequest)
+        expectEqual(UploadProtocol.draft.objection(to: request)?.code, .invalidRequest)
         request = try self.request()
         request.body = .none
-        #expect(UploadProtocol.draft.objection(to: request)?.code == .invalidRequest)
+        expectEqual(UploadProtocol.draft.objection(to: request)?.code, .invalidRequest)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -27,8 +28,8 @@ import Testing
     @Test func `an upload arrives completely`() async throws {
         let server = try TusServer(in: files)
         let response = try await upload(try localSession(), to: server).response
-        #expect(response.statusCode == 204)
-        #expect(try server.contents(of: response.url.lastPathComponent) == pattern(Self.size))
+        expectEqual(response.statusCode, 204)
+        try expectEqual(server.contents(of: response.url.lastPathComponent), pattern(Self.size))
     }
 
     @Test func `an upload cut five times arrives completely`() async throws {
@@ -65,7 +66,7 @@ import Testing
             }
         }
         let response = try await upload(session, to: server, body).response
-        #expect(try server.contents(of: response.url.lastPathComponent) == pattern(Self.size))
+        try expectEqual(server.contents(of: response.url.lastPathComponent), pattern(Self.size))
         await log.await("completed")
         #expect(log.names.contains { $0.hasPrefix("continued ") })
         #expect(response.metrics.retryCount >= 5)

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
@@ -19,14 +20,14 @@ import Testing
         let server = try UploadServer(.tus)
         let stream = RequestBody.stream(length: nil) { AsyncThrowingStream { $0.finish() } }
         var error = await failure(try session().uploadTask(for: request(server, stream), resumableUsing: .tus))
-        #expect(error?.code == .invalidRequest)
-        #expect(error?.reason == "a resumable upload needs a body of known length")
+        expectEqual(error?.code, .invalidRequest)
+        expectEqual(error?.reason, "a resumable upload needs a body of known length")
         error = await failure(
             try session().uploadTask(for: TransferRequest(url: server.url, method: .post), resumableUsing: .tus))
-        #expect(error?.reason == "there is no body to upload")
+        expectEqual(error?.reason, "there is no body to upload")
         error = await failure(try session().uploadTask(for: request(server, .file(folder.url("none"))), resumableUsing: .tus))
-        #expect(error?.code == .cannotReadFile)
-        #expect(server.requests.isEmpty)
+        expectEqual(error?.code, .cannotReadFile)
+        expectEmpty(server.requests)
     }
 
     @Test func `an upload whose file has changed is not continued`() async throws {
@@ -36,9 +37,9 @@ import Testing
             return turn.number == 2 ? .cut(afterBodyBytes: 500_000) : nil
         }
         let error = await failure(try session().uploadTask(for: request(server), resumableUsing: .tus))
-        #expect(error?.code == .fileChanged)
+        expectEqual(error?.code, .fileChanged)
         #expect(FileManager.default.fileExists(atPath: path))
-        #expect(server.uploads.map(\.bytes.count) == [500_000])
+        expectEqual(server.uploads.map(\.bytes.count), [500_000])
     }
 
     // MARK: Other origins
@@ -51,11 +52,11 @@ import Testing
         let response = try await session().uploadTask(
             for: request(server, nil, [.authorization: "Bearer secret", .userAgent: "me"]), resumableUsing: .tus
         ).response
-        #expect(response.url.absoluteString == other.origin + "/uploads/1")
-        #expect(server.requests[0]["authorization"] == "Bearer secret")
-        #expect(other.requests.map { $0["authorization"] } == [nil])
-        #expect(other.requests.map { $0["user-agent"] } == ["me"])
-        #expect(other.requests.map(\.bodyLength) == [Self.size])
+        expectEqual(response.url.absoluteString, other.origin + "/uploads/1")
+        expectEqual(server.requests[0]["authorization"], "Bearer secret")
+        expectEqual(other.requests.map { $0["authorization"] }, [nil])
+        expectEqual(other.requests.map { $0["user-agent"] }, ["me"])
+        expectEqual(other.requests.map(\.bodyLength), [Self.size])
     }
 
     @Test func `redirects that keep the method are followed with the current part`() async throws {
@@ -68,13 +69,13 @@ import Testing
             }
         }
         let response = try await session().uploadTask(for: request(server), resumableUsing: .tus).response
-        #expect(methods(server) == "POST POST PATCH HEAD PATCH PATCH")
-        #expect(response.metrics.redirectCount == 2)
+        expectEqual(methods(server), "POST POST PATCH HEAD PATCH PATCH")
+        expectEqual(response.metrics.redirectCount, 2)
         try expectCompleteUpload(server)
         let other = try UploadServer(.tus) { _ in .refuse(.redirect(303, to: "/uploads")) }
         let error = await failure(try session().uploadTask(for: request(other), resumableUsing: .tus))
-        #expect(error?.context.statusCode == 303)
-        #expect(other.requests.count == 1)
+        expectEqual(error?.context.statusCode, 303)
+        expectEqual(other.requests.count, 1)
     }
 
     @Test func `a challenge during an upload is answered`() async throws {
@@ -107,7 +108,7 @@ import Testing
         second.resume()
         try await server.awaitBodyBytes(1_100_000)
         second.cancel()
-        #expect(await failure(second)?.code == .cancelled)
+        await expectEqual(failure(second)?.code, .cancelled)
     }
 
     @Test func `without retries a lost connection ends the upload`() async throws {
@@ -115,7 +116,7 @@ import Testing
         let made = StubResponse(201, fields: ["Location": "/uploads/1", "Tus-Resumable": "1.0.0"]).closing()
         let server = try UploadServer(.tus) { $0.number == 1 ? .answer(made) : .cut(afterBodyBytes: 500_000) }
         let error = await failure(try session(0).uploadTask(for: request(server), resumableUsing: .tus))
-        #expect(error?.code == .connectionLost)
+        expectEqual(error?.code, .connectionLost)
     }
 
     @Test func `progress counts the bytes on the server and those being sent`() async throws {
@@ -126,7 +127,7 @@ import Testing
         _ = try await task.response
         let all = await seen.value
         #expect(all.allSatisfy { $0.bytesSent <= Self.size })
-        #expect(all.last?.bytesSent == Self.size)
+        expectEqual(all.last?.bytesSent, Self.size)
         #expect(all.dropFirst().allSatisfy { $0.expectedToSend == nil || $0.expectedToSend == Self.size })
     }
 }

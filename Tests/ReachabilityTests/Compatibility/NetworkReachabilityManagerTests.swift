@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import Reachability
@@ -26,35 +27,35 @@ import Testing
     @Test func `networkReachabilityDidChange is posted for a changed status, not for other path updates`() async {
         let network = ScriptedNetwork()
         let manager = NetworkReachabilityManager(monitor: network.monitor)
-        #expect(manager.status == .unknown)
+        expectEqual(manager.status, .unknown)
         var (statuses, token) = posts(of: manager)
         defer { NotificationCenter.default.removeObserver(token) }
 
         network.publish(.satisfied(over: .wifi()))
-        #expect(await statuses.next() == .reachableViaWiFi)
+        await expectEqual(statuses.next(), .reachableViaWiFi)
         // Another Wi-Fi interface is a path update with the same status: the next post is that of the lost carrier.
         network.publish(.satisfied(over: .wifi("wlan1", index: 9)))
         network.publish(.unsatisfied(noCarrier))
-        #expect(await statuses.next() == .notReachable)
+        await expectEqual(statuses.next(), .notReachable)
         network.publish(.satisfied(over: .cellular()))
-        #expect(await statuses.next() == .reachableViaWWAN)
+        await expectEqual(statuses.next(), .reachableViaWWAN)
         #expect(manager.isReachableViaWWAN)
     }
 
     @Test func `networkReachabilityDidChange is posted for the changed status of a host`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
         let manager = NetworkReachabilityManager(server: try ServerMonitor("192.0.2.1:443", on: network.monitor))
-        #expect(manager.status == .unknown)
+        expectEqual(manager.status, .unknown)
         var (statuses, token) = posts(of: manager)
         defer { NotificationCenter.default.removeObserver(token) }
 
         let address = try #require(IPAddress("192.0.2.1"))
         let route = ServerStatus.Route(address: address, interface: .wired(), roundTrip: .milliseconds(3))
         try network.publish(.up(via: route), of: "192.0.2.1:443")
-        #expect(await statuses.next() == .reachableViaWired)
+        await expectEqual(statuses.next(), .reachableViaWired)
         let refused = Cause(.tcp, .refused, detail: "192.0.2.1 refuses connections to port 443")
         try network.publish(.down(refused), of: "192.0.2.1:443")
-        #expect(await statuses.next() == .notReachable)
+        await expectEqual(statuses.next(), .notReachable)
         #expect(!manager.isReachable)
     }
 
@@ -88,8 +89,8 @@ import Testing
         var manager: NetworkReachabilityManager? = NetworkReachabilityManager(monitor: network.monitor)
         weak let released = manager
         manager = nil
-        #expect(released == nil)
+        expectNil(released)
         network.publish(.satisfied(over: .wifi()))
-        #expect(network.monitor.currentPath?.status == .satisfied)
+        expectEqual(network.monitor.currentPath?.status, .satisfied)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -25,23 +26,23 @@ import Testing
 
     @Test func `a gateway whose entry fails during the examination is silent`() {
         for state in [Neighbor.State.failed, .incomplete] {
-            #expect(
-                line(silent(Place.routed(neighbor: .state(state))))
-                    == "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 does not answer on its link")
-            #expect(
-                line(silent(Place.onLink(neighbor: .state(state)), hops: nil))
-                    == "unreachable neighbor/host-silent: 192.0.2.9 does not answer on its link")
+            expectEqual(
+                line(silent(Place.routed(neighbor: .state(state)))),
+                    "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 does not answer on its link")
+            expectEqual(
+                line(silent(Place.onLink(neighbor: .state(state)), hops: nil)),
+                    "unreachable neighbor/host-silent: 192.0.2.9 does not answer on its link")
         }
     }
 
     @Test func `a gateway that answers no question is silent by inference`() {
         let evidence = silent(reachable, firstHop: Self.mute)
-        #expect(
-            line(evidence)
-                == "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 gives no answer: not to datagrams, not to connections, "
+        expectEqual(
+            line(evidence),
+                "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 gives no answer: not to datagrams, not to connections, "
                 + "not to packets whose hop limit ends there")
         let cause = Diagnosis(evidence).cause
-        #expect(cause?.evidence["inferred"] == .text("datagram,connection,hop-limit"))
+        expectEqual(cause?.evidence["inferred"], .text("datagram,connection,hop-limit"))
         #expect(cause?.evidence["first_hop"] == .text("silent") && cause?.evidence["neighbor_state"] == .text("REACHABLE"))
     }
 
@@ -58,49 +59,49 @@ import Testing
         let silence = unnamed(entry, Self.mute)
         #expect(
             line(silence).hasPrefix("unreachable neighbor/gateway-silent: the gateway 10.0.0.1, which leads to the name server"))
-        #expect(Diagnosis(silence).cause?.evidence["resolver"] == .text(Place.resolver))
+        expectEqual(Diagnosis(silence).cause?.evidence["resolver"], .text(Place.resolver))
         #expect(line(unnamed(.state(.failed), nil)).hasPrefix("unreachable neighbor/gateway-silent"))
         let answered = unnamed(entry, HopAnswers(asked: [.datagram], answered: .datagram))
-        #expect(line(answered) == "unreachable dns/resolver-silent: the fault")
-        #expect(line(unnamed(entry, Self.mute, hops: nil)) == "unreachable dns/resolver-silent: the fault", "no sweep")
+        expectEqual(line(answered), "unreachable dns/resolver-silent: the fault")
+        expectEqual(line(unnamed(entry, Self.mute, hops: nil)), "unreachable dns/resolver-silent: the fault", "no sweep")
     }
 
     @Test func `one question is not enough to infer that a gateway is silent`() {
-        #expect(line(silent(reachable, firstHop: HopAnswers(asked: [.connection]))) == "unreachable tcp/timeout: the fault")
-        #expect(line(silent(reachable, hops: nil, firstHop: Self.mute)) == "unreachable tcp/timeout: the fault")
-        #expect(line(silent(reachable)) == "unreachable tcp/timeout: the fault")
+        expectEqual(line(silent(reachable, firstHop: HopAnswers(asked: [.connection]))), "unreachable tcp/timeout: the fault")
+        expectEqual(line(silent(reachable, hops: nil, firstHop: Self.mute)), "unreachable tcp/timeout: the fault")
+        expectEqual(line(silent(reachable)), "unreachable tcp/timeout: the fault")
     }
 
     @Test func `a first hop that answers proves that the server is at fault`() {
         let alive = "down tcp/timeout: the fault; the gateway 10.0.0.1 is alive"
-        #expect(line(silent(reachable, hops: Place.hops, firstHop: Self.mute)) == alive)
-        #expect(line(silent(reachable, firstHop: HopAnswers(asked: [.echo], answered: .echo))) == alive)
-        #expect(line(silent(Place.routed(neighbor: .state(.reachable, confirmedAgo: 5_000_000_000)))) == alive)
-        #expect(Diagnosis(silent(reachable, hops: Place.hops)).cause?.evidence["first_hop"] == .text("answered"))
+        expectEqual(line(silent(reachable, hops: Place.hops, firstHop: Self.mute)), alive)
+        expectEqual(line(silent(reachable, firstHop: HopAnswers(asked: [.echo], answered: .echo))), alive)
+        expectEqual(line(silent(Place.routed(neighbor: .state(.reachable, confirmedAgo: 5_000_000_000)))), alive)
+        expectEqual(Diagnosis(silent(reachable, hops: Place.hops)).cause?.evidence["first_hop"], .text("answered"))
     }
 
     @Test func `a confirmation before the first probe proves nothing`() {
         let inspection = Place.routed(neighbor: .state(.reachable, confirmedAgo: 7_000_000_000))
-        #expect(line(silent(inspection)) == "unreachable tcp/timeout: the fault")
-        #expect(line(silent(inspection, examined: nil)) == "unreachable tcp/timeout: the fault")
+        expectEqual(line(silent(inspection)), "unreachable tcp/timeout: the fault")
+        expectEqual(line(silent(inspection, examined: nil)), "unreachable tcp/timeout: the fault")
     }
 
     @Test func `a host on the link that answers nothing may filter everything`() {
         let inspection = Place.onLink(neighbor: .state(.reachable, confirmedAgo: 20_000_000_000))
-        #expect(
-            line(silent(inspection, hops: nil, firstHop: Self.mute))
-                == "unreachable tcp/timeout: the fault, and gives no other answer: not to datagrams, not to connections")
-        #expect(
-            line(silent(inspection, hops: nil, firstHop: HopAnswers(asked: [.connection], answered: .connection)))
-                == "down tcp/timeout: the fault, although the host is alive")
+        expectEqual(
+            line(silent(inspection, hops: nil, firstHop: Self.mute)),
+                "unreachable tcp/timeout: the fault, and gives no other answer: not to datagrams, not to connections")
+        expectEqual(
+            line(silent(inspection, hops: nil, firstHop: HopAnswers(asked: [.connection], answered: .connection))),
+                "down tcp/timeout: the fault, although the host is alive")
     }
 
     @Test func `only a silent first hop that no probe has proved alive is asked`() {
-        #expect(silent(reachable).hopToAsk?.address == Place.address("10.0.0.1"))
-        #expect(silent(Place.onLink()).hopToAsk?.address == Place.address("192.0.2.9"))
+        expectEqual(silent(reachable).hopToAsk?.address, Place.address("10.0.0.1"))
+        expectEqual(silent(Place.onLink()).hopToAsk?.address, Place.address("192.0.2.9"))
         #expect(silent(Place.tunnel).hopToAsk == nil && silent(Place.local).hopToAsk == nil)
         let answered = Place.cause(.tcp, .timeout, ["first_hop": .text("answered")])
-        #expect(Place.target(.down, answered).hopToAsk == nil)
+        expectNil(Place.target(.down, answered).hopToAsk)
         #expect(Place.target(.degraded, Self.silence).hopToAsk == nil && !Place.target(.degraded, Self.silence).needsSweep)
     }
 
@@ -118,12 +119,12 @@ import Testing
 
     @Test func `a route is missing because the path's interface has no address of the family`() {
         let tunnel = address("10.8.0.2", 4)
-        #expect(
-            line(withoutRoute([address("2001:db8::2", 2), tunnel]))
-                == "unreachable address/no-address: interface eth0 has no usable IPv4 address")
-        #expect(Diagnosis(withoutRoute([])).cause?.evidence["interface"] == .text("eth0"))
-        #expect(line(withoutRoute([address("10.0.0.2", 2)])) == "unreachable route/no-route: the fault")
-        #expect(line(withoutRoute(nil)) == "unreachable route/no-route: the fault")
+        expectEqual(
+            line(withoutRoute([address("2001:db8::2", 2), tunnel])),
+                "unreachable address/no-address: interface eth0 has no usable IPv4 address")
+        expectEqual(Diagnosis(withoutRoute([])).cause?.evidence["interface"], .text("eth0"))
+        expectEqual(line(withoutRoute([address("10.0.0.2", 2)])), "unreachable route/no-route: the fault")
+        expectEqual(line(withoutRoute(nil)), "unreachable route/no-route: the fault")
     }
 
     @Test func `a tentative address is named as such`() {
@@ -135,14 +136,14 @@ import Testing
     @Test func `the interface that the user named decides`() {
         #expect(
             line(withoutRoute([address("10.0.0.2", 2)], boundTo: "tun0")).contains("interface tun0 has no usable IPv4 address"))
-        #expect(line(withoutRoute([address("10.8.0.2", 4)], boundTo: "tun0")) == "unreachable route/no-route: the fault")
-        #expect(line(withoutRoute([], boundTo: "eth9")) == "unreachable route/no-route: the fault")
+        expectEqual(line(withoutRoute([address("10.8.0.2", 4)], boundTo: "tun0")), "unreachable route/no-route: the fault")
+        expectEqual(line(withoutRoute([], boundTo: "eth9")), "unreachable route/no-route: the fault")
     }
 
     @Test func `a path without an interface has one with a carrier that is no virtual one`() {
         var evidence = withoutRoute([])
         evidence.path = Place.path(Place.cause(.route, .noRoute))
-        #expect(line(evidence) == "unreachable address/no-address: interface eth0 has no usable IPv4 address")
+        expectEqual(line(evidence), "unreachable address/no-address: interface eth0 has no usable IPv4 address")
     }
 
     // MARK: Addresses of a name
@@ -163,20 +164,20 @@ import Testing
 
     @Test func `an address that fails degrades a target that answers`() {
         let refused = Place.cause(.tcp, .refused)
-        #expect(
-            line(named(("192.0.2.9", .up, nil), ("2001:db8::9", .unreachable, Place.cause(.network, .netUnreachable))))
-                == "degraded network/net-unreachable: IPv6 is broken and IPv4 works: the fault")
-        #expect(
-            line(named(("192.0.2.9", .up, nil), ("192.0.2.10", .down, refused), ("192.0.2.11", .up, nil)))
-                == "degraded tcp/refused: 1 of 3 addresses fail: the fault")
-        #expect(Diagnosis(named(("192.0.2.9", .up, nil), ("192.0.2.10", .down, refused))).steps[7].finding == .fails)
+        expectEqual(
+            line(named(("192.0.2.9", .up, nil), ("2001:db8::9", .unreachable, Place.cause(.network, .netUnreachable)))),
+                "degraded network/net-unreachable: IPv6 is broken and IPv4 works: the fault")
+        expectEqual(
+            line(named(("192.0.2.9", .up, nil), ("192.0.2.10", .down, refused), ("192.0.2.11", .up, nil))),
+                "degraded tcp/refused: 1 of 3 addresses fail: the fault")
+        expectEqual(Diagnosis(named(("192.0.2.9", .up, nil), ("192.0.2.10", .down, refused))).steps[7].finding, .fails)
     }
 
     @Test func `an address without a route, without a verdict, or that answers degrades nothing`() {
         let noRoute = Place.cause(.route, .noRoute)
-        #expect(line(named(("192.0.2.9", .up, nil), ("2001:db8::9", .unreachable, noRoute))) == "up")
-        #expect(line(named(("192.0.2.9", .up, nil), ("192.0.2.10", .unknown, nil))) == "up")
-        #expect(line(named(("192.0.2.9", .up, nil), ("192.0.2.10", .up, nil))) == "up")
-        #expect(line(named(("192.0.2.9", .down, Place.cause(.tcp, .refused)))) == "up")
+        expectEqual(line(named(("192.0.2.9", .up, nil), ("2001:db8::9", .unreachable, noRoute))), "up")
+        expectEqual(line(named(("192.0.2.9", .up, nil), ("192.0.2.10", .unknown, nil))), "up")
+        expectEqual(line(named(("192.0.2.9", .up, nil), ("192.0.2.10", .up, nil))), "up")
+        expectEqual(line(named(("192.0.2.9", .down, Place.cause(.tcp, .refused)))), "up")
     }
 }

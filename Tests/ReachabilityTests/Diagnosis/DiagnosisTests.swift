@@ -1,4 +1,5 @@
 import Certificates
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -23,9 +24,9 @@ import Testing
 
     @Test(arguments: faults) func `the layers and the conclusion of a fault`(fault: Fault) {
         let diagnosis = Diagnosis(fault.evidence)
-        #expect(diagnosis.steps.map(\.layer) == Diagnosis.layers)
-        #expect(diagnosis.steps.map { Self.mark($0.finding) }.joined() == fault.marks)
-        #expect(diagnosis.sentence == fault.sentence)
+        expectEqual(diagnosis.steps.map(\.layer), Diagnosis.layers)
+        expectEqual(diagnosis.steps.map { Self.mark($0.finding) }.joined(), fault.marks)
+        expectEqual(diagnosis.sentence, fault.sentence)
         for step in diagnosis.steps where step.finding == .fails { #expect(!step.evidence.isEmpty || step.layer == .dns) }
         #expect(diagnosis.steps.allSatisfy { !$0.detail.isEmpty })
     }
@@ -34,15 +35,15 @@ import Testing
         var evidence = Place.target(.up)
         evidence.endpoint = try Endpoint("http://192.0.2.9")
         func step() throws -> Diagnosis.Step { try #require(Diagnosis(evidence).steps.first { $0.layer == .tls }) }
-        #expect(try step().finding == .notUsed)
+        try expectEqual(step().finding, .notUsed)
         var levels = LevelResult()
         var facts = TLSHandshakeFacts(serverName: "192.0.2.9")
         (facts.isComplete, facts.version, facts.cipher) = (true, "TLSv1.3", "TLS_AES_256_GCM_SHA384")
         (levels.tls, levels.handshakeEnd, levels.handshakeNanoseconds) = (facts, .completed, 2_000_000)
         evidence.report?.levels = levels
         #expect(try step().finding == .works && step().evidence["version"] == .text("TLSv1.3"))
-        #expect(try step().duration == .milliseconds(2))
-        #expect(try step().detail == "the handshake is complete (TLSv1.3, TLS_AES_256_GCM_SHA384)")
+        try expectEqual(step().duration, .milliseconds(2))
+        try expectEqual(step().detail, "the handshake is complete (TLSv1.3, TLS_AES_256_GCM_SHA384)")
     }
 
     /// A complete handshake with a certificate of this serial number.
@@ -64,12 +65,12 @@ import Testing
         (levels.tls, levels.handshakeEnd) = (Self.facts(1, errors: errors), .completed)
         evidence.report?.levels = levels
         let step = try #require(Diagnosis(evidence).steps.first { $0.layer == .tls })
-        #expect(step.finding == .works)
-        #expect(
-            step.detail
-                == "the handshake is complete (TLSv1.3, TLS_AES_256_GCM_SHA384); the errors of the certificate are ignored: "
+        expectEqual(step.finding, .works)
+        expectEqual(
+            step.detail,
+                "the handshake is complete (TLSv1.3, TLS_AES_256_GCM_SHA384); the errors of the certificate are ignored: "
                 + "20 no issuer (depth 1), 10 expired")
-        #expect(step.evidence["verify_errors"] == .list(["20 no issuer (depth 1)", "10 expired"]))
+        expectEqual(step.evidence["verify_errors"], .list(["20 no issuer (depth 1)", "10 expired"]))
     }
 
     @Test(arguments: [(Cause.Code.certificateExpired, Diagnosis.Finding.fails), (.certificateExpiring, .works)])
@@ -262,10 +263,10 @@ import Testing
         let diagnosis = Diagnosis(Place.target(.down, Place.cause(.tcp, .timeout), hops: Place.hops))
         let tcp = try #require(diagnosis.steps.first { $0.layer == .tcp })
         #expect(tcp.evidence["last_hop"] == .text("198.51.100.1") && tcp.evidence["last_hop_ttl"] == .number(2))
-        #expect(tcp.duration == .milliseconds(7))
-        #expect(diagnosis.cause?.evidence["last_hop"] == .text("198.51.100.1"))
+        expectEqual(tcp.duration, .milliseconds(7))
+        expectEqual(diagnosis.cause?.evidence["last_hop"], .text("198.51.100.1"))
         let network = try #require(diagnosis.steps.first { $0.layer == .network })
-        #expect(network.detail == "10.0.0.1 (hop 1), 198.51.100.1 (hop 2) answer; nothing beyond hop 2 does")
+        expectEqual(network.detail, "10.0.0.1 (hop 1), 198.51.100.1 (hop 2) answer; nothing beyond hop 2 does")
     }
 
     @Test func `only a silent target behind a router needs a sweep`() {
@@ -282,9 +283,9 @@ import Testing
 
     @Test func `the route to the name server is inspected if the name has no address`() {
         let evidence = Place.named(.unreachable, Place.cause(.dns, .resolverSilent), lookup: Place.failure(.silent))
-        #expect(evidence.destination == .resolver(.init(Place.address(Place.resolver))))
-        #expect(Place.named(.up, lookup: Place.lookup("192.0.2.9")).destination == .server(Place.address("192.0.2.9")))
-        #expect(DiagnosisEvidence(path: Place.path).destination?.address == Place.address("10.0.0.1"))
+        expectEqual(evidence.destination, .resolver(.init(Place.address(Place.resolver))))
+        expectEqual(Place.named(.up, lookup: Place.lookup("192.0.2.9")).destination, .server(Place.address("192.0.2.9")))
+        expectEqual(DiagnosisEvidence(path: Place.path).destination?.address, Place.address("10.0.0.1"))
     }
 }
 

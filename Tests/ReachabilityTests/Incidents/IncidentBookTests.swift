@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -58,9 +59,9 @@ struct IncidentTranscript {
     @Test func `1,000 targets behind a gateway that becomes silent are one incident`() {
         var t = T()
         for number in 0..<1_000 { t.fail(number, T.silentGateway) }
-        #expect(t.book.deadline == .min)
+        expectEqual(t.book.deadline, .min)
         let incidents = t.take()
-        #expect(incidents.count == 1)
+        expectEqual(incidents.count, 1)
         let incident = incidents[0]
         #expect(incident.id == "1000000-1" && incident.state == .open && incident.scope == .path)
         #expect(incident.subject == Incident.Subject(.gateway, "192.0.2.1") && incident.cause == T.silentGateway)
@@ -72,7 +73,7 @@ struct IncidentTranscript {
     @Test func `an incident is over when its last target is up, and has its largest count`() {
         var t = T()
         for number in 0..<3 { t.fail(number, T.silentGateway) }
-        #expect(t.published() == ["open 1 gateway 192.0.2.1 ×3"])
+        expectEqual(t.published(), ["open 1 gateway 192.0.2.1 ×3"])
         t.now = 5 * second
         t.succeed(0)
         t.succeed(1)
@@ -87,21 +88,21 @@ struct IncidentTranscript {
     @Test func `a growing incident is published at most once a second`() {
         var t = T()
         t.fail(0, T.silentGateway)
-        #expect(t.published() == ["open 1 gateway 192.0.2.1 ×1"])
+        expectEqual(t.published(), ["open 1 gateway 192.0.2.1 ×1"])
         var published: [String] = []
         for step in 1...30 as ClosedRange<Int64> {
             t.now = step * second / 10
             t.fail(Int(step), T.silentGateway)
-            #expect(t.book.deadline == (step % 10 == 0 ? step / 10 : step / 10 + 1) * second)
+            expectEqual(t.book.deadline, (step % 10 == 0 ? step / 10 : step / 10 + 1) * second)
             published += t.published()
         }
-        #expect(published == [11, 21, 31].map { "open 1 gateway 192.0.2.1 ×\($0)" })
-        #expect(t.book.deadline == nil)
+        expectEqual(published, [11, 21, 31].map { "open 1 gateway 192.0.2.1 ×\($0)" })
+        expectNil(t.book.deadline)
         // A second after the last publication, growth is published at once.
         t.now = 9 * second
         t.fail(50, T.silentGateway)
-        #expect(t.book.deadline.map { $0 <= t.now } == true)
-        #expect(t.published() == ["open 1 gateway 192.0.2.1 ×32"])
+        expectEqual(t.book.deadline.map { $0 <= t.now }, true)
+        expectEqual(t.published(), ["open 1 gateway 192.0.2.1 ×32"])
     }
 
     @Test func `the end of an incident does not wait for a second`() {
@@ -110,13 +111,13 @@ struct IncidentTranscript {
         _ = t.take()
         t.now = 1
         t.fail(1, T.silentGateway)
-        #expect(t.book.deadline == second)
+        expectEqual(t.book.deadline, second)
         t.succeed(0)
         t.succeed(1)
-        #expect(t.published() == ["over 1 gateway 192.0.2.1 ×2"])
-        #expect(t.book.deadline == nil)
+        expectEqual(t.published(), ["over 1 gateway 192.0.2.1 ×2"])
+        expectNil(t.book.deadline)
         t.now = 2 * second
-        #expect(t.published().isEmpty)
+        expectEmpty(t.published())
     }
 
     @Test func `a target that fails again with the same cause is not counted twice`() {
@@ -126,11 +127,11 @@ struct IncidentTranscript {
         t.fail(1, T.silentGateway)
         t.succeed(1)
         t.fail(1, T.silentGateway)
-        #expect(t.take().map(\.targetCount) == [2])
+        expectEqual(t.take().map(\.targetCount), [2])
         t.succeed(1)
         t.now = 3 * second
         t.fail(1, T.silentGateway)
-        #expect(t.take().isEmpty)
+        expectEmpty(t.take())
     }
 
     // MARK: What belongs together
@@ -141,8 +142,8 @@ struct IncidentTranscript {
         t.fail(1, Cause(.neighbor, .gatewaySilent, detail: "", evidence: ["gateway": .text("192.0.2.2")]))
         t.fail(2, T.hop("192.0.2.1"))
         t.fail(3, Cause(.network, .adminProhibited, detail: "", evidence: ["hop": .text("192.0.2.1")]))
-        #expect(
-            t.published() == [
+        expectEqual(
+            t.published(), [
                 "open 1 gateway 192.0.2.1 ×1", "open 2 gateway 192.0.2.2 ×1", "open 3 hop 192.0.2.1 ×1",
                 "open 4 hop 192.0.2.1 ×1",
             ])
@@ -154,7 +155,7 @@ struct IncidentTranscript {
         _ = t.take()
         t.now = 3_600 * second
         t.fail(1, T.silentGateway)
-        #expect(t.published() == ["open 1 gateway 192.0.2.1 ×2"])
+        expectEqual(t.published(), ["open 1 gateway 192.0.2.1 ×2"])
     }
 
     @Test func `reports of a router belong together within two seconds of the last one`() {
@@ -164,17 +165,17 @@ struct IncidentTranscript {
         t.fail(1, T.hop("198.51.100.1"))
         t.now = 4 * second
         t.fail(2, T.hop("198.51.100.1"))
-        #expect(t.published() == ["open 1 hop 198.51.100.1 ×3"])
+        expectEqual(t.published(), ["open 1 hop 198.51.100.1 ×3"])
         t.now = 6 * second + 1
         t.fail(3, T.hop("198.51.100.1"))
-        #expect(t.published() == ["open 2 hop 198.51.100.1 ×1"])
+        expectEqual(t.published(), ["open 2 hop 198.51.100.1 ×1"])
         t.succeed(0)
         t.succeed(1)
         t.succeed(2)
         t.fail(4, T.hop("198.51.100.1"))
-        #expect(t.published() == ["over 1 hop 198.51.100.1 ×3"])
+        expectEqual(t.published(), ["over 1 hop 198.51.100.1 ×3"])
         t.now = 8 * second
-        #expect(t.published() == ["open 2 hop 198.51.100.1 ×2"])
+        expectEqual(t.published(), ["open 2 hop 198.51.100.1 ×2"])
     }
 
     @Test func `a refused connection is the fault of its server, one incident for each`() {
@@ -182,17 +183,17 @@ struct IncidentTranscript {
         t.fail(0, T.refused)
         t.fail(1, T.refused)
         let incidents = t.take()
-        #expect(incidents.map(\.subject) == [.init(.target, "a0:1"), .init(.target, "a1:1")])
+        expectEqual(incidents.map(\.subject), [.init(.target, "a0:1"), .init(.target, "a1:1")])
         #expect(incidents.allSatisfy { $0.scope == .server && $0.targetCount == 1 })
     }
 
     @Test func `an unreachable target without a component at fault has the scope path`() {
         var t = T()
         t.fail(0, Cause(.tcp, .timeout, detail: "silent"), .unreachable)
-        #expect(t.take().map(\.scope) == [.path])
+        expectEqual(t.take().map(\.scope), [.path])
         // Now the route is known to work.
         t.fail(0, Cause(.tcp, .timeout, detail: "silent"), .down)
-        #expect(t.take().map { "\($0.state) \($0.scope)" } == ["over path", "open server"])
+        expectEqual(t.take().map { "\($0.state) \($0.scope)" }, ["over path", "open server"])
     }
 
     @Test func `a target that changes its cause leaves its incident and belongs to another one`() {
@@ -203,16 +204,16 @@ struct IncidentTranscript {
         t.now = second
         t.fail(0, T.noCarrier)
         t.fail(1, T.noCarrier)
-        #expect(t.published() == ["open 2 interface eth0 ×2", "over 1 gateway 192.0.2.1 ×2"])
+        expectEqual(t.published(), ["open 2 interface eth0 ×2", "over 1 gateway 192.0.2.1 ×2"])
     }
 
     @Test func `a degraded target has an incident, and a removed one leaves it`() {
         var t = T()
         t.fail(0, Cause(.quality, .loss, detail: "lossy"), .degraded)
-        #expect(t.published() == ["open 1 target a0:1 ×1"])
+        expectEqual(t.published(), ["open 1 target a0:1 ×1"])
         t.book.remove(TargetID(0))
         t.book.remove(TargetID(7))
-        #expect(t.published() == ["over 1 target a0:1 ×1"])
+        expectEqual(t.published(), ["over 1 target a0:1 ×1"])
     }
 
     @Test func `an incident that is over before it is published is not published`() {
@@ -221,7 +222,7 @@ struct IncidentTranscript {
         t.succeed(0)
         #expect(t.take().isEmpty && t.book.count == 0 && t.book.deadline == nil)
         t.fail(0, T.refused)
-        #expect(t.published() == ["open 2 target a0:1 ×1"])
+        expectEqual(t.published(), ["open 2 target a0:1 ×1"])
     }
 
     @Test func `an incident that is over and begins again before the end is published stays open`() {
@@ -245,24 +246,24 @@ struct IncidentTranscript {
     }
 
     @Test func `the subject is taken from the evidence`() throws {
-        #expect(try key(cause(.link, .interfaceDown, ["interface": "eth0"])) == "local interface eth0")
-        #expect(try key(cause(.address, .noAddress, ["interface": "eth0"])) == "local interface eth0")
-        #expect(try key(cause(.route, .routeBlackhole, ["address": "192.0.2.1"])) == "local interface")
-        #expect(try key(cause(.firewall, .localDrop, ["interface": "eth0"])) == "local interface eth0")
-        #expect(try key(cause(.local, .fileLimit)) == "local interface")
-        #expect(try key(cause(.neighbor, .gatewaySilent, ["gateway": "192.0.2.1"])) == "path gateway 192.0.2.1")
+        try expectEqual(key(cause(.link, .interfaceDown, ["interface": "eth0"])), "local interface eth0")
+        try expectEqual(key(cause(.address, .noAddress, ["interface": "eth0"])), "local interface eth0")
+        try expectEqual(key(cause(.route, .routeBlackhole, ["address": "192.0.2.1"])), "local interface")
+        try expectEqual(key(cause(.firewall, .localDrop, ["interface": "eth0"])), "local interface eth0")
+        try expectEqual(key(cause(.local, .fileLimit)), "local interface")
+        try expectEqual(key(cause(.neighbor, .gatewaySilent, ["gateway": "192.0.2.1"])), "path gateway 192.0.2.1")
         let linkLocal = cause(.neighbor, .gatewaySilent, ["gateway": "fe80::1", "interface": "eth0"])
-        #expect(try key(linkLocal) == "path gateway fe80::1%eth0")
-        #expect(try key(cause(.neighbor, .hostSilent)) == "path target b:2")
-        #expect(try key(cause(.dns, .noResolver)) == "local resolver")
-        #expect(try key(cause(.dns, .resolverSilent, ["resolver": "192.0.2.53"])) == "path resolver 192.0.2.53")
-        #expect(try key(cause(.dns, .serverFailure, ["resolver": "192.0.2.53"])) == "path resolver 192.0.2.53")
-        #expect(try key(cause(.dns, .nameNotFound), unreachable: false) == "server target b:2")
-        #expect(try key(cause(.network, .tunnelSilent, ["interface": "wg0"])) == "path interface wg0")
-        #expect(try key(cause(.network, .hostUnreachable, ["hop": "192.0.2.1", "address": "192.0.2.9"])) == "path hop 192.0.2.1")
+        try expectEqual(key(linkLocal), "path gateway fe80::1%eth0")
+        try expectEqual(key(cause(.neighbor, .hostSilent)), "path target b:2")
+        try expectEqual(key(cause(.dns, .noResolver)), "local resolver")
+        try expectEqual(key(cause(.dns, .resolverSilent, ["resolver": "192.0.2.53"])), "path resolver 192.0.2.53")
+        try expectEqual(key(cause(.dns, .serverFailure, ["resolver": "192.0.2.53"])), "path resolver 192.0.2.53")
+        try expectEqual(key(cause(.dns, .nameNotFound), unreachable: false), "server target b:2")
+        try expectEqual(key(cause(.network, .tunnelSilent, ["interface": "wg0"])), "path interface wg0")
+        try expectEqual(key(cause(.network, .hostUnreachable, ["hop": "192.0.2.1", "address": "192.0.2.9"])), "path hop 192.0.2.1")
         let own = cause(.network, .portFiltered, ["hop": "192.0.2.9", "address": "192.0.2.9"])
-        #expect(try key(own, unreachable: false) == "server target b:2")
-        #expect(try key(cause(.tls, .certificateExpired), unreachable: false) == "server target b:2")
+        try expectEqual(key(own, unreachable: false), "server target b:2")
+        try expectEqual(key(cause(.tls, .certificateExpired), unreachable: false), "server target b:2")
     }
 
     @Test func `every layer and code has a subject`() throws {
@@ -315,12 +316,12 @@ struct IncidentTranscript {
                         open[incident.id] = nil
                     }
                 }
-                #expect(t.book.count == open.count, "seed \(seed)")
+                expectEqual(t.book.count, open.count, "seed \(seed)")
                 #expect(t.book.deadline.map { $0 > t.now } ?? true, "seed \(seed)")
-                #expect(
-                    Set(open.values.map(\.cause.code.rawValue)) == Set(failing.values.map(\.code.rawValue)), "seed \(seed)")
+                expectEqual(
+                    Set(open.values.map(\.cause.code.rawValue)), Set(failing.values.map(\.code.rawValue)), "seed \(seed)")
                 let servers = Set(open.values.filter { $0.subject.kind == .target }.compactMap(\.subject.name))
-                #expect(servers == Set(failing.filter { $0.value.layer == .tcp }.map { "a\($0.key):1" }), "seed \(seed)")
+                expectEqual(servers, Set(failing.filter { $0.value.layer == .tcp }.map { "a\($0.key):1" }), "seed \(seed)")
             }
             for number in 0..<20 { t.succeed(number) }
             #expect(Set(t.take().map(\.id)) == Set(open.keys) && t.book.count == 0 && t.book.deadline == nil, "seed \(seed)")
@@ -361,10 +362,10 @@ struct IncidentTranscript {
         let opened = t.take()
         #expect(opened.map(\.targetCount) == [40] && opened.map(\.targets) == [endpoints] && opened.map(\.scope) == [.local])
         t.book.beginShortage(cause, of: endpoints, waiting: (0..<50).map { TargetID($0) }, at: T.moment(second))
-        #expect(t.published() == [])
+        expectEqual(t.published(), [])
         t.now = 9 * second
         t.book.endShortage()
-        #expect(t.published() == ["over 1 interface ×40"])
+        expectEqual(t.published(), ["over 1 interface ×40"])
         t.book.endShortage()
         #expect(t.published() == [] && t.book.count == 0)
     }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import FoundationEssentials
 import ReachabilityTestKit
 import Testing
@@ -26,14 +27,14 @@ import Testing
         let group = try ServerGroup(["api.example.com:443"], on: network.monitor)
         var incidents = group.incidents.makeAsyncIterator()
         var others = network.monitor.incidents.makeAsyncIterator()
-        #expect(text(await incidents.next()) == "open 2 ×1")
-        #expect(text(await others.next()) == "open 2 ×1")
+        expectEqual(text(await incidents.next()), "open 2 ×1")
+        expectEqual(text(await others.next()), "open 2 ×1")
         network.publish(incident(3))
-        #expect(text(await incidents.next()) == "open 3 ×1")
+        expectEqual(text(await incidents.next()), "open 3 ×1")
         network.publish(incident(2, 7, isOver: true))
-        #expect(text(await incidents.next()) == "over 2 ×7")
+        expectEqual(text(await incidents.next()), "over 2 ×7")
         network.end()
-        #expect(text(await incidents.next()) == "end")
+        expectEqual(text(await incidents.next()), "end")
     }
 
     @Test func `a slow reader receives the latest state of each incident`() async {
@@ -45,7 +46,7 @@ import Testing
         network.publish(incident(3, isOver: true))
         var received: [String] = []
         for _ in 0..<3 { received.append(text(await incidents.next())) }
-        #expect(received == ["open 1 ×50", "open 2 ×1", "over 3 ×1"])
+        expectEqual(received, ["open 1 ×50", "open 2 ×1", "over 3 ×1"])
     }
 
     @Test func `a reader that never reads holds a limited number of incidents that are over`() async {
@@ -59,10 +60,10 @@ import Testing
         var received: [String] = []
         while received.last != "open 0 ×9", received.count < 3_000 { received.append(text(await incidents.next())) }
         // The incident of time 0 comes first; those that are over follow in the order of their ends.
-        #expect(received.first == "open 0 ×9")
+        expectEqual(received.first, "open 0 ×9")
         var further = 0
         network.end()
         while await incidents.next() != nil { further += 1 }
-        #expect(further == IncidentBatch.finishedLimit)
+        expectEqual(further, IncidentBatch.finishedLimit)
     }
 }

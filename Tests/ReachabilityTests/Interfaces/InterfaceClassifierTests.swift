@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -31,9 +32,9 @@ import Testing
         {
             LaboratoryInterface.named($0).evidence
         }
-        #expect(result.type == interface.type, "\(result.evidence)")
-        #expect(result.isVirtual == interface.isVirtual, "\(result.evidence)")
-        #expect(result.isExpensive == interface.isExpensive, "\(result.evidence)")
+        expectEqual(result.type, interface.type, "\(result.evidence)")
+        expectEqual(result.isVirtual, interface.isVirtual, "\(result.evidence)")
+        expectEqual(result.isExpensive, interface.isExpensive, "\(result.evidence)")
         #expect(!result.evidence.isEmpty)
     }
 
@@ -42,9 +43,9 @@ import Testing
         let result = InterfaceClassifier.classify(
             interface.link, evidence: interface.evidenceWithoutSysfs, among: LaboratoryInterface.links
         ) { LaboratoryInterface.named($0).evidenceWithoutSysfs }
-        #expect(result.type == interface.typeWithoutSysfs, "\(result.evidence)")
-        #expect(result.isVirtual == interface.isVirtual, "\(result.evidence)")
-        #expect(result.isExpensive == interface.isExpensive, "\(result.evidence)")
+        expectEqual(result.type, interface.typeWithoutSysfs, "\(result.evidence)")
+        expectEqual(result.isVirtual, interface.isVirtual, "\(result.evidence)")
+        expectEqual(result.isExpensive, interface.isExpensive, "\(result.evidence)")
     }
 
     @Test(arguments: LaboratoryInterface.all)
@@ -54,7 +55,7 @@ import Testing
         let result = InterfaceClassifier.classify(link, evidence: interface.evidence, among: LaboratoryInterface.links) {
             LaboratoryInterface.named($0).evidence
         }
-        #expect(result.type == interface.type)
+        expectEqual(result.type, interface.type)
     }
 
     @Test(arguments: LaboratoryInterface.all.filter { !InterfaceClassifier.needsEvidence($0.link) })
@@ -64,7 +65,7 @@ import Testing
         let with = InterfaceClassifier.classify(interface.link, evidence: misleading, among: LaboratoryInterface.links) { _ in nil
         }
         let without = InterfaceClassifier.classify(interface.link, evidence: nil, among: LaboratoryInterface.links) { _ in nil }
-        #expect(with == without)
+        expectEqual(with, without)
     }
 
     @Test(arguments: ["veth", "bridge", "wireguard", "dummy", "tun"])
@@ -77,40 +78,48 @@ import Testing
     @Test(arguments: ["r8152", "ax88179_178a", "asix", "smsc95xx", "lan78xx", "aqc111", "dm9601"])
     func `a USB adapter with a vendor's driver is wired`(driver: String) {
         let result = classify(link(1), facts: [1: InterfaceEvidence(driver: driver, bus: "usb", sources: ["sysfs"])])
-        #expect((result.type, result.isVirtual, result.isExpensive) == (.wired, false, false))
+        expectEqual(result.type, .wired)
+        expectEqual(result.isVirtual, false)
+        expectEqual(result.isExpensive, false)
     }
 
     @Test(arguments: ["rndis_host", "ipheth", "cdc_ether", "cdc_ncm", "cdc_eem", "cdc_subset"])
     func `a tether's driver on USB makes the interface usb and expensive`(driver: String) {
         let result = classify(link(1), facts: [1: InterfaceEvidence(driver: driver, bus: "usb", sources: ["sysfs"])])
-        #expect((result.type, result.isVirtual, result.isExpensive) == (.usb, false, true))
+        expectEqual(result.type, .usb)
+        expectEqual(result.isVirtual, false)
+        expectEqual(result.isExpensive, true)
     }
 
     @Test(arguments: ["huawei_cdc_ncm", "qmi_wwan", "cdc_mbim", "sierra_net", "hso"])
     func `a modem's driver makes the interface cellular without DEVTYPE`(driver: String) {
         let result = classify(link(1), facts: [1: InterfaceEvidence(driver: driver, sources: ["ethtool"])])
-        #expect((result.type, result.isVirtual, result.isExpensive) == (.cellular, false, true))
+        expectEqual(result.type, .cellular)
+        expectEqual(result.isVirtual, false)
+        expectEqual(result.isExpensive, true)
     }
 
     @Test(arguments: [519, 530] as [UInt16])
     func `a raw IP interface without a kind is cellular`(hardwareType: UInt16) {
         var modem = link(1)
         modem.hardwareType = hardwareType
-        #expect(classify(modem).type == .cellular)
+        expectEqual(classify(modem).type, .cellular)
     }
 
     @Test func `a Bluetooth interface is recognized by DEVTYPE, or by its bus if sysfs shows another namespace`() {
         let byType = classify(
             link(1), facts: [1: InterfaceEvidence(deviceType: "bluetooth", bus: "bluetooth", sources: ["sysfs"])])
-        #expect((byType.type, byType.isVirtual, byType.isExpensive) == (.bluetooth, false, true))
+        expectEqual(byType.type, .bluetooth)
+        expectEqual(byType.isVirtual, false)
+        expectEqual(byType.isExpensive, true)
         var elsewhere = link(1)
         elsewhere.parentBus = "bluetooth"
-        #expect(classify(elsewhere, facts: [1: InterfaceEvidence(sources: ["ethtool", "nl80211"])]).type == .bluetooth)
+        expectEqual(classify(elsewhere, facts: [1: InterfaceEvidence(sources: ["ethtool", "nl80211"])]).type, .bluetooth)
     }
 
     @Test func `a port of a switch chip (DSA) is wired`() {
-        #expect(classify(link(1, "dsa", lower: 2), among: [link(2)]).type == .wired)
-        #expect(classify(link(1), facts: [1: InterfaceEvidence(deviceType: "dsa", sources: ["sysfs"])]).type == .wired)
+        expectEqual(classify(link(1, "dsa", lower: 2), among: [link(2)]).type, .wired)
+        expectEqual(classify(link(1), facts: [1: InterfaceEvidence(deviceType: "dsa", sources: ["sysfs"])]).type, .wired)
     }
 
     @Test func `InfiniBand and IPoIB interfaces are other`() {
@@ -118,27 +127,30 @@ import Testing
         infiniband.hardwareType = 32
         infiniband.parentBus = "pci"
         let result = classify(infiniband, facts: [2: InterfaceEvidence(driver: "mlx5_core", sources: ["ethtool"])])
-        #expect((result.type, result.isVirtual) == (.other, false))
-        #expect(classify(link(1, "ipoib", lower: 2), among: [infiniband]).type == .other)
+        expectEqual(result.type, .other)
+        expectEqual(result.isVirtual, false)
+        expectEqual(classify(link(1, "ipoib", lower: 2), among: [infiniband]).type, .other)
     }
 
     @Test func `Ethernet of which only the ARPHRD type is known is wired, and its evidence says that Wi-Fi is not ruled out`() {
         let result = classify(link(1))
-        #expect((result.type, result.isVirtual) == (.wired, false))
-        #expect(result.evidence == ["ARPHRD 1 (Ethernet)", "Wi-Fi not ruled out: neither sysfs nor nl80211 answered"])
+        expectEqual(result.type, .wired)
+        expectEqual(result.isVirtual, false)
+        expectEqual(result.evidence, ["ARPHRD 1 (Ethernet)", "Wi-Fi not ruled out: neither sysfs nor nl80211 answered"])
     }
 
     @Test func `Ethernet in another namespace is recognized by netlink's bus and ethtool's driver`() {
         var card = link(1)
         card.parentBus = "pci"
         let result = classify(card, facts: [1: InterfaceEvidence(driver: "e1000", sources: ["ethtool", "nl80211"])])
-        #expect(result.type == .wired)
-        #expect(result.evidence == ["ARPHRD 1 (Ethernet)", "driver e1000, bus pci"])
+        expectEqual(result.type, .wired)
+        expectEqual(result.evidence, ["ARPHRD 1 (Ethernet)", "driver e1000, bus pci"])
     }
 
     @Test func `Ethernet without a device in sysfs, as vboxnet0, is virtual`() {
         let result = classify(link(1), facts: [1: InterfaceEvidence(driver: "vboxnet", sources: ["sysfs", "ethtool"])])
-        #expect((result.type, result.isVirtual) == (.virtual, true))
+        expectEqual(result.type, .virtual)
+        expectEqual(result.isVirtual, true)
     }
 
     // MARK: Kinds
@@ -147,28 +159,33 @@ import Testing
     func `a tun interface is a tunnel with any ARPHRD type, and a tap interface is virtual`(hardwareType: UInt16) {
         var tun = link(1, "tun")
         tun.hardwareType = hardwareType
-        #expect(classify(tun).type == .tunnel)
+        expectEqual(classify(tun).type, .tunnel)
         tun.isTap = true
-        #expect(classify(tun).type == .virtual)
+        expectEqual(classify(tun).type, .virtual)
     }
 
     @Test func `a PPP interface is a tunnel, unless its DEVTYPE is wwan`() {
-        #expect(classify(link(1, "ppp")).type == .tunnel)
+        expectEqual(classify(link(1, "ppp")).type, .tunnel)
         let modem = classify(link(1, "ppp"), facts: [1: modem])
-        #expect((modem.type, modem.isVirtual, modem.isExpensive) == (.cellular, false, true))
+        expectEqual(modem.type, .cellular)
+        expectEqual(modem.isVirtual, false)
+        expectEqual(modem.isExpensive, true)
     }
 
     @Test func `an interface of an unknown kind is virtual, unless DEVTYPE names a medium`() {
         let unknown = classify(link(1, "frobnicate"))
-        #expect((unknown.type, unknown.isVirtual) == (.virtual, true))
+        expectEqual(unknown.type, .virtual)
+        expectEqual(unknown.isVirtual, true)
         let radio = classify(link(1, "frobnicate"), facts: [1: wifi])
-        #expect((radio.type, radio.isVirtual) == (.wifi, true))
+        expectEqual(radio.type, .wifi)
+        expectEqual(radio.isVirtual, true)
     }
 
     @Test func `a tunnel bound to an expensive device is expensive`() {
         let bound = classify(link(1, "gre", lower: 2), among: [link(2)], facts: [2: modem])
-        #expect((bound.type, bound.isExpensive) == (.tunnel, true))
-        #expect(bound.evidence == ["kind gre", "bound to if2, which is expensive"])
+        expectEqual(bound.type, .tunnel)
+        expectEqual(bound.isExpensive, true)
+        expectEqual(bound.evidence, ["kind gre", "bound to if2, which is expensive"])
         #expect(!classify(link(1, "gre", lower: 2), among: [link(2)], facts: [2: wired]).isExpensive)
     }
 
@@ -177,30 +194,37 @@ import Testing
     @Test(arguments: ["vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec"])
     func `an interface stacked on one device has its type and its cost`(kind: String) {
         let onCable = classify(link(1, kind, lower: 2), among: [link(2)], facts: [2: wired])
-        #expect((onCable.type, onCable.isVirtual, onCable.isExpensive) == (.wired, true, false))
-        #expect(onCable.evidence == ["kind \(kind)", "over if2, which is wired"])
+        expectEqual(onCable.type, .wired)
+        expectEqual(onCable.isVirtual, true)
+        expectEqual(onCable.isExpensive, false)
+        expectEqual(onCable.evidence, ["kind \(kind)", "over if2, which is wired"])
         let onModem = classify(link(1, kind, lower: 2), among: [link(2)], facts: [2: modem])
-        #expect((onModem.type, onModem.isVirtual, onModem.isExpensive) == (.cellular, true, true))
-        #expect(classify(link(1, kind, lower: 2), among: [link(2, "veth")]).type == .wired)
+        expectEqual(onModem.type, .cellular)
+        expectEqual(onModem.isVirtual, true)
+        expectEqual(onModem.isExpensive, true)
+        expectEqual(classify(link(1, kind, lower: 2), among: [link(2, "veth")]).type, .wired)
     }
 
     @Test func `an interface stacked on a device of another namespace is virtual`() {
         var macvlan = link(1, "macvlan", lower: 2)
         macvlan.lowerIsElsewhere = true
         let result = classify(macvlan, among: [link(2)], facts: [2: wired])
-        #expect((result.type, result.isVirtual) == (.virtual, true))
-        #expect(result.evidence == ["kind macvlan", "the device below is in another namespace"])
-        #expect(classify(link(1, "vlan", lower: 7)).type == .virtual)
+        expectEqual(result.type, .virtual)
+        expectEqual(result.isVirtual, true)
+        expectEqual(result.evidence, ["kind macvlan", "the device below is in another namespace"])
+        expectEqual(classify(link(1, "vlan", lower: 7)).type, .virtual)
     }
 
     @Test(arguments: [("bridge", InterfaceType.bridge), ("bond", .virtual), ("team", .virtual)])
     func `a bridge, bond or team whose ports have one type has that type`(kind: String, otherwise: InterfaceType) {
         let ports = [link(2, master: 1), link(3, master: 1)]
-        #expect(classify(link(1, kind), among: ports, facts: [2: wired, 3: wired]).type == .wired)
-        #expect(classify(link(1, kind), among: ports, facts: [2: wifi, 3: wifi]).type == .wifi)
+        expectEqual(classify(link(1, kind), among: ports, facts: [2: wired, 3: wired]).type, .wired)
+        expectEqual(classify(link(1, kind), among: ports, facts: [2: wifi, 3: wifi]).type, .wifi)
         let mixed = classify(link(1, kind), among: ports, facts: [2: wired, 3: modem])
-        #expect((mixed.type, mixed.isVirtual, mixed.isExpensive) == (otherwise, true, true))
-        #expect(classify(link(1, kind)).type == otherwise)
+        expectEqual(mixed.type, otherwise)
+        expectEqual(mixed.isVirtual, true)
+        expectEqual(mixed.isExpensive, true)
+        expectEqual(classify(link(1, kind)).type, otherwise)
     }
 
     @Test func `the ports with carrier decide a bond's type and cost, and all ports do if none has carrier`() {
@@ -208,24 +232,25 @@ import Testing
             let ports = [link(2, master: 1, carrier: wiredActive), link(3, master: 1, carrier: modemActive)]
             return classify(link(1, "bond"), among: ports, facts: [2: wired, 3: modem])
         }
-        #expect(bond(wiredActive: true, modemActive: false).type == .wired)
+        expectEqual(bond(wiredActive: true, modemActive: false).type, .wired)
         #expect(!bond(wiredActive: true, modemActive: false).isExpensive)
-        #expect(bond(wiredActive: false, modemActive: true).type == .cellular)
+        expectEqual(bond(wiredActive: false, modemActive: true).type, .cellular)
         #expect(bond(wiredActive: false, modemActive: true).isExpensive)
-        #expect(bond(wiredActive: false, modemActive: false).type == .virtual)
+        expectEqual(bond(wiredActive: false, modemActive: false).type, .virtual)
         #expect(bond(wiredActive: false, modemActive: false).isExpensive)
     }
 
     @Test func `veth, tap and netkit ports do not give a bridge its type, even if the card's port has no carrier`() {
         let guests = [link(3, "veth", master: 1), link(4, "tun", master: 1, tap: true), link(5, "netkit", master: 1)]
         let plugged = classify(link(1, "bridge"), among: guests + [link(2, master: 1)], facts: [2: wired])
-        #expect(plugged.type == .wired)
-        #expect(plugged.evidence == ["kind bridge", "over if2, which is wired"])
-        #expect(
-            classify(link(1, "bridge"), among: guests + [link(2, master: 1, carrier: false)], facts: [2: wired]).type == .wired)
+        expectEqual(plugged.type, .wired)
+        expectEqual(plugged.evidence, ["kind bridge", "over if2, which is wired"])
+        expectEqual(
+            classify(link(1, "bridge"), among: guests + [link(2, master: 1, carrier: false)], facts: [2: wired]).type, .wired)
         let alone = classify(link(1, "bridge"), among: guests)
-        #expect((alone.type, alone.isVirtual) == (.bridge, true))
-        #expect(alone.evidence == ["kind bridge", "no port has a medium"])
+        expectEqual(alone.type, .bridge)
+        expectEqual(alone.isVirtual, true)
+        expectEqual(alone.evidence, ["kind bridge", "no port has a medium"])
     }
 
     @Test func `stacked interfaces are followed down to the physical devices`() {
@@ -233,22 +258,23 @@ import Testing
         let stack = [
             link(2, "vlan", lower: 3), link(3, "bridge"), link(4, "bond", master: 3), link(5, master: 4), link(6, master: 4),
         ]
-        #expect(classify(link(1, "macvlan", lower: 2), among: stack, facts: [5: wired, 6: wired]).type == .wired)
-        #expect(classify(link(1, "macvlan", lower: 2), among: stack, facts: [5: wired, 6: wifi]).type == .virtual)
+        expectEqual(classify(link(1, "macvlan", lower: 2), among: stack, facts: [5: wired, 6: wired]).type, .wired)
+        expectEqual(classify(link(1, "macvlan", lower: 2), among: stack, facts: [5: wired, 6: wifi]).type, .virtual)
     }
 
     @Test func `a bridge over ports of different types stays a bridge and is expensive if one of them is`() {
         // A bridge of a card and of a bond that is made of a card and a modem.
         let ports = [link(2, master: 1), link(3, "bond", master: 1), link(4, master: 3), link(5, master: 3)]
         let result = classify(link(1, "bridge"), among: ports, facts: [2: wired, 4: wired, 5: modem])
-        #expect((result.type, result.isExpensive) == (.bridge, true))
+        expectEqual(result.type, .bridge)
+        expectEqual(result.isExpensive, true)
     }
 
     @Test func `classification ends for interfaces stacked in a cycle and for 200 layers`() {
-        #expect(classify(link(1, "vlan", lower: 1)).type == .virtual)
-        #expect(classify(link(1, "vlan", lower: 2), among: [link(2, "macvlan", lower: 1)]).type == .virtual)
-        #expect(classify(link(1, "bridge", master: 2), among: [link(2, "bond", master: 1)]).type == .bridge)
+        expectEqual(classify(link(1, "vlan", lower: 1)).type, .virtual)
+        expectEqual(classify(link(1, "vlan", lower: 2), among: [link(2, "macvlan", lower: 1)]).type, .virtual)
+        expectEqual(classify(link(1, "bridge", master: 2), among: [link(2, "bond", master: 1)]).type, .bridge)
         let tower = (2...200).map { link($0, "vlan", lower: $0 + 1) } + [link(201)]
-        #expect(classify(link(1, "vlan", lower: 2), among: tower, facts: [201: wired]).type == .virtual)
+        expectEqual(classify(link(1, "vlan", lower: 2), among: tower, facts: [201: wired]).type, .virtual)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -35,17 +36,17 @@ import Testing
 
     @Test func `evidence has DEVTYPE, driver and bus from sysfs`() throws {
         try show("nosuchdev0", uevent: "DEVTYPE=wwan\n", driver: "qmi_wwan", bus: "usb")
-        #expect(
-            read(link(), wireless: nil)
-                == InterfaceEvidence(deviceType: "wwan", driver: "qmi_wwan", bus: "usb", sources: ["sysfs"]))
+        expectEqual(
+            read(link(), wireless: nil),
+                InterfaceEvidence(deviceType: "wwan", driver: "qmi_wwan", bus: "usb", sources: ["sysfs"]))
     }
 
     @Test(arguments: ["phy80211", "wireless"])
     func `a wireless device is recognized by sysfs without nl80211`(entry: String) throws {
         try show("nosuchdev0")
         try sysfs.makeDirectory("class/net/nosuchdev0/\(entry)")
-        #expect(read(link(), wireless: nil) == InterfaceEvidence(isWireless: true, sources: ["sysfs"]))
-        #expect(read(link(), wireless: []) == InterfaceEvidence(isWireless: true, sources: ["sysfs"]))
+        expectEqual(read(link(), wireless: nil), InterfaceEvidence(isWireless: true, sources: ["sysfs"]))
+        expectEqual(read(link(), wireless: []), InterfaceEvidence(isWireless: true, sources: ["sysfs"]))
     }
 
     @Test func `sysfs of another device under the same name is not used`() throws {
@@ -53,26 +54,26 @@ import Testing
         try show("type", type: 772, bus: "pci")
         try show("address", address: "02:00:00:00:00:0b", bus: "pci")
         try show("same", bus: "pci")
-        for name in ["index", "type", "address", "absent"] { #expect(facts(link(name)) == nil) }
-        #expect(facts(link("same")) == SysfsInterfaces.Facts(bus: "pci"))
+        for name in ["index", "type", "address", "absent"] { expectNil(facts(link(name))) }
+        expectEqual(facts(link("same")), SysfsInterfaces.Facts(bus: "pci"))
     }
 
     @Test func `a device without a hardware address is read from sysfs`() throws {
         try show("bare", type: 65534, address: "")
-        #expect(facts(Link(index: 7, name: "bare", hardwareType: 65534)) == SysfsInterfaces.Facts())
+        expectEqual(facts(Link(index: 7, name: "bare", hardwareType: 65534)), SysfsInterfaces.Facts())
     }
 
     @Test(arguments: ["", ".", "..", "../net/same", "/"])
     func `a name that leads out of class/net opens no file`(name: String) throws {
         try show("same")
-        #expect(facts(link(name)) == nil)
+        expectNil(facts(link(name)))
     }
 
     @Test func `if sysfs belongs to another namespace it is not read, and nl80211 is asked`() throws {
         try show("nosuchdev0", uevent: "DEVTYPE=wwan\n", driver: "qmi_wwan", bus: "usb")
-        #expect(read(link(), usesSysfs: false, wireless: [3]) == InterfaceEvidence(sources: ["nl80211"]))
-        #expect(read(link(), usesSysfs: false, wireless: [3, 7]) == InterfaceEvidence(isWireless: true, sources: ["nl80211"]))
-        #expect(read(link(), usesSysfs: false, wireless: nil) == InterfaceEvidence())
+        expectEqual(read(link(), usesSysfs: false, wireless: [3]), InterfaceEvidence(sources: ["nl80211"]))
+        expectEqual(read(link(), usesSysfs: false, wireless: [3, 7]), InterfaceEvidence(isWireless: true, sources: ["nl80211"]))
+        expectEqual(read(link(), usesSysfs: false, wireless: nil), InterfaceEvidence())
     }
 
     @Test func `no evidence is read for a veth interface`() throws {
@@ -82,8 +83,8 @@ import Testing
             return []
         }
         let evidence = reader.read(Link(index: 7, name: "nosuchdev0", kind: "veth"))
-        #expect(evidence == nil)
-        #expect(asked == 0)
+        expectNil(evidence)
+        expectEqual(asked, 0)
     }
 
     /// Each device of this machine that sysfs shows is read. The test passes if the machine has none.
@@ -102,11 +103,11 @@ import Testing
                 index: index, name: name, flags: type == 772 ? .loopback : [], hardwareType: type,
                 hardwareAddress: address.split(separator: ":").compactMap { UInt8($0, radix: 16) })
             let answer = reader.read(link)
-            #expect((answer == nil) == (type == 772))
+            expectEqual((answer == nil), (type == 772))
             guard let evidence = answer else { continue }
-            #expect(evidence.sources == ["sysfs", "ethtool"])
+            expectEqual(evidence.sources, ["sysfs", "ethtool"])
             let hasDevice = FileManager.default.fileExists(atPath: "\(root)/\(name)/device")
-            #expect((evidence.bus != nil) == hasDevice)
+            expectEqual((evidence.bus != nil), hasDevice)
             let result = InterfaceClassifier.classify(link, evidence: evidence, among: [index: link]) { _ in nil }
             if hasDevice { #expect(!result.isVirtual || evidence.bus == "netdevsim", "\(name): \(result)") }
         }

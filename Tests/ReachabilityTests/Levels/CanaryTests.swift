@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import Testing
 
@@ -13,13 +14,13 @@ import Testing
     }
 
     @Test func `a canary without an expectation expects 204, and the default of other URLs is unchanged`() throws {
-        #expect(try canary().http.expectation == HTTPExpectation(statuses: StatusRanges("204")))
-        #expect(try canary { $0.versions = ["1.1"] }.http.expectation.statuses == StatusRanges("204"))
-        #expect(HTTPProbeSettings().expectation == HTTPExpectation())
+        try expectEqual(canary().http.expectation, HTTPExpectation(statuses: StatusRanges("204")))
+        try expectEqual(canary { $0.versions = ["1.1"] }.http.expectation.statuses, StatusRanges("204"))
+        expectEqual(HTTPProbeSettings().expectation, HTTPExpectation())
     }
 
     @Test func `a declared expectation of a canary replaces 204`() throws {
-        #expect(try canary { try $0.setStatuses("200") }.http.expectation.statuses == StatusRanges("200"))
+        try expectEqual(canary { try $0.setStatuses("200") }.http.expectation.statuses, StatusRanges("200"))
         for settings in try [
             canary { try $0.expectBody("success") }, canary { try $0.expectBody("login", mustMatch: false) },
             canary { try $0.expectField("X-Canary", "yes") },
@@ -33,7 +34,7 @@ import Testing
         let endpoint = try Endpoint("http://canary.example/204")
         let plan = try #require(try LevelPlan(endpoint, canary { $0.followsRedirects = true }))
         #expect(plan.isCanary && !plan.followsRedirects)
-        #expect(LevelPlan(endpoint, ProbeSettings())?.followsRedirects == true)
+        expectEqual(LevelPlan(endpoint, ProbeSettings())?.followsRedirects, true)
     }
 
     @Test func `a recording marks the canary, and others as before`() throws {
@@ -47,10 +48,10 @@ import Testing
             else { return nil }
             return settings.http.isCanary
         }
-        #expect(try isCanary(line(canary())) == true)
+        try expectEqual(isCanary(line(canary())), true)
         var other = ProbeSettings()
         try other.http.setStatuses("204")
-        #expect(try isCanary(line(other)) == false)
+        try expectEqual(isCanary(line(other)), false)
         #expect(try !String(decoding: line(other), as: UTF8.self).contains("\"canary\":"))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -6,23 +7,23 @@ import Testing
     @Test func `a response with Content-Length is complete with its last byte`() {
         var exchange = HTTPExchange(method: "GET")
         exchange.receive(Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nServer: a\r\n\r\nhell".utf8))
-        #expect(exchange.progress == .receivingBody)
+        expectEqual(exchange.progress, .receivingBody)
         exchange.receive(Array("o and more".utf8))
-        #expect(exchange.progress == .complete)
-        #expect(exchange.body == Array("hello".utf8))
-        #expect(
-            exchange.facts
-                == HTTPResponseFacts(
+        expectEqual(exchange.progress, .complete)
+        expectEqual(exchange.body, Array("hello".utf8))
+        expectEqual(
+            exchange.facts,
+                HTTPResponseFacts(
                     status: 200, version: "1.1", reason: "OK", server: "a", receivedBytes: 54, bodyBytes: 5))
         exchange.endOfInput()
-        #expect(exchange.progress == .complete)
+        expectEqual(exchange.progress, .complete)
     }
 
     @Test func `a response without a length ends with the connection`() {
         let exchange = received("HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nhello")
-        #expect(exchange.progress == .complete)
+        expectEqual(exchange.progress, .complete)
         #expect(exchange.facts.version == "1.0" && exchange.facts.contentType == "text/plain" && exchange.bodyBytes == 5)
-        #expect(received("HTTP/1.0 200 OK\r\n\r\nhello", end: false).progress == .receivingBody)
+        expectEqual(received("HTTP/1.0 200 OK\r\n\r\nhello", end: false).progress, .receivingBody)
     }
 
     @Test(arguments: [
@@ -39,12 +40,12 @@ import Testing
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n"
         let exchange = received(
             head + "5;name=\"value\"\r\nhello\r\n01 \r\n,\r\nA\r\n 123456789\r\n0\r\nDigest: a\r\nB: c\r\n\r\n", end: false)
-        #expect(exchange.progress == .complete)
-        #expect(String(decoding: exchange.body, as: UTF8.self) == "hello, 123456789")
-        #expect(received(head + "0\r\n\r\n", end: false).progress == .complete)
-        #expect(received(head + "3\nabc\n0\n\n", end: false).progress == .complete)
+        expectEqual(exchange.progress, .complete)
+        expectEqual(String(decoding: exchange.body, as: UTF8.self), "hello, 123456789")
+        expectEqual(received(head + "0\r\n\r\n", end: false).progress, .complete)
+        expectEqual(received(head + "3\nabc\n0\n\n", end: false).progress, .complete)
         // The trailer section may be cut off: the body is complete.
-        #expect(received(head + "3\r\nabc\r\n0\r\nA: b\r\n").progress == .complete)
+        expectEqual(received(head + "3\r\nabc\r\n0\r\nA: b\r\n").progress, .complete)
     }
 
     @Test(arguments: [
@@ -54,8 +55,8 @@ import Testing
     func `the last transfer coding decides about the end of the body`(coding: String, body: String) {
         for version in ["1.0", "1.1"] {
             let exchange = received("HTTP/\(version) 200 OK\r\nTransfer-Encoding: \(coding)\r\n\r\n\(body)")
-            #expect(exchange.progress == .complete)
-            #expect(String(decoding: exchange.body, as: UTF8.self) == "abc")
+            expectEqual(exchange.progress, .complete)
+            expectEqual(String(decoding: exchange.body, as: UTF8.self), "abc")
         }
     }
 
@@ -64,11 +65,11 @@ import Testing
         let final = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
         let exchange = received(String(repeating: interim, count: 10) + final, end: false)
         #expect(exchange.progress == .complete && exchange.facts.status == 200)
-        #expect(exchange.head?.value(of: "link") == nil)
+        expectNil(exchange.head?.value(of: "link"))
         let endless = received(String(repeating: interim, count: 11) + final, end: false)
         #expect(endless.progress == .failed(.limit) && endless.limit == .interimResponses)
-        #expect(received(interim).progress == .failed(.truncatedHead))
-        #expect(received("HTTP/1.1 101 Switching Protocols\r\n\r\n").progress == .failed(.upgrade))
+        expectEqual(received(interim).progress, .failed(.truncatedHead))
+        expectEqual(received("HTTP/1.1 101 Switching Protocols\r\n\r\n").progress, .failed(.upgrade))
     }
 
     @Test(arguments: [
@@ -76,8 +77,8 @@ import Testing
         "HTTP/1.1 999 Odd",
     ])
     func `a status line is accepted as common clients do`(line: String) {
-        #expect(received("\(line)\r\nContent-Length: 0\r\n\r\n", end: false).progress == .complete)
-        #expect(received("\(line)\nContent-Length: 0\n\n", end: false).progress == .complete)
+        expectEqual(received("\(line)\r\nContent-Length: 0\r\n\r\n", end: false).progress, .complete)
+        expectEqual(received("\(line)\nContent-Length: 0\n\n", end: false).progress, .complete)
     }
 
     @Test(arguments: [
@@ -89,8 +90,8 @@ import Testing
     ])
     func `an invalid status line is named`(line: String, failure: HTTPExchangeFailure) {
         let exchange = received("\(line)\r\n\r\n", end: false)
-        #expect(exchange.progress == .failed(failure))
-        #expect(exchange.facts.excerpt == (line.isEmpty ? nil : line.replacing("\0", with: "\\x00")))
+        expectEqual(exchange.progress, .failed(failure))
+        expectEqual(exchange.facts.excerpt, (line.isEmpty ? nil : line.replacing("\0", with: "\\x00")))
     }
 
     @Test func `field lines are parsed as common clients do`() throws {
@@ -99,17 +100,17 @@ import Testing
                 "HTTP/1.1 204 No Content\r\nA:b\r\nA :  c d \t\r\nEmpty:\r\nFolded: one\r\n two\r\n\t three \r\n  \r\nX: a\u{e9}:b\n\r\n"
             ).head)
         func texts(_ name: String) -> [String] { head.values(of: name).map { String(decoding: $0, as: UTF8.self) } }
-        #expect(texts("a") == ["b", "c d"])
-        #expect(texts("empty") == [""])
-        #expect(texts("folded") == ["one two three"])
-        #expect(texts("x") == ["a\u{e9}:b"])
+        expectEqual(texts("a"), ["b", "c d"])
+        expectEqual(texts("empty"), [""])
+        expectEqual(texts("folded"), ["one two three"])
+        expectEqual(texts("x"), ["a\u{e9}:b"])
         #expect(texts("b") == [] && head.fieldCount == 5)
     }
 
     @Test(arguments: ["no colon", ": no name", " folded first", "a b: c", "a: b\u{0}c", "a: b\rc", "a\u{e9}: b", "a: b\r"])
     func `an invalid field line is named`(line: String) {
         let exchange = received("HTTP/1.1 200 OK\r\n\(line)\r\n\r\n", end: false)
-        #expect(exchange.progress == .failed(.field))
+        expectEqual(exchange.progress, .failed(.field))
         #expect(exchange.head == nil && exchange.facts.status == nil)
     }
 
@@ -120,8 +121,8 @@ import Testing
     ])
     func `Content-Length has one number`(value: String, isValid: Bool) {
         let exchange = received("HTTP/1.1 200 OK\r\nContent-Length: \(value)\r\n\r\nhello", end: false)
-        #expect(exchange.progress == (isValid ? .complete : .failed(.length)))
-        #expect(exchange.facts.status == 200)
+        expectEqual(exchange.progress, (isValid ? .complete : .failed(.length)))
+        expectEqual(exchange.facts.status, 200)
     }
 
     @Test func `two chunked codings are invalid`() {
@@ -135,25 +136,25 @@ import Testing
     ])
     func `an invalid chunk is named`(chunk: String) {
         let exchange = received("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n\(chunk)", end: false)
-        #expect(exchange.progress == .failed(.chunk))
+        expectEqual(exchange.progress, .failed(.chunk))
     }
 
     @Test func `a server of HTTP/2, TLS or another protocol is named by its first bytes`() {
         let settings: [UInt8] = [0, 0, 18, 4, 0, 0, 0, 0, 0] + [UInt8](repeating: 3, count: 18)
-        #expect(received(bytes: settings, end: false).progress == .failed(.http2))
-        #expect(received(bytes: [0, 0, 8, 7, 0, 0, 0, 0, 0], end: false).progress == .failed(.http2))
-        #expect(received("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", end: false).progress == .failed(.http2))
-        #expect(received(bytes: [21, 3, 1, 0, 2, 2, 70], end: false).progress == .failed(.tls))
-        #expect(received(bytes: [0, 0, 18, 5, 0, 0, 0, 0, 0]).progress == .failed(.notHTTP))
-        #expect(received(bytes: Array("SSH".utf8), end: false).progress == .awaitingHead)
-        #expect(received(bytes: Array("SSH".utf8), end: false).facts.failure == .notHTTP)
-        #expect(received(bytes: Array("SSH".utf8), end: false).facts.excerpt == "SSH")
+        expectEqual(received(bytes: settings, end: false).progress, .failed(.http2))
+        expectEqual(received(bytes: [0, 0, 8, 7, 0, 0, 0, 0, 0], end: false).progress, .failed(.http2))
+        expectEqual(received("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", end: false).progress, .failed(.http2))
+        expectEqual(received(bytes: [21, 3, 1, 0, 2, 2, 70], end: false).progress, .failed(.tls))
+        expectEqual(received(bytes: [0, 0, 18, 5, 0, 0, 0, 0, 0]).progress, .failed(.notHTTP))
+        expectEqual(received(bytes: Array("SSH".utf8), end: false).progress, .awaitingHead)
+        expectEqual(received(bytes: Array("SSH".utf8), end: false).facts.failure, .notHTTP)
+        expectEqual(received(bytes: Array("SSH".utf8), end: false).facts.excerpt, "SSH")
         // The bytes have the escapes of C, as those of a server without TLS.
-        #expect(
-            received(bytes: Array("é\\\t\u{1B}[31m\u{202E}".utf8) + [0xFF]).facts.excerpt
-                == "\\xc3\\xa9\\\\\\t\\x1b[31m\\xe2\\x80\\xae\\xff")
-        #expect(received(bytes: [UInt8](repeating: 0x80, count: 64), end: false).progress == .failed(.notHTTP))
-        #expect(received(bytes: Array("HTT".utf8), end: false).facts.failure == nil)
+        expectEqual(
+            received(bytes: Array("é\\\t\u{1B}[31m\u{202E}".utf8) + [0xFF]).facts.excerpt,
+                "\\xc3\\xa9\\\\\\t\\x1b[31m\\xe2\\x80\\xae\\xff")
+        expectEqual(received(bytes: [UInt8](repeating: 0x80, count: 64), end: false).progress, .failed(.notHTTP))
+        expectNil(received(bytes: Array("HTT".utf8), end: false).facts.failure)
     }
 
     @Test(arguments: [
@@ -165,7 +166,7 @@ import Testing
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc", .truncatedBody),
     ])
     func `a connection that ends too early is named`(text: String, failure: HTTPExchangeFailure) {
-        #expect(received(text).progress == .failed(failure))
+        expectEqual(received(text).progress, .failed(failure))
     }
 
     private func received(_ text: String, to method: String = "GET", end: Bool = true) -> HTTPExchange {

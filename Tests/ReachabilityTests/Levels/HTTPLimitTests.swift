@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -34,7 +35,7 @@ import Testing
     func `a gigabyte ends at the limit that it exceeds`(head: String, block: String, limit: HTTPLimit) {
         // The exchange ignores what follows its end, so a gigabyte costs no more than its first bytes.
         let exchange = fed(head, block: block, bytes: 1 << 30 / (block.utf8.count < 100 ? 512 : 1))
-        #expect(exchange.progress == .failed(.limit))
+        expectEqual(exchange.progress, .failed(.limit))
         #expect(exchange.limit == limit && exchange.facts.limit == limit && exchange.facts.failure == .limit)
         #expect(exchange.body.count <= HTTPExchange.keptBytes)
         #expect(exchange.receivedBytes <= HTTPLimit.body.value + HTTPLimit.chunkFraming.value + HTTPLimit.head.value)
@@ -46,22 +47,22 @@ import Testing
         for excess in 0...1 {
             let count = HTTPLimit.head.value - line.utf8.count - end.utf8.count + excess
             let exchange = fed(line + String(repeating: "a", count: count) + end, block: "x", bytes: 0)
-            #expect(exchange.progress == (excess == 0 ? .complete : .failed(.limit)))
+            expectEqual(exchange.progress, (excess == 0 ? .complete : .failed(.limit)))
         }
     }
 
     @Test func `as many fields as the limit are accepted`() {
         let fields = String(repeating: "A: b\r\n", count: HTTPLimit.fields.value - 1)
-        #expect(fed("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n", block: "x", bytes: 0).progress == .complete)
-        #expect(fed("HTTP/1.1 200 OK\r\n\(fields)A: b\r\nContent-Length: 0\r\n\r\n", block: "x", bytes: 0).limit == .fields)
+        expectEqual(fed("HTTP/1.1 200 OK\r\n\(fields)Content-Length: 0\r\n\r\n", block: "x", bytes: 0).progress, .complete)
+        expectEqual(fed("HTTP/1.1 200 OK\r\n\(fields)A: b\r\nContent-Length: 0\r\n\r\n", block: "x", bytes: 0).limit, .fields)
     }
 
     @Test func `a body of exactly the limit is complete`() {
         var exchange = fed("HTTP/1.1 200 OK\r\n\r\n", block: String(repeating: "b", count: 1 << 16), bytes: HTTPLimit.body.value)
-        #expect(exchange.progress == .receivingBody)
+        expectEqual(exchange.progress, .receivingBody)
         exchange.endOfInput()
         #expect(exchange.progress == .complete && exchange.bodyBytes == HTTPLimit.body.value)
-        #expect(exchange.body.count == HTTPExchange.keptBytes)
+        expectEqual(exchange.body.count, HTTPExchange.keptBytes)
     }
 
     @Test func `a long body of known length is read up to its limit, without a failure`() {
@@ -82,6 +83,6 @@ import Testing
         ).facts
         #expect(facts.reason == "\u{FFFD}[31m" && facts.server == "\u{FFFD}\u{FFFD}")
         #expect(facts.location?.count == ExternalText.valueLength + 1 && facts.location?.last == "…")
-        #expect(facts.contentType?.unicodeScalars.contains("\u{FFFD}") == false)
+        expectEqual(facts.contentType?.unicodeScalars.contains("\u{FFFD}"), false)
     }
 }

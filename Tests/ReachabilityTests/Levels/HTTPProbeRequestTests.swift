@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -10,9 +11,9 @@ import Testing
     private func text(_ request: HTTPProbeRequest) -> String { String(decoding: request.bytes(), as: UTF8.self) }
 
     @Test func `a request without options is GET`() throws {
-        #expect(
-            try text(HTTPProbeRequest(url: url))
-                == "GET /health?full HTTP/1.1\r\nHost: example.com:8080\r\nConnection: close\r\n"
+        try expectEqual(
+            text(HTTPProbeRequest(url: url)),
+                "GET /health?full HTTP/1.1\r\nHost: example.com:8080\r\nConnection: close\r\n"
                 + "User-Agent: netwatch/\(PackageVersion.text)\r\nAccept: */*\r\n\r\n")
     }
 
@@ -21,9 +22,9 @@ import Testing
             method: "PATCH", url: url, host: "other.example",
             fields: [.init("user-agent", "probe"), .init("X-A", " b\tä "), .init("X-A", "c")], body: Array("{}".utf8),
             authorization: .basic(user: "Aladdin", password: "open sesame"))
-        #expect(
-            text(request)
-                == "PATCH /health?full HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\nAccept: */*\r\n"
+        expectEqual(
+            text(request),
+                "PATCH /health?full HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\nAccept: */*\r\n"
                 + "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\nuser-agent: probe\r\nX-A:  b\tä \r\nX-A: c\r\n"
                 + "Content-Length: 2\r\n\r\n{}")
         let bearer = try HTTPProbeRequest(method: "POST", url: url, authorization: .bearer("abc.def"))
@@ -57,7 +58,7 @@ import Testing
         let error = #expect(throws: HTTPProbeRequest.ParseError.self) {
             try HTTPProbeRequest(url: url, authorization: authorization)
         }
-        #expect(error?.description.contains("hunter2") == false)
+        expectEqual(error?.description.contains("hunter2"), false)
         #expect(!"\(authorization)".contains("hunter2") && !String(reflecting: authorization).contains("hunter2"))
         var dumped = ""
         dump(authorization, to: &dumped)
@@ -76,6 +77,6 @@ import Testing
         ("foobar", "Zm9vYmFy"),
     ])
     func `base64 is that of RFC 4648`(text: String, encoded: String) {
-        #expect(Base64.text(Array(text.utf8)) == encoded)
+        expectEqual(Base64.text(Array(text.utf8)), encoded)
     }
 }

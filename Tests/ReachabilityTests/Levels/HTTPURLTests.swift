@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -34,7 +35,7 @@ import Testing
     ])
     func `text that is no URL of HTTP is refused with its reason`(text: String, reason: String?) {
         let error = #expect(throws: HTTPURL.ParseError.self) { try HTTPURL(text) }
-        if let reason { #expect(error?.description == reason) }
+        if let reason { expectEqual(error?.description, reason) }
     }
 
     @Test func `a URL longer than 8 KiB is refused`() {
@@ -55,27 +56,27 @@ import Testing
     func `a relative reference is resolved as RFC 3986 section 5.4 shows`(reference: String, expected: String) throws {
         let base = try HTTPURL("http://a/b/c/d;p?q")
         let resolved = try base.resolving(Array(reference.utf8)[...])
-        #expect(resolved.description == (expected.hasPrefix("//") ? "http:\(expected)" : "http://a\(expected)"))
+        expectEqual(resolved.description, (expected.hasPrefix("//") ? "http:\(expected)" : "http://a\(expected)"))
     }
 
     @Test func `an absolute reference replaces the base`() throws {
         let base = try HTTPURL("https://a.example:8443/b")
-        #expect(try base.resolving(Array("http://c.example/d".utf8)[...]).description == "http://c.example/d")
-        #expect(try base.resolving(Array("//c.example/d".utf8)[...]).description == "https://c.example/d")
-        #expect(try base.resolving(Array("c".utf8)[...]).description == "https://a.example:8443/c")
+        try expectEqual(base.resolving(Array("http://c.example/d".utf8)[...]).description, "http://c.example/d")
+        try expectEqual(base.resolving(Array("//c.example/d".utf8)[...]).description, "https://c.example/d")
+        try expectEqual(base.resolving(Array("c".utf8)[...]).description, "https://a.example:8443/c")
         #expect(throws: HTTPURL.ParseError.self) { try base.resolving(Array("mailto:a".utf8)[...]) }
         #expect(throws: HTTPURL.ParseError.self) { try base.resolving(Array("https:d".utf8)[...]) }
         #expect(throws: HTTPURL.ParseError.self) { try base.resolving(Array("http://a:b@c/".utf8)[...]) }
     }
 
     @Test func `bytes that are not UTF-8 are percent-encoded`() throws {
-        #expect(try HTTPURL("http://a/").resolving([0x62, 0xE4, 0x20, 0x63]).target == "/b%E4%20c")
+        try expectEqual(HTTPURL("http://a/").resolving([0x62, 0xE4, 0x20, 0x63]).target, "/b%E4%20c")
     }
 
     @Test func `a zone stays in the endpoint and is not sent`() throws {
         let url = try HTTPURL("http://[fe80::1%eth0]:81/a")
-        #expect(url.authority == "[fe80::1]:81")
-        #expect(try url.resolving(Array("/b".utf8)[...]).endpoint == url.endpoint)
+        expectEqual(url.authority, "[fe80::1]:81")
+        try expectEqual(url.resolving(Array("/b".utf8)[...]).endpoint, url.endpoint)
     }
 
     @Test func `an origin is scheme, host and port`() throws {

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -29,11 +30,11 @@ import Testing
     ])
     func `the status decides about the method of the next request`(status: Int, method: String, expected: String) throws {
         let next = try #require(try next(status, "/b", of: request(method)))
-        #expect(next.method == expected)
+        expectEqual(next.method, expected)
         let isChanged = method != expected
-        #expect(next.body == (isChanged ? [] : [1]))
-        #expect(next.fields.map(\.name) == (isChanged ? ["Cookie"] : ["Cookie", "Content-Type"]))
-        #expect(next.url.description == "https://a.example/b")
+        expectEqual(next.body, (isChanged ? [] : [1]))
+        expectEqual(next.fields.map(\.name), (isChanged ? ["Cookie"] : ["Cookie", "Content-Type"]))
+        expectEqual(next.url.description, "https://a.example/b")
     }
 
     @Test(arguments: [
@@ -42,9 +43,9 @@ import Testing
     ])
     func `another origin receives no credentials and no Host of the user`(location: String, isSame: Bool) throws {
         let next = try #require(try next(307, location, of: request()))
-        #expect((next.authorization != nil) == isSame)
-        #expect((next.host != nil) == isSame)
-        #expect(next.fields.contains { $0.name == "Cookie" } == isSame)
+        expectEqual((next.authorization != nil), isSame)
+        expectEqual((next.host != nil), isSame)
+        expectEqual(next.fields.contains { $0.name == "Cookie" }, isSame)
     }
 
     @Test func `credentials do not come back with the first origin`() throws {
@@ -56,8 +57,8 @@ import Testing
             Issue.record("not followed")
             return
         }
-        #expect(third.authorization == nil)
-        #expect(redirects.locations == ["http://b.example/", "https://a.example/c"])
+        expectNil(third.authorization)
+        expectEqual(redirects.locations, ["http://b.example/", "https://a.example/c"])
         #expect(redirects.isDowngraded && redirects.otherHost == "b.example")
     }
 
@@ -68,11 +69,11 @@ import Testing
             Issue.record("not followed")
             return
         }
-        #expect(
-            try redirects.next(after: head(302, "/#again"), to: second)
-                == .failed(RedirectFailure(.loop, location: "https://a.example/")))
+        try expectEqual(
+            redirects.next(after: head(302, "/#again"), to: second),
+                .failed(RedirectFailure(.loop, location: "https://a.example/")))
         var own = Redirects(of: first)
-        #expect(try own.next(after: head(302, ""), to: first) == .failed(RedirectFailure(.loop, location: "https://a.example/")))
+        try expectEqual(own.next(after: head(302, ""), to: first), .failed(RedirectFailure(.loop, location: "https://a.example/")))
     }
 
     @Test func `a redirect that sets a cookie is followed with the cookie, and is a loop if it sets the same one again`() throws {
@@ -90,9 +91,9 @@ import Testing
         }
         let lines = String(decoding: second.bytes(), as: UTF8.self)
         #expect(lines.contains("\r\nCookie: a=1; b=2\r\n"))
-        #expect(
-            try redirects.next(after: head(answer), to: second)
-                == .failed(RedirectFailure(.loop, location: "https://a.example/")))
+        try expectEqual(
+            redirects.next(after: head(answer), to: second),
+                .failed(RedirectFailure(.loop, location: "https://a.example/")))
         // Another host receives no cookie, and http none with Secure.
         let other = "HTTP/1.1 302 Found\r\nLocation: http://b.example/\r\nSet-Cookie: c=3\r\n\r\n"
         guard case .follow(let third) = try redirects.next(after: head(other), to: second) else {
@@ -123,7 +124,7 @@ import Testing
     }
 
     @Test func `a POST that becomes GET of the same URL is no loop`() throws {
-        #expect(try next(303, "/", of: request("POST"))?.method == "GET")
+        try expectEqual(next(303, "/", of: request("POST"))?.method, "GET")
     }
 
     @Test func `ten redirects are followed`() throws {
@@ -136,10 +137,10 @@ import Testing
             }
             request = next
         }
-        #expect(
-            try redirects.next(after: head(302, "/11"), to: request)
-                == .failed(RedirectFailure(.limit, location: "https://a.example/11", limit: .redirects)))
-        #expect(redirects.locations.count == 10)
+        try expectEqual(
+            redirects.next(after: head(302, "/11"), to: request),
+                .failed(RedirectFailure(.limit, location: "https://a.example/11", limit: .redirects)))
+        expectEqual(redirects.locations.count, 10)
     }
 
     @Test(arguments: ["ftp://a/", "mailto:a@b", "http://", "http://a:b@c/", "javascript:alert(1)", "http://a..b/"])
@@ -151,9 +152,9 @@ import Testing
             return
         }
         #expect(failure.kind == .location && failure.reason != nil)
-        #expect(failure.location == location.replacing("a:b@", with: "***@"))
+        expectEqual(failure.location, location.replacing("a:b@", with: "***@"))
         var unfollowed = Redirects(of: request, isFollowing: false)
-        #expect(try unfollowed.next(after: head(302, location), to: request) == .final)
+        try expectEqual(unfollowed.next(after: head(302, location), to: request), .final)
     }
 
     @Test(arguments: [
@@ -169,9 +170,9 @@ import Testing
         for url in ["http://a.example/", "http://[fe80::2%eth0]/"] {
             let request = try request("GET", url)
             var redirects = Redirects(of: request)
-            #expect(
-                try redirects.next(after: head(302, location), to: request)
-                    == .failed(RedirectFailure(.location, location: location, reason: reason)))
+            try expectEqual(
+                redirects.next(after: head(302, location), to: request),
+                    .failed(RedirectFailure(.location, location: location, reason: reason)))
         }
         // A path stays on the server, whatever its address is.
         #expect(try next(302, "/b", of: request("GET", "http://[fe80::1%eth0]/")) != nil)
@@ -189,10 +190,10 @@ import Testing
         ("http://b.example:80/u:pw@c", "http://b.example:80/u:pw@c"), ("//[::1]:80/@x", "//[::1]:80/@x"),
     ])
     func `user information of a Location is not shown`(location: String, shown: String) throws {
-        #expect(String(decoding: UserInformation.hidden(in: Array(location.utf8)[...]), as: UTF8.self) == shown)
+        expectEqual(String(decoding: UserInformation.hidden(in: Array(location.utf8)[...]), as: UTF8.self), shown)
         var exchange = HTTPExchange(method: "GET")
         exchange.receive(Array("HTTP/1.1 302 Found\r\nLocation: \(location)\r\n\r\n".utf8))
-        #expect(exchange.facts.location == shown)
+        expectEqual(exchange.facts.location, shown)
         let request = try request()
         var redirects = Redirects(of: request)
         if case .failed(let failure) = try redirects.next(after: head(302, location), to: request) {
@@ -216,18 +217,18 @@ import Testing
     @Test func `a response without Location, with another status, or with a declared status is the last one`() throws {
         let request = try request()
         var redirects = Redirects(of: request)
-        #expect(try redirects.next(after: head(302, nil), to: request) == .final)
+        try expectEqual(redirects.next(after: head(302, nil), to: request), .final)
         for status in [200, 201, 300, 304, 305, 404, 503] {
-            #expect(try redirects.next(after: head(status, "/b"), to: request) == .final)
+            try expectEqual(redirects.next(after: head(status, "/b"), to: request), .final)
         }
         let expectation = HTTPExpectation(statuses: try StatusRanges("302"))
-        #expect(try redirects.next(after: head(302, "/b"), to: request, expecting: expectation) == .final)
+        try expectEqual(redirects.next(after: head(302, "/b"), to: request, expecting: expectation), .final)
     }
 
     @Test func `redirects that are not followed still name another host`() throws {
         let request = try request()
         var redirects = Redirects(of: request, isFollowing: false)
-        #expect(try redirects.next(after: head(302, "http://portal.lan/login"), to: request) == .final)
+        try expectEqual(redirects.next(after: head(302, "http://portal.lan/login"), to: request), .final)
         #expect(redirects.otherHost == "portal.lan" && redirects.locations.isEmpty && !redirects.isDowngraded)
     }
 
@@ -246,6 +247,6 @@ import Testing
         let request = try request("GET", "https://\(host)/")
         var redirects = Redirects(of: request)
         _ = try redirects.next(after: head(302, location), to: request)
-        #expect(redirects.otherHost == other)
+        expectEqual(redirects.otherHost, other)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -157,7 +158,7 @@ private let second: Int64 = 1_000_000_000
             for (earlier, later) in zip(starts.dropFirst(), starts.dropFirst(2)) {
                 #expect(abs(later - earlier - 10 * second) < 20_000)
             }
-            #expect(site.fleet[TargetID(number)]?.schedule.missed == 0)
+            expectEqual(site.fleet[TargetID(number)]?.schedule.missed, 0)
         }
         let fourthSecond = site.starts.values.joined().count { (24 * second..<25 * second).contains($0) }
         #expect((95...105).contains(fourthSecond))
@@ -178,7 +179,7 @@ private let second: Int64 = 1_000_000_000
         let (alone, beside) = (try starts(withSilent: false), try starts(withSilent: true))
         for (id, times) in alone {
             let others = try #require(beside[id])
-            #expect(times.count == others.count)
+            expectEqual(times.count, others.count)
             #expect(zip(times, others).allSatisfy { abs($0 - $1) < 100_000 })
         }
     }
@@ -193,9 +194,9 @@ private let second: Int64 = 1_000_000_000
         site.change([.routeRemoved(Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0))))])
         site.run(for: 0)
         #expect(site.states.values.allSatisfy { $0 == .unreachable })
-        #expect(site.routeQueries == queries + 1)
+        expectEqual(site.routeQueries, queries + 1)
         site.run(for: 30 * second)
-        #expect(site.starts.values.joined().count == probes)
+        expectEqual(site.starts.values.joined().count, probes)
     }
 
     @Test func `when the route returns, targets are probed at a growing rate`() throws {
@@ -213,7 +214,7 @@ private let second: Int64 = 1_000_000_000
         site.run(for: 2 * second)
         #expect(site.states.values.allSatisfy { $0 == .up })
         let probed = { (time: Int64) in site.starts.values.joined().count { (back...back + time).contains($0) } }
-        #expect(probed(0) == NoticeRamp.first + 1)
+        expectEqual(probed(0), NoticeRamp.first + 1)
         #expect((120...140).contains(probed(NoticeRamp.doubling)))
         #expect((500...545).contains(probed(3 * NoticeRamp.doubling)))
     }
@@ -239,9 +240,9 @@ private let second: Int64 = 1_000_000_000
         for number in 0..<200 { _ = site.fleet.remove(TargetID(number), site.snapshot) }
         let probes = site.starts.values.joined().count
         site.run(for: 30 * second)
-        #expect(site.starts.values.joined().count == probes)
+        expectEqual(site.starts.values.joined().count, probes)
         #expect(site.fleet.count == 0 && site.fleet.deadline == nil && site.fleet.admission.total == 0)
-        #expect(site.fleet.takeUsedInterfaces() == [])
+        expectEqual(site.fleet.takeUsedInterfaces(), [])
     }
 
     @Test func `targets that are removed before they begin leave no work behind`() throws {
@@ -261,8 +262,8 @@ private let second: Int64 = 1_000_000_000
         site.answered = { refused.contains($0) }
         site.change([.routeAdded(Route(Route.Key(destination: refused), kind: .unreachable))])
         site.run(for: 0)
-        #expect(site.states.count { $0.value == .unreachable } == 250)
-        #expect(site.states.count { $0.value == .up } == 250)
+        expectEqual(site.states.count { $0.value == .unreachable }, 250)
+        expectEqual(site.states.count { $0.value == .up }, 250)
     }
 
     @Test func `with few sockets, every target has a record at once, and good ones are not delayed by silent ones`() throws {
@@ -271,18 +272,18 @@ private let second: Int64 = 1_000_000_000
         // The odd ones are silent.
         site.delay = { address in address.low % 2 == 0 ? 1_000_000 : nil }
         site.run(for: 0)
-        #expect(site.states.count == 200)
+        expectEqual(site.states.count, 200)
         site.run(for: 30 * second)
-        #expect(site.starts.count == 200)
-        #expect(site.states.values.count { $0 == .up } == 100)
+        expectEqual(site.starts.count, 200)
+        expectEqual(site.states.values.count { $0 == .up }, 100)
         #expect(site.mostRunning <= 32)
         let shortage = site.fleet.takeShortage()
         #expect(shortage?.isReported == true && (shortage?.waiting.count ?? 0) > 10)
         site.run(for: 90 * second)
-        #expect(site.states.values.count { $0 == .up } == 100)
+        expectEqual(site.states.values.count { $0 == .up }, 100)
         #expect(site.states.values.allSatisfy { $0 != .unknown })
         let further = site.fleet.takeShortage()
-        #expect(further == nil)
+        expectNil(further)
     }
 
     @Test func `with few sockets, a server that answers is up within seconds, although silent ones began before it`() throws {
@@ -291,10 +292,10 @@ private let second: Int64 = 1_000_000_000
         site.delay = { address in address.low & 255 == 141 ? 1_000_000 : nil }
         // Twenty of them at a time, for half a second each.
         site.run(for: 4 * second)
-        #expect(site.states[TargetID(140)] == .up)
+        expectEqual(site.states[TargetID(140)], .up)
         #expect(site.mostRunning <= 32)
         // Nothing is said about the silent ones before a probe has waited for its deadline.
-        #expect(site.states.values.count { $0 == .unknown } == 140)
+        expectEqual(site.states.values.count { $0 == .unknown }, 140)
         site.run(for: 200 * second)
         #expect(site.states.values.allSatisfy { $0 != .unknown })
     }
@@ -309,10 +310,10 @@ private let second: Int64 = 1_000_000_000
         levels.httpEnding = .exchange
         site.levels = levels
         site.run(for: 4 * second)
-        #expect(site.states.values.count { $0 == .up } == 200)
+        expectEqual(site.states.values.count { $0 == .up }, 200)
         site.run(for: 56 * second)
         #expect(site.states.values.allSatisfy { $0 != .unknown })
-        #expect(site.fleet.takeShortage() == nil)
+        expectNil(site.fleet.takeShortage())
         #expect(site.mostRunning <= ProbeAdmission.handshakeLimit)
         // The good ones keep their schedule.
         let good = site.starts.filter { $0.key.number % 5 == 4 }.values
@@ -334,7 +335,7 @@ private let second: Int64 = 1_000_000_000
         site.delay = { _ in nil }
         site.run(for: 10 * second)
         let began = site.fleet.takeShortage()
-        #expect(began?.isReported == true)
+        expectEqual(began?.isReported, true)
         site.fleet.setProbeLimit(1_000)
         site.run(for: 20 * second)
         let ended = site.fleet.takeShortage()
@@ -364,7 +365,7 @@ private let second: Int64 = 1_000_000_000
         #expect((2_400...2_600).contains(counts.reduce(0, +)))
         #expect(counts.count == 50 && counts.allSatisfy { (45...55).contains($0) })
         #expect(site.states.values.allSatisfy { $0 == .up } && site.paused.values.allSatisfy { $0 })
-        #expect(site.fleet.admission.total == 0)
+        expectEqual(site.fleet.admission.total, 0)
     }
 
     @Test func `probes of http over a metered interface keep to their budget with the bytes that they use`() throws {
@@ -382,7 +383,7 @@ private let second: Int64 = 1_000_000_000
         let counts = site.starts.values.map(\.count)
         #expect((2_300...2_600).contains(counts.reduce(0, +)), "\(counts.reduce(0, +))")
         #expect(site.states.values.allSatisfy { $0 == .up } && site.paused.values.allSatisfy { $0 })
-        #expect(site.fleet.budgets.openCount == 0)
+        expectEqual(site.fleet.budgets.openCount, 0)
     }
 
     @Test func `a budget that suffices pauses no probe`() throws {

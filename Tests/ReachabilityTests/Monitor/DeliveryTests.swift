@@ -1,5 +1,6 @@
 import Dispatch
 import EventLoop
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -21,12 +22,12 @@ import Testing
         broadcast.publish(Number(value: 1))
         // The delivery thread runs blocks in order: if this block has run, the callback before it has run or never will.
         await withCheckedContinuation { done in delivery.run { done.resume() } }
-        #expect(last.withLock { $0 } == 1)
+        expectEqual(last.withLock { $0 }, 1)
         #expect(token != nil)
         token = nil
         broadcast.publish(Number(value: 2))
         await withCheckedContinuation { done in delivery.run { done.resume() } }
-        #expect(last.withLock { $0 } == 1)
+        expectEqual(last.withLock { $0 }, 1)
     }
 
     @Test func `a publisher inside another namespace wakes the delivery thread without the home thread`() throws {
@@ -40,7 +41,7 @@ import Testing
                 broadcast.publish(Number(value: 1))
             }
         }
-        #expect(called.wait(timeout: .now() + 60) == .success)
+        expectEqual(called.wait(timeout: .now() + 60), .success)
         released.signal()
         publisher.join()
         withExtendedLifetime(token) {}
@@ -62,9 +63,9 @@ import Testing
                 broadcast.publish(Number(value: 1))
             }
         }
-        #expect(called.wait(timeout: .now() + 60) == .success)
+        expectEqual(called.wait(timeout: .now() + 60), .success)
         subscriber.join()
         #expect(!isElsewhere.withLock { $0 })
-        #expect(tokens.withLock { $0.count } == 1)
+        expectEqual(tokens.withLock { $0.count }, 1)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -28,7 +29,7 @@ import Testing
     @Test func `the events of a change do not wait`() {
         var pacing = EventPacing()
         #expect(!begin(&pacing, at: 0))
-        #expect(end(&pacing, at: 0) == nil)
+        expectNil(end(&pacing, at: 0))
         #expect(begin(&pacing, at: 200 * Self.microsecond))
         #expect(pauses(&pacing, 15, from: 300 * Self.microsecond).allSatisfy { $0 == nil })
     }
@@ -39,7 +40,7 @@ import Testing
         var now: Int64 = 1_600 * Self.microsecond
         for _ in 0..<100 {
             #expect(begin(&pacing, at: now))
-            #expect(end(&pacing, at: now) == EventPacing.pause)
+            expectEqual(end(&pacing, at: now), EventPacing.pause)
             now += EventPacing.pause + 100 * Self.microsecond
         }
     }
@@ -48,7 +49,7 @@ import Testing
         var pacing = EventPacing()
         #expect(pauses(&pacing, 20).last != .some(nil))
         let later: Int64 = 3_000 * Self.microsecond
-        #expect(pauses(&pacing, 1, from: later, isSilent: false) == [nil])
+        expectEqual(pauses(&pacing, 1, from: later, isSilent: false), [nil])
         #expect(pauses(&pacing, 16, from: later + 100 * Self.microsecond).allSatisfy { $0 == nil })
     }
 
@@ -57,7 +58,7 @@ import Testing
         #expect(pauses(&pacing, 20).last != .some(nil))
         let later: Int64 = 10_000 * Self.microsecond
         #expect(!begin(&pacing, at: later))
-        #expect(end(&pacing, at: later) == nil)
+        expectNil(end(&pacing, at: later))
     }
 
     @Test func `a turn without events ends no pause and counts for nothing`() {
@@ -67,6 +68,6 @@ import Testing
         _ = pacing.begin(at: 1_600 * Self.microsecond)
         #expect(endTurn(&pacing, at: 1_600 * Self.microsecond))
         #expect(!endTurn(&pacing, at: 1_700 * Self.microsecond))
-        #expect(pacing.pauseEnd == 2_600 * Self.microsecond)
+        expectEqual(pacing.pauseEnd, 2_600 * Self.microsecond)
     }
 }

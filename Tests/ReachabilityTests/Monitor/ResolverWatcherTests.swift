@@ -1,3 +1,4 @@
+import Expectations
 import Glibc
 import Testing
 
@@ -40,16 +41,16 @@ import Testing
     @Test func `a change of resolv.conf written in place is noticed`() throws {
         try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
-        #expect(watcher.isComplete == true)
-        #expect(servers(watcher) == ["192.0.2.1"])
-        #expect(hasEvents(watcher) == false)
+        expectEqual(watcher.isComplete, true)
+        expectEqual(servers(watcher), ["192.0.2.1"])
+        expectEqual(hasEvents(watcher), false)
 
         try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
-        #expect(hasEvents(watcher) == true)
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["192.0.2.2"])
-        #expect(hasEvents(watcher) == false)
-        #expect(watcher.drain() == false)
+        expectEqual(hasEvents(watcher), true)
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["192.0.2.2"])
+        expectEqual(hasEvents(watcher), false)
+        expectEqual(watcher.drain(), false)
     }
 
     @Test func `a change of resolv.conf is noticed when its writer closes the file`() throws {
@@ -58,11 +59,11 @@ import Testing
         let writer = open(machine.at("etc/resolv.conf"), O_WRONLY | O_TRUNC | O_CLOEXEC)
         try #require(writer >= 0)
         let text = Array("nameserver 192.0.2.2\n".utf8)
-        #expect(write(writer, text, text.count) == text.count)
-        #expect(hasEvents(watcher) == false)
+        expectEqual(write(writer, text, text.count), text.count)
+        expectEqual(hasEvents(watcher), false)
         close(writer)
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["192.0.2.2"])
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["192.0.2.2"])
     }
 
     @Test func `each replacement of resolv.conf by rename is noticed`() throws {
@@ -71,23 +72,23 @@ import Testing
         for number in 2...5 {
             try machine.write("nameserver 192.0.2.\(number)\n", to: "etc/resolv.conf.new")
             try machine.rename("etc/resolv.conf.new", to: "etc/resolv.conf")
-            #expect(hasChanged(&watcher) == true)
-            #expect(servers(watcher) == ["192.0.2.\(number)"])
+            expectEqual(hasChanged(&watcher), true)
+            expectEqual(servers(watcher), ["192.0.2.\(number)"])
         }
         try machine.write("nameserver 192.0.2.9\n", to: "etc/resolv.conf")
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["192.0.2.9"])
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["192.0.2.9"])
     }
 
     @Test func `removing resolv.conf and creating it again are noticed`() throws {
         try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         try machine.remove("etc/resolv.conf")
-        #expect(hasChanged(&watcher) == true)
-        #expect(read(watcher) == ResolverConfiguration())
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(read(watcher), ResolverConfiguration())
         try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["192.0.2.2"])
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["192.0.2.2"])
     }
 
     @Test func `changes of other files in the directory are ignored`() throws {
@@ -96,27 +97,27 @@ import Testing
         try machine.write("x", to: "etc/hosts")
         try machine.write("y", to: "etc/hosts")
         try machine.remove("etc/hosts")
-        #expect(watcher.drain() == false)
+        expectEqual(watcher.drain(), false)
         try machine.write("x", to: "run/lock")
-        #expect(watcher.drain() == false)
+        expectEqual(watcher.drain(), false)
     }
 
     @Test func `a resolv.conf that links into a missing directory is read when the directory and the file appear`() throws {
         try machine.link("etc/resolv.conf", to: "../run/systemd/resolve/stub-resolv.conf")
         var watcher = try watcher()
-        #expect(read(watcher) == ResolverConfiguration())
+        expectEqual(read(watcher), ResolverConfiguration())
 
         try machine.makeDirectory("run/systemd")
-        #expect(hasChanged(&watcher) == true)
+        expectEqual(hasChanged(&watcher), true)
         try machine.makeDirectory("run/systemd/resolve")
-        #expect(hasChanged(&watcher) == true)
+        expectEqual(hasChanged(&watcher), true)
         try machine.write("nameserver 127.0.0.53\n", to: "run/systemd/resolve/stub-resolv.conf")
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["127.0.0.53"])
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["127.0.0.53"])
 
         try machine.remove("run/systemd")
-        #expect(hasChanged(&watcher) == true)
-        #expect(read(watcher) == ResolverConfiguration())
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(read(watcher), ResolverConfiguration())
     }
 
     @Test func `directories created faster than they can be watched do not hide resolv.conf`() throws {
@@ -124,8 +125,8 @@ import Testing
         var watcher = try watcher()
         try machine.makeDirectory("run/a/b")
         try machine.write("nameserver 192.0.2.1\n", to: "run/a/b/resolv.conf")
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["192.0.2.1"])
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["192.0.2.1"])
     }
 
     @Test func `a link that is turned to another file is followed, and the former file is ignored`() throws {
@@ -134,19 +135,19 @@ import Testing
         try machine.link("run/current", to: "one")
         try machine.link("etc/resolv.conf", to: "/run/current")
         var watcher = try watcher()
-        #expect(servers(watcher) == ["192.0.2.1"])
+        expectEqual(servers(watcher), ["192.0.2.1"])
 
         // The link in the middle changes; the link in /etc stays.
         try machine.link("run/next", to: "two")
         try machine.rename("run/next", to: "run/current")
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["192.0.2.2"])
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["192.0.2.2"])
 
         try machine.write("nameserver 192.0.2.8\n", to: "run/one")
-        #expect(watcher.drain() == false)
+        expectEqual(watcher.drain(), false)
         try machine.write("nameserver 192.0.2.3\n", to: "run/two")
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["192.0.2.3"])
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["192.0.2.3"])
     }
 
     @Test func `renaming and replacing a directory on the path of a link is noticed`() throws {
@@ -155,83 +156,83 @@ import Testing
         try machine.link("etc/resolv.conf", to: "/run/resolve/resolv.conf")
         var watcher = try watcher()
         try machine.rename("run/resolve", to: "run/old")
-        #expect(hasChanged(&watcher) == true)
-        #expect(read(watcher) == ResolverConfiguration())
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(read(watcher), ResolverConfiguration())
         try machine.makeDirectory("run/new")
         try machine.write("nameserver 192.0.2.2\n", to: "run/new/resolv.conf")
-        #expect(watcher.drain() == false)
+        expectEqual(watcher.drain(), false)
         try machine.rename("run/new", to: "run/resolve")
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["192.0.2.2"])
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["192.0.2.2"])
     }
 
     @Test func `a namespace's own resolv.conf is used while it exists`() throws {
         try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher("blue")
-        #expect(servers(watcher) == ["192.0.2.1"])
+        expectEqual(servers(watcher), ["192.0.2.1"])
 
         try machine.makeDirectory("etc/netns/blue")
         try machine.write("nameserver 198.51.100.1\n", to: "etc/netns/blue/resolv.conf")
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["198.51.100.1"])
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["198.51.100.1"])
         try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
-        #expect(watcher.drain() == false)
+        expectEqual(watcher.drain(), false)
 
         try machine.remove("etc/netns/blue")
-        #expect(hasChanged(&watcher) == true)
-        #expect(servers(watcher) == ["192.0.2.2"])
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(servers(watcher), ["192.0.2.2"])
     }
 
     @Test func `a resolv.conf is found if its directory is created after the start`() throws {
         try machine.remove("etc")
         var watcher = try watcher()
-        #expect(read(watcher) == ResolverConfiguration())
+        expectEqual(read(watcher), ResolverConfiguration())
         try machine.makeDirectory("etc")
-        #expect(hasChanged(&watcher) == true)
+        expectEqual(hasChanged(&watcher), true)
         try machine.write("", to: "etc/resolv.conf")
-        #expect(hasChanged(&watcher) == true)
-        #expect(read(watcher) == ResolverConfiguration(exists: true))
+        expectEqual(hasChanged(&watcher), true)
+        expectEqual(read(watcher), ResolverConfiguration(exists: true))
     }
 
     @Test func `links that form a circle, or lead to a directory or through a file, lead to no resolv.conf`() throws {
         try machine.link("etc/resolv.conf", to: "resolv.conf")
-        #expect(try read(watcher()) == ResolverConfiguration())
+        try expectEqual(read(watcher()), ResolverConfiguration())
         try machine.remove("etc/resolv.conf")
         try machine.makeDirectory("etc/resolv.conf")
-        #expect(try read(watcher()) == ResolverConfiguration())
+        try expectEqual(read(watcher()), ResolverConfiguration())
         try machine.remove("etc/resolv.conf")
         try machine.write("", to: "run/file")
         try machine.link("etc/resolv.conf", to: "/run/file/resolv.conf")
-        #expect(try read(watcher()) == ResolverConfiguration())
+        try expectEqual(read(watcher()), ResolverConfiguration())
     }
 
     @Test func `a FIFO in place of resolv.conf does not block the reader`() throws {
         try #require(mkfifo(machine.at("etc/resolv.conf"), 0o600) == 0)
-        #expect(try read(watcher()) == ResolverConfiguration())
+        try expectEqual(read(watcher()), ResolverConfiguration())
     }
 
     @Test func `the complete lines at the beginning of a resolv.conf beyond the size limit are read`() throws {
         let filler = String(repeating: "#", count: ResolverFile.sizeLimit - "nameserver 192.0.2.1\n".utf8.count - 24) + "\n"
         try machine.write("nameserver 192.0.2.1\n" + filler + "nameserver 192.0.2.234567\n", to: "etc/resolv.conf")
-        #expect(try servers(watcher()) == ["192.0.2.1"])
+        try expectEqual(servers(watcher()), ["192.0.2.1"])
     }
 
     @Test func `a line of 100,000 characters does not hide the name server after it`() throws {
         let long = "search " + String(repeating: "a.example ", count: 10_000) + "\n"
         try machine.write(
             "# " + String(repeating: "x", count: 100_000) + "\n" + long + "nameserver 192.0.2.1\n", to: "etc/resolv.conf")
-        #expect(try servers(watcher()) == ["192.0.2.1"])
+        try expectEqual(servers(watcher()), ["192.0.2.1"])
     }
 
     @Test(arguments: ["..", "a/b"])
     func `a namespace name with a path separator or dots adds no file`(name: String) {
-        #expect(ResolverFile(namespaceName: name).candidates == ["/etc/resolv.conf"])
+        expectEqual(ResolverFile(namespaceName: name).candidates, ["/etc/resolv.conf"])
     }
 
     @Test func `the machine's own resolv.conf can be watched`() throws {
         let watcher = try ResolverWatcher(ResolverFile())
-        #expect(watcher.isComplete == true)
+        expectEqual(watcher.isComplete, true)
         let configuration = watcher.read()
-        #expect(configuration.exists == (access("/etc/resolv.conf", F_OK) == 0))
+        expectEqual(configuration.exists, (access("/etc/resolv.conf", F_OK) == 0))
     }
 }

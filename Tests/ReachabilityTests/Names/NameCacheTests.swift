@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -15,14 +16,14 @@ import Testing
         var cache = NameCache()
         cache.store(entry(ttl: 10), "a", .v4, now: 0)
         #expect(cache.entry("a", .v4, now: 10 * Self.second - 1) != nil)
-        #expect(cache.entry("a", .v4, now: 10 * Self.second) == nil)
-        #expect(cache.entry("a", .v6, now: 0) == nil)
-        #expect(cache.entry("b", .v4, now: 0) == nil)
+        expectNil(cache.entry("a", .v4, now: 10 * Self.second))
+        expectNil(cache.entry("a", .v6, now: 0))
+        expectNil(cache.entry("b", .v4, now: 0))
     }
 
     @Test func `a TTL is at least one second and at most five minutes`() {
-        #expect(NameCache.expiry(ttl: 0, now: 5) == Self.second + 5)
-        #expect(NameCache.expiry(ttl: .max, now: 0) == 300 * Self.second)
+        expectEqual(NameCache.expiry(ttl: 0, now: 5), Self.second + 5)
+        expectEqual(NameCache.expiry(ttl: .max, now: 0), 300 * Self.second)
     }
 
     @Test func `expired names are removed, and a full cache takes no new names`() {
@@ -31,7 +32,7 @@ import Testing
         for number in 0..<2_000 { cache.store(entry(ttl: 300), "new\(number)", .v4, now: 2 * Self.second) }
         #expect(cache.count <= 3_000)
         for number in 0..<NameCache.limit + 10 { cache.store(entry(ttl: 300), "n\(number)", .v6, now: 2 * Self.second) }
-        #expect(cache.count == NameCache.limit)
+        expectEqual(cache.count, NameCache.limit)
         cache.store(entry(ttl: 200), "new1", .v6, now: 2 * Self.second)
         #expect(cache.entry("new1", .v6, now: 2 * Self.second) != nil)
     }
@@ -47,12 +48,12 @@ import Testing
         for now in 0..<100 as Range<Int64> {
             #expect(timers.first ?? .max >= now)
             while let item = timers.removeFirst(dueAt: now) {
-                #expect(times[item] == now)
+                expectEqual(times[item], now)
                 removed.append(times[item])
             }
         }
-        #expect(removed == times.sorted())
-        #expect(timers.first == nil)
+        expectEqual(removed, times.sorted())
+        expectNil(timers.first)
     }
 }
 
@@ -62,14 +63,14 @@ import Testing
     @Test func `a burst is limited until answers arrive or 50 ms have passed`() {
         var queue = SendQueue()
         for id in 1...600 as ClosedRange<UInt64> { queue.add(question(id), at: 0) }
-        #expect(queue.take(now: 0).map(\.id) == Array(1...256))
-        #expect(queue.take(now: 1) == [])
-        #expect(queue.deadline == NameTable.burstTime)
+        expectEqual(queue.take(now: 0).map(\.id), Array(1...256))
+        expectEqual(queue.take(now: 1), [])
+        expectEqual(queue.deadline, NameTable.burstTime)
         for id in 1...10 as ClosedRange<UInt64> { queue.ended(id) }
-        #expect(queue.take(now: 2).map(\.id) == Array(257...266))
-        #expect(queue.take(now: NameTable.burstTime).map(\.id) == Array(267...512))
-        #expect(queue.take(now: 2 * NameTable.burstTime).map(\.id) == Array(513...600))
-        #expect(queue.deadline == nil)
+        expectEqual(queue.take(now: 2).map(\.id), Array(257...266))
+        expectEqual(queue.take(now: NameTable.burstTime).map(\.id), Array(267...512))
+        expectEqual(queue.take(now: 2 * NameTable.burstTime).map(\.id), Array(513...600))
+        expectNil(queue.deadline)
     }
 
     @Test func `a question waits until it is sent`() {
@@ -88,7 +89,7 @@ import Testing
         for id in 1...300 as ClosedRange<UInt64> { queue.add(question(id), at: 0) }
         _ = queue.take(now: 0)
         queue.remove(290)
-        #expect(queue.take(now: NameTable.burstTime).map(\.id) == Array(257...289) + Array(291...300))
+        expectEqual(queue.take(now: NameTable.burstTime).map(\.id), Array(257...289) + Array(291...300))
     }
 
     @Test func `the number of open questions is limited`() {
@@ -96,6 +97,6 @@ import Testing
         for id in 0..<20_000 as Range<UInt64> { queue.add(question(id), at: 0) }
         var count = 0
         for round in 0..<100 as Range<Int64> { count += queue.take(now: round * NameTable.burstTime).count }
-        #expect(count == NameTable.openLimit)
+        expectEqual(count, NameTable.openLimit)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -124,13 +125,13 @@ import Testing
         #expect(run.answers > 50)
         // All questions end some time, as those of c-ares do.
         run.pass(4_000_000_000)
-        #expect(run.waiting.isEmpty)
+        expectEmpty(run.waiting)
         for _ in 0..<100_000 where !run.table.isIdle && run.complaints.isEmpty {
             run.answer()
             run.answerLibc()
             run.pass(100_000_000)
         }
         #expect(run.table.isIdle)
-        #expect(run.complaints == [])
+        expectEqual(run.complaints, [])
     }
 }

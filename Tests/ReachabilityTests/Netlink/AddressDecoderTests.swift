@@ -1,3 +1,4 @@
+import Expectations
 import NetlinkBytes
 import Testing
 
@@ -28,15 +29,15 @@ import Testing
                 message.add(1, peer.bytes)
                 message.add(2, local.bytes)
             })
-        #expect(decoded.key == Address.Key(interface: 300, prefix: IPPrefix(local, length: 32), peer: peer))
-        #expect(decoded.peer == peer)
+        expectEqual(decoded.key, Address.Key(interface: 300, prefix: IPPrefix(local, length: 32), peer: peer))
+        expectEqual(decoded.peer, peer)
     }
 
     @Test func `an IPv6 address comes once, as IFA_ADDRESS`() throws {
         let six = IPAddress(v6: 0x2001_0db8_0000_0000, 7)
         let decoded = try address(message(family: 10, prefix: 64) { $0.add(1, six.bytes) })
-        #expect(decoded.address == six)
-        #expect(decoded.peer == nil)
+        expectEqual(decoded.address, six)
+        expectNil(decoded.peer)
     }
 
     @Test func `address flags come from the 32 bits of IFA_FLAGS and not from the header's 8`() throws {
@@ -45,7 +46,7 @@ import Testing
                 message.add(2, local.bytes)
                 message.add(8, UInt32(0x340))
             })
-        #expect(decoded.flags == Address.Flags(rawValue: 0x340))
+        expectEqual(decoded.flags, Address.Flags(rawValue: 0x340))
         #expect(!decoded.isUsable)
     }
 
@@ -73,24 +74,24 @@ import Testing
 
     @Test func `address lifetimes are decoded, and an infinite lifetime is nil`() throws {
         let limited = try address(lifetime(preferred: 60, valid: 120, flags: 0))
-        #expect(limited.lifetime.preferredSeconds == 60)
-        #expect(limited.lifetime.validSeconds == 120)
-        #expect(limited.lifetime.renewedCentiseconds == 77)
+        expectEqual(limited.lifetime.preferredSeconds, 60)
+        expectEqual(limited.lifetime.validSeconds, 120)
+        expectEqual(limited.lifetime.renewedCentiseconds, 77)
         let forever = try address(lifetime(preferred: .max, valid: .max, flags: 0x80))
-        #expect(forever.lifetime.preferredSeconds == nil)
-        #expect(forever.lifetime.validSeconds == nil)
+        expectNil(forever.lifetime.preferredSeconds)
+        expectNil(forever.lifetime.validSeconds)
     }
 
     @Test func `an address without preferred lifetime left is deprecated, whatever its flag says`() throws {
         #expect(try address(lifetime(preferred: 0, valid: 60, flags: 0)).flags.contains(.deprecated))
         #expect(try address(lifetime(preferred: 1, valid: 60, flags: 0x20)).flags.isDisjoint(with: .deprecated))
-        #expect(
-            try address(lifetime(preferred: 0, valid: 60, flags: 0)) == address(lifetime(preferred: 0, valid: 60, flags: 0x20)))
+        try expectEqual(
+            address(lifetime(preferred: 0, valid: 60, flags: 0)), address(lifetime(preferred: 0, valid: 60, flags: 0x20)))
     }
 
     @Test func `a lifetime that counts down leaves the address equal, a renewal does not`() throws {
-        #expect(
-            try address(lifetime(preferred: 60, valid: 90, flags: 0)) == address(lifetime(preferred: 59, valid: 89, flags: 0)))
+        try expectEqual(
+            address(lifetime(preferred: 60, valid: 90, flags: 0)), address(lifetime(preferred: 59, valid: 89, flags: 0)))
         #expect(
             try address(lifetime(preferred: 60, valid: 90, flags: 0))
                 != address(lifetime(preferred: 60, valid: 90, flags: 0, renewed: 78)))
@@ -98,27 +99,27 @@ import Testing
 
     @Test func `removal of an address names interface, address and prefix`() {
         let removal = message(21) { $0.add(2, local.bytes) }
-        #expect(decode(removal) == [.addressRemoved(Address.Key(interface: 300, prefix: IPPrefix(local, length: 24)))])
+        expectEqual(decode(removal), [.addressRemoved(Address.Key(interface: 300, prefix: IPPrefix(local, length: 24)))])
     }
 
     @Test func `address messages of other families are ignored, and one without a complete address is malformed`() {
-        #expect(decode(message(family: 0) { $0.add(2, local.bytes) }) == [.ignored])
-        #expect(decode(message(family: 7) { $0.add(2, local.bytes) }) == [.ignored])
-        #expect(decode(message { $0.add(8, UInt32(0)) }) == [.malformed])
-        #expect(decode(message { $0.add(2, [192, 0]) }) == [.malformed])
-        #expect(decode(RawMessage(20, header: [2, 24])) == [.malformed])
+        expectEqual(decode(message(family: 0) { $0.add(2, local.bytes) }), [.ignored])
+        expectEqual(decode(message(family: 7) { $0.add(2, local.bytes) }), [.ignored])
+        expectEqual(decode(message { $0.add(8, UInt32(0)) }), [.malformed])
+        expectEqual(decode(message { $0.add(2, [192, 0]) }), [.malformed])
+        expectEqual(decode(RawMessage(20, header: [2, 24])), [.malformed])
     }
 
     @Test func `neighbors are decoded with their state, and a bridge's forwarding entries are ignored`() {
         let neighbor = Neighbor(interface: 300, address: peer, state: .reachable, hardwareAddress: [2, 0, 0, 0, 0, 1])
-        #expect(decode(.neighbor(neighbor)) == [.neighbor(neighbor)])
-        #expect(decode(.neighbor(neighbor, removed: true)) == [.neighborRemoved(neighbor.key)])
+        expectEqual(decode(.neighbor(neighbor)), [.neighbor(neighbor)])
+        expectEqual(decode(.neighbor(neighbor, removed: true)), [.neighborRemoved(neighbor.key)])
         let failed = Neighbor(interface: 300, address: IPAddress(v6: 0xfe80 << 48, 1), state: .failed)
-        #expect(decode(.neighbor(failed)) == [.neighbor(failed)])
+        expectEqual(decode(.neighbor(failed)), [.neighbor(failed)])
         let forwarding = RawMessage(28, header: [7, 0, 0, 0] + UInt32(3).raw + UInt16(2).raw + [0, 0]) {
             $0.add(2, [2, 0, 0, 0, 0, 1])
         }
-        #expect(decode(forwarding) == [.ignored])
+        expectEqual(decode(forwarding), [.ignored])
     }
 }
 
@@ -127,9 +128,9 @@ import Testing
 
     @Test func `a neighbor answer distinguishes an entry, no entry, and no answer`() {
         let neighbor = Neighbor(interface: 2, address: IPAddress(v4: 0x0a00_0001), state: .failed)
-        #expect(answer(RawMessage.neighbor(neighbor, sequence: 9).bytes) == .state(.failed))
-        #expect(answer(RawMessage.error(9, errno: 2).bytes) == .absent)
-        #expect(answer(RawMessage.error(9, errno: 95).bytes) == .unknown)
-        #expect(answer([]) == .unknown)
+        expectEqual(answer(RawMessage.neighbor(neighbor, sequence: 9).bytes), .state(.failed))
+        expectEqual(answer(RawMessage.error(9, errno: 2).bytes), .absent)
+        expectEqual(answer(RawMessage.error(9, errno: 95).bytes), .unknown)
+        expectEqual(answer([]), .unknown)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import NetlinkBytes
 import Pacing
 import Testing
@@ -13,8 +14,8 @@ import Testing
             .link(link, flags: RawMessage.multi, sequence: 4),
             .link(link, flags: RawMessage.multi | RawMessage.interrupted, sequence: 4), .done(4),
         ]
-        #expect(
-            NetlinkDecoder.decode(datagram.bytes) == [
+        expectEqual(
+            NetlinkDecoder.decode(datagram.bytes), [
                 NetlinkMessage(.link(link), sequence: 4), NetlinkMessage(.link(link), sequence: 4, wasInterrupted: true),
                 NetlinkMessage(.done(errno: 0), sequence: 4),
             ])
@@ -22,18 +23,18 @@ import Testing
 
     @Test func `NLMSG_DONE, an error and an acknowledgment end a dump with their errno`() {
         func end(_ message: RawMessage) -> [NetlinkEvent] { NetlinkDecoder.decode(message.bytes).map(\.event) }
-        #expect(end(.done(1)) == [.done(errno: 0)])
-        #expect(end(.done(1, errno: 95)) == [.done(errno: 95)])
-        #expect(end(.error(1, errno: 97)) == [.done(errno: 97)])
-        #expect(end(.error(1, errno: 0)) == [.done(errno: 0)])
-        #expect(end(RawMessage(2, header: Int32.min.raw)) == [.done(errno: 5)])
+        expectEqual(end(.done(1)), [.done(errno: 0)])
+        expectEqual(end(.done(1, errno: 95)), [.done(errno: 95)])
+        expectEqual(end(.error(1, errno: 97)), [.done(errno: 97)])
+        expectEqual(end(.error(1, errno: 0)), [.done(errno: 0)])
+        expectEqual(end(RawMessage(2, header: Int32.min.raw)), [.done(errno: 5)])
         // An old kernel's DONE has no payload.
-        #expect(end(RawMessage(3)) == [.done(errno: 0)])
+        expectEqual(end(RawMessage(3)), [.done(errno: 0)])
     }
 
     @Test func `message types of other protocols are ignored`() {
-        #expect(NetlinkDecoder.decode(RawMessage(1).bytes).map(\.event) == [.ignored])
-        #expect(NetlinkDecoder.decode(RawMessage(36, header: [0, 0, 0, 0]).bytes).map(\.event) == [.ignored])
+        expectEqual(NetlinkDecoder.decode(RawMessage(1).bytes).map(\.event), [.ignored])
+        expectEqual(NetlinkDecoder.decode(RawMessage(36, header: [0, 0, 0, 0]).bytes).map(\.event), [.ignored])
     }
 
     @Test func `messages before a truncated one are kept, and the truncated one is malformed`() {
@@ -42,9 +43,9 @@ import Testing
         for length in 0..<whole.count {
             let events = NetlinkDecoder.decode(Array(whole.prefix(length))).map(\.event)
             let isWhole = length >= half
-            #expect(events.first == (isWhole ? .link(link) : events.first))
+            expectEqual(events.first, (isWhole ? .link(link) : events.first))
             // Fewer bytes than a header look like padding.
-            #expect(events.filter { $0 == .malformed }.count == (length % half >= 16 ? 1 : 0))
+            expectEqual(events.filter { $0 == .malformed }.count, (length % half >= 16 ? 1 : 0))
         }
     }
 
@@ -52,7 +53,7 @@ import Testing
         var bytes = RawMessage.link(link).bytes
         for length in [0, 1, 15, UInt32(bytes.count + 1), .max] as [UInt32] {
             bytes.replaceSubrange(0..<4, with: length.raw)
-            #expect(NetlinkDecoder.decode(bytes).map(\.event) == [.malformed])
+            expectEqual(NetlinkDecoder.decode(bytes).map(\.event), [.malformed])
         }
     }
 
@@ -62,17 +63,17 @@ import Testing
         func decode(_ message: RawMessage) -> NetlinkEvent? { NetlinkDecoder.decode(message.bytes).first?.event }
         for _ in 0..<300 {
             let link = Link.random(using: &generator)
-            #expect(decode(.link(link)) == .link(link), "seed \(seed)")
+            expectEqual(decode(.link(link)), .link(link), "seed \(seed)")
             let address = Address.random(using: &generator)
-            #expect(decode(.address(address)) == .address(address), "seed \(seed)")
-            #expect(decode(.address(address, removed: true)) == .addressRemoved(address.key), "seed \(seed)")
+            expectEqual(decode(.address(address)), .address(address), "seed \(seed)")
+            expectEqual(decode(.address(address, removed: true)), .addressRemoved(address.key), "seed \(seed)")
             let route = Route.random(using: &generator)
-            #expect(decode(.route(route)) == .route(route), "seed \(seed)")
-            #expect(decode(.route(route, removed: true)) == .routeRemoved(route), "seed \(seed)")
+            expectEqual(decode(.route(route)), .route(route), "seed \(seed)")
+            expectEqual(decode(.route(route, removed: true)), .routeRemoved(route), "seed \(seed)")
             let rule = Rule.random(using: &generator)
-            #expect(decode(.rule(rule)) == .rule(rule), "seed \(seed)")
+            expectEqual(decode(.rule(rule)), .rule(rule), "seed \(seed)")
             let object = NexthopObject.random(using: &generator)
-            #expect(decode(.nexthop(object)) == .nexthop(object), "seed \(seed)")
+            expectEqual(decode(.nexthop(object)), .nexthop(object), "seed \(seed)")
         }
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import NetlinkBytes
 import Testing
 
@@ -23,7 +24,7 @@ import Testing
             index: 2, name: "eth0", flags: Link.Flags(rawValue: 0x1_1043), hardwareType: 1, operationalState: .up, mtu: 1400,
             hardwareAddress: [2, 0, 0, 0, 0, 1], parentBus: "virtio"
         )
-        #expect(decode(message) == [.link(expected)])
+        expectEqual(decode(message), [.link(expected)])
         #expect(expected.hasCarrier)
     }
 
@@ -34,7 +35,7 @@ import Testing
             message.nest(18) { $0.add(1, text: kind) }
         }
         guard case .link(let link) = decode(message).first else { throw Unexpected(decode(message)) }
-        #expect(link.kind == kind)
+        expectEqual(link.kind, kind)
         #expect(!link.isTap)
     }
 
@@ -48,8 +49,8 @@ import Testing
             }
         }
         guard case .link(let link) = decode(message).first else { throw Unexpected(decode(message)) }
-        #expect(link.kind == "tun")
-        #expect(link.isTap == isTap)
+        expectEqual(link.kind, "tun")
+        expectEqual(link.isTap, isTap)
     }
 
     @Test func `a bridge's port is decoded with its master and the kind of port`() throws {
@@ -62,9 +63,9 @@ import Testing
             }
         }
         guard case .link(let link) = decode(message).first else { throw Unexpected(decode(message)) }
-        #expect(link.index == 300)
-        #expect(link.master == 1_000)
-        #expect(link.portKind == "bridge")
+        expectEqual(link.index, 300)
+        expectEqual(link.master, 1_000)
+        expectEqual(link.portKind, "bridge")
     }
 
     @Test func `a veth peer in another namespace is marked: its index has no meaning here`() throws {
@@ -74,7 +75,7 @@ import Testing
             message.add(37, UInt32(0))
         }
         guard case .link(let link) = decode(message).first else { throw Unexpected(decode(message)) }
-        #expect(link.lower == 9)
+        expectEqual(link.lower, 9)
         #expect(link.lowerIsElsewhere)
         let here = RawMessage(16, header: header()) { message in
             message.add(3, text: "veth0")
@@ -99,7 +100,7 @@ import Testing
             ([192, 0, 2, 9] as [UInt8], IPAddress("192.0.2.9")), ([0, 0, 0, 0], nil), ([239, 1, 1, 1], nil),
         ] {
             guard case .link(let link) = decode(message(bytes)).first else { throw Unexpected(decode(message(bytes))) }
-            #expect(link.tunnelRemote == expected)
+            expectEqual(link.tunnelRemote, expected)
         }
     }
 
@@ -108,7 +109,7 @@ import Testing
             message.add(3, text: "wlan0")
             message.add(11, [UInt8](repeating: 7, count: 24))
         }
-        #expect(decode(message) == [.ignored])
+        expectEqual(decode(message), [.ignored])
     }
 
     @Test(arguments: [UInt16(16), 17])
@@ -117,7 +118,7 @@ import Testing
             message.add(3, text: "veth1")
             message.add(10, UInt32(4))
         }
-        #expect(decode(message) == [.ignored])
+        expectEqual(decode(message), [.ignored])
     }
 
     @Test func `a link that moves to another namespace is removed`() {
@@ -126,13 +127,13 @@ import Testing
             message.add(45, UInt32(1))
             message.add(49, UInt32(2))
         }
-        #expect(decode(message) == [.linkRemoved(0x1234_5678)])
+        expectEqual(decode(message), [.linkRemoved(0x1234_5678)])
     }
 
     @Test func `a link message without a name or with a truncated header is malformed`() {
-        #expect(decode(RawMessage(16, header: header()) { $0.add(4, UInt32(1500)) }) == [.malformed])
-        #expect(decode(RawMessage(16, header: [0, 0, 1, 0])) == [.malformed])
-        #expect(decode(RawMessage(17, header: [0, 0, 1, 0])) == [.malformed])
+        expectEqual(decode(RawMessage(16, header: header()) { $0.add(4, UInt32(1500)) }), [.malformed])
+        expectEqual(decode(RawMessage(16, header: [0, 0, 1, 0])), [.malformed])
+        expectEqual(decode(RawMessage(17, header: [0, 0, 1, 0])), [.malformed])
     }
 }
 

@@ -1,3 +1,4 @@
+import Expectations
 import NetlinkBytes
 import Testing
 
@@ -26,8 +27,8 @@ import Testing
     @Test(arguments: [UInt8(2), 3, 4, 5, 6, 7, 8, 9, 10, 77])
     func `every route kind keeps its number, known or not`(kind: UInt8) throws {
         let decoded = try route(message(kind: kind) { $0.add(6, UInt32(10)) })
-        #expect(decoded.kind.rawValue == kind)
-        #expect(decoded.nextHops.isEmpty)
+        expectEqual(decoded.kind.rawValue, kind)
+        expectEmpty(decoded.nextHops)
     }
 
     @Test func `a default route is decoded with gateway and metric`() throws {
@@ -38,8 +39,8 @@ import Testing
                 message.add(4, UInt32(300))
             })
         #expect(decoded.key.destination.isDefault)
-        #expect(decoded.key.metric == 600)
-        #expect(decoded.nextHops == [Route.NextHop(interface: 300, gateway: gateway)])
+        expectEqual(decoded.key.metric, 600)
+        expectEqual(decoded.nextHops, [Route.NextHop(interface: 300, gateway: gateway)])
     }
 
     @Test func `an IPv4 route through an IPv6 gateway (RTA_VIA) is decoded`() throws {
@@ -49,8 +50,8 @@ import Testing
                 message.add(18, UInt16(10).raw + router.bytes)
                 message.add(4, UInt32(2))
             })
-        #expect(decoded.nextHops == [Route.NextHop(interface: 2, gateway: router)])
-        #expect(decoded.key.family == .v4)
+        expectEqual(decoded.nextHops, [Route.NextHop(interface: 2, gateway: router)])
+        expectEqual(decoded.key.family, .v4)
     }
 
     @Test func `next hops of a multipath route are decoded with weights and sorted`() throws {
@@ -59,8 +60,8 @@ import Testing
         ]
         let one = try route(message { $0.add(9, hops.flatMap { RawMessage.multipathMember($0, of: .v4) }) })
         let other = try route(message { $0.add(9, hops.reversed().flatMap { RawMessage.multipathMember($0, of: .v4) }) })
-        #expect(one.nextHops == [hops[1], hops[0]])
-        #expect(one == other)
+        expectEqual(one.nextHops, [hops[1], hops[0]])
+        expectEqual(one, other)
         #expect(one.isMultipath)
         #expect(one.uses(interface: 7) && one.uses(interface: 3) && !one.uses(interface: 4))
     }
@@ -70,23 +71,23 @@ import Testing
         let half = message {
             $0.add(9, RawMessage.multipathMember(alive, of: .v4) + RawMessage.multipathMember(dead, of: .v4, flags: 1))
         }
-        #expect(decode(half) == [.route(Route(defaultKey, nextHops: [alive]), replaces: false, isDead: false)])
+        expectEqual(decode(half), [.route(Route(defaultKey, nextHops: [alive]), replaces: false, isDead: false)])
         let whole = message {
             $0.add(
                 9, RawMessage.multipathMember(alive, of: .v4, flags: 1) + RawMessage.multipathMember(dead, of: .v4, flags: 0x11))
         }
-        #expect(decode(whole) == [.route(Route(defaultKey, nextHops: [alive, dead]), replaces: false, isDead: true)])
+        expectEqual(decode(whole), [.route(Route(defaultKey, nextHops: [alive, dead]), replaces: false, isDead: true)])
         let single = message(routeFlags: 1) { $0.add(4, UInt32(2)) }
         let hop = Route.NextHop(interface: 2)
-        #expect(decode(single) == [.route(Route(defaultKey, nextHops: [hop]), replaces: false, isDead: true)])
+        expectEqual(decode(single), [.route(Route(defaultKey, nextHops: [hop]), replaces: false, isDead: true)])
     }
 
     private var defaultKey: Route.Key { Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0)) }
 
     @Test func `linkdown alone does not make a route dead: the kernel still uses it`() {
         let message = message(routeFlags: 0x10) { $0.add(4, UInt32(2)) }
-        #expect(
-            decode(message) == [
+        expectEqual(
+            decode(message), [
                 .route(Route(defaultKey, nextHops: [Route.NextHop(interface: 2)]), replaces: false, isDead: false)
             ])
     }
@@ -97,7 +98,7 @@ import Testing
                 message.add(15, UInt32(51_820))
                 message.add(4, UInt32(2))
             })
-        #expect(decoded.key.table == 51_820)
+        expectEqual(decoded.key.table, 51_820)
     }
 
     @Test(arguments: [UInt32(0), 1_024, 0xffff_fffe, .max])
@@ -106,7 +107,7 @@ import Testing
             message(family: 10) {
                 $0.add(6, metric); $0.add(4, UInt32(2))
             })
-        #expect(decoded.key.metric == metric)
+        expectEqual(decoded.key.metric, metric)
     }
 
     @Test func `a cloned route belongs to no table but may answer a query`() {
@@ -114,21 +115,21 @@ import Testing
         func cloned(flags: UInt16, sequence: UInt32) -> RawMessage {
             message(routeFlags: 0x200, flags: flags, sequence: sequence) { $0.add(4, UInt32(2)) }
         }
-        #expect(decode(cloned(flags: 0, sequence: 0)) == [.ignored])
-        #expect(decode(cloned(flags: RawMessage.multi, sequence: 5)) == [.ignored])
-        #expect(
-            decode(cloned(flags: 0, sequence: 5)) == [.route(Route(defaultKey, nextHops: [hop]), replaces: false, isDead: false)])
+        expectEqual(decode(cloned(flags: 0, sequence: 0)), [.ignored])
+        expectEqual(decode(cloned(flags: RawMessage.multi, sequence: 5)), [.ignored])
+        expectEqual(
+            decode(cloned(flags: 0, sequence: 5)), [.route(Route(defaultKey, nextHops: [hop]), replaces: false, isDead: false)])
     }
 
     @Test func `a route with a nexthop object is decoded with its hop and without it (nexthop_compat_mode 0)`() throws {
         let bare = try route(message { $0.add(30, UInt32(9)) })
-        #expect(bare.nexthopObject == 9)
-        #expect(bare.nextHops.isEmpty)
+        expectEqual(bare.nexthopObject, 9)
+        expectEmpty(bare.nextHops)
         let full = try route(
             message {
                 $0.add(30, UInt32(9)); $0.add(4, UInt32(2))
             })
-        #expect(full.nextHops == [Route.NextHop(interface: 2)])
+        expectEqual(full.nextHops, [Route.NextHop(interface: 2)])
     }
 
     @Test func `routes that differ only in RTA_METRICS differ`() throws {
@@ -139,23 +140,23 @@ import Testing
                     if let mtu { message.nest(8) { $0.add(2, mtu) } }
                 })
         }
-        #expect(try with(1400) == with(1400))
+        try expectEqual(with(1400), with(1400))
         #expect(try with(1400) != with(1300))
         #expect(try with(nil) != with(1400))
     }
 
     @Test func `replacement and removal of a route are decoded`() {
         let expected = Route(defaultKey, nextHops: [Route.NextHop(interface: 2)])
-        #expect(
-            decode(message(flags: RawMessage.replace) { $0.add(4, UInt32(2)) })
-                == [.route(expected, replaces: true, isDead: false)])
-        #expect(decode(message(25) { $0.add(4, UInt32(2)) }) == [.routeRemoved(expected)])
+        expectEqual(
+            decode(message(flags: RawMessage.replace) { $0.add(4, UInt32(2)) }),
+                [.route(expected, replaces: true, isDead: false)])
+        expectEqual(decode(message(25) { $0.add(4, UInt32(2)) }), [.routeRemoved(expected)])
     }
 
     @Test func `multicast routing and MPLS routes are ignored, and a truncated header is malformed`() {
-        #expect(decode(message(family: 128) { _ in }) == [.ignored])
-        #expect(decode(message(family: 28) { _ in }) == [.ignored])
-        #expect(decode(RawMessage(24, header: [2, 0, 0])) == [.malformed])
+        expectEqual(decode(message(family: 128) { _ in }), [.ignored])
+        expectEqual(decode(message(family: 28) { _ in }), [.ignored])
+        expectEqual(decode(RawMessage(24, header: [2, 0, 0])), [.malformed])
     }
 
     @Test func `a route query is answered by a route, a refusal or nothing`() {
@@ -165,12 +166,12 @@ import Testing
             message.add(7, IPAddress(v4: 0xc000_0209).bytes)
         }
         let query = RouteQuery(IPAddress(v4: 0xc633_6401))
-        #expect(
-            RouteAnswer(NetlinkDecoder.decode(chosen.bytes), to: query)
-                == .route(ChosenRoute(interface: 2, gateway: gateway, source: IPAddress(v4: 0xc000_0209))))
-        #expect(
-            RouteAnswer(NetlinkDecoder.decode(RawMessage.error(4, errno: 113).bytes), to: query) == .refused(errno: 113))
-        #expect(RouteAnswer([], to: query) == nil)
+        expectEqual(
+            RouteAnswer(NetlinkDecoder.decode(chosen.bytes), to: query),
+                .route(ChosenRoute(interface: 2, gateway: gateway, source: IPAddress(v4: 0xc000_0209))))
+        expectEqual(
+            RouteAnswer(NetlinkDecoder.decode(RawMessage.error(4, errno: 113).bytes), to: query), .refused(errno: 113))
+        expectNil(RouteAnswer([], to: query))
     }
 
     @Test func `a query for one interface reads a multipath answer's next hop over that interface`() {
@@ -179,12 +180,12 @@ import Testing
         ]
         let both = message(sequence: 4) { $0.add(9, hops.flatMap { RawMessage.multipathMember($0, of: .v4) }) }
         let answer = RouteAnswer(NetlinkDecoder.decode(both.bytes), to: RouteQuery(IPAddress(v4: 0xc633_6401), interface: 3))
-        #expect(answer == .route(ChosenRoute(interface: 3, gateway: IPAddress(v4: 0xc000_0301))))
+        expectEqual(answer, .route(ChosenRoute(interface: 3, gateway: IPAddress(v4: 0xc000_0301))))
     }
 
     @Test func `a query for one interface reads a nexthop object without its hop as that interface`() {
         let bare = message(sequence: 4) { $0.add(30, UInt32(9)) }
         let answer = RouteAnswer(NetlinkDecoder.decode(bare.bytes), to: RouteQuery(IPAddress(v4: 0xc633_6401), interface: 3))
-        #expect(answer == .route(ChosenRoute(interface: 3)))
+        expectEqual(answer, .route(ChosenRoute(interface: 3)))
     }
 }

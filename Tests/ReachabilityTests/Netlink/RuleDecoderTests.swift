@@ -1,3 +1,4 @@
+import Expectations
 import NetlinkBytes
 import Testing
 
@@ -28,12 +29,12 @@ import Testing
                 message.add(10, UInt32(0xca6c))
                 message.add(16, UInt32.max)
             })
-        #expect(marked == Rule(family: .v4, priority: 32_764, table: 51_820, isInverted: true, mark: 0xca6c, markMask: .max))
+        expectEqual(marked, Rule(family: .v4, priority: 32_764, table: 51_820, isInverted: true, mark: 0xca6c, markMask: .max))
         let suppressed = try rule(
             message {
                 $0.add(14, UInt32(0)); $0.add(6, UInt32(32_763))
             })
-        #expect(suppressed.suppressedPrefixLength == 0)
+        expectEqual(suppressed.suppressedPrefixLength, 0)
     }
 
     @Test func `a rule's users, protocol and ports are decoded`() throws {
@@ -44,10 +45,10 @@ import Testing
                 message.add(23, UInt16(1).raw + UInt16(1_023).raw)
                 message.add(24, UInt16(443).raw + UInt16(443).raw)
             })
-        #expect(decoded.users == 1_000...1_999)
-        #expect(decoded.ipProtocol == 6)
-        #expect(decoded.sourcePorts == 1...1_023)
-        #expect(decoded.destinationPorts == 443...443)
+        expectEqual(decoded.users, 1_000...1_999)
+        expectEqual(decoded.ipProtocol, 6)
+        expectEqual(decoded.sourcePorts, 1...1_023)
+        expectEqual(decoded.destinationPorts, 443...443)
     }
 
     @Test func `a rule's reversed or truncated range is ignored`() throws {
@@ -56,8 +57,8 @@ import Testing
                 message.add(20, UInt32(9).raw + UInt32(1).raw)
                 message.add(24, UInt16(443).raw)
             })
-        #expect(decoded.users == nil)
-        #expect(decoded.destinationPorts == nil)
+        expectNil(decoded.users)
+        expectNil(decoded.destinationPorts)
     }
 
     @Test func `a rule's goto, tunnel id, interfaces, VRF, group and origin are decoded`() throws {
@@ -71,9 +72,9 @@ import Testing
                 message.add(13, UInt32(4))
                 message.add(21, UInt8(186))
             })
-        #expect(
-            decoded
-                == Rule(
+        expectEqual(
+            decoded,
+                Rule(
                     family: .v4, priority: 0, action: 2, target: 1_000, incomingInterface: "eth0", outgoingInterface: "lo",
                     suppressedGroup: 4, isL3MasterDevice: true, tunnel: 0x0102_0304, origin: 186))
     }
@@ -85,22 +86,22 @@ import Testing
                 message.add(1, to.bytes)
                 message.add(2, from.bytes)
             })
-        #expect(decoded.family == .v6)
-        #expect(decoded.source == IPPrefix(from, length: 32))
-        #expect(decoded.destination == IPPrefix(to, length: 48))
+        expectEqual(decoded.family, .v6)
+        expectEqual(decoded.source, IPPrefix(from, length: 32))
+        expectEqual(decoded.destination, IPPrefix(to, length: 48))
     }
 
     @Test func `rules that differ in an attribute without a property here differ`() throws {
         let one = try rule(message { $0.add(25, UInt8(46)) })
-        #expect(try one == rule(message { $0.add(25, UInt8(46)) }))
+        try expectEqual(one, rule(message { $0.add(25, UInt8(46)) }))
         #expect(try one != rule(message { $0.add(25, UInt8(10)) }))
         #expect(try one != rule(message { _ in }))
     }
 
     @Test func `removal of a rule is decoded, other families are ignored, and a truncated header is malformed`() {
-        #expect(decode(message(33) { $0.add(6, UInt32(5)) }) == [.ruleRemoved(Rule(family: .v4, priority: 5))])
-        #expect(decode(message(family: 129) { _ in }) == [.ignored])
-        #expect(decode(RawMessage(32, header: [2, 0, 0, 0])) == [.malformed])
+        expectEqual(decode(message(33) { $0.add(6, UInt32(5)) }), [.ruleRemoved(Rule(family: .v4, priority: 5))])
+        expectEqual(decode(message(family: 129) { _ in }), [.ignored])
+        expectEqual(decode(RawMessage(32, header: [2, 0, 0, 0])), [.malformed])
     }
 }
 
@@ -112,18 +113,18 @@ import Testing
         let blackhole = NexthopObject(id: 8, isBlackhole: true)
         let group = NexthopObject(id: 9, group: [.init(id: 7, weight: 1), .init(id: 8, weight: 300)])
         for object in [hop, blackhole, group] {
-            #expect(decode(.nexthop(object)) == [.nexthop(object)])
-            #expect(decode(.nexthop(object, removed: true)) == [.nexthopRemoved(object.id)])
+            expectEqual(decode(.nexthop(object)), [.nexthop(object)])
+            expectEqual(decode(.nexthop(object, removed: true)), [.nexthopRemoved(object.id)])
         }
     }
 
     @Test func `a nexthop message without a number or with a truncated header is malformed, and a truncated group is ignored`() {
-        #expect(decode(RawMessage(104, header: [2, 0, 3, 0] + UInt32(0).raw) { $0.add(5, UInt32(2)) }) == [.malformed])
-        #expect(decode(RawMessage(104, header: [2, 0])) == [.malformed])
+        expectEqual(decode(RawMessage(104, header: [2, 0, 3, 0] + UInt32(0).raw) { $0.add(5, UInt32(2)) }), [.malformed])
+        expectEqual(decode(RawMessage(104, header: [2, 0])), [.malformed])
         let ragged = RawMessage(104, header: [0, 0, 3, 0] + UInt32(0).raw) { message in
             message.add(1, UInt32(9))
             message.add(2, UInt32(7).raw + [0, 0])
         }
-        #expect(decode(ragged) == [.nexthop(NexthopObject(id: 9))])
+        expectEqual(decode(ragged), [.nexthop(NexthopObject(id: 9))])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -19,7 +20,7 @@ import Testing
                 isTap: true),
         ]
         let messages = decode { messages in links.forEach { messages.add($0) } }
-        #expect(messages.map(\.event) == links.map { .link($0) } + [.done(errno: 0)])
+        expectEqual(messages.map(\.event), links.map { .link($0) } + [.done(errno: 0)])
         #expect(messages.allSatisfy { $0.sequence == 7 })
     }
 
@@ -35,7 +36,7 @@ import Testing
                 lifetime: Address.Lifetime(preferredSeconds: 0, validSeconds: nil, renewedCentiseconds: 0)),
         ]
         let messages = decode { messages in addresses.forEach { messages.add($0) } }
-        #expect(messages.map(\.event) == addresses.map { .address($0) } + [.done(errno: 0)])
+        expectEqual(messages.map(\.event), addresses.map { .address($0) } + [.done(errno: 0)])
     }
 
     @Test func `synthesized route messages decode with a gateway, without, and as unreachable`() throws {
@@ -47,12 +48,12 @@ import Testing
             Route(Route.Key(destination: IPPrefix(try #require(IPAddress("2001:db8::")), length: 32)), kind: .unreachable),
         ]
         let messages = decode { messages in routes.forEach { messages.add($0) } }
-        #expect(messages.map(\.event) == routes.map { .route($0) } + [.done(errno: 0)])
+        expectEqual(messages.map(\.event), routes.map { .route($0) } + [.done(errno: 0)])
     }
 
     @Test func `a synthesized error decodes as a refused route query`() {
         var messages = SynthesizedMessages(sequence: 1, flags: 0)
         messages.addError(errno: 101)
-        #expect(RouteAnswer(NetlinkDecoder.decode(messages.bytes), to: RouteQuery(IPAddress(v4: 0))) == .refused(errno: 101))
+        expectEqual(RouteAnswer(NetlinkDecoder.decode(messages.bytes), to: RouteQuery(IPAddress(v4: 0))), .refused(errno: 101))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import NetlinkBytes
 import Testing
 
@@ -31,7 +32,7 @@ import Testing
     @Test func `NewAddress: IPv4 and IPv6 addresses are added, IFA_LOCAL before IFA_ADDRESS`() {
         var bench = online()
         let six = address(Net.source6, length: 64)
-        #expect(bench.receive(.address(six)).changes == [.address(six)])
+        expectEqual(bench.receive(.address(six)).changes, [.address(six)])
         let message = raw(family: 2) { message in
             message.add(1, peer.bytes)
             message.add(2, IPAddress(v4: 0xc000_0209).bytes)
@@ -45,8 +46,8 @@ import Testing
         var bench = online()
         let (plain, temporary) = (address(Net.source6, length: 64), address(Net.source6, length: 64, flags: .temporary))
         bench.receive(.address(plain))
-        #expect(bench.receive(.address(temporary)).changes == [.address(temporary)])
-        #expect(bench.receive(.address(plain), .address(temporary)).changes == [.address(plain), .address(temporary)])
+        expectEqual(bench.receive(.address(temporary)).changes, [.address(temporary)])
+        expectEqual(bench.receive(.address(plain), .address(temporary)).changes, [.address(plain), .address(temporary)])
         #expect(addresses(bench).contains(temporary) && !addresses(bench).contains(plain))
     }
 
@@ -54,20 +55,20 @@ import Testing
         var bench = online()
         let six = address(Net.source6, length: 64)
         bench.receive(.address(six))
-        #expect(bench.receive(.address(six)).isEmpty)
-        #expect(bench.receive(.address(six), .address(six)).isEmpty)
+        expectEmpty(bench.receive(.address(six)))
+        expectEmpty(bench.receive(.address(six), .address(six)))
     }
 
     @Test func `DeleteAddress: a known address is removed, an unknown one is no change`() {
         var bench = online()
         let (one, other) = (address(Net.source6, length: 64), address(IPAddress(v6: 0x2001_0db8 << 32, 9), length: 64))
         bench.receive(.address(one), .address(other))
-        #expect(bench.receive(.address(one, removed: true)).changes == [.addressRemoved(one.key)])
-        #expect(bench.receive(.address(one, removed: true)).changes.isEmpty)
+        expectEqual(bench.receive(.address(one, removed: true)).changes, [.addressRemoved(one.key)])
+        expectEmpty(bench.receive(.address(one, removed: true)).changes)
         #expect(addresses(bench).contains(other))
         // The same address on another interface, or with another prefix, is another address.
-        #expect(bench.receive(.address(address(other.address, on: 1, length: 64), removed: true)).changes.isEmpty)
-        #expect(bench.receive(.address(address(other.address, length: 128), removed: true)).changes.isEmpty)
+        expectEmpty(bench.receive(.address(address(other.address, on: 1, length: 64), removed: true)).changes)
+        expectEmpty(bench.receive(.address(address(other.address, length: 128), removed: true)).changes)
         #expect(addresses(bench).contains(other))
     }
 
@@ -79,8 +80,8 @@ import Testing
         six.lifetime.preferredSeconds = 0
         let deprecated = bench.receive(.address(six)).changes
         six.flags.insert(.deprecated)
-        #expect(deprecated == [.address(six)])
-        #expect(bench.receive(.address(six)).isEmpty)
+        expectEqual(deprecated, [.address(six)])
+        expectEmpty(bench.receive(.address(six)))
     }
 
     @Test func `IgnoredMessage: a message without family or address, or of another type, is ignored`() {
@@ -89,57 +90,57 @@ import Testing
         bench.receive(raw(family: 0) { $0.add(1, v4.bytes) })
         bench.receive(raw(family: 10) { _ in })
         bench.receive(RawMessage(99, header: [2, 24, 0, 0] + UInt32(2).raw) { $0.add(1, peer.bytes) })
-        #expect(addresses(bench) == [Net.address, Net.loopback])
-        #expect(bench.machine.malformed == 1)
-        #expect(bench.receive(.address(six)).changes == [.address(six)])
+        expectEqual(addresses(bench), [Net.address, Net.loopback])
+        expectEqual(bench.machine.malformed, 1)
+        expectEqual(bench.receive(.address(six)).changes, [.address(six)])
     }
 
     @Test func `AddInterface: loopback, without LOWER_UP, unknown removed, redundant, wireless, second link`() {
         var bench = online()
-        #expect(level("lo", bench) == .carrier)
+        expectEqual(level("lo", bench), .carrier)
         bench.receive(.link(Net.eth1.unplugged))
-        #expect(level("eth1", bench) == .noCarrier)
-        #expect(bench.receive(.link(Link(index: 99, name: "ghost"), removed: true)).changes.isEmpty)
-        #expect(bench.receive(.link(Net.eth1.unplugged)).isEmpty)
+        expectEqual(level("eth1", bench), .noCarrier)
+        expectEmpty(bench.receive(.link(Link(index: 99, name: "ghost"), removed: true)).changes)
+        expectEmpty(bench.receive(.link(Net.eth1.unplugged)))
         let wireless = RawMessage(16, header: [0, 0] + UInt16(1).raw + UInt32(3).raw + UInt32(0).raw + UInt32(0).raw) { message in
             message.add(3, text: "eth1")
             message.add(11, [1, 2, 3, 4])
         }
-        #expect(bench.receive(wireless).isEmpty)
+        expectEmpty(bench.receive(wireless))
         bench.receive(.link(Net.eth1))
-        #expect(level("eth1", bench) == .carrier)
-        #expect(level("eth0", bench) == .routable)
+        expectEqual(level("eth1", bench), .carrier)
+        expectEqual(level("eth0", bench), .routable)
     }
 
     @Test func `RemoveInterface: LOWER_UP lost, redundant, removed while down, wireless message afterwards`() {
         var bench = online()
         let down = Net.eth0.with(flags: .up, state: .unknown)
         bench.receive(.link(down))
-        #expect(level("eth0", bench) == .noCarrier)
-        #expect(bench.receive(.link(down)).isEmpty)
+        expectEqual(level("eth0", bench), .noCarrier)
+        expectEmpty(bench.receive(.link(down)))
         #expect(bench.receive(.link(down, removed: true)).changes.contains(.linkRemoved(2)))
-        #expect(level("eth0", bench) == nil)
+        expectNil(level("eth0", bench))
         let wireless = RawMessage(16, header: [0, 0] + UInt16(1).raw + UInt32(2).raw + Net.up.rawValue.raw + UInt32(0).raw) {
             message in
             message.add(3, text: "eth0")
             message.add(11, [1, 2, 3, 4])
         }
-        #expect(bench.receive(wireless).isEmpty)
-        #expect(bench.machine.snapshot.links[2] == nil)
+        expectEmpty(bench.receive(wireless))
+        expectNil(bench.machine.snapshot.links[2])
     }
 
     @Test func `IgnoreInterface: an interface that is neither the path's nor notable publishes nothing`() {
         var bench = online()
         let veth = Link(index: 9, name: "veth9", flags: Net.up, operationalState: .up, kind: "veth")
-        #expect(bench.receive(.link(veth), .address(address(peer, on: 9))).published.isEmpty)
-        #expect(bench.receive(.link(veth, removed: true)).published.isEmpty)
+        expectEmpty(bench.receive(.link(veth), .address(address(peer, on: 9))).published)
+        expectEmpty(bench.receive(.link(veth, removed: true)).published)
     }
 
     @Test func `IgnoreInterfaceNonIgnored: a notable interface in the same datagram as an ignored one is published`() {
         var bench = online()
         let veth = Link(index: 9, name: "veth9", flags: Net.up, operationalState: .up, kind: "veth")
         let update = bench.receive(.link(veth), .link(Net.eth1)).published.first
-        #expect(update?.reasons == [.interfacesChanged])
+        expectEqual(update?.reasons, [.interfacesChanged])
     }
 
     @Test func `TunnelInterface and TunnelInterfaceName: a tunnel is recognized by its kind, not its name`() {
@@ -151,7 +152,7 @@ import Testing
         ] {
             var bench = online()
             bench.receive(.link(link))
-            #expect(bench.machine.catalog.interfaces[9]?.type == type)
+            expectEqual(bench.machine.catalog.interfaces[9]?.type, type)
         }
     }
 
@@ -161,24 +162,24 @@ import Testing
         bench.receive(.route(Route(Net.onLink.key, nextHops: [Route.NextHop(interface: 4_000_000_000)])))
         bench.routes[RouteQuery(Net.anywhere)] = .route(ChosenRoute(interface: 4_000_000_000, source: peer))
         let update = bench.receive(.route(Net.defaultRoute, removed: true)).published.first
-        #expect(update?.path.status == .unsatisfied)
-        #expect(bench.machine.catalog.interfaces[4_000_000_000] == nil)
+        expectEqual(update?.path.status, .unsatisfied)
+        expectNil(bench.machine.catalog.interfaces[4_000_000_000])
     }
 
     @Test func `NonTrackingMode and its init: one settled snapshot is complete`() {
         var bench = PathBench()
         bench.connect()
-        #expect(bench.start().published.count == 1)
-        #expect(addresses(bench) == [Net.address, Net.loopback])
-        #expect(Set(bench.machine.snapshot.links.keys) == [1, 2])
-        #expect(Set(bench.machine.snapshot.allRoutes) == [Net.defaultRoute, Net.onLink])
+        expectEqual(bench.start().published.count, 1)
+        expectEqual(addresses(bench), [Net.address, Net.loopback])
+        expectEqual(Set(bench.machine.snapshot.links.keys), [1, 2])
+        expectEqual(Set(bench.machine.snapshot.allRoutes), [Net.defaultRoute, Net.onLink])
     }
 
     @Test func `BroadcastInit: the first path is published once, as initial`() {
         var bench = PathBench()
         bench.connect()
         let effects = bench.start() + bench.turn(.turnEnded) + bench.settle()
-        #expect(effects.published.map(\.isInitial) == [true])
+        expectEqual(effects.published.map(\.isInitial), [true])
     }
 
     @Test func `TestInitializeTwoTrackers and InPidNamespaces: answers are matched by sequence, not by process`() {
@@ -189,9 +190,9 @@ import Testing
         other.connect()
         other.start()
         one.turn(.dump([NetlinkMessage(.link(Net.eth1), sequence: 4_711), NetlinkMessage(.done(errno: 0), sequence: 4_711)]))
-        #expect(one.dumping?.table == .links)
-        #expect(one.settle().published.count == 1)
-        #expect(one.machine.snapshot == other.machine.snapshot)
+        expectEqual(one.dumping?.table, .links)
+        expectEqual(one.settle().published.count, 1)
+        expectEqual(one.machine.snapshot, other.machine.snapshot)
     }
 }
 
@@ -218,13 +219,13 @@ import Testing
         var bench = dual()
         bench.routes[RouteQuery(Net.anywhere)] = nil
         let first = bench.receive(.route(Net.defaultRoute, removed: true)).published.first
-        #expect(first?.path.status == .satisfied)
-        #expect(first?.path.supportsIPv4 == false)
-        #expect(first?.reasons == [.interfaceChanged, .gatewaysChanged, .familiesChanged])
+        expectEqual(first?.path.status, .satisfied)
+        expectEqual(first?.path.supportsIPv4, false)
+        expectEqual(first?.reasons, [.interfaceChanged, .gatewaysChanged, .familiesChanged])
         bench.routes[RouteQuery(Net.anywhere6)] = nil
         let second = bench.receive(.route(default6, removed: true)).published.first
-        #expect(second?.path.status == .unsatisfied)
-        #expect(second?.path.cause?.code == .noRoute)
+        expectEqual(second?.path.status, .unsatisfied)
+        expectEqual(second?.path.cause?.code, .noRoute)
     }
 
     @Test func `GLib's ghost: a route that is dumped and then removed by an event is absent after the dump`() {
@@ -246,35 +247,35 @@ import Testing
         bench.turn(.overrun)
         bench.settle()
         bench.disconnect()
-        #expect(bench.receive(.link(Net.eth0.off)).published.first?.path.status == .unsatisfied)
+        expectEqual(bench.receive(.link(Net.eth0.off)).published.first?.path.status, .unsatisfied)
     }
 
     @Test func `Tailscale IgnoreDuplicateNEWADDR: an address announced again is no change, but after its removal it is`() {
         var bench = PathBench.online()
-        #expect(bench.receive(.address(Net.address)).isEmpty)
+        expectEmpty(bench.receive(.address(Net.address)))
         let removal = bench.receive(.address(Net.address, removed: true))
-        #expect(removal.changes == [.addressRemoved(Net.address.key)])
-        #expect(removal.published.first?.path.status == .unsatisfied)
-        #expect(bench.receive(.address(Net.address)).published.first?.path.status == .satisfied)
+        expectEqual(removal.changes, [.addressRemoved(Net.address.key)])
+        expectEqual(removal.published.first?.path.status, .unsatisfied)
+        expectEqual(bench.receive(.address(Net.address)).published.first?.path.status, .satisfied)
     }
 
     @Test func `Tailscale: MTU and flags alone do not publish a path`() {
         var bench = PathBench.online()
         var link = Net.eth0
         link.mtu = 9_000
-        #expect(bench.receive(.link(link)).published.isEmpty)
+        expectEmpty(bench.receive(.link(link)).published)
         link.flags.insert(Link.Flags(rawValue: 1 << 8))
-        #expect(bench.receive(.link(link)).published.isEmpty)
-        #expect(bench.machine.coalescedEventCount == 2)
+        expectEmpty(bench.receive(.link(link)).published)
+        expectEqual(bench.machine.coalescedEventCount, 2)
     }
 
     @Test func `Tailscale: an interface without address, an interface down and a ULA added and removed are published`() {
         var bench = dual()
-        #expect(bench.receive(.link(Net.eth1)).published.map(\.reasons) == [[.interfacesChanged]])
-        #expect(bench.receive(.link(Net.eth1.off)).published.map(\.reasons) == [[.interfacesChanged]])
+        expectEqual(bench.receive(.link(Net.eth1)).published.map(\.reasons), [[.interfacesChanged]])
+        expectEqual(bench.receive(.link(Net.eth1.off)).published.map(\.reasons), [[.interfacesChanged]])
         let ula = Address(interface: 2, prefix: IPPrefix(IPAddress(v6: 0xfd00 << 48, 1), length: 64))
-        #expect(bench.receive(.address(ula)).published.map(\.reasons) == [[.addressesChanged]])
-        #expect(bench.receive(.address(ula, removed: true)).published.map(\.reasons) == [[.addressesChanged]])
+        expectEqual(bench.receive(.address(ula)).published.map(\.reasons), [[.addressesChanged]])
+        expectEqual(bench.receive(.address(ula, removed: true)).published.map(\.reasons), [[.addressesChanged]])
     }
 
     @Test func `NetworkManager: IPv4 routes of a link that went down are removed although the kernel sends no message`() {
@@ -282,7 +283,7 @@ import Testing
         bench.disconnect()
         let changes = bench.receive(.link(Net.eth0.off), .route(default6, removed: true)).changes
         #expect(changes.contains(.routeRemoved(Net.defaultRoute)))
-        #expect(changes.filter { $0 == .routeRemoved(default6) }.count == 1)
+        expectEqual(changes.filter { $0 == .routeRemoved(default6) }.count, 1)
         bench.tables[.routesV6] = []
         bench.tables[.addresses] = [.address(Net.loopback), .address(Net.address)]
         bench.settle()
@@ -291,22 +292,22 @@ import Testing
 
     @Test func `NetworkManager spurious-dellink and spurious-newlink: redundant link messages change nothing`() {
         var bench = PathBench.online()
-        #expect(bench.receive(.link(Net.eth1, removed: true), .link(Net.eth1, removed: true)).published.isEmpty)
-        #expect(bench.receive(.link(Net.eth0), .link(Net.eth0)).isEmpty)
+        expectEmpty(bench.receive(.link(Net.eth1, removed: true), .link(Net.eth1, removed: true)).published)
+        expectEmpty(bench.receive(.link(Net.eth0), .link(Net.eth0)))
         // The kernel announces a port that leaves its bridge as deleted, in family 7 only.
         let bridge = RawMessage(17, header: [7, 0] + UInt16(1).raw + UInt32(2).raw + UInt32(0).raw + UInt32(0).raw) {
             $0.add(3, text: "eth0")
         }
-        #expect(bench.receive(bridge).isEmpty)
-        #expect(bench.machine.snapshot.links[2] == Net.eth0)
+        expectEmpty(bench.receive(bridge))
+        expectEqual(bench.machine.snapshot.links[2], Net.eth0)
     }
 
     @Test func `NetworkManager create-many-links: a thousand containers in one turn publish nothing, and all links are there`() {
         var bench = PathBench.online()
         let links = (100..<1_100).map { Link(index: $0, name: "veth\($0)", flags: Net.up, operationalState: .up, kind: "veth") }
         let events = NetlinkDecoder.decode(links.map { RawMessage.link($0) }.bytes)
-        #expect(bench.turn(.messages(events)).published.isEmpty)
-        #expect(bench.machine.snapshot.links.count == 1_002)
-        #expect(bench.machine.coalescedEventCount == 1_000)
+        expectEmpty(bench.turn(.messages(events)).published)
+        expectEqual(bench.machine.snapshot.links.count, 1_002)
+        expectEqual(bench.machine.coalescedEventCount, 1_000)
     }
 }

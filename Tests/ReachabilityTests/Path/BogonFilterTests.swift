@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Pacing
 import Testing
@@ -35,14 +36,14 @@ import Testing
         bench.routes[RouteQuery(Net.anywhere)] = .refused(errno: 113)
         let filters = [Self.filter("198.51.100.0/24", kind), Self.filter("2001:db8::/32", kind)]
         let effects = bench.deliver(.route(filters[0]), .route(filters[1]))
-        #expect(effects.published.isEmpty)
-        #expect(bench.machine.path?.status == .satisfied)
-        #expect(bench.questions == [RouteQuery(Self.second), RouteQuery(Self.second6)])
+        expectEmpty(effects.published)
+        expectEqual(bench.machine.path?.status, .satisfied)
+        expectEqual(bench.questions, [RouteQuery(Self.second), RouteQuery(Self.second6)])
 
         bench.questions = []
         bench.routes[RouteQuery(Net.anywhere)] = Net.answer
-        #expect(bench.deliver(.routeRemoved(filters[0]), .routeRemoved(filters[1])).published.isEmpty)
-        #expect(bench.questions == [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
+        expectEmpty(bench.deliver(.routeRemoved(filters[0]), .routeRemoved(filters[1])).published)
+        expectEqual(bench.questions, [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
     }
 
     @Test func `a bogon filter that does not cover the address, or routes packets, leaves the route query unchanged`() {
@@ -50,7 +51,7 @@ import Testing
         bench.deliver(
             .route(Self.filter("198.18.0.0/15")), .route(Self.filter("198.51.100.0/24", .throw)),
             .route(Self.filter("198.51.100.0/25", .unicast)), .route(Self.filter("0.0.0.0/0", metric: 9)))
-        #expect(bench.questions == [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
+        expectEqual(bench.questions, [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
     }
 
     @Test func `a bogon filter in another table, or with two metrics, applies until its last route is removed`() {
@@ -60,14 +61,14 @@ import Testing
         for (route, question) in [(filters[0], Self.second), (filters[1], Net.anywhere)] {
             bench.questions = []
             bench.deliver(.routeRemoved(route))
-            #expect(bench.questions.first == RouteQuery(question))
+            expectEqual(bench.questions.first, RouteQuery(question))
         }
     }
 
     @Test func `a bogon filter moves route queries for one interface too`() {
         var bench = online(MonitorConfiguration(selection: .named("eth0")))
         bench.deliver(.route(Self.filter("198.51.100.1/32")))
-        #expect(bench.machine.path?.status == .satisfied)
+        expectEqual(bench.machine.path?.status, .satisfied)
         #expect(bench.questions.contains(RouteQuery(Self.second, interface: 2)))
         #expect(!bench.questions.contains(RouteQuery(Net.anywhere, interface: 2)))
     }
@@ -76,22 +77,22 @@ import Testing
         var bench = online()
         let covering = Self.prefix("198.51.100.0/24")
         bench.deliver(.rule(Rule(family: .v4, priority: 9, action: 7, destination: covering)))
-        #expect(bench.questions.first == RouteQuery(Self.second))
+        expectEqual(bench.questions.first, RouteQuery(Self.second))
         bench.questions = []
         bench.deliver(.ruleRemoved(Rule(family: .v4, priority: 9, action: 7, destination: covering)))
         bench.deliver(.rule(Rule(family: .v4, priority: 9, action: 7, isInverted: true, destination: covering)))
         bench.deliver(.rule(Rule(family: .v4, priority: 9, action: 7)))
         bench.deliver(.rule(Rule(family: .v4, priority: 9, action: 1, table: 77, destination: covering)))
-        #expect(Set(bench.questions) == [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
+        expectEqual(Set(bench.questions), [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
     }
 
     @Test func `the cause of an unsatisfied path behind a bogon filter names the address that was queried`() {
         var bench = online()
         bench.routes = [:]
         bench.deliver(.route(Self.filter("198.51.100.0/24")), .routeRemoved(Net.defaultRoute))
-        #expect(bench.machine.path?.status == .unsatisfied)
-        #expect(bench.machine.path?.cause?.code == .noRoute)
-        #expect(bench.machine.path?.cause?.evidence["destination"] == .text("\(Self.second)"))
+        expectEqual(bench.machine.path?.status, .unsatisfied)
+        expectEqual(bench.machine.path?.cause?.code, .noRoute)
+        expectEqual(bench.machine.path?.cause?.evidence["destination"], .text("\(Self.second)"))
     }
 
     // MARK: The choice of an address
@@ -102,12 +103,12 @@ import Testing
 
     @Test func `bogon filters over each preferred address leave a global address, and over all addresses the first`() {
         let preferred = ["192.0.0.0/2", "2001::/16"]
-        #expect(chosen(preferred).v4 == IPAddress("1.0.0.1"))
-        #expect(chosen(preferred).v6 == IPAddress("2000::1"))
+        expectEqual(chosen(preferred).v4, IPAddress("1.0.0.1"))
+        expectEqual(chosen(preferred).v6, IPAddress("2000::1"))
         // Private networks are skipped like refused ones.
-        #expect(chosen(["192.0.0.0/2", "0.0.0.0/5", "8.0.0.0/7"]).v4 == IPAddress("11.0.0.0"))
-        #expect(chosen(["192.0.0.0/2", "0.0.0.0/1"]).v4 == IPAddress("128.0.0.0"))
-        #expect(chosen(["0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1"]) == RouteDestinations())
+        expectEqual(chosen(["192.0.0.0/2", "0.0.0.0/5", "8.0.0.0/7"]).v4, IPAddress("11.0.0.0"))
+        expectEqual(chosen(["192.0.0.0/2", "0.0.0.0/1"]).v4, IPAddress("128.0.0.0"))
+        expectEqual(chosen(["0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1"]), RouteDestinations())
     }
 
     @Test func `the address that a bogon filter moves the query to is in no filter, for random filters`() {
@@ -142,7 +143,7 @@ import Testing
             ("0:0:0:1:203::/72", "0:0:0:1:200::", "0:0:0:1:300::"), ("1::/0", "::", nil),
         ] as [(String, String, String?)])
     func `a network's first and following address come from its prefix`(network: String, first: String, following: String?) {
-        #expect(Self.prefix(network).first == IPAddress(first))
-        #expect(Self.prefix(network).following == following.flatMap { IPAddress($0) })
+        expectEqual(Self.prefix(network).first, IPAddress(first))
+        expectEqual(Self.prefix(network).following, following.flatMap { IPAddress($0) })
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -27,8 +28,8 @@ import Testing
     @Test func `removing one of two duplicate routes of a dump makes the routes over its interface stale`() {
         var keeper = keeper()
         _ = dump([single, single], &keeper)
-        #expect(keeper.apply(.routeRemoved(single)).staleRoutes == stale)
-        #expect(dump([single], over: 3, &keeper).changes == [.routeAdded(single)])
+        expectEqual(keeper.apply(.routeRemoved(single)).staleRoutes, stale)
+        expectEqual(dump([single], over: 3, &keeper).changes, [.routeAdded(single)])
         // One route is left: its removal needs no dump.
         let outcome = keeper.apply(.routeRemoved(single))
         #expect(outcome.changes == [.routeRemoved(single)] && outcome.staleRoutes.isEmpty && outcome.staleTables.isEmpty)
@@ -37,15 +38,15 @@ import Testing
     @Test func `replacing one of two duplicate routes makes the table stale`() {
         var keeper = keeper()
         _ = dump([single, single], &keeper)
-        #expect(keeper.apply(.route(other, replaces: true)).staleTables == [.routesV4])
+        expectEqual(keeper.apply(.route(other, replaces: true)).staleTables, [.routesV4])
         _ = dump([other, single], &keeper)
-        #expect(keeper.live.routes(Self.key) == [other, single])
+        expectEqual(keeper.live.routes(Self.key), [other, single])
     }
 
     @Test func `a route appended beside a multipath route that looks the same is known as a duplicate`() {
         var keeper = keeper(.route(single))
-        #expect(keeper.apply(.route(single)).changes.isEmpty)
-        #expect(keeper.apply(.routeRemoved(single)).staleRoutes == stale)
+        expectEmpty(keeper.apply(.route(single)).changes)
+        expectEqual(keeper.apply(.routeRemoved(single)).staleRoutes, stale)
     }
 
     @Test func `removing a route beside a multipath route that may look the same makes the routes over its interface stale`() {
@@ -53,28 +54,28 @@ import Testing
         let outcome = keeper.apply(.routeRemoved(single))
         #expect(outcome.changes == [.routeRemoved(single)] && outcome.staleRoutes == stale)
         // The multipath route's other next hop is dead.
-        #expect(dump([single], over: 3, &keeper).changes == [.routeRemoved(multipath), .routeAdded(single)])
+        expectEqual(dump([single], over: 3, &keeper).changes, [.routeRemoved(multipath), .routeAdded(single)])
     }
 
     @Test func `a revived multipath route does not take the place of a duplicate route`() {
         var keeper = keeper(.route(single), .route(multipath))
         // The next hop over interface 2 dies and revives.
-        #expect(dump([single], over: 2, &keeper).changes == [.routeRemoved(multipath)])
-        #expect(dump([multipath], over: 2, &keeper).staleTables == [.routesV4])
-        #expect(keeper.live.routes(Self.key) == [single, multipath])
+        expectEqual(dump([single], over: 2, &keeper).changes, [.routeRemoved(multipath)])
+        expectEqual(dump([multipath], over: 2, &keeper).staleTables, [.routesV4])
+        expectEqual(keeper.live.routes(Self.key), [single, multipath])
     }
 
     @Test func `removing another route with the key keeps the duplicates known`() {
         var keeper = keeper()
         _ = dump([single, single, other], &keeper)
         _ = keeper.apply(.routeRemoved(other))
-        #expect(keeper.apply(.routeRemoved(single)).staleRoutes == stale)
+        expectEqual(keeper.apply(.routeRemoved(single)).staleRoutes, stale)
     }
 
     @Test func `after a complete dump without duplicate routes, removing the route makes nothing stale`() {
         var keeper = keeper()
         _ = dump([single, single], &keeper)
         _ = dump([single], &keeper)
-        #expect(keeper.apply(.routeRemoved(single)).staleRoutes.isEmpty)
+        expectEmpty(keeper.apply(.routeRemoved(single)).staleRoutes)
     }
 }

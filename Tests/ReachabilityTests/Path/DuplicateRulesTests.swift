@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -17,24 +18,24 @@ import Testing
         _ = dump([rule, rule], &keeper)
         let outcome = keeper.apply(.ruleRemoved(rule))
         #expect(outcome.staleTables == [.rulesV4] && outcome.changes.isEmpty)
-        #expect(dump([rule], &keeper).changes.isEmpty)
+        expectEmpty(dump([rule], &keeper).changes)
         // One rule is left: the snapshot removes it at once.
-        #expect(keeper.apply(.ruleRemoved(rule)).changes == [.ruleRemoved(rule)])
+        expectEqual(keeper.apply(.ruleRemoved(rule)).changes, [.ruleRemoved(rule)])
     }
 
     @Test func `a rule's removal that a dump has already shown makes the rules stale: the dumped rule may be its duplicate`() {
         var keeper = SnapshotKeeper()
         _ = dump([rule], &keeper)
-        #expect(keeper.apply(.ruleRemoved(rule)).staleTables == [.rulesV4])
-        #expect(dump([rule], &keeper).changes == [.ruleAdded(rule)])
+        expectEqual(keeper.apply(.ruleRemoved(rule)).staleTables, [.rulesV4])
+        expectEqual(dump([rule], &keeper).changes, [.ruleAdded(rule)])
     }
 
     @Test func `a rule announced again is known as a duplicate`() {
         var keeper = SnapshotKeeper()
-        #expect(keeper.apply(.rule(rule)).changes == [.ruleAdded(rule)])
-        #expect(keeper.apply(.rule(rule)).changes.isEmpty)
-        #expect(keeper.apply(.ruleRemoved(rule)).staleTables == [.rulesV4])
-        #expect(dump([], &keeper).changes == [.ruleRemoved(rule)])
+        expectEqual(keeper.apply(.rule(rule)).changes, [.ruleAdded(rule)])
+        expectEmpty(keeper.apply(.rule(rule)).changes)
+        expectEqual(keeper.apply(.ruleRemoved(rule)).staleTables, [.rulesV4])
+        expectEqual(dump([], &keeper).changes, [.ruleRemoved(rule)])
     }
 
     @Test func `a duplicate rule that is removed while a dump runs makes the rules stale`() {
@@ -42,8 +43,8 @@ import Testing
         keeper.beginDump(.rulesV4)
         for _ in 0..<2 { keeper.addDumped(.rule(rule)) }
         _ = keeper.apply(.ruleRemoved(rule))
-        #expect(keeper.endDump().staleTables == [.rulesV4])
-        #expect(keeper.live.rules == [rule])
+        expectEqual(keeper.endDump().staleTables, [.rulesV4])
+        expectEqual(keeper.live.rules, [rule])
     }
 
     @Test func `a dump of the other family's rules keeps the duplicates known`() {
@@ -51,6 +52,6 @@ import Testing
         _ = dump([rule, rule], &keeper)
         keeper.beginDump(.rulesV6)
         _ = keeper.endDump()
-        #expect(keeper.apply(.ruleRemoved(rule)).staleTables == [.rulesV4])
+        expectEqual(keeper.apply(.ruleRemoved(rule)).staleTables, [.rulesV4])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -34,24 +35,24 @@ import Testing
         followed: Set<UInt32>, published expected: Set<UInt32>
     ) {
         var bench = online()
-        #expect(bench.follow(followed).published.isEmpty)
+        expectEmpty(bench.follow(followed).published)
         for interface in 6...9 as ClosedRange<UInt32> {
             let published = bench.deliver(address(interface, interface)).published
-            #expect(
-                published.map { $0.reasons.contains(.addressesChanged) } == (expected.contains(interface) ? [true] : []),
+            expectEqual(
+                published.map { $0.reasons.contains(.addressesChanged) }, (expected.contains(interface) ? [true] : []),
                 "interface \(interface)")
         }
     }
 
     @Test func `a change before a target's route uses the interface is published then, and after the use only the next one`() {
         var bench = online()
-        #expect(bench.deliver(address(9, 1)).published.isEmpty)
-        #expect(bench.follow([9]).published.map { $0.reasons.contains(.addressesChanged) } == [true])
-        #expect(bench.follow([9]).published.isEmpty)
-        #expect(bench.follow([]).published.isEmpty)
+        expectEmpty(bench.deliver(address(9, 1)).published)
+        expectEqual(bench.follow([9]).published.map { $0.reasons.contains(.addressesChanged) }, [true])
+        expectEmpty(bench.follow([9]).published)
+        expectEmpty(bench.follow([]).published)
         // The published state of the interface is current, so the first change after it is published.
-        #expect(bench.deliver(address(9, 2)).published.count == 1)
-        #expect(bench.deliver(address(9, 3)).published.isEmpty)
+        expectEqual(bench.deliver(address(9, 2)).published.count, 1)
+        expectEmpty(bench.deliver(address(9, 3)).published)
     }
 
     @Test func `a tunnel whose remote address gets another route is followed to the interface of that route`() {
@@ -62,6 +63,6 @@ import Testing
         let other = Route(
             Route.Key(destination: IPPrefix(IPAddress(v4: 0xcb00_7100), length: 24)), nextHops: [Route.NextHop(interface: 7)])
         bench.deliver(.route(other))
-        #expect(bench.deliver(address(7, 1)).published.map { $0.reasons.contains(.addressesChanged) } == [true])
+        expectEqual(bench.deliver(address(7, 1)).published.map { $0.reasons.contains(.addressesChanged) }, [true])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 import Pacing
@@ -34,8 +35,8 @@ import Pacing
             }
             catalog.update(snapshot, evidence: evidence, changed: changed)
             let fresh = InterfaceCatalog(snapshot, evidence: evidence)
-            #expect(catalog.interfaces == fresh.interfaces, "seed \(seed), step \(step)")
-            #expect(catalog.addresses == fresh.addresses, "seed \(seed), step \(step)")
+            expectEqual(catalog.interfaces, fresh.interfaces, "seed \(seed), step \(step)")
+            expectEqual(catalog.addresses, fresh.addresses, "seed \(seed), step \(step)")
             guard catalog.interfaces == fresh.interfaces else { return }
         }
     }

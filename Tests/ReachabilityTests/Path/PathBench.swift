@@ -1,3 +1,4 @@
+import Expectations
 import NetlinkBytes
 import Testing
 
@@ -38,7 +39,7 @@ struct PathBench {
             if wanted.isEmpty { break }
             perform(wanted, &effects)
         }
-        #expect(mirror == machine.snapshot, "the published changes do not lead to the snapshot")
+        expectEqual(mirror, machine.snapshot, "the published changes do not lead to the snapshot")
         return effects
     }
 
@@ -74,7 +75,7 @@ struct PathBench {
                 evidenceRead.append(link.name)
                 perform(machine.handle(.evidence(link.index, evidence[link.index] ?? InterfaceEvidence()), at: now), &kept)
             case .dump(let table, _, let sequence):
-                #expect(dumping == nil, "one dump at a time")
+                expectNil(dumping, "one dump at a time")
                 dumping = (table, sequence)
             case .changed(let changes):
                 mirror.apply(changes)

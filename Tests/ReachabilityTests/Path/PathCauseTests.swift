@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -15,8 +16,8 @@ import Testing
     }
 
     private func expect(_ cause: Cause, _ layer: Cause.Layer, _ code: Cause.Code, naming name: String? = nil) {
-        #expect(cause.layer == layer)
-        #expect(cause.code == code)
+        expectEqual(cause.layer, layer)
+        expectEqual(cause.code, code)
         if let name { #expect(cause.detail.contains(name), "\(cause)") }
     }
 
@@ -67,14 +68,14 @@ import Testing
     func `with a usable link and a refused route the cause is the route`(errno: Int32, code: Cause.Code) throws {
         let cause = try cause([Net.eth0], [Net.address], answer: .refused(errno: errno))
         expect(cause, .route, code)
-        #expect(cause.evidence["destination"] == .text("198.51.100.1"))
+        expectEqual(cause.evidence["destination"], .text("198.51.100.1"))
     }
 
     @Test func `a refusal by one family's route is the cause rather than the other family's missing route`() {
         var bench = PathBench()
         bench.connect()
         bench.routes = [RouteQuery(Net.anywhere6): .refused(errno: 13)]
-        #expect(bench.start().published.first?.path.cause?.code == .routeProhibited)
+        expectEqual(bench.start().published.first?.path.cause?.code, .routeProhibited)
     }
 
     @Test func `the best interface decides the cause, and for a port it is the port's bridge`() throws {
@@ -94,22 +95,22 @@ import Testing
         var bench = PathBench.online()
         bench.deliver(.link(Net.eth1), .address(Address(interface: 3, prefix: IPPrefix(IPAddress(v4: 0x0a00_0003), length: 24))))
         bench.routes = [:]
-        #expect(bench.deliver(.link(Net.eth0.off)).published.first?.path.cause?.code == .interfaceDown)
+        expectEqual(bench.deliver(.link(Net.eth0.off)).published.first?.path.cause?.code, .interfaceDown)
         let gone = bench.deliver(.linkRemoved(2)).published.first?.path.cause
-        #expect(gone?.code == .noInterface)
-        #expect(gone?.detail.contains("eth0") == true)
+        expectEqual(gone?.code, .noInterface)
+        expectEqual(gone?.detail.contains("eth0"), true)
     }
 
     @Test func `the last selected interface that comes back under its name is judged by its present state`() {
         var bench = PathBench.online()
         bench.routes = [:]
-        #expect(bench.deliver(.linkRemoved(2)).published.first?.path.cause?.code == .noInterface)
+        expectEqual(bench.deliver(.linkRemoved(2)).published.first?.path.cause?.code, .noInterface)
         var again = Net.eth0
         again.index = 9
-        #expect(bench.deliver(.link(again.unplugged)).published.first?.path.cause?.code == .noCarrier)
-        #expect(bench.deliver(.link(again)).published.first?.path.cause?.code == .noAddress)
+        expectEqual(bench.deliver(.link(again.unplugged)).published.first?.path.cause?.code, .noCarrier)
+        expectEqual(bench.deliver(.link(again)).published.first?.path.cause?.code, .noAddress)
         let address = Address(interface: 9, prefix: Net.address.key.prefix)
-        #expect(bench.deliver(.address(address)).published.first?.path.cause?.code == .noRoute)
+        expectEqual(bench.deliver(.address(address)).published.first?.path.cause?.code, .noRoute)
     }
 
     @Test func `another interface that gets the index of the last selected one does not replace it in the cause`() {
@@ -118,20 +119,20 @@ import Testing
         bench.deliver(.linkRemoved(2))
         bench.deliver(.link(Link(index: 2, name: "tap7", kind: "tun", isTap: true)))
         let cause = bench.machine.path?.cause
-        #expect(cause?.code == .noInterface)
-        #expect(cause?.detail.contains("eth0") == true)
+        expectEqual(cause?.code, .noInterface)
+        expectEqual(cause?.detail.contains("eth0"), true)
     }
 
     @Test func `another interface that is renamed to the selected name is judged in place of the former one`() {
         var bench = PathBench(MonitorConfiguration(selection: .named("eth0")))
         bench.connect()
         bench.routes = [RouteQuery(Net.anywhere, interface: 2): .route(ChosenRoute(interface: 2, source: Net.address.address))]
-        #expect(bench.start().published.first?.path.status == .satisfied)
+        expectEqual(bench.start().published.first?.path.status, .satisfied)
         var (former, present) = (Net.eth0, Net.eth1.unplugged)
         (former.name, present.name) = ("old0", "eth0")
         bench.routes = [:]
-        #expect(bench.deliver(.link(former)).published.first?.path.cause?.code == .noInterface)
-        #expect(bench.deliver(.link(present)).published.first?.path.cause?.code == .noCarrier)
+        expectEqual(bench.deliver(.link(former)).published.first?.path.cause?.code, .noInterface)
+        expectEqual(bench.deliver(.link(present)).published.first?.path.cause?.code, .noCarrier)
     }
 
     @Test func `the cause names the last selected interface by its new name after it is renamed`() {
@@ -141,17 +142,17 @@ import Testing
         renamed.name = "lan0"
         bench.deliver(.link(Net.eth0.off))
         bench.deliver(.link(renamed))
-        #expect(bench.deliver(.linkRemoved(2)).published.first?.path.cause?.detail == "interface lan0 is gone")
+        expectEqual(bench.deliver(.linkRemoved(2)).published.first?.path.cause?.detail, "interface lan0 is gone")
     }
 
     @Test func `a refusing rule changes the cause of a missing route, although the kernel's answer is the same`() {
         var bench = PathBench.online()
         bench.routes = [:]
         bench.tables[.routesV4] = [.route(Net.onLink)]
-        #expect(bench.deliver(.routeRemoved(Net.defaultRoute)).published.first?.path.cause?.code == .noRoute)
+        expectEqual(bench.deliver(.routeRemoved(Net.defaultRoute)).published.first?.path.cause?.code, .noRoute)
         let rule = Rule(family: .v4, priority: 100, action: 7, table: 0)
-        #expect(bench.deliver(.rule(rule)).published.first?.path.cause?.code == .routeUnreachable)
-        #expect(bench.deliver(.ruleRemoved(rule)).published.first?.path.cause?.code == .noRoute)
+        expectEqual(bench.deliver(.rule(rule)).published.first?.path.cause?.code, .routeUnreachable)
+        expectEqual(bench.deliver(.ruleRemoved(rule)).published.first?.path.cause?.code, .noRoute)
     }
 
     @Test func `an interface that the kernel's route uses without carrier decides the cause`() throws {
@@ -166,9 +167,9 @@ import Testing
         bench.routes = [:]
         bench.tables[.routesV4] = [.route(Net.onLink)]
         let update = bench.deliver(.routeRemoved(Net.defaultRoute)).published.first
-        #expect(update?.path.cause?.layer == .route)
-        #expect(update?.path.cause?.code == .noRoute)
-        #expect(update?.path.cause?.evidence["errno"] == .text("ENETUNREACH"))
+        expectEqual(update?.path.cause?.layer, .route)
+        expectEqual(update?.path.cause?.code, .noRoute)
+        expectEqual(update?.path.cause?.evidence["errno"], .text("ENETUNREACH"))
     }
 
     @Test func `a changed cause is published, and a cause with the same wording is not`() {
@@ -176,8 +177,8 @@ import Testing
         bench.disconnect()
         bench.deliver(.link(Net.eth0.off))
         bench.settle()
-        #expect(bench.deliver(.link(Net.eth0.with(flags: [.pointToPoint], state: .down))).published.isEmpty)
+        expectEmpty(bench.deliver(.link(Net.eth0.with(flags: [.pointToPoint], state: .down))).published)
         let update = bench.deliver(.link(Net.eth0.unplugged)).published.first
-        #expect(update?.reasons == [.interfacesChanged, .causeChanged])
+        expectEqual(update?.reasons, [.interfacesChanged, .causeChanged])
     }
 }

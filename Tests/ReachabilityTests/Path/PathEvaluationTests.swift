@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -41,10 +42,10 @@ import Testing
         var bench = PathBench()
         bench.connect()
         let path = try path(bench)
-        #expect(path.status == .satisfied)
+        expectEqual(path.status, .satisfied)
         #expect(path.supportsIPv4 && !path.supportsIPv6)
         #expect(path.interface?.name == "eth0" && path.interfaceV6 == nil)
-        #expect(path.cause == nil)
+        expectNil(path.cause)
     }
 
     @Test func `a path over IPv6 alone is satisfied, and its gateway has a zone`() throws {
@@ -53,10 +54,10 @@ import Testing
         bench.tables[.addresses] = [.address(address6)]
         bench.routes[RouteQuery(Net.anywhere6)] = answer(2, gateway: Net.linkLocal6, source: Net.source6)
         let path = try path(bench)
-        #expect(path.status == .satisfied)
+        expectEqual(path.status, .satisfied)
         #expect(!path.supportsIPv4 && path.supportsIPv6)
-        #expect(path.interface?.name == "eth0")
-        #expect(path.gateways.map(\.description) == ["fe80::1%eth0"])
+        expectEqual(path.interface?.name, "eth0")
+        expectEqual(path.gateways.map(\.description), ["fe80::1%eth0"])
     }
 
     @Test func `with IPv4 and IPv6 over different interfaces, the path's interface is that of IPv4`() throws {
@@ -65,9 +66,9 @@ import Testing
         bench.routes[RouteQuery(Net.anywhere)] = answer(5, gateway: IPAddress(v4: 0x0a00_0001), source: wlanAddress.address)
         bench.routes[RouteQuery(Net.anywhere6)] = answer(2, gateway: Net.linkLocal6, source: Net.source6)
         let path = try path(bench)
-        #expect(path.interface?.name == "wlan0")
+        expectEqual(path.interface?.name, "wlan0")
         #expect(path.interfaceV4?.name == "wlan0" && path.interfaceV6?.name == "eth0")
-        #expect(path.gateways.map(\.description) == ["10.0.0.1", "fe80::1%eth0"])
+        expectEqual(path.gateways.map(\.description), ["10.0.0.1", "fe80::1%eth0"])
         #expect(path.usesInterfaceType(.wifi) && path.usesInterfaceType(.wired) && !path.usesInterfaceType(.cellular))
     }
 
@@ -77,7 +78,7 @@ import Testing
         bench.routes[RouteQuery(Net.anywhere)] = answer(2, gateway: Net.linkLocal6, source: Net.source)
         let path = try path(bench)
         #expect(path.supportsIPv4 && !path.supportsIPv6)
-        #expect(path.gateways.map(\.description) == ["fe80::1%eth0"])
+        expectEqual(path.gateways.map(\.description), ["fe80::1%eth0"])
     }
 
     @Test(arguments: [IPAddress.Family.v4, .v6]) func `with one address family configured, no route of the other is queried`(
@@ -86,7 +87,7 @@ import Testing
         var bench = PathBench(MonitorConfiguration(families: [family]))
         bench.connect()
         let path = bench.start().published.first?.path
-        #expect(path?.status == (family == .v4 ? .satisfied : .unsatisfied))
+        expectEqual(path?.status, (family == .v4 ? .satisfied : .unsatisfied))
         #expect(bench.questions.allSatisfy { $0.destination.family == family })
     }
 
@@ -97,7 +98,7 @@ import Testing
         bench.tables[.addresses]?.append(.address(six))
         bench.routes[RouteQuery(Net.anywhere6)] = answer(5, gateway: Net.linkLocal6, source: Net.source6)
         let path = try path(bench)
-        #expect(path.status == .satisfied)
+        expectEqual(path.status, .satisfied)
         #expect(path.interface?.name == "wlan0" && !path.supportsIPv4)
     }
 
@@ -109,8 +110,8 @@ import Testing
         bench.tables[.addresses] = [.address(Address(interface: 2, prefix: IPPrefix(Net.linkLocal6, length: 64), scope: 253))]
         bench.routes[RouteQuery(Net.anywhere6)] = answer(2, gateway: Net.linkLocal6, source: Net.linkLocal6)
         let path = try path(bench)
-        #expect(path.status == .unsatisfied)
-        #expect(path.cause?.code == .noAddress)
+        expectEqual(path.status, .unsatisfied)
+        expectEqual(path.cause?.code, .noAddress)
     }
 
     @Test func `a source address that belongs to another interface satisfies the path, an unknown one does not`() throws {
@@ -119,9 +120,9 @@ import Testing
         let elsewhere = Address(interface: 1, prefix: IPPrefix(IPAddress(v4: 0x0a09_0909), length: 32))
         bench.tables[.addresses]?.append(.address(elsewhere))
         bench.routes[RouteQuery(Net.anywhere)] = answer(2, gateway: Net.gateway, source: elsewhere.address)
-        #expect(try path(bench).status == .satisfied)
+        try expectEqual(path(bench).status, .satisfied)
         bench.routes[RouteQuery(Net.anywhere)] = answer(2, gateway: Net.gateway, source: IPAddress(v4: 0x0a09_0908))
-        #expect(try path(bench).status == .unsatisfied)
+        try expectEqual(path(bench).status, .unsatisfied)
     }
 
     @Test func `deprecated and optimistic source addresses satisfy the path, tentative and duplicate ones do not`() throws {
@@ -136,7 +137,7 @@ import Testing
                 .address(linkLocal), .address(Address(interface: 2, prefix: IPPrefix(Net.source6, length: 64), flags: flags)),
             ]
             bench.routes[RouteQuery(Net.anywhere6)] = answer(2, gateway: Net.linkLocal6, source: Net.source6)
-            #expect(try path(bench).status == (isUsable ? .satisfied : .unsatisfied), "\(flags)")
+            try expectEqual(path(bench).status, (isUsable ? .satisfied : .unsatisfied), "\(flags)")
         }
     }
 
@@ -145,26 +146,26 @@ import Testing
     @Test func `with a named interface, routes are queried over it`() {
         var bench = twoUplinks(MonitorConfiguration(selection: .named("wlan0")))
         let path = bench.start().published.first?.path
-        #expect(path?.interface?.name == "wlan0")
+        expectEqual(path?.interface?.name, "wlan0")
         // A query without an interface finds the cause if the named interface has no route.
-        #expect(Set(bench.questions.map(\.interface)) == [5, 0])
+        expectEqual(Set(bench.questions.map(\.interface)), [5, 0])
     }
 
     @Test func `with a required interface type, the path uses the kernel's best interface of it`() throws {
-        #expect(try path(twoUplinks(MonitorConfiguration(selection: .required(.wifi)))).interface?.name == "wlan0")
-        #expect(try path(twoUplinks(MonitorConfiguration(selection: .required(.wired)))).interface?.name == "eth0")
+        try expectEqual(path(twoUplinks(MonitorConfiguration(selection: .required(.wifi)))).interface?.name, "wlan0")
+        try expectEqual(path(twoUplinks(MonitorConfiguration(selection: .required(.wired)))).interface?.name, "eth0")
         let missing = try path(twoUplinks(MonitorConfiguration(selection: .required(.cellular))))
-        #expect(missing.status == .unsatisfied)
-        #expect(missing.cause?.code == .noInterface)
-        #expect(missing.cause?.detail.contains("cellular") == true)
+        expectEqual(missing.status, .unsatisfied)
+        expectEqual(missing.cause?.code, .noInterface)
+        expectEqual(missing.cause?.detail.contains("cellular"), true)
     }
 
     @Test func `with prohibited interface types, the path uses the kernel's choice or the next allowed interface`() throws {
-        #expect(try path(twoUplinks(MonitorConfiguration(selection: .prohibited([.wifi])))).interface?.name == "eth0")
-        #expect(try path(twoUplinks(MonitorConfiguration(selection: .prohibited([.wired])))).interface?.name == "wlan0")
+        try expectEqual(path(twoUplinks(MonitorConfiguration(selection: .prohibited([.wifi])))).interface?.name, "eth0")
+        try expectEqual(path(twoUplinks(MonitorConfiguration(selection: .prohibited([.wired])))).interface?.name, "wlan0")
         let none = try path(twoUplinks(MonitorConfiguration(selection: .prohibited([.wired, .wifi]))))
-        #expect(none.status == .unsatisfied)
-        #expect(none.interface == nil)
+        expectEqual(none.status, .unsatisfied)
+        expectNil(none.interface)
     }
 
     @Test func `with a named interface, the path follows its arrival and removal`() {
@@ -172,13 +173,13 @@ import Testing
         bench.tables[.links] = [.link(Net.lo), .link(Net.eth0)]
         bench.tables[.addresses] = [.address(Net.address)]
         let first = bench.start().published.first?.path
-        #expect(first?.cause?.code == .noInterface)
-        #expect(first?.cause?.detail.contains("wlan0") == true)
+        expectEqual(first?.cause?.code, .noInterface)
+        expectEqual(first?.cause?.detail.contains("wlan0"), true)
         bench.wait(milliseconds: 2_000)
-        #expect(bench.deliver(.link(wlan), .address(wlanAddress)).published.last?.path.interface?.name == "wlan0")
+        expectEqual(bench.deliver(.link(wlan), .address(wlanAddress)).published.last?.path.interface?.name, "wlan0")
         let gone = bench.deliver(.linkRemoved(5)).published.last?.path
-        #expect(gone?.status == .unsatisfied)
-        #expect(gone?.cause?.code == .noInterface)
+        expectEqual(gone?.status, .unsatisfied)
+        expectEqual(gone?.cause?.code, .noInterface)
     }
 
     // MARK: Tunnels, cost, order
@@ -193,13 +194,13 @@ import Testing
         bench.routes[RouteQuery(Net.anywhere)] = answer(9, source: IPAddress(v4: 0x0a08_0001))
         bench.routes[RouteQuery(IPAddress(v4: 0xcb00_7109))] = answer(5, gateway: IPAddress(v4: 0x0a00_0001))
         let path = try path(bench)
-        #expect(path.interface?.type == .tunnel)
-        #expect(path.underlying?.name == "wlan0")
+        expectEqual(path.interface?.type, .tunnel)
+        expectEqual(path.underlying?.name, "wlan0")
         #expect(path.usesInterfaceType(.wifi))
-        #expect(path.gateways.isEmpty)
+        expectEmpty(path.gateways)
         // If the kernel has no route to the remote address, no other interface is guessed.
         bench.routes[RouteQuery(IPAddress(v4: 0xcb00_7109))] = .refused(errno: 113)
-        #expect(try self.path(bench).underlying == nil)
+        try expectNil(self.path(bench).underlying)
     }
 
     @Test func `the path of a tunnel without a remote address names the interface of the best other default route`() throws {
@@ -208,17 +209,17 @@ import Testing
         bench.tables[.addresses]?.append(
             .address(Address(interface: 9, prefix: IPPrefix(IPAddress(v4: 0x0a08_0001), length: 32))))
         bench.routes[RouteQuery(Net.anywhere)] = answer(9, source: IPAddress(v4: 0x0a08_0001))
-        #expect(try path(bench).underlying?.name == "eth0")
+        try expectEqual(path(bench).underlying?.name, "eth0")
     }
 
     @Test func `the path is expensive if the interface in use is, not one on standby`() throws {
         var bench = twoUplinks()
         bench.evidence[5] = InterfaceEvidence(deviceType: "wwan", sources: ["sysfs"])
-        #expect(try path(bench).isExpensive == false)
+        try expectEqual(path(bench).isExpensive, false)
         bench.routes[RouteQuery(Net.anywhere)] = answer(5, gateway: IPAddress(v4: 0x0a00_0001), source: wlanAddress.address)
         let path = try path(bench)
         #expect(path.isExpensive)
-        #expect(path.interface?.type == .cellular)
+        expectEqual(path.interface?.type, .cellular)
     }
 
     @Test func `interfaces are sorted: the path's first, then by default route, then by level, loopback last`() throws {
@@ -226,7 +227,7 @@ import Testing
         bench.tables[.links]?.append(.link(Net.eth1))
         bench.tables[.links]?.append(.link(Link(index: 8, name: "eth2", parentBus: "pci")))
         bench.routes[RouteQuery(Net.anywhere)] = answer(5, gateway: IPAddress(v4: 0x0a00_0001), source: wlanAddress.address)
-        #expect(try path(bench).interfaces.map(\.name) == ["wlan0", "eth0", "eth1", "eth2", "lo"])
+        try expectEqual(path(bench).interfaces.map(\.name), ["wlan0", "eth0", "eth1", "eth2", "lo"])
     }
 
     @Test func `a bridge is degraded by a port of its bond without carrier`() throws {
@@ -237,12 +238,12 @@ import Testing
         (one.master, other.master) = (21, 21)
         bench.tables[.links] = [.link(Net.lo), .link(bridge), .link(bond), .link(one), .link(other)]
         let levels = Dictionary(uniqueKeysWithValues: try path(bench).interfaces.map { ($0.name, $0.level) })
-        #expect(levels["br0"] == .degradedCarrier)
+        expectEqual(levels["br0"], .degradedCarrier)
     }
 
     @Test func `only physical, default-route and chosen interfaces are notable`() throws {
         var bench = twoUplinks()
         bench.tables[.links]?.append(.link(Link(index: 77, name: "veth77", flags: Net.up, kind: "veth")))
-        #expect(try path(bench).notable == [2, 5])
+        try expectEqual(path(bench).notable, [2, 5])
     }
 }

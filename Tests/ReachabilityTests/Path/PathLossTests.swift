@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -19,31 +20,31 @@ import Testing
     func `the loss of the only usable link is published with its message, and once in the turn`(link: Link) {
         var bench = PathBench.online()
         let updates = immediate(bench, .link(link))
-        #expect(updates.map(\.path.status) == [.unsatisfied])
-        #expect(updates.first?.path.cause?.layer == .link)
+        expectEqual(updates.map(\.path.status), [.unsatisfied])
+        expectEqual(updates.first?.path.cause?.layer, .link)
         bench.disconnect()
         let asked = bench.questions.count
         let published = bench.deliver(.link(link)).published
-        #expect(published == updates)
+        expectEqual(published, updates)
         // The kernel is asked nevertheless, and its answer leads to the same path.
         #expect(bench.questions.count > asked)
-        #expect(bench.machine.path == updates.first?.path)
-        #expect(bench.settle().published.isEmpty)
+        expectEqual(bench.machine.path, updates.first?.path)
+        expectEmpty(bench.settle().published)
     }
 
     @Test func `the consequences of a loss follow in the same turn`() {
         var bench = PathBench.online()
         bench.disconnect()
         let published = bench.deliver(.link(Net.eth0.off), .addressRemoved(Net.address.key)).published
-        #expect(published.map(\.path.status) == [.unsatisfied, .unsatisfied])
-        #expect(published.first?.reasons.contains(.addressesChanged) == false)
-        #expect(published.last?.reasons == [.addressesChanged])
+        expectEqual(published.map(\.path.status), [.unsatisfied, .unsatisfied])
+        expectEqual(published.first?.reasons.contains(.addressesChanged), false)
+        expectEqual(published.last?.reasons, [.addressesChanged])
     }
 
     @Test func `a link that goes down and up in one turn ends the path for a moment`() {
         var bench = PathBench.online()
-        #expect(bench.deliver(.link(Net.eth0.off), .link(Net.eth0)).published.first?.path.status == .unsatisfied)
-        #expect(bench.machine.path?.status == .satisfied)
+        expectEqual(bench.deliver(.link(Net.eth0.off), .link(Net.eth0)).published.first?.path.status, .unsatisfied)
+        expectEqual(bench.machine.path?.status, .satisfied)
         // A loss that follows other changes waits for the turn's end.
         #expect(bench.deliver(.addressRemoved(Net.address.key), .link(Net.eth0.off), .link(Net.eth0)).published.count <= 1)
     }
@@ -52,26 +53,26 @@ import Testing
         var bench = PathBench.online()
         bench.deliver(.link(Net.eth1))
         // Without an address, the other interface is not usable.
-        #expect(immediate(bench, .link(Net.eth0.off)).map(\.path.status) == [.unsatisfied])
+        expectEqual(immediate(bench, .link(Net.eth0.off)).map(\.path.status), [.unsatisfied])
         bench.deliver(.address(Address(interface: 3, prefix: IPPrefix(IPAddress(v4: 0x0a00_0003), length: 24))))
-        #expect(immediate(bench, .link(Net.eth0.off)).isEmpty)
+        expectEmpty(immediate(bench, .link(Net.eth0.off)))
         bench.routes[RouteQuery(Net.anywhere)] = .route(ChosenRoute(interface: 3, source: IPAddress(v4: 0x0a00_0003)))
-        #expect(bench.deliver(.link(Net.eth0.off)).published.map(\.path.interface?.name) == ["eth1"])
+        expectEqual(bench.deliver(.link(Net.eth0.off)).published.map(\.path.interface?.name), ["eth1"])
     }
 
     @Test func `a loss is not published before the turn's end if the link has changed in another way or has not gone`() {
         let bench = PathBench.online()
         var renamed = Net.eth0.off
         renamed.name = "lan0"
-        #expect(immediate(bench, .link(renamed)).isEmpty)
+        expectEmpty(immediate(bench, .link(renamed)))
         var port = Net.eth0.off
         port.master = 7
-        #expect(immediate(bench, .link(port)).isEmpty)
-        #expect(immediate(bench, .link(Net.eth0)).isEmpty)
-        #expect(immediate(bench, .link(Net.eth1.off)).isEmpty)
-        #expect(immediate(bench, .address(Net.loopback), .link(Net.eth0.off)).map(\.path.status) == [.unsatisfied])
+        expectEmpty(immediate(bench, .link(port)))
+        expectEmpty(immediate(bench, .link(Net.eth0)))
+        expectEmpty(immediate(bench, .link(Net.eth1.off)))
+        expectEqual(immediate(bench, .address(Net.loopback), .link(Net.eth0.off)).map(\.path.status), [.unsatisfied])
         let other = Address(interface: 2, prefix: IPPrefix(IPAddress(v4: 0x0a00_0002), length: 24))
-        #expect(immediate(bench, .address(other), .link(Net.eth0.off)).isEmpty)
+        expectEmpty(immediate(bench, .address(other), .link(Net.eth0.off)))
     }
 
     @Test(arguments: losses) func `a foreseen loss is the one that would be computed`(link: Link) {
@@ -89,9 +90,9 @@ import Testing
             #expect(!prepared.isForesightDue)
             let message = NetlinkMessage(.link(link))
             let effects = prepared.handle(.messages([message]), at: bench.now)
-            #expect(effects == late.handle(.messages([message]), at: bench.now))
-            #expect(effects.published.count == 1)
-            #expect(prepared.handle(.turnEnded, at: bench.now) == late.handle(.turnEnded, at: bench.now))
+            expectEqual(effects, late.handle(.messages([message]), at: bench.now))
+            expectEqual(effects.published.count, 1)
+            expectEqual(prepared.handle(.turnEnded, at: bench.now), late.handle(.turnEnded, at: bench.now))
         }
     }
 
@@ -101,7 +102,7 @@ import Testing
         let other = Address(interface: 2, prefix: IPPrefix(IPAddress(v4: 0x0a00_0002), length: 24))
         bench.deliver(.address(other))
         let interface = immediate(bench, .link(Net.eth0.off)).first?.path.interfaces.first { $0.index == 2 }
-        #expect(interface?.addresses.contains(other.key.prefix) == true)
-        #expect(interface?.level == .off)
+        expectEqual(interface?.addresses.contains(other.key.prefix), true)
+        expectEqual(interface?.level, .off)
     }
 }

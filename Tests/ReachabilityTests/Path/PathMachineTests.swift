@@ -1,3 +1,4 @@
+import Expectations
 import NetlinkBytes
 import Testing
 
@@ -13,27 +14,27 @@ import Testing
         var effects = bench.turn(.began(seed: 1, isPolling: false), .resolver(ResolverConfiguration()))
         var order: [KernelTable] = []
         while let dump = bench.dumping {
-            #expect(effects.published.isEmpty)
+            expectEmpty(effects.published)
             order.append(dump.table)
             effects = bench.answerDump()
         }
-        #expect(order == KernelTable.allCases)
+        expectEqual(order, KernelTable.allCases)
         let update = effects.published.first
-        #expect(update?.isInitial == true)
-        #expect(update?.reasons == [])
-        #expect(update?.coalescedEventCount == 0)
-        #expect(update?.path.status == .satisfied)
-        #expect(update?.path.interface?.name == "eth0")
+        expectEqual(update?.isInitial, true)
+        expectEqual(update?.reasons, [])
+        expectEqual(update?.coalescedEventCount, 0)
+        expectEqual(update?.path.status, .satisfied)
+        expectEqual(update?.path.interface?.name, "eth0")
         #expect(bench.machine.isIdle)
     }
 
     @Test func `no path is published before the resolver's configuration is known`() {
         var bench = PathBench()
         bench.connect()
-        #expect((bench.turn(.began(seed: 1, isPolling: false)) + bench.settle()).published.isEmpty)
+        expectEmpty((bench.turn(.began(seed: 1, isPolling: false)) + bench.settle()).published)
         let effects = bench.turn(.resolver(ResolverConfiguration(nameservers: [.init(Net.gateway)], exists: true)))
-        #expect(effects.published.map(\.isInitial) == [true])
-        #expect(effects.published.first?.path.supportsDNS == true)
+        expectEqual(effects.published.map(\.isInitial), [true])
+        expectEqual(effects.published.first?.path.supportsDNS, true)
     }
 
     @Test func `no path is published before the evidence of each interface is known`() {
@@ -41,27 +42,27 @@ import Testing
         let now = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
         _ = machine.handle(.began(seed: 1, isPolling: false), at: now)
         _ = machine.handle(.messages([NetlinkMessage(.link(Net.eth0))]), at: now)
-        #expect(machine.handle(.turnEnded, at: now) == [.readEvidence(Net.eth0)])
-        #expect(machine.handle(.turnEnded, at: now) == [.readEvidence(Net.eth0)])
+        expectEqual(machine.handle(.turnEnded, at: now), [.readEvidence(Net.eth0)])
+        expectEqual(machine.handle(.turnEnded, at: now), [.readEvidence(Net.eth0)])
         _ = machine.handle(.evidence(2, InterfaceEvidence()), at: now)
-        #expect(machine.handle(.turnEnded, at: now) == [.changed([.link(Net.eth0)]), .dump(.links, sequence: 1)])
+        expectEqual(machine.handle(.turnEnded, at: now), [.changed([.link(Net.eth0)]), .dump(.links, sequence: 1)])
     }
 
     @Test func `evidence is read once per interface, again for another device of that name, and never if the kind decides`() {
         var bench = PathBench.online()
-        #expect(bench.evidenceRead == ["eth0"])
+        expectEqual(bench.evidenceRead, ["eth0"])
         bench.deliver(.link(Net.eth0.unplugged))
         bench.deliver(.link(Net.eth0))
-        #expect(bench.evidenceRead == ["eth0"])
+        expectEqual(bench.evidenceRead, ["eth0"])
         var renamed = Net.eth0
         renamed.name = "lan0"
         bench.deliver(.link(renamed))
-        #expect(bench.evidenceRead == ["eth0", "lan0"])
+        expectEqual(bench.evidenceRead, ["eth0", "lan0"])
         bench.deliver(.linkRemoved(2))
         bench.deliver(.link(renamed))
-        #expect(bench.evidenceRead == ["eth0", "lan0", "lan0"])
+        expectEqual(bench.evidenceRead, ["eth0", "lan0", "lan0"])
         bench.deliver(.link(Link(index: 9, name: "veth9", kind: "veth")))
-        #expect(bench.evidenceRead.count == 3)
+        expectEqual(bench.evidenceRead.count, 3)
     }
 
     @Test func `refused dumps of a kernel without IPv6, rules or nexthop objects leave the path consistent`() {
@@ -75,7 +76,7 @@ import Testing
             default: effects = bench.answerDump()
             }
         }
-        #expect(effects.published.first?.path.isConsistent == true)
+        expectEqual(effects.published.first?.path.isConsistent, true)
         #expect(bench.machine.isIdle)
     }
 
@@ -93,8 +94,8 @@ import Testing
                 effects = bench.turn(.turnEnded)
             }
         }
-        #expect(effects.published.first?.path.status == .satisfied)
-        #expect(effects.published.first?.path.isConsistent == false)
+        expectEqual(effects.published.first?.path.status, .satisfied)
+        expectEqual(effects.published.first?.path.isConsistent, false)
     }
 
     // MARK: Loss and gain
@@ -103,11 +104,11 @@ import Testing
         var bench = PathBench.online()
         bench.disconnect()
         let update = bench.deliver(.link(Net.eth0.off)).published.first
-        #expect(update?.path.status == .unsatisfied)
-        #expect(update?.path.cause?.layer == .link)
-        #expect(update?.path.cause?.code == .interfaceDown)
-        #expect(update?.reasons == [.interfaceChanged, .interfacesChanged, .gatewaysChanged, .familiesChanged, .causeChanged])
-        #expect(update?.isInitial == false)
+        expectEqual(update?.path.status, .unsatisfied)
+        expectEqual(update?.path.cause?.layer, .link)
+        expectEqual(update?.path.cause?.code, .interfaceDown)
+        expectEqual(update?.reasons, [.interfaceChanged, .interfacesChanged, .gatewaysChanged, .familiesChanged, .causeChanged])
+        expectEqual(update?.isInitial, false)
     }
 
     @Test func `a path that becomes satisfied is published in the turn of its message`() {
@@ -117,15 +118,15 @@ import Testing
         bench.settle()
         bench.connect()
         let update = bench.deliver(.link(Net.eth0), .route(Net.onLink), .route(Net.defaultRoute)).published.first
-        #expect(update?.path.status == .satisfied)
-        #expect(update?.path.gateways == [NetworkPath.Gateway(Net.gateway)])
+        expectEqual(update?.path.status, .satisfied)
+        expectEqual(update?.path.gateways, [NetworkPath.Gateway(Net.gateway)])
     }
 
     @Test func `without carrier the path is unsatisfied even if the kernel still has its route`() {
         var bench = PathBench.online()
         let update = bench.deliver(.link(Net.eth0.unplugged)).published.first
-        #expect(update?.path.status == .unsatisfied)
-        #expect(update?.path.cause?.code == .noCarrier)
+        expectEqual(update?.path.status, .unsatisfied)
+        expectEqual(update?.path.cause?.code, .noCarrier)
     }
 
     @Test func `after a loss the routes are dumped again, at once if the last dump started a second ago`() {
@@ -137,14 +138,14 @@ import Testing
             order.append(dump.table)
             bench.answerDump()
         }
-        #expect(order == [.addresses, .nexthops, .routesV4, .routesV6])
+        expectEqual(order, [.addresses, .nexthops, .routesV4, .routesV6])
         // The next change waits until a second has passed.
         bench.deliver(.link(Net.eth0))
-        #expect(bench.dumping == nil)
-        #expect(bench.machine.deadline == bench.now.monotonicNanoseconds + 1_000_000_000)
+        expectNil(bench.dumping)
+        expectEqual(bench.machine.deadline, bench.now.monotonicNanoseconds + 1_000_000_000)
         bench.wait(milliseconds: 1_000)
         bench.turn(.turnEnded)
-        #expect(bench.dumping?.table == .addresses)
+        expectEqual(bench.dumping?.table, .addresses)
     }
 
     @Test func `a dump that still has dead routes is repeated until none is dead`() {
@@ -159,7 +160,7 @@ import Testing
             #expect(deadline != nil)
             bench.wait(milliseconds: 1_000)
             bench.turn(.turnEnded)
-            #expect(bench.dumping?.table == .routesV4)
+            expectEqual(bench.dumping?.table, .routesV4)
         }
         bench.tables[.routesV4] = []
         bench.answerDump()
@@ -175,14 +176,14 @@ import Testing
         for _ in 0..<3 {
             let arrival = bench.deliver(.link(veth), .address(address))
             let effects = arrival + bench.deliver(.addressRemoved(address.key), .linkRemoved(77))
-            #expect(effects.published.isEmpty)
+            expectEmpty(effects.published)
         }
         bench.settle()
-        #expect(bench.machine.coalescedEventCount == 12)
+        expectEqual(bench.machine.coalescedEventCount, 12)
         let update = bench.turn(.resolver(ResolverConfiguration())).published.first
-        #expect(update?.coalescedEventCount == 12)
-        #expect(update?.reasons == [.dnsChanged])
-        #expect(bench.machine.coalescedEventCount == 0)
+        expectEqual(update?.coalescedEventCount, 12)
+        expectEqual(update?.reasons, [.dnsChanged])
+        expectEqual(bench.machine.coalescedEventCount, 0)
     }
 
     @Test func `in a storm, the events beside the one that changes the path are counted`() {
@@ -191,30 +192,30 @@ import Testing
         let messages = (0..<3).flatMap { _ in [NetlinkMessage(.link(veth)), NetlinkMessage(.linkRemoved(77))] }
         let update = bench.turn(.messages(messages), .resolver(ResolverConfiguration())).published.first
         #expect(update?.reasons == [.dnsChanged] && update?.coalescedEventCount == 5)
-        #expect(bench.machine.coalescedEventCount == 0)
+        expectEqual(bench.machine.coalescedEventCount, 0)
     }
 
     @Test func `a renewed lifetime publishes nothing; another route queries the kernel and publishes nothing`() {
         var bench = PathBench.online()
         var renewed = Net.address
         renewed.lifetime.renewedCentiseconds = 99
-        #expect(bench.deliver(.address(renewed)).published.isEmpty)
+        expectEmpty(bench.deliver(.address(renewed)).published)
         bench.questions = []
         let elsewhere = Route(
             Route.Key(destination: IPPrefix(IPAddress(v4: 0x0a00_0000), length: 8)), nextHops: [Route.NextHop(interface: 2)])
         let effects = bench.deliver(.route(elsewhere))
-        #expect(effects == [.changed([.routeAdded(elsewhere)])])
-        #expect(bench.questions == [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
+        expectEqual(effects, [.changed([.routeAdded(elsewhere)])])
+        expectEqual(bench.questions, [RouteQuery(Net.anywhere), RouteQuery(Net.anywhere6)])
     }
 
     @Test func `ignored and malformed messages are counted and cause no route query`() {
         var bench = PathBench.online()
         bench.questions = []
         let neighbor = Neighbor(interface: 2, address: Net.gateway, state: .reachable)
-        #expect(bench.deliver(.ignored, .neighbor(neighbor), .malformed).isEmpty)
-        #expect(bench.questions.isEmpty)
-        #expect(bench.machine.coalescedEventCount == 2)
-        #expect(bench.machine.malformed == 1)
+        expectEmpty(bench.deliver(.ignored, .neighbor(neighbor), .malformed))
+        expectEmpty(bench.questions)
+        expectEqual(bench.machine.coalescedEventCount, 2)
+        expectEqual(bench.machine.malformed, 1)
     }
 
     @Test func `a replaced default route publishes the new gateway`() {
@@ -223,8 +224,8 @@ import Testing
         let other = Route(Net.defaultRoute.key, nextHops: [Route.NextHop(interface: 2, gateway: router)])
         bench.routes[RouteQuery(Net.anywhere)] = .route(ChosenRoute(interface: 2, gateway: router, source: Net.source))
         let update = bench.deliver(.route(other, replaces: true)).published.first
-        #expect(update?.reasons == [.gatewaysChanged])
-        #expect(update?.path.gateways.map(\.description) == ["192.0.2.254"])
+        expectEqual(update?.reasons, [.gatewaysChanged])
+        expectEqual(update?.path.gateways.map(\.description), ["192.0.2.254"])
     }
 
     // MARK: The namespace, polling
@@ -233,38 +234,38 @@ import Testing
         var bench = PathBench.online(MonitorConfiguration(namespace: NetworkNamespace("blue")))
         let effects = bench.turn(.namespaceGone)
         let update = effects.published.first
-        #expect(update?.path.status == .unsatisfied)
-        #expect(update?.path.cause?.layer == .link)
-        #expect(update?.path.cause?.code == .noInterface)
-        #expect(update?.path.cause?.detail.contains("blue") == true)
-        #expect(effects.last == .ended)
+        expectEqual(update?.path.status, .unsatisfied)
+        expectEqual(update?.path.cause?.layer, .link)
+        expectEqual(update?.path.cause?.code, .noInterface)
+        expectEqual(update?.path.cause?.detail.contains("blue"), true)
+        expectEqual(effects.last, .ended)
         #expect(bench.machine.hasEnded)
-        #expect(bench.machine.deadline == nil)
-        #expect(bench.turn(.overrun).isEmpty)
-        #expect(bench.turn(.turnEnded).isEmpty)
+        expectNil(bench.machine.deadline)
+        expectEmpty(bench.turn(.overrun))
+        expectEmpty(bench.turn(.turnEnded))
     }
 
     @Test func `a namespace that is removed before the first path publishes one initial path and ends the machine`() {
         var bench = PathBench()
         bench.turn(.began(seed: 1, isPolling: false))
         let effects = bench.turn(.namespaceGone)
-        #expect(effects.published.map(\.isInitial) == [true])
-        #expect(effects.last == .ended)
+        expectEqual(effects.published.map(\.isInitial), [true])
+        expectEqual(effects.last, .ended)
     }
 
     @Test func `without events all tables are dumped when polled, and the path is not consistent`() {
         var bench = PathBench()
         bench.connect()
         let first = bench.start(isPolling: true).published.first
-        #expect(first?.path.status == .satisfied)
-        #expect(first?.path.isConsistent == false)
+        expectEqual(first?.path.status, .satisfied)
+        expectEqual(first?.path.isConsistent, false)
         bench.wait(milliseconds: 2_000)
-        #expect(bench.turn(.pollDue).published.isEmpty)
-        #expect(bench.settle().isEmpty)
+        expectEmpty(bench.turn(.pollDue).published)
+        expectEmpty(bench.settle())
         bench.disconnect()
         bench.wait(milliseconds: 2_000)
         let later = bench.turn(.pollDue) + bench.settle()
-        #expect(later.published.last?.path.status == .unsatisfied)
-        #expect(later.resyncs.isEmpty)
+        expectEqual(later.published.last?.path.status, .unsatisfied)
+        expectEmpty(later.resyncs)
     }
 }

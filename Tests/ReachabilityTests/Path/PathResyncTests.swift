@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -10,24 +11,24 @@ import Testing
         var order: [KernelTable] = []
         var effects: [PathMachine.Effect] = []
         while let dump = bench.dumping {
-            #expect(effects.isEmpty)
+            expectEmpty(effects)
             order.append(dump.table)
             effects += bench.answerDump()
         }
-        #expect(order == KernelTable.allCases)
-        #expect(effects == [.resynced(.overrun)])
-        #expect(bench.machine.overruns == 1)
+        expectEqual(order, KernelTable.allCases)
+        expectEqual(effects, [.resynced(.overrun)])
+        expectEqual(bench.machine.overruns, 1)
     }
 
     @Test func `after an overrun that hid a loss, the path is published with the reason resynced before the resync`() {
         var bench = PathBench.online()
         bench.disconnect()
         let effects = bench.turn(.overrun) + bench.settle()
-        #expect(effects.published.first?.path.status == .unsatisfied)
-        #expect(effects.published.first?.reasons.last == .resynced)
-        #expect(effects.published.first?.path.cause?.code == .interfaceDown)
-        #expect(effects.resyncs == [.overrun])
-        #expect(effects.last == .resynced(.overrun))
+        expectEqual(effects.published.first?.path.status, .unsatisfied)
+        expectEqual(effects.published.first?.reasons.last, .resynced)
+        expectEqual(effects.published.first?.path.cause?.code, .interfaceDown)
+        expectEqual(effects.resyncs, [.overrun])
+        expectEqual(effects.last, .resynced(.overrun))
     }
 
     @Test func `many overruns in a row report one resync at the end`() {
@@ -39,7 +40,7 @@ import Testing
             effects += bench.turn(.overrun)
         }
         effects += bench.settle()
-        #expect(effects.resyncs == [.overrun])
+        expectEqual(effects.resyncs, [.overrun])
         #expect(bench.machine.isIdle)
     }
 
@@ -47,43 +48,43 @@ import Testing
         var bench = PathBench.online()
         let dead = Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0x0b00_0000), length: 8)))
         bench.deliver(.route(dead, isDead: true))
-        #expect(bench.dumping?.table == .routesV4)
+        expectEqual(bench.dumping?.table, .routesV4)
         var effects = bench.turn(.overrun) + bench.answerDump()
         while bench.dumping != nil { effects += bench.answerDump() }
         // Since the overrun all tables but the IPv4 routes were dumped. Those wait until a second has passed.
-        #expect(effects.resyncs.isEmpty)
+        expectEmpty(effects.resyncs)
         bench.wait(milliseconds: 1_000)
         bench.turn(.turnEnded)
-        #expect(bench.dumping?.table == .routesV4)
-        #expect(bench.answerDump().resyncs == [.overrun])
+        expectEqual(bench.dumping?.table, .routesV4)
+        expectEqual(bench.answerDump().resyncs, [.overrun])
     }
 
     @Test func `a dump that ran during an overrun and is repeated completes the resync`() {
         var bench = PathBench.online()
         bench.deliver(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
-        #expect(bench.dumping?.table == .routesV4)
+        expectEqual(bench.dumping?.table, .routesV4)
         bench.turn(.overrun)
         var effects = bench.answerDump(interrupted: true)
         effects += bench.settle()
-        #expect(effects.resyncs == [.overrun])
+        expectEqual(effects.resyncs, [.overrun])
     }
 
     @Test func `a resync's reasons are not kept for the next path`() {
         var bench = PathBench.online()
         // A container appeared during the overrun: the dump shows it, and no path is published.
         bench.tables[.links]?.append(.link(Link(index: 9, name: "veth9", kind: "veth")))
-        #expect((bench.turn(.overrun) + bench.settle()).published.isEmpty)
+        expectEmpty((bench.turn(.overrun) + bench.settle()).published)
         let update = bench.turn(.resolver(ResolverConfiguration())).published.first
-        #expect(update?.reasons == [.dnsChanged])
+        expectEqual(update?.reasons, [.dnsChanged])
     }
 
     @Test func `a route query answered from a route that only the kernel knew is asked again when that route is removed`() {
         var bench = PathBench.online()
         let (answers, unseen) = (bench.routes, Route(Route.Key(destination: IPPrefix(IPAddress(v4: 0x0a07_0000), length: 16))))
         bench.routes = [:]
-        #expect(bench.turn(.resolver(ResolverConfiguration())).published.last?.path.status == .unsatisfied)
+        expectEqual(bench.turn(.resolver(ResolverConfiguration())).published.last?.path.status, .unsatisfied)
         bench.routes = answers
-        #expect(bench.deliver(.routeRemoved(unseen)).published.last?.path.status == .satisfied)
+        expectEqual(bench.deliver(.routeRemoved(unseen)).published.last?.path.status, .satisfied)
     }
 
     @Test func `a route query answered during an overrun is asked again when the resync ends`() {
@@ -91,9 +92,9 @@ import Testing
         let answers = bench.routes
         bench.turn(.overrun)
         bench.routes = [:]
-        #expect(bench.turn(.resolver(ResolverConfiguration())).published.last?.path.status == .unsatisfied)
+        expectEqual(bench.turn(.resolver(ResolverConfiguration())).published.last?.path.status, .unsatisfied)
         bench.routes = answers
-        #expect(bench.settle().published.last?.path.status == .satisfied)
+        expectEqual(bench.settle().published.last?.path.status, .satisfied)
     }
 
     @Test func `events during the dumps of a resync publish the path at once`() {
@@ -101,18 +102,18 @@ import Testing
         bench.turn(.overrun)
         bench.disconnect()
         let update = bench.deliver(.link(Net.eth0.off)).published.first
-        #expect(update?.path.status == .unsatisfied)
-        #expect(bench.settle().resyncs == [.overrun])
+        expectEqual(update?.path.status, .unsatisfied)
+        expectEqual(bench.settle().resyncs, [.overrun])
     }
 
     @Test func `an overrun before the first path is reported after it`() {
         var bench = PathBench()
         bench.connect()
         let effects = bench.turn(.began(seed: 1, isPolling: false), .overrun, .resolver(ResolverConfiguration())) + bench.settle()
-        #expect(effects.published.map(\.isInitial) == [true])
+        expectEqual(effects.published.map(\.isInitial), [true])
         let path = effects.firstIndex { if case .publish = $0 { true } else { false } }
         let resync = effects.firstIndex(of: .resynced(.overrun))
-        #expect(path.map { $0 < resync ?? -1 } == true)
+        expectEqual(path.map { $0 < resync ?? -1 }, true)
     }
 
     // MARK: Suspend
@@ -120,10 +121,10 @@ import Testing
     @Test func `a resume reports the gap, publishes the unchanged path, dumps all tables and reports the resync`() {
         var bench = PathBench.online()
         let effects = bench.turn(.resumed(nanosecondsAsleep: 60_000_000_000))
-        #expect(effects.first == .gap(nanoseconds: 60_000_000_000))
-        #expect(effects.published.map(\.reasons) == [[.resumed]])
+        expectEqual(effects.first, .gap(nanoseconds: 60_000_000_000))
+        expectEqual(effects.published.map(\.reasons), [[.resumed]])
         let later = bench.settle()
-        #expect(later == [.resynced(.resume)])
+        expectEqual(later, [.resynced(.resume)])
     }
 
     @Test func `an overrun during the dumps of a resume needs no second set of dumps, and both reasons are reported`() {
@@ -133,19 +134,19 @@ import Testing
         var effects = bench.turn(.overrun)
         bench.answerDump()
         effects += bench.turn(.overrun) + bench.settle()
-        #expect(effects.resyncs == [.resume, .overrun])
+        expectEqual(effects.resyncs, [.resume, .overrun])
         // The next resync has its own reason only.
-        #expect((bench.turn(.resumed(nanosecondsAsleep: 1_000_000_000)) + bench.settle()).resyncs == [.resume])
+        expectEqual((bench.turn(.resumed(nanosecondsAsleep: 1_000_000_000)) + bench.settle()).resyncs, [.resume])
     }
 
     @Test func `a path that changed during a suspend is published with the reasons of the dumps`() {
         var bench = PathBench.online()
         bench.disconnect()
         let effects = bench.turn(.resumed(nanosecondsAsleep: 1_000_000_000)) + bench.settle()
-        #expect(effects.published.first?.reasons.contains(.resumed) == true)
-        #expect(effects.published.last?.path.cause?.code == .interfaceDown)
+        expectEqual(effects.published.first?.reasons.contains(.resumed), true)
+        expectEqual(effects.published.last?.path.cause?.code, .interfaceDown)
         #expect(effects.published.dropFirst().allSatisfy { !$0.reasons.contains(.resumed) })
-        #expect(effects.resyncs == [.resume])
+        expectEqual(effects.resyncs, [.resume])
     }
 
     @Test func `a resume before the first path reports no gap`() {
@@ -155,8 +156,8 @@ import Testing
             bench.turn(
                 .began(seed: 1, isPolling: false), .resumed(nanosecondsAsleep: 5_000_000_000), .resolver(ResolverConfiguration()))
             + bench.settle()
-        #expect(effects.published.map(\.isInitial) == [true])
-        #expect(effects.published.first?.reasons == [])
+        expectEqual(effects.published.map(\.isInitial), [true])
+        expectEqual(effects.published.first?.reasons, [])
         #expect(!effects.contains(.gap(nanoseconds: 5_000_000_000)))
     }
 
@@ -167,10 +168,10 @@ import Testing
         var effects: [PathMachine.Effect] = []
         let table = bench.dumping?.table
         for attempt in 0...5 {
-            #expect(bench.dumping?.table == table, "attempt \(attempt)")
+            expectEqual(bench.dumping?.table, table, "attempt \(attempt)")
             effects += bench.dumpSlice(events, interrupted: true) + bench.dumpEnd(interrupted: events.isEmpty)
             if attempt < 5 {
-                #expect(effects.isEmpty, "an interrupted dump that is repeated changes nothing")
+                expectEmpty(effects, "an interrupted dump that is repeated changes nothing")
                 for _ in 0..<4 where bench.dumping == nil {
                     bench.now = bench.now.advanced(
                         by: .nanoseconds(max(0, (bench.machine.deadline ?? 0) - bench.now.monotonicNanoseconds)))
@@ -185,16 +186,16 @@ import Testing
         var bench = PathBench.online()
         bench.deliver(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
         let effects = interrupt(&bench, showing: [.route(Net.defaultRoute)])
-        #expect(effects.changes == [.routeRemoved(Net.onLink)])
-        #expect(effects.published.map(\.path.isConsistent) == [false])
-        #expect(effects.published.first?.reasons == [.resynced])
-        #expect(effects.resyncs.isEmpty)
-        #expect(bench.machine.deadline == bench.now.monotonicNanoseconds + 2_000_000_000)
+        expectEqual(effects.changes, [.routeRemoved(Net.onLink)])
+        expectEqual(effects.published.map(\.path.isConsistent), [false])
+        expectEqual(effects.published.first?.reasons, [.resynced])
+        expectEmpty(effects.resyncs)
+        expectEqual(bench.machine.deadline, bench.now.monotonicNanoseconds + 2_000_000_000)
         let later = bench.settle()
-        #expect(later.changes == [.routeAdded(Net.onLink)])
-        #expect(later.published.map(\.path.isConsistent) == [true])
-        #expect(later.resyncs == [.dumpInterrupted])
-        #expect(later.last == .resynced(.dumpInterrupted))
+        expectEqual(later.changes, [.routeAdded(Net.onLink)])
+        expectEqual(later.published.map(\.path.isConsistent), [true])
+        expectEqual(later.resyncs, [.dumpInterrupted])
+        expectEqual(later.last, .resynced(.dumpInterrupted))
     }
 
     @Test func `a dump that is interrupted from the start publishes an inconsistent first path`() {
@@ -203,11 +204,11 @@ import Testing
         bench.turn(.began(seed: 3, isPolling: false), .resolver(ResolverConfiguration()))
         while let table = bench.dumping?.table, table != .rulesV6 { bench.answerDump() }
         let effects = interrupt(&bench, showing: [])
-        #expect(effects.published.map(\.isInitial) == [true])
-        #expect(effects.published.first?.path.isConsistent == false)
+        expectEqual(effects.published.map(\.isInitial), [true])
+        expectEqual(effects.published.first?.path.isConsistent, false)
         let later = bench.settle()
-        #expect(later.published.map(\.path.isConsistent) == [true])
-        #expect(later.resyncs == [.dumpInterrupted])
+        expectEqual(later.published.map(\.path.isConsistent), [true])
+        expectEqual(later.resyncs, [.dumpInterrupted])
     }
 
     @Test func `with two interrupted tables, the resync waits for both`() {
@@ -215,7 +216,7 @@ import Testing
         bench.deliver(
             .addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))),
             .addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v6: 0, 1), length: 8))))
-        #expect(bench.dumping?.table == .routesV4)
+        expectEqual(bench.dumping?.table, .routesV4)
         // The second table is dumped while the first one waits for its repetition.
         var partials = 0
         var effects: [PathMachine.Effect] = []
@@ -234,19 +235,19 @@ import Testing
                 if before == false, bench.dumping == nil { partials += 1 }
             }
         }
-        #expect(effects.resyncs.isEmpty)
-        #expect(bench.settle().resyncs == [.dumpInterrupted])
-        #expect(bench.machine.path?.isConsistent == true)
+        expectEmpty(effects.resyncs)
+        expectEqual(bench.settle().resyncs, [.dumpInterrupted])
+        expectEqual(bench.machine.path?.isConsistent, true)
     }
 
     @Test func `a dump that cannot be requested is retried`() {
         var bench = PathBench.online()
         bench.deliver(.addressRemoved(Address.Key(interface: 2, prefix: IPPrefix(IPAddress(v4: 1), length: 8))))
-        #expect(bench.dumping?.table == .routesV4)
+        expectEqual(bench.dumping?.table, .routesV4)
         let effects = bench.dumpEnd(errno: 105)
-        #expect(effects.isEmpty)
+        expectEmpty(effects)
         #expect(bench.machine.deadline != nil)
-        #expect(bench.settle().isEmpty)
+        expectEmpty(bench.settle())
     }
 
     @Test func `slices of another dump are ignored`() {
@@ -256,8 +257,8 @@ import Testing
         let stale = [
             NetlinkMessage(.route(Route(Route.Key(destination: IPPrefix(Net.gateway, length: 32)))), sequence: sequence &- 1)
         ]
-        #expect(bench.turn(.dump(stale + [NetlinkMessage(.done(errno: 0), sequence: sequence &- 1)])).isEmpty)
+        expectEmpty(bench.turn(.dump(stale + [NetlinkMessage(.done(errno: 0), sequence: sequence &- 1)])))
         #expect(bench.dumping != nil)
-        #expect(bench.settle().isEmpty)
+        expectEmpty(bench.settle())
     }
 }

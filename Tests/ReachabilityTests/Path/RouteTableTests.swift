@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -40,22 +41,22 @@ import Testing
         for step in 0..<4_000 {
             let route = draws.route()
             let isPresent = model[route.key]?.contains(route) == true
-            #expect(table.contains(route) == isPresent)
+            expectEqual(table.contains(route), isPresent)
             if draws.number(below: 2) == 0 {
-                #expect(table.add(route) == !isPresent)
+                expectEqual(table.add(route), !isPresent)
                 model[route.key, default: []].insert(route)
             } else {
-                #expect(table.remove(route) == isPresent)
+                expectEqual(table.remove(route), isPresent)
                 model[route.key]?.remove(route)
                 if model[route.key]?.isEmpty == true { model[route.key] = nil }
             }
-            #expect(table.count == model.count)
-            #expect(table[route.key]?.all == model[route.key])
+            expectEqual(table.count, model.count)
+            expectEqual(table[route.key]?.all, model[route.key])
             if step.isMultiple(of: 500) { earlier.append((table, model)) }
         }
-        #expect(contents(table) == model)
+        expectEqual(contents(table), model)
         // A copy stays as it was.
-        for copy in earlier { #expect(contents(copy.table) == copy.model) }
+        for copy in earlier { expectEqual(contents(copy.table), copy.model) }
     }
 
     @Test(arguments: 1...4) func `a shard that grows from a list and shrinks has the routes of a dictionary`(seed: UInt64) {
@@ -72,22 +73,22 @@ import Testing
                 let route = route(random.next() % UInt64(limit), origin: random.next() % 8 == 0 ? 4 : 3)
                 let isPresent = model[route.key]?.contains(route) == true
                 if !isLast, random.next() % 3 != 0 {
-                    #expect(shard.add(route) == (isPresent ? nil : model[route.key] == nil))
+                    expectEqual(shard.add(route), (isPresent ? nil : model[route.key] == nil))
                     model[route.key, default: []].insert(route)
                 } else if let removed = isLast ? model.values.first?.first : route {
                     let known = model[removed.key]
-                    #expect(shard.remove(removed) == (known?.contains(removed) == true ? known?.count == 1 : nil))
+                    expectEqual(shard.remove(removed), (known?.contains(removed) == true ? known?.count == 1 : nil))
                     model[removed.key]?.remove(removed)
                     if model[removed.key]?.isEmpty == true { model[removed.key] = nil }
                 }
                 #expect(shard.count == model.count && shard.isEmpty == model.isEmpty)
-                #expect(shard[route.key]?.all == model[route.key])
+                expectEqual(shard[route.key]?.all, model[route.key])
                 if step.isMultiple(of: 40) { earlier.append((shard, Set(model.values.joined()))) }
             }
         }
         for one in earlier {
-            #expect(Set(one.shard.routes { _ in true }) == one.routes)
-            #expect(Set(one.shard.routes { $0.origin == 4 }) == one.routes.filter { $0.origin == 4 })
+            expectEqual(Set(one.shard.routes { _ in true }), one.routes)
+            expectEqual(Set(one.shard.routes { $0.origin == 4 }), one.routes.filter { $0.origin == 4 })
             for other in earlier {
                 let missing = one.shard.routes(missingIn: other.shard)
                 #expect(Set(missing) == one.routes.subtracting(other.routes) && Set(missing).count == missing.count)
@@ -110,13 +111,13 @@ import Testing
         }
         let changes = other.changes(since: one)
         let (before, after) = (Set(one.allRoutes), Set(other.allRoutes))
-        #expect(
-            Set(changes)
-                == Set(before.subtracting(after).map { .routeRemoved($0) } + after.subtracting(before).map { .routeAdded($0) }))
-        #expect(Set(changes).count == changes.count)
+        expectEqual(
+            Set(changes),
+                Set(before.subtracting(after).map { .routeRemoved($0) } + after.subtracting(before).map { .routeAdded($0) }))
+        expectEqual(Set(changes).count, changes.count)
         one.apply(changes)
-        #expect(one == other)
-        #expect(one.changes(since: other).isEmpty)
+        expectEqual(one, other)
+        expectEmpty(one.changes(since: other))
     }
 
     @Test func `an empty shard takes over that of a dump, and the index knows its routes`() {
@@ -126,8 +127,8 @@ import Testing
         keeper.addDumped(.route(Net.onLink))
         keeper.addDumped(.route(Net.defaultRoute))
         let outcome = keeper.endDump()
-        #expect(Set(outcome.changes) == [.routeAdded(Net.onLink), .routeAdded(Net.defaultRoute)])
-        #expect(keeper.live.defaultRoutes == [Net.defaultRoute.key])
+        expectEqual(Set(outcome.changes), [.routeAdded(Net.onLink), .routeAdded(Net.defaultRoute)])
+        expectEqual(keeper.live.defaultRoutes, [Net.defaultRoute.key])
         let removal = keeper.apply(.link(Net.eth0.off))
         #expect(removal.changes.contains(.routeRemoved(Net.onLink)) && removal.changes.contains(.routeRemoved(Net.defaultRoute)))
         #expect(keeper.live.routes.isEmpty && keeper.live.defaultRoutes.isEmpty)
@@ -139,12 +140,12 @@ import Testing
         #expect(one != other && interned.retain("one") == one)
         #expect(interned.count == 2 && interned[one] == "one" && interned.number(of: "other") == other)
         interned.release(one)
-        #expect(interned.number(of: "one") == one)
+        expectEqual(interned.number(of: "one"), one)
         interned.release(one)
         #expect(interned.number(of: "one") == nil && interned.count == 1)
         #expect(interned.retain("third") == one && interned[one] == "third")
         // The former value of the number is unknown, also as the latest one.
         interned.release(one)
-        #expect(interned.number(of: "third") == nil)
+        expectNil(interned.number(of: "third"))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -17,7 +18,7 @@ import Testing
         keeper.beginDump(.routesV4)
         keeper.addDumped(.route(route))
         _ = keeper.apply(.routeRemoved(route))
-        #expect(keeper.endDump().changes.isEmpty)
+        expectEmpty(keeper.endDump().changes)
         #expect(!keeper.live.contains(route))
     }
 
@@ -26,7 +27,7 @@ import Testing
         keeper.beginDump(.routesV4)
         _ = keeper.apply(.routeRemoved(route))
         keeper.addDumped(.route(route))
-        #expect(keeper.endDump().changes.isEmpty)
+        expectEmpty(keeper.endDump().changes)
         #expect(!keeper.live.contains(route))
     }
 
@@ -34,8 +35,8 @@ import Testing
         var keeper = keeper()
         keeper.beginDump(.routesV4)
         let outcome = keeper.apply(.route(route))
-        #expect(outcome.changes == [.routeAdded(route)])
-        #expect(keeper.endDump().changes.isEmpty)
+        expectEqual(outcome.changes, [.routeAdded(route)])
+        expectEmpty(keeper.endDump().changes)
         #expect(keeper.live.contains(route))
     }
 
@@ -46,7 +47,7 @@ import Testing
             _ = keeper.apply(.routeRemoved(route))
             if isDumped { keeper.addDumped(.route(route)) }
             _ = keeper.apply(.route(route))
-            #expect(keeper.endDump().changes.isEmpty)
+            expectEmpty(keeper.endDump().changes)
             #expect(keeper.live.contains(route))
         }
     }
@@ -56,8 +57,8 @@ import Testing
         var keeper = keeper(.route(route))
         keeper.beginDump(.routesV4)
         keeper.addDumped(.route(other))
-        #expect(Set(keeper.endDump().changes) == [.routeRemoved(route), .routeAdded(other)])
-        #expect(Set(keeper.live.allRoutes) == [other])
+        expectEqual(Set(keeper.endDump().changes), [.routeRemoved(route), .routeAdded(other)])
+        expectEqual(Set(keeper.live.allRoutes), [other])
     }
 
     @Test func `a dump changes no other table`() {
@@ -65,18 +66,18 @@ import Testing
         var keeper = keeper(.route(route), .rule(rule), .address(Net.address))
         keeper.beginDump(.routesV6)
         keeper.addDumped(.route(route))
-        #expect(keeper.endDump().changes.isEmpty)
+        expectEmpty(keeper.endDump().changes)
         #expect(keeper.live.contains(route))
-        #expect(keeper.live.rules == [rule])
-        #expect(keeper.live.addresses.count == 1)
+        expectEqual(keeper.live.rules, [rule])
+        expectEqual(keeper.live.addresses.count, 1)
     }
 
     @Test func `an abandoned dump changes nothing`() {
         var keeper = keeper(.route(route))
         keeper.beginDump(.routesV4)
         keeper.abandonDump()
-        #expect(keeper.dumping == nil)
-        #expect(keeper.endDump().changes.isEmpty)
+        expectNil(keeper.dumping)
+        expectEmpty(keeper.endDump().changes)
         #expect(keeper.live.contains(route))
     }
 
@@ -87,8 +88,8 @@ import Testing
         keeper.beginDump(.routesV4)
         keeper.addDumped(.route(Route(route.key), isDead: true))
         let outcome = keeper.endDump()
-        #expect(outcome.changes == [.routeRemoved(route)])
-        #expect(outcome.staleTables == [.routesV4])
+        expectEqual(outcome.changes, [.routeRemoved(route)])
+        expectEqual(outcome.staleTables, [.routesV4])
     }
 
     @Test func `dead routes over a link without carrier are absent, and two dumps that show them are enough`() {
@@ -99,17 +100,17 @@ import Testing
             keeper.addDumped(.route(Net.defaultRoute, isDead: true))
             return keeper.endDump()
         }
-        #expect(dump(nil).staleTables == [.routesV4])
+        expectEqual(dump(nil).staleTables, [.routesV4])
         #expect(dump(nil).staleTables.isEmpty)
-        #expect(dump(2).staleRoutes.isEmpty)
+        expectEmpty(dump(2).staleRoutes)
         // Another dead route that is added meanwhile is ignored as well.
         let another = keeper.apply(.route(Net.onLink, isDead: true))
         #expect(another.staleTables.isEmpty && another.changes.isEmpty)
 
         _ = keeper.apply(.link(Net.eth0))
         _ = keeper.apply(.link(Net.eth0.unplugged))
-        #expect(dump(2).staleRoutes == [StaleRoutes(family: .v4, interface: 2)])
-        #expect(dump(2).staleRoutes.isEmpty)
+        expectEqual(dump(2).staleRoutes, [StaleRoutes(family: .v4, interface: 2)])
+        expectEmpty(dump(2).staleRoutes)
         #expect(dump(nil).staleTables.isEmpty)
         #expect(keeper.live.routes.isEmpty)
     }
@@ -120,8 +121,8 @@ import Testing
         keeper.beginDump(.routesV4)
         keeper.addDumped(.route(route))
         let outcome = keeper.endDump()
-        #expect(outcome.changes.isEmpty)
-        #expect(outcome.staleTables == [.routesV4])
+        expectEmpty(outcome.changes)
+        expectEqual(outcome.staleTables, [.routesV4])
     }
 
     @Test func `a route is absent if its link goes down after the route was dumped`() {
@@ -129,9 +130,9 @@ import Testing
         keeper.beginDump(.routesV4)
         keeper.addDumped(.route(route))
         let loss = keeper.apply(.link(Net.eth0.off))
-        #expect(loss.changes == [.link(Net.eth0.off), .routeRemoved(route)])
+        expectEqual(loss.changes, [.link(Net.eth0.off), .routeRemoved(route)])
         let outcome = keeper.endDump()
-        #expect(outcome.changes.isEmpty)
+        expectEmpty(outcome.changes)
         #expect(outcome.staleTables.contains(.routesV4))
         #expect(!keeper.live.contains(route))
     }
@@ -152,9 +153,9 @@ import Testing
     @Test func `routes over a link without carrier remain: the kernel uses them`() {
         var keeper = keeper(.route(route))
         let outcome = keeper.apply(.link(Net.eth0.unplugged))
-        #expect(outcome.changes == [.link(Net.eth0.unplugged)])
-        #expect(outcome.staleRoutes == [StaleRoutes(family: .v4, interface: 2), StaleRoutes(family: .v6, interface: 2)])
-        #expect(outcome.staleTables == [.addresses, .nexthops])
+        expectEqual(outcome.changes, [.link(Net.eth0.unplugged)])
+        expectEqual(outcome.staleRoutes, [StaleRoutes(family: .v4, interface: 2), StaleRoutes(family: .v6, interface: 2)])
+        expectEqual(outcome.staleTables, [.addresses, .nexthops])
         #expect(keeper.live.contains(route))
     }
 
@@ -164,9 +165,9 @@ import Testing
         for event: NetlinkEvent in [.link(Net.eth0.off), .link(Net.eth0.unplugged)] {
             var keeper = keeper()
             let outcome = keeper.apply(event)
-            #expect(outcome.staleTables == [.addresses, .nexthops], "\(event)")
+            expectEqual(outcome.staleTables, [.addresses, .nexthops], "\(event)")
             let both = Set(IPAddress.Family.allCases.map { StaleRoutes(family: $0, interface: 2) })
-            #expect(outcome.staleRoutes == both, "\(event)")
+            expectEqual(outcome.staleRoutes, both, "\(event)")
         }
     }
 
@@ -180,11 +181,11 @@ import Testing
         var renamed = Net.eth0
         renamed.name = "lan0"
         #expect(keeper.apply(.link(renamed)).staleTables.isEmpty)
-        #expect(keeper.apply(.link(renamed)).changes.isEmpty)
+        expectEmpty(keeper.apply(.link(renamed)).changes)
         renamed.mtu = 9_000
         let outcome = keeper.apply(.link(renamed))
         #expect(outcome.staleTables.isEmpty)
-        #expect(outcome.staleRoutes == [StaleRoutes(family: .v6, interface: 2)])
+        expectEqual(outcome.staleRoutes, [StaleRoutes(family: .v6, interface: 2)])
     }
 
     @Test func `a removed address makes the routes over its link stale, and the routes that prefer it as source`() {
@@ -193,28 +194,28 @@ import Testing
             preferredSource: Net.address.address)
         var keeper = keeper(.address(Net.address), .route(preferring))
         let outcome = keeper.apply(.addressRemoved(Net.address.key))
-        #expect(outcome.changes == [.addressRemoved(Net.address.key)])
-        #expect(outcome.staleRoutes == [StaleRoutes(family: .v4, interface: 2), StaleRoutes(family: .v4, interface: 3)])
+        expectEqual(outcome.changes, [.addressRemoved(Net.address.key)])
+        expectEqual(outcome.staleRoutes, [StaleRoutes(family: .v4, interface: 2), StaleRoutes(family: .v4, interface: 3)])
         #expect(outcome.staleTables.isEmpty)
-        #expect(keeper.apply(.addressRemoved(Net.address.key)).changes.isEmpty)
+        expectEmpty(keeper.apply(.addressRemoved(Net.address.key)).changes)
     }
 
     @Test func `the only IPv4 address makes the routes over its link stale, because it may have revived next hops`() {
         var keeper = keeper(.route(route))
-        #expect(keeper.apply(.address(Net.address)).staleRoutes == [StaleRoutes(family: .v4, interface: 2)])
+        expectEqual(keeper.apply(.address(Net.address)).staleRoutes, [StaleRoutes(family: .v4, interface: 2)])
         // It may have been removed and added again while the addresses were dumped.
-        #expect(keeper.apply(.address(Net.address)).staleRoutes == [StaleRoutes(family: .v4, interface: 2)])
+        expectEqual(keeper.apply(.address(Net.address)).staleRoutes, [StaleRoutes(family: .v4, interface: 2)])
         let second = Address(interface: 2, prefix: IPPrefix(IPAddress(v4: 0x0b00_0001), length: 8))
-        #expect(keeper.apply(.address(second)).staleRoutes.isEmpty)
+        expectEmpty(keeper.apply(.address(second)).staleRoutes)
         let other = Address(interface: 2, prefix: IPPrefix(IPAddress(v6: 0x2001_0db8 << 32, 1), length: 64))
-        #expect(keeper.apply(.address(other)).staleRoutes.isEmpty)
+        expectEmpty(keeper.apply(.address(other)).staleRoutes)
     }
 
     @Test func `a removed link removes its addresses and routes`() {
         var keeper = keeper(.address(Net.address), .route(route), .route(Net.onLink))
         let outcome = keeper.apply(.linkRemoved(2))
-        #expect(
-            Set(outcome.changes) == [
+        expectEqual(
+            Set(outcome.changes), [
                 .linkRemoved(2), .addressRemoved(Net.address.key), .routeRemoved(route), .routeRemoved(Net.onLink),
             ])
         #expect(outcome.staleTables.contains(.addresses))
@@ -225,7 +226,7 @@ import Testing
         keeper.beginDump(.links)
         for link in [Net.lo, Net.eth1] { keeper.addDumped(.link(link)) }
         let outcome = keeper.endDump()
-        #expect(Set(outcome.changes) == [.linkRemoved(2), .addressRemoved(Net.address.key), .routeRemoved(route)])
+        expectEqual(Set(outcome.changes), [.linkRemoved(2), .addressRemoved(Net.address.key), .routeRemoved(route)])
         #expect(keeper.live.addresses.isEmpty && keeper.live.routes.isEmpty)
     }
 
@@ -240,74 +241,74 @@ import Testing
     @Test func `IPv4: a replaced route is removed without a message`() {
         var keeper = keeper(.route(over(2)))
         let outcome = keeper.apply(.route(over(3), replaces: true))
-        #expect(outcome.changes == [.routeRemoved(over(2)), .routeAdded(over(3))])
+        expectEqual(outcome.changes, [.routeRemoved(over(2)), .routeAdded(over(3))])
         #expect(outcome.staleTables.isEmpty)
     }
 
     @Test func `IPv4: a replacement among several routes of a key makes the table stale`() {
         var keeper = keeper(.route(over(2)), .route(over(3)))
         let outcome = keeper.apply(.route(over(4), replaces: true))
-        #expect(outcome.changes == [.routeAdded(over(4))])
-        #expect(outcome.staleTables == [.routesV4])
+        expectEqual(outcome.changes, [.routeAdded(over(4))])
+        expectEqual(outcome.staleTables, [.routesV4])
     }
 
     @Test func `IPv4: a replacement that a dump has already shown removes no other route`() {
         var keeper = keeper(.route(over(2)), .route(over(3)))
         let outcome = keeper.apply(.route(over(2), replaces: true))
-        #expect(outcome.changes.isEmpty)
-        #expect(outcome.staleTables == [.routesV4])
+        expectEmpty(outcome.changes)
+        expectEqual(outcome.staleTables, [.routesV4])
     }
 
     @Test func `IPv4: appended routes are kept beside each other, and each is removed alone`() {
         var keeper = keeper(.route(over(2)))
-        #expect(keeper.apply(.route(over(3))).changes == [.routeAdded(over(3))])
-        #expect(keeper.live.routes(over(2).key) == [over(2), over(3)])
-        #expect(keeper.apply(.routeRemoved(over(2))).changes == [.routeRemoved(over(2))])
-        #expect(keeper.live.routes(over(2).key) == [over(3)])
+        expectEqual(keeper.apply(.route(over(3))).changes, [.routeAdded(over(3))])
+        expectEqual(keeper.live.routes(over(2).key), [over(2), over(3)])
+        expectEqual(keeper.apply(.routeRemoved(over(2))).changes, [.routeRemoved(over(2))])
+        expectEqual(keeper.live.routes(over(2).key), [over(3)])
     }
 
     @Test func `IPv6: a second next hop comes as a multipath route of both`() {
         let both = Route(over(2, .v6).key, nextHops: [Route.NextHop(interface: 2), Route.NextHop(interface: 3)])
         var keeper = keeper(.route(over(2, .v6)))
         let outcome = keeper.apply(.route(both))
-        #expect(outcome.changes == [.routeRemoved(over(2, .v6)), .routeAdded(both)])
-        #expect(outcome.staleTables == [.routesV6])
+        expectEqual(outcome.changes, [.routeRemoved(over(2, .v6)), .routeAdded(both)])
+        expectEqual(outcome.staleTables, [.routesV6])
         // One next hop is removed. The message names that hop, so the dump shows which one remains.
         let removal = keeper.apply(.routeRemoved(over(3, .v6)))
-        #expect(removal.changes.isEmpty)
-        #expect(removal.staleTables == [.routesV6])
+        expectEmpty(removal.changes)
+        expectEqual(removal.staleTables, [.routesV6])
         keeper.beginDump(.routesV6)
         keeper.addDumped(.route(over(2, .v6)))
-        #expect(Set(keeper.endDump().changes) == [.routeRemoved(both), .routeAdded(over(2, .v6))])
+        expectEqual(Set(keeper.endDump().changes), [.routeRemoved(both), .routeAdded(over(2, .v6))])
     }
 
     @Test func `the removal of an unknown route changes nothing, of an unknown rule it makes the rules stale`() {
         var keeper = keeper()
         let outcome = keeper.apply(.routeRemoved(route))
         #expect(outcome.changes.isEmpty && outcome.staleTables.isEmpty)
-        #expect(keeper.apply(.ruleRemoved(Rule(family: .v6, priority: 1))).staleTables == [.rulesV6])
+        expectEqual(keeper.apply(.ruleRemoved(Rule(family: .v6, priority: 1))).staleTables, [.rulesV6])
     }
 
     @Test func `a nexthop object over a link without carrier, or a group without its member, makes the objects stale`() {
         var keeper = keeper()
         let object = NexthopObject(id: 7, hop: Route.NextHop(interface: 2))
-        #expect(keeper.apply(.nexthop(object)).staleTables == [])
-        #expect(keeper.apply(.nexthop(NexthopObject(id: 8, group: [.init(id: 7, weight: 1)]))).staleTables == [])
+        expectEqual(keeper.apply(.nexthop(object)).staleTables, [])
+        expectEqual(keeper.apply(.nexthop(NexthopObject(id: 8, group: [.init(id: 7, weight: 1)]))).staleTables, [])
         // A dump of the links has already shown the lost carrier, and the object and its group were removed.
         _ = keeper.apply(.link(Net.eth0.unplugged))
-        #expect(keeper.apply(.nexthop(NexthopObject(id: 9, hop: Route.NextHop(interface: 2)))).staleTables == [.nexthops])
-        #expect(keeper.apply(.nexthop(NexthopObject(id: 10, group: [.init(id: 7, weight: 1)]))).staleTables == [.nexthops])
+        expectEqual(keeper.apply(.nexthop(NexthopObject(id: 9, hop: Route.NextHop(interface: 2)))).staleTables, [.nexthops])
+        expectEqual(keeper.apply(.nexthop(NexthopObject(id: 10, group: [.init(id: 7, weight: 1)]))).staleTables, [.nexthops])
     }
 
     @Test func `a changed nexthop object makes the routes stale`() {
         let object = NexthopObject(id: 7, hop: Route.NextHop(interface: 2))
         var keeper = keeper()
         let first = keeper.apply(.nexthop(object))
-        #expect(first.changes == [.nexthop(object)])
+        expectEqual(first.changes, [.nexthop(object)])
         #expect(first.staleTables.isEmpty)
-        #expect(keeper.apply(.nexthop(object)).changes.isEmpty)
-        #expect(keeper.apply(.nexthop(NexthopObject(id: 7, isBlackhole: true))).staleTables == [.routesV4, .routesV6])
-        #expect(keeper.apply(.nexthopRemoved(7)).changes == [.nexthopRemoved(7)])
+        expectEmpty(keeper.apply(.nexthop(object)).changes)
+        expectEqual(keeper.apply(.nexthop(NexthopObject(id: 7, isBlackhole: true))).staleTables, [.routesV4, .routesV6])
+        expectEqual(keeper.apply(.nexthopRemoved(7)).changes, [.nexthopRemoved(7)])
     }
 
     @Test func `more events during a dump than the log holds make the table stale`() {

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -22,7 +23,7 @@ import Testing
         keeper.addDumped(.route(route(2, over: 2)))
         keeper.addDumped(.route(route(4, over: 2)))
         let outcome = keeper.endDump()
-        #expect(Set(outcome.changes) == [.routeRemoved(route(1, over: 2)), .routeAdded(route(4, over: 2))])
+        expectEqual(Set(outcome.changes), [.routeRemoved(route(1, over: 2)), .routeAdded(route(4, over: 2))])
         #expect(outcome.staleTables.isEmpty && outcome.staleRoutes.isEmpty)
         #expect(keeper.live.contains(route(3, over: 3)))
     }
@@ -31,7 +32,7 @@ import Testing
         let object = NexthopObject(id: 5, hop: .init(interface: 9, gateway: IPAddress(v4: 0x0a00_00fe)))
         var keeper = keeper(.route(route(1, over: 9)), .route(route(2, over: 2)), .nexthop(object))
         let outcome = keeper.apply(.link(Link(index: 9, name: "eth9")))
-        #expect(Set(outcome.changes.dropFirst()) == [.routeRemoved(route(1, over: 9)), .nexthopRemoved(5)])
+        expectEqual(Set(outcome.changes.dropFirst()), [.routeRemoved(route(1, over: 9)), .nexthopRemoved(5)])
         #expect(outcome.staleRoutes.contains(StaleRoutes(family: .v4, interface: 9)) && outcome.staleTables.contains(.nexthops))
     }
 
@@ -46,11 +47,11 @@ import Testing
         var keeper = keeper(.route(both))
         keeper.beginDump(.routesV4, over: 2)
         keeper.addDumped(.route(route(1, over: 3)))
-        #expect(keeper.endDump().changes == [.routeRemoved(both), .routeAdded(route(1, over: 3))])
+        expectEqual(keeper.endDump().changes, [.routeRemoved(both), .routeAdded(route(1, over: 3))])
         keeper.beginDump(.routesV4, over: 2)
         keeper.addDumped(.route(both))
         let outcome = keeper.endDump()
-        #expect(outcome.changes == [.routeRemoved(route(1, over: 3)), .routeAdded(both)])
+        expectEqual(outcome.changes, [.routeRemoved(route(1, over: 3)), .routeAdded(both)])
         #expect(outcome.staleTables.isEmpty)
     }
 
@@ -59,7 +60,7 @@ import Testing
         var keeper = keeper(.route(route(1, over: 3)), .route(route(1, over: 1)))
         keeper.beginDump(.routesV4, over: 2)
         keeper.addDumped(.route(both))
-        #expect(keeper.endDump().staleTables == [.routesV4])
+        expectEqual(keeper.endDump().staleTables, [.routesV4])
     }
 
     @Test func `events during a dump of one interface override it`() {
@@ -69,8 +70,8 @@ import Testing
         _ = keeper.apply(.routeRemoved(route(1, over: 2)))
         _ = keeper.apply(.route(route(2, over: 2)))
         _ = keeper.apply(.route(route(3, over: 3)))
-        #expect(keeper.endDump().changes.isEmpty)
-        #expect(Set(keeper.live.allRoutes) == [route(2, over: 2), route(3, over: 3)])
+        expectEmpty(keeper.endDump().changes)
+        expectEqual(Set(keeper.live.allRoutes), [route(2, over: 2), route(3, over: 3)])
     }
 
     @Test func `routes that use nexthop objects make the complete table stale with any link`() {
@@ -85,7 +86,7 @@ import Testing
     @Test func `too many routes over the changed link make the complete table stale, not those over another link`() {
         var keeper = keeper()
         for number in 0...UInt32(RouteIndex.limit) { _ = keeper.apply(.route(route(number, over: 3))) }
-        #expect(keeper.apply(.link(Net.eth0.off)).staleTables == [.addresses, .nexthops])
+        expectEqual(keeper.apply(.link(Net.eth0.off)).staleTables, [.addresses, .nexthops])
         #expect(keeper.apply(.link(Net.eth1.off)).staleTables.isSuperset(of: [.routesV4]))
     }
 
@@ -110,11 +111,11 @@ import Testing
                 expected.insert(new)
             }
             mirror.apply(outcome.changes)
-            #expect(mirror == keeper.live)
+            expectEqual(mirror, keeper.live)
         }
         #expect(slices > 2)
-        #expect(Set(keeper.live.allRoutes) == expected)
-        #expect(keeper.dumping == nil)
+        expectEqual(Set(keeper.live.allRoutes), expected)
+        expectNil(keeper.dumping)
     }
 
     @Test func `the dump after an overrun between two slices recovers the lost route`() {
@@ -127,7 +128,7 @@ import Testing
         let lost: NetlinkEvent = .route(route(9_001, over: 3))
         bench.tables[.routesV4]?.append(lost)
         let effects = bench.turn(.overrun)
-        #expect(effects.resyncs.isEmpty)
+        expectEmpty(effects.resyncs)
         bench.settle()
         #expect(bench.machine.isIdle)
         #expect(bench.machine.snapshot.contains(route(9_001, over: 3)))
@@ -141,7 +142,7 @@ import Testing
         bench.answerDump()
         #expect(bench.machine.snapshot.routes.count < 9_000)
         let effects = bench.deliver(.link(Net.eth0.off))
-        #expect(effects.published.first?.path.status == .unsatisfied)
+        expectEqual(effects.published.first?.path.status, .unsatisfied)
         #expect(bench.machine.snapshot.routes.count < 9_000)
     }
 
@@ -149,14 +150,14 @@ import Testing
         var schedule = DumpSchedule()
         for interface: UInt32 in [5, 3] { schedule.request(StaleRoutes(family: .v4, interface: interface), at: 0) }
         #expect(schedule.next(at: 0) == .routesV4 && schedule.runningInterface == 3)
-        #expect(schedule.finished(.complete, draw: 0, at: 1) == .accept)
+        expectEqual(schedule.finished(.complete, draw: 0, at: 1), .accept)
         #expect(schedule.next(at: 1) == .routesV4 && schedule.runningInterface == 5)
         schedule.request(StaleRoutes(family: .v4, interface: 3), at: 2)
-        #expect(schedule.finished(.complete, draw: 0, at: 3) == .accept)
+        expectEqual(schedule.finished(.complete, draw: 0, at: 3), .accept)
         #expect(schedule.next(at: 4) == nil && !schedule.isIdle)
         schedule.request(.routesV4, at: 5)
         #expect(schedule.next(at: 5) == .routesV4 && schedule.runningInterface == nil)
-        #expect(schedule.finished(.complete, draw: 0, at: 6) == .accept)
+        expectEqual(schedule.finished(.complete, draw: 0, at: 6), .accept)
         #expect(schedule.isIdle)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -14,40 +15,40 @@ import Testing
 
     @Test func `lookup threads are made as they are needed, up to the limit`() {
         var queue = LookupQueue(threadLimit: 2, queueLimit: 3)
-        #expect(queue.add(request(of: 1)) == .makeThread(generation: 0))
-        #expect(next(&queue, of: 0) == .take(request(of: 1), more: false))
-        #expect(next(&queue, of: 0) == .wait)
+        expectEqual(queue.add(request(of: 1)), .makeThread(generation: 0))
+        expectEqual(next(&queue, of: 0), .take(request(of: 1), more: false))
+        expectEqual(next(&queue, of: 0), .wait)
         // One thread waits for work already.
-        #expect(queue.add(request(of: 2)) == .wake)
-        #expect(queue.add(request(of: 3)) == .makeThread(generation: 0))
-        #expect(queue.add(request(of: 4)) == .wake)
-        #expect(queue.add(request(of: 5)) == .refuse)
-        #expect(next(&queue, of: 0) == .take(request(of: 2), more: true))
-        #expect(queue.next(of: 0, wasIdle: true, timedOut: false) == .take(request(of: 3), more: true))
-        #expect(queue.threads == 2)
+        expectEqual(queue.add(request(of: 2)), .wake)
+        expectEqual(queue.add(request(of: 3)), .makeThread(generation: 0))
+        expectEqual(queue.add(request(of: 4)), .wake)
+        expectEqual(queue.add(request(of: 5)), .refuse)
+        expectEqual(next(&queue, of: 0), .take(request(of: 2), more: true))
+        expectEqual(queue.next(of: 0, wasIdle: true, timedOut: false), .take(request(of: 3), more: true))
+        expectEqual(queue.threads, 2)
     }
 
     @Test func `a target's later lookup replaces its waiting one, and a thread is made beside stuck ones`() {
         var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
         _ = queue.add(request(of: 0))
-        #expect(next(&queue, of: 0) == .take(request(of: 0), more: false))
-        #expect(queue.add(request(of: 1)) == .wake)
-        #expect(queue.add(request(of: 2)) == .wake)
-        #expect(queue.add(request(of: 1, 7)) == .makeThread(generation: 0))
-        #expect(queue.waiting == [request(of: 1, 7), request(of: 2)])
+        expectEqual(next(&queue, of: 0), .take(request(of: 0), more: false))
+        expectEqual(queue.add(request(of: 1)), .wake)
+        expectEqual(queue.add(request(of: 2)), .wake)
+        expectEqual(queue.add(request(of: 1, 7)), .makeThread(generation: 0))
+        expectEqual(queue.waiting, [request(of: 1, 7), request(of: 2)])
         // The number of threads is limited.
         for number in 0..<9 { _ = queue.add(request(of: 2, UInt64(number))) }
-        #expect(queue.threads == 4)
+        expectEqual(queue.threads, 4)
     }
 
     @Test func `lookup threads that were made beside stuck ones end when no lookup waits`() {
         var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
         for number in 0..<6 { _ = queue.add(request(of: 1, UInt64(number))) }
-        #expect(queue.threads == 4)
-        #expect(next(&queue, of: 0) == .take(request(of: 1, 5), more: false))
-        for _ in 1...3 { #expect(next(&queue, of: 0) == .end) }
-        #expect(next(&queue, of: 0) == .wait)
-        #expect(queue.threads == 1)
+        expectEqual(queue.threads, 4)
+        expectEqual(next(&queue, of: 0), .take(request(of: 1, 5), more: false))
+        for _ in 1...3 { expectEqual(next(&queue, of: 0), .end) }
+        expectEqual(next(&queue, of: 0), .wait)
+        expectEqual(queue.threads, 1)
     }
 
     @Test func `the waiting lookup of a removed target is dropped`() {
@@ -55,27 +56,31 @@ import Testing
         _ = queue.add(request(of: 1))
         _ = queue.add(request(of: 2))
         queue.cancel(TargetID(1))
-        #expect(queue.waiting == [request(of: 2)])
+        expectEqual(queue.waiting, [request(of: 2)])
     }
 
     @Test func `a lookup thread belongs to the generation in which it was counted, even if it starts in the next one`() {
         var queue = LookupQueue(threadLimit: 2, queueLimit: 9)
-        #expect(queue.add(request(of: 1)) == .makeThread(generation: 0))
-        #expect(queue.beginGeneration() == 1)
-        #expect((queue.threads, queue.formerThreads) == (1, 1))
-        #expect(next(&queue, of: 0) == .end)
-        #expect((queue.threads, queue.formerThreads) == (1, 0))
-        #expect(next(&queue, of: 1) == .take(request(of: 1), more: false))
+        expectEqual(queue.add(request(of: 1)), .makeThread(generation: 0))
+        expectEqual(queue.beginGeneration(), 1)
+        expectEqual(queue.threads, 1)
+        expectEqual(queue.formerThreads, 1)
+        expectEqual(next(&queue, of: 0), .end)
+        expectEqual(queue.threads, 1)
+        expectEqual(queue.formerThreads, 0)
+        expectEqual(next(&queue, of: 1), .take(request(of: 1), more: false))
     }
 
     @Test func `lookups that wait for a thread that cannot be made are left to the other threads of its generation`() {
         var queue = LookupQueue(threadLimit: 2, queueLimit: 9)
         _ = queue.add(request(of: 1))
         _ = queue.beginGeneration()
-        #expect(queue.threadFailed(of: 0) == [])
-        #expect((queue.threads, queue.formerThreads) == (1, 0))
-        #expect(queue.threadFailed(of: 1) == [request(of: 1)])
-        #expect((queue.threads, queue.waiting) == (0, []))
+        expectEqual(queue.threadFailed(of: 0), [])
+        expectEqual(queue.threads, 1)
+        expectEqual(queue.formerThreads, 0)
+        expectEqual(queue.threadFailed(of: 1), [request(of: 1)])
+        expectEqual(queue.threads, 0)
+        expectEqual(queue.waiting, [])
     }
 
     @Test func `stuck lookup threads stay few however often the configuration changes, and lookups continue`() {
@@ -91,11 +96,11 @@ import Testing
             if let generation = queue.beginGeneration(), case .take = next(&queue, of: generation) { stuck.append(generation) }
             #expect(queue.threads + queue.formerThreads <= 8)
         }
-        #expect(stuck.count == 8)
+        expectEqual(stuck.count, 8)
         // The limit is reached: a name waits until a former thread has ended.
-        #expect(queue.add(request(of: 9)) == .wake)
-        #expect(next(&queue, of: stuck[0]) == .end)
-        #expect(queue.add(request(of: 9, 1)) == .makeThread(generation: queue.generation))
+        expectEqual(queue.add(request(of: 9)), .wake)
+        expectEqual(next(&queue, of: stuck[0]), .end)
+        expectEqual(queue.add(request(of: 9, 1)), .makeThread(generation: queue.generation))
     }
 
     @Test(arguments: 1...20 as ClosedRange<UInt64>)

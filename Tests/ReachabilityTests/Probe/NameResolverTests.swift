@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -41,18 +42,18 @@ private final class Answers: Sendable {
         resolver.resolve(LookupRequest(id: 1 << 32, name: "localhost", families: [.v4, .v6]))
         resolver.resolve(LookupRequest(id: 2 << 32, name: "localhost", families: [.v4]))
         let both = try answers.wait(for: 1 << 32)
-        #expect(both.code == 0)
+        expectEqual(both.code, 0)
         #expect(both.addresses.contains(IPAddress(v4: 0x7f00_0001)))
-        #expect(Set(both.addresses).count == both.addresses.count)
-        #expect(try answers.wait(for: 2 << 32).addresses == [IPAddress(v4: 0x7f00_0001)])
-        #expect(resolver.files == .notAsked)
+        expectEqual(Set(both.addresses).count, both.addresses.count)
+        try expectEqual(answers.wait(for: 2 << 32).addresses, [IPAddress(v4: 0x7f00_0001)])
+        expectEqual(resolver.files, .notAsked)
     }
 
     @Test func `a lookup in a namespace that does not exist is answered with ENOENT`() throws {
         let answers = try Answers()
         let resolver = try NameResolver(namespace: NetworkNamespace("there-is-none"), sink: answers.sink)
         resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4]))
-        #expect(try answers.wait(for: 1) == LookupAnswer(id: 1, code: EAI_SYSTEM, errno: ENOENT))
+        try expectEqual(answers.wait(for: 1), LookupAnswer(id: 1, code: EAI_SYSTEM, errno: ENOENT))
     }
 
     @Test func `a lookup after the resolver is stopped has no answer`() throws {
@@ -60,7 +61,7 @@ private final class Answers: Sendable {
         let resolver = try NameResolver(namespace: nil, sink: answers.sink)
         resolver.stop()
         resolver.resolve(LookupRequest(id: 1, name: "localhost", families: [.v4]))
-        #expect(answers.count == 0)
+        expectEqual(answers.count, 0)
     }
 }
 
@@ -110,23 +111,23 @@ private final class Answers: Sendable {
         let left = try Host(.address("\(one)"))
         let right = try Host(.address("\(other)"))
         try #require(try left.ask(1).addresses == [one])
-        #expect(left.resolver.files == .arranged(["resolv.conf"]))
+        expectEqual(left.resolver.files, .arranged(["resolv.conf"]))
         for id in 2...20 as ClosedRange<UInt64> {
-            #expect(try right.ask(id).addresses == [other])
-            #expect(try left.ask(id).addresses == [one])
+            try expectEqual(right.ask(id).addresses, [other])
+            try expectEqual(left.ask(id).addresses, [one])
         }
     }
 
     @Test func `a namespace's own hosts file is used by its resolver and not by the rest of the process`() throws {
         let host = try Host(nil, ["hosts": "192.0.2.9 only-here.example\n"])
-        #expect(try host.ask(1, "only-here.example").addresses == [IPAddress(v4: 0xc000_0209)])
-        #expect(host.resolver.files == .arranged(["hosts"]))
+        try expectEqual(host.ask(1, "only-here.example").addresses, [IPAddress(v4: 0xc000_0209)])
+        expectEqual(host.resolver.files, .arranged(["hosts"]))
         #expect(try !String(contentsOfFile: "/etc/hosts", encoding: .utf8).contains("only-here"))
     }
 
     @Test func `an IPv4-mapped IPv6 address is resolved as IPv4, once`() throws {
         let host = try Host(nil, ["hosts": "::ffff:192.0.2.9 mapped.example\n192.0.2.9 mapped.example\n"])
-        #expect(try host.ask(1, "mapped.example").addresses == [IPAddress(v4: 0xc000_0209)])
+        try expectEqual(host.ask(1, "mapped.example").addresses, [IPAddress(v4: 0xc000_0209)])
     }
 
     @Test func `the waiting lookup of a removed target is not answered`() throws {
@@ -146,38 +147,38 @@ private final class Answers: Sendable {
 
     @Test func `a replaced hosts file is used after the resolver is notified`() throws {
         let host = try Host(nil, ["hosts": "192.0.2.9 moved.example\n"])
-        #expect(try host.ask(1, "moved.example").addresses == [IPAddress(v4: 0xc000_0209)])
+        try expectEqual(host.ask(1, "moved.example").addresses, [IPAddress(v4: 0xc000_0209)])
         // The file is replaced by rename: the thread has the former file mounted.
         try "192.0.2.10 moved.example\n".write(toFile: host.files.path + "/hosts", atomically: true, encoding: .utf8)
         host.resolver.configurationChanged()
-        #expect(try host.ask(2, "moved.example").addresses == [IPAddress(v4: 0xc000_020a)])
+        try expectEqual(host.ask(2, "moved.example").addresses, [IPAddress(v4: 0xc000_020a)])
     }
 
     @Test func `a namespace directory without resolver files changes nothing`() throws {
         let host = try Host(nil, [:])
-        #expect(try host.ask(1, "localhost").code == 0)
-        #expect(host.resolver.files == NamespaceFiles.Outcome.none)
+        try expectEqual(host.ask(1, "localhost").code, 0)
+        expectEqual(host.resolver.files, NamespaceFiles.Outcome.none)
     }
 
     @Test func `a name server that does not know the name gives EAI_NONAME`() throws {
-        #expect(try Host(.code(3)).ask(1).code == EAI_NONAME)
+        try expectEqual(Host(.code(3)).ask(1).code, EAI_NONAME)
     }
 
     @Test func `a name server that fails gives EAI_AGAIN within a second`() throws {
         let answer = try Host(.code(2)).ask(1)
-        #expect(answer.code == EAI_AGAIN)
+        expectEqual(answer.code, EAI_AGAIN)
         #expect(answer.elapsedNanoseconds < 1_000_000_000)
     }
 
     @Test func `a silent name server gives EAI_AGAIN after the timeout`() throws {
         let answer = try Host(.silent).ask(1)
-        #expect(answer.code == EAI_AGAIN)
+        expectEqual(answer.code, EAI_AGAIN)
         #expect(answer.elapsedNanoseconds >= 900_000_000)
     }
 
     @Test func `a port without a name server gives EAI_AGAIN within a second`() throws {
         let answer = try Host(nil).ask(1)
-        #expect(answer.code == EAI_AGAIN)
+        expectEqual(answer.code, EAI_AGAIN)
         #expect(answer.elapsedNanoseconds < 1_000_000_000)
     }
 
@@ -190,7 +191,7 @@ private final class Answers: Sendable {
             host.resolver.resolve(LookupRequest(id: target << 32, name: "x\(target).example", families: [.v4]))
         }
         let last = try host.answers.wait(for: (count + 10) << 32)
-        #expect(last == LookupAnswer(id: (count + 10) << 32, code: EAI_AGAIN))
+        expectEqual(last, LookupAnswer(id: (count + 10) << 32, code: EAI_AGAIN))
         host.resolver.stop()
         #expect(MonotonicClock.now() - started < 19_000_000_000)
     }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -18,17 +19,17 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let bench = try NameBench()
         let server = try NameServer(.records(["\(Self.v4)", "\(Self.v6)"]), in: bench.namespace.path)
         let answer = try bench.ask().answer
-        #expect(answer.addresses == [Self.v6, Self.v4])
-        #expect(answer.answeredBy == .dns)
-        #expect(answer.server == .init(IPAddress(v4: 0x7f00_0001)))
-        #expect(server.questions.sorted() == ["A server.example", "AAAA server.example"])
+        expectEqual(answer.addresses, [Self.v6, Self.v4])
+        expectEqual(answer.answeredBy, .dns)
+        expectEqual(answer.server, .init(IPAddress(v4: 0x7f00_0001)))
+        expectEqual(server.questions.sorted(), ["A server.example", "AAAA server.example"])
     }
 
     @Test func `an answer with a CNAME has the address of its target`() throws {
         let bench = try NameBench()
         let server = try NameServer(.alias("\(Self.v4)"), in: bench.namespace.path)
-        #expect(try bench.ask().answer.addresses == [Self.v4])
-        #expect(server.questions.count == 2)
+        try expectEqual(bench.ask().answer.addresses, [Self.v4])
+        expectEqual(server.questions.count, 2)
     }
 
     @Test func `A without AAAA is answered 50 ms later, and a late AAAA is in the next answer without a question`() throws {
@@ -42,18 +43,18 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
             default: []
             }
         }
-        #expect(outcome.answers[1]?.addresses == [Self.v4])
+        expectEqual(outcome.answers[1]?.addresses, [Self.v4])
         #expect((50..<400).contains(try #require(outcome.milliseconds[1])))
-        #expect(outcome.answers[1]?.v6?.result == .unanswered)
-        #expect(outcome.answers[2 << 32]?.addresses == [Self.v6, Self.v4])
-        #expect(server.questions.filter { $0.hasSuffix("server.example") }.count == 2)
+        expectEqual(outcome.answers[1]?.v6?.result, .unanswered)
+        expectEqual(outcome.answers[2 << 32]?.addresses, [Self.v6, Self.v4])
+        expectEqual(server.questions.filter { $0.hasSuffix("server.example") }.count, 2)
     }
 
     @Test func `a server that never answers AAAA delays the addresses by less than 300 ms`() throws {
         let bench = try NameBench()
         let server = try NameServer(.onlyA("\(Self.v4)"), in: bench.namespace.path)
         let (answer, milliseconds) = try bench.ask()
-        #expect(answer.addresses == [Self.v4])
+        expectEqual(answer.addresses, [Self.v4])
         #expect(milliseconds < limit(300))
         _ = server
     }
@@ -75,7 +76,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let bench = try NameBench()
         let server = try NameServer(behavior, in: bench.namespace.path)
         let (answer, milliseconds) = try bench.ask()
-        #expect(verdict(bench, answer, "rcode", "resolver", "answered_by") == "\(expected) \(evidence)")
+        expectEqual(verdict(bench, answer, "rcode", "resolver", "answered_by"), "\(expected) \(evidence)")
         #expect(milliseconds < limit(600))
         #expect(!server.questions.isEmpty)
     }
@@ -84,7 +85,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let bench = try NameBench()
         let server = try NameServer(.aliasLoop, in: bench.namespace.path)
         let answer = try bench.ask().answer
-        #expect(verdict(bench, answer, "alias_loop") == "down dns/no-address-for-family alias_loop=server.example x")
+        expectEqual(verdict(bench, answer, "alias_loop"), "down dns/no-address-for-family alias_loop=server.example x")
         _ = server
     }
 
@@ -112,26 +113,26 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let bench = try NameBench()
         let server = try NameServer(behavior, in: bench.namespace.path)
         let (answer, milliseconds) = try bench.ask(deadline: 10_000)
-        #expect(verdict(bench, answer, "resolver") == "\(expected) resolver=127.0.0.1")
+        expectEqual(verdict(bench, answer, "resolver"), "\(expected) resolver=127.0.0.1")
         #expect((2_000..<limit(2_900)).contains(milliseconds))
-        #expect(server.questions.count == 4)
+        expectEqual(server.questions.count, 4)
     }
 
     @Test func `at a deadline that is shorter than the timeouts, the answer has the evidence so far`() throws {
         let bench = try NameBench()
         let server = try NameServer(.garbage, in: bench.namespace.path)
         let (answer, milliseconds) = try bench.ask(deadline: 300)
-        #expect(verdict(bench, answer, "resolver") == "dns/server-failure resolver=127.0.0.1")
+        expectEqual(verdict(bench, answer, "resolver"), "dns/server-failure resolver=127.0.0.1")
         #expect((300..<limit(600)).contains(milliseconds))
-        #expect(server.questions.count == 2)
+        expectEqual(server.questions.count, 2)
     }
 
     @Test func `the closed port of a server is a refusal within 300 ms`() throws {
         let bench = try NameBench()
         let (answer, milliseconds) = try bench.ask()
-        #expect(
-            verdict(bench, answer, "errno", "hop", "resolver")
-                == "dns/resolver-refused errno=ECONNREFUSED hop=127.0.0.1 resolver=127.0.0.1")
+        expectEqual(
+            verdict(bench, answer, "errno", "hop", "resolver"),
+                "dns/resolver-refused errno=ECONNREFUSED hop=127.0.0.1 resolver=127.0.0.1")
         #expect(milliseconds < limit(300))
     }
 
@@ -141,8 +142,8 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let dead = try NameServer(.silent, in: bench.namespace.path)
         let server = try NameServer(.records(["\(Self.v4)", "\(Self.v6)"]), in: bench.namespace.path, address: "\(Self.other)")
         let (answer, milliseconds) = try bench.ask()
-        #expect(answer.addresses == [Self.v6, Self.v4])
-        #expect(answer.server?.address == Self.other)
+        expectEqual(answer.addresses, [Self.v6, Self.v4])
+        expectEqual(answer.server?.address, Self.other)
         #expect((700..<limit(1_000)).contains(milliseconds))
         #expect(dead.questions.count == 2 && server.questions.count == 2)
     }
@@ -154,9 +155,9 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let failing = try first.map { [path = bench.namespace.path] in try NameServer($0, in: path) }
         let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path, address: "\(Self.other)")
         let (answer, milliseconds) = try bench.ask()
-        #expect(answer.addresses == [Self.v4])
+        expectEqual(answer.addresses, [Self.v4])
         #expect(milliseconds < limit(300))
-        #expect(server.questions.count == 2)
+        expectEqual(server.questions.count, 2)
         _ = failing
     }
 
@@ -165,17 +166,17 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let many = (1...200).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
         let server = try NameServer(.records(many.map(\.description)), in: bench.namespace.path)
         let answer = try bench.ask("server.example", [.v4]).answer
-        #expect(answer.addresses == Array(many.prefix(16)))
-        #expect(server.questions == ["A server.example", "tcp A server.example"])
-        #expect(answer.v4?.exchanges.first?.isOverTCP == true)
+        expectEqual(answer.addresses, Array(many.prefix(16)))
+        expectEqual(server.questions, ["A server.example", "tcp A server.example"])
+        expectEqual(answer.v4?.exchanges.first?.isOverTCP, true)
     }
 
     @Test func `a truncated answer of a server without TCP is a refusal over TCP`() throws {
         let bench = try NameBench()
         let server = try NameServer(.truncatedOnly, in: bench.namespace.path)
         let (answer, milliseconds) = try bench.ask()
-        #expect(
-            verdict(bench, answer, "errno", "protocol") == "dns/resolver-refused errno=ECONNREFUSED protocol=tcp")
+        expectEqual(
+            verdict(bench, answer, "errno", "protocol"), "dns/resolver-refused errno=ECONNREFUSED protocol=tcp")
         #expect(milliseconds < limit(300))
         #expect(!server.questions.isEmpty)
     }
@@ -184,10 +185,10 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         var bench = try NameBench()
         bench.nameservers = [IPAddress(v6: 0, 1)]
         let answer = try bench.ask().answer
-        #expect(verdict(bench, answer, "hop", "resolver") == "dns/resolver-refused hop=::1 resolver=::1")
+        expectEqual(verdict(bench, answer, "hop", "resolver"), "dns/resolver-refused hop=::1 resolver=::1")
         let server = try NameServer(.records(["\(Self.v6)"]), in: bench.namespace.path, address: "::1")
-        #expect(try bench.ask().answer.addresses == [Self.v6])
-        #expect(server.questions.count == 2)
+        try expectEqual(bench.ask().answer.addresses, [Self.v6])
+        expectEqual(server.questions.count, 2)
     }
 
     @Test func `a link-local name server is asked over its interface`() throws {
@@ -198,19 +199,19 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         bench.zone = "lo"
         let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path, address: "fe80::53%lo")
         let answer = try bench.ask().answer
-        #expect(answer.addresses == [Self.v4])
-        #expect(answer.server?.description == "fe80::53%lo")
-        #expect(server.questions.count == 2)
+        expectEqual(answer.addresses, [Self.v4])
+        expectEqual(answer.server?.description, "fe80::53%lo")
+        expectEqual(server.questions.count, 2)
     }
 
     @Test func `a short name is found in the second domain of the search list`() throws {
         var bench = try NameBench()
         bench.search = ["one.example", "two.example"]
         let server = try NameServer(.zone(["box.two.example": ["\(Self.v4)"]]), in: bench.namespace.path)
-        #expect(try bench.ask("box").answer.addresses == [Self.v4])
-        #expect(
-            server.questions.sorted()
-                == ["A box.one.example", "A box.two.example", "AAAA box.one.example", "AAAA box.two.example"])
+        try expectEqual(bench.ask("box").answer.addresses, [Self.v4])
+        expectEqual(
+            server.questions.sorted(),
+                ["A box.one.example", "A box.two.example", "AAAA box.one.example", "AAAA box.two.example"])
     }
 
     @Test func `1,000 targets of one name cause one question for each family`() throws {
@@ -224,9 +225,9 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
             guard outcome.answers.count == 1_000 else { return [] }
             return requests.map { LookupRequest(id: $0.id + (1_000 << 32), name: $0.name, families: $0.families) }
         }
-        #expect(outcome.answers.count == 2_000)
+        expectEqual(outcome.answers.count, 2_000)
         #expect(outcome.answers.values.allSatisfy { $0.addresses == [Self.v4] })
-        #expect(server.questions.sorted() == ["A server.example", "AAAA server.example"])
+        expectEqual(server.questions.sorted(), ["A server.example", "AAAA server.example"])
     }
 
     @Test func `thousands of names are resolved by a local server, almost without a lost answer`() throws {
@@ -247,9 +248,9 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         bench.files["hosts"] = "192.0.2.1 server.example\n"
         let server = try NameServer(.code(2), in: bench.namespace.path)
         let answer = try bench.ask().answer
-        #expect(answer.addresses == [Self.v4])
-        #expect(answer.answeredBy == .hosts)
-        #expect(server.questions == [])
+        expectEqual(answer.addresses, [Self.v4])
+        expectEqual(answer.answeredBy, .hosts)
+        expectEqual(server.questions, [])
     }
 
     @Test func `without a name server nothing is asked`() throws {
@@ -257,8 +258,8 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
         bench.nameservers = []
         let answer = try bench.ask().answer
-        #expect(verdict(bench, answer) == "dns/no-resolver")
-        #expect(server.questions == [])
+        expectEqual(verdict(bench, answer), "dns/no-resolver")
+        expectEqual(server.questions, [])
     }
 
     @Test(.requiresMounts) func `a module that may know every name is asked instead of DNS, by getaddrinfo`() throws {
@@ -266,8 +267,8 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         bench.files = ["nsswitch.conf": "hosts: files wins dns\n", "hosts": "", "resolv.conf": "nameserver 127.0.0.1\n"]
         let server = try NameServer(.address("\(Self.v4)"), in: bench.namespace.path)
         let answer = try bench.ask().answer
-        #expect(answer.addresses == [Self.v4])
-        #expect(answer.answeredBy == .nss)
+        expectEqual(answer.addresses, [Self.v4])
+        expectEqual(answer.answeredBy, .nss)
         #expect(!server.questions.isEmpty)
     }
 }
@@ -297,7 +298,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
     func `a filter of this machine is named with its scope`(filter: String, expected: String) throws {
         let bench = try bench(filter: filter)
         let (answer, milliseconds) = try bench.ask()
-        #expect(bench.cause(answer, "errno", "scope") == expected)
+        expectEqual(bench.cause(answer, "errno", "scope"), expected)
         #expect(milliseconds < limit(300))
     }
 
@@ -308,21 +309,21 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
     func `a refusing route to the name server is the route's cause`(type: String, expected: String) throws {
         let bench = try bench("route add \(type) 10.0.0.53/32")
         let (answer, milliseconds) = try bench.ask()
-        #expect(bench.cause(answer, "errno") == expected)
+        expectEqual(bench.cause(answer, "errno"), expected)
         #expect(milliseconds < limit(300))
     }
 
     @Test func `a missing route to the name server is no-route`() throws {
         let bench = try bench("addr del 10.0.0.2/24 dev v0")
         let (answer, milliseconds) = try bench.ask()
-        #expect(
-            bench.cause(answer, "errno", "call", "resolver") == "route/no-route errno=ENETUNREACH call=connect resolver=10.0.0.53"
+        expectEqual(
+            bench.cause(answer, "errno", "call", "resolver"), "route/no-route errno=ENETUNREACH call=connect resolver=10.0.0.53"
         )
         #expect(milliseconds < limit(300))
     }
 
     @Test func `a name server that is missing on its link is silent`() throws {
         let bench = try bench()
-        #expect(bench.cause(try bench.ask().answer, "resolver") == "dns/resolver-silent resolver=10.0.0.53")
+        expectEqual(bench.cause(try bench.ask().answer, "resolver"), "dns/resolver-silent resolver=10.0.0.53")
     }
 }

@@ -1,5 +1,6 @@
 import CLinux
 import EventLoop
+import Expectations
 import Glibc
 import NetworkLab
 import Testing
@@ -44,19 +45,19 @@ import Testing
             defer { close(server) }
             for id in 1...100 as ClosedRange<UInt64> {
                 let result = try #require(try Self.probe(ProbeAttempt(id: id, address: Self.home, port: port)))
-                #expect(result.id == id)
-                #expect(result.errno == 0)
-                #expect(result.call == nil)
+                expectEqual(result.id, id)
+                expectEqual(result.errno, 0)
+                expectNil(result.call)
                 #expect(result.roundTripNanoseconds > 0 && result.roundTripNanoseconds < 1_000_000_000)
             }
             // The accept queue never held a connection, not even one that a reset has ended since.
-            #expect(accept(server, nil, nil) == -1)
-            #expect(errno == EAGAIN)
+            expectEqual(accept(server, nil, nil), -1)
+            expectEqual(errno, EAGAIN)
             // The namespace has the heading and the listening socket only. A TIME_WAIT entry on either side would stay for a
             // minute. On a busy machine the last reset may still be on its way.
             let end = ContinuousClock.now + .seconds(30)
             while try Self.lines(of: "/proc/thread-self/net/tcp") != 2, ContinuousClock.now < end { sched_yield() }
-            #expect(try Self.lines(of: "/proc/thread-self/net/tcp") == 2)
+            try expectEqual(Self.lines(of: "/proc/thread-self/net/tcp"), 2)
         }
     }
 
@@ -75,12 +76,12 @@ import Testing
     func `the round trip after a retransmission is known only below the timeout of a retransmission`(
         microseconds: UInt32, retransmissions: Int, nanoseconds: Int64?
     ) {
-        #expect(TCPProber.roundTrip(microseconds: microseconds, retransmissions: retransmissions) == nanoseconds)
+        expectEqual(TCPProber.roundTrip(microseconds: microseconds, retransmissions: retransmissions), nanoseconds)
     }
 
     @Test func `a closed port refuses the connection, and the error queue is empty`() throws {
         let result = try ProbeNamespace().perform { try Self.probe(ProbeAttempt(id: 1, address: Self.home, port: 9)) }
-        #expect(result == ProbeResult(id: 1, errno: ECONNREFUSED, call: "handshake"))
+        expectEqual(result, ProbeResult(id: 1, errno: ECONNREFUSED, call: "handshake"))
     }
 
     @Test(arguments: [("unreachable", EHOSTUNREACH), ("prohibit", EACCES), ("blackhole", EINVAL), ("throw", ENETUNREACH)])
@@ -90,13 +91,13 @@ import Testing
         let result = try namespace.perform {
             try Self.probe(ProbeAttempt(id: 1, address: IPAddress(v4: 0xc000_0201), port: 9))
         }
-        #expect(result == ProbeResult(id: 1, errno: number, call: "connect"))
+        expectEqual(result, ProbeResult(id: 1, errno: number, call: "connect"))
     }
 
     @Test func `a probe bound to a missing interface fails with ENODEV`() throws {
         let attempt = ProbeAttempt(id: 1, address: Self.home, port: 9, interface: "there-is-none")
         let result = try ProbeNamespace().perform { try Self.probe(attempt) }
-        #expect(result == ProbeResult(id: 1, errno: ENODEV, call: "setsockopt"))
+        expectEqual(result, ProbeResult(id: 1, errno: ENODEV, call: "setsockopt"))
     }
 
     @Test func `a probe bound to an interface succeeds over it`() throws {
@@ -104,7 +105,7 @@ import Testing
             let (server, port) = try Self.listener()
             defer { close(server) }
             let result = try Self.probe(ProbeAttempt(id: 1, address: Self.home, port: port, interface: "lo"))
-            #expect(result?.errno == 0)
+            expectEqual(result?.errno, 0)
         }
     }
 
@@ -115,20 +116,20 @@ import Testing
             let loop = try EventLoop()
             var prober = TCPProber(limit: 1)
             let attempts = (1...5 as ClosedRange<UInt64>).map { ProbeAttempt(id: $0, address: Self.home, port: port) }
-            for attempt in attempts { #expect(prober.start(attempt, on: loop, now: .read()) == nil) }
-            #expect(prober.startWaiting(on: loop, now: .read()) == [])
-            #expect(prober.count == 1)
+            for attempt in attempts { expectNil(prober.start(attempt, on: loop, now: .read())) }
+            expectEqual(prober.startWaiting(on: loop, now: .read()), [])
+            expectEqual(prober.count, 1)
             // The second attempt is canceled in the queue. Then the first one is canceled, and the third takes its place.
             prober.cancel(2, on: loop)
             prober.cancel(1, on: loop)
-            #expect(prober.count == 0)
-            #expect(prober.startWaiting(on: loop, now: .read()) == [])
-            #expect(prober.count == 1)
+            expectEqual(prober.count, 0)
+            expectEqual(prober.startWaiting(on: loop, now: .read()), [])
+            expectEqual(prober.count, 1)
             prober.cancel(4, on: loop)
             prober.cancel(5, on: loop)
             prober.cancel(3, on: loop)
-            #expect(prober.startWaiting(on: loop, now: .read()) == [])
-            #expect(prober.count == 0)
+            expectEqual(prober.startWaiting(on: loop, now: .read()), [])
+            expectEqual(prober.count, 0)
         }
     }
 
@@ -139,20 +140,20 @@ import Testing
             let loop = try EventLoop()
             var prober = TCPProber(limit: 1)
             let (late, lost) = (Moment.read(), IPAddress(v4: 0xc000_0201))
-            #expect(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: late) == nil)
+            expectNil(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: late))
             let second = ProbeAttempt(id: 2, address: Self.home, port: port, latestStart: late.monotonicNanoseconds)
-            #expect(prober.start(second, on: loop, now: late) == nil)
-            #expect(prober.start(ProbeAttempt(id: 3, address: lost, port: port), on: loop, now: late) == nil)
-            #expect(prober.startWaiting(on: loop, now: late) == [ProbeResult(id: 2, errno: EMFILE, call: "queue")])
+            expectNil(prober.start(second, on: loop, now: late))
+            expectNil(prober.start(ProbeAttempt(id: 3, address: lost, port: port), on: loop, now: late))
+            expectEqual(prober.startWaiting(on: loop, now: late), [ProbeResult(id: 2, errno: EMFILE, call: "queue")])
             prober.cancel(1, on: loop)
-            #expect(prober.startWaiting(on: loop, now: late) == [ProbeResult(id: 3, errno: ENETUNREACH, call: "connect")])
+            expectEqual(prober.startWaiting(on: loop, now: late), [ProbeResult(id: 3, errno: ENETUNREACH, call: "connect")])
         }
     }
 
     @Test func `the limit follows the descriptors that are free, less a reserve`() {
-        #expect(TCPProber.limit(for: DescriptorUse(limit: 64, open: 20)) == 33)
-        #expect(TCPProber.limit(for: DescriptorUse(limit: 1_024, open: 24)) == 936)
-        #expect(TCPProber.limit(for: DescriptorUse(limit: 20, open: 30)) == 1)
+        expectEqual(TCPProber.limit(for: DescriptorUse(limit: 64, open: 20)), 33)
+        expectEqual(TCPProber.limit(for: DescriptorUse(limit: 1_024, open: 24)), 936)
+        expectEqual(TCPProber.limit(for: DescriptorUse(limit: 20, open: 30)), 1)
     }
 
     private static func peerPort(of descriptor: Int32) -> UInt16? {
@@ -175,18 +176,18 @@ import Testing
             defer { close(server) }
             var loop = try EventLoop()
             var prober = TCPProber()
-            #expect(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: .read()) == nil)
+            expectNil(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: .read()))
             let ready = loop.wait(until: MonotonicClock.now() + 5_000_000_000)
-            #expect(ready.map(\.token) == [TCPProber.firstToken])
+            expectEqual(ready.map(\.token), [TCPProber.firstToken])
             let held = try Self.copyOfSocket(to: port)
             defer { close(held) }
             prober.cancel(1, on: loop)
-            for ready in ready { #expect(prober.ready(ready, on: loop, now: .read()) == nil) }
-            #expect(loop.wait(until: MonotonicClock.now()).isEmpty)
+            for ready in ready { expectNil(prober.ready(ready, on: loop, now: .read())) }
+            expectEmpty(loop.wait(until: MonotonicClock.now()))
             // The next attempt has another token, so that an event of the old one cannot be taken for it.
-            #expect(prober.start(ProbeAttempt(id: 2, address: Self.home, port: port), on: loop, now: .read()) == nil)
+            expectNil(prober.start(ProbeAttempt(id: 2, address: Self.home, port: port), on: loop, now: .read()))
             let next = loop.wait(until: MonotonicClock.now() + 5_000_000_000)
-            #expect(next.count == 1)
+            expectEqual(next.count, 1)
             #expect(next.map(\.token) != ready.map(\.token))
         }
     }
@@ -197,12 +198,12 @@ import Testing
             defer { close(server) }
             var loop = try EventLoop()
             var prober = TCPProber()
-            #expect(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: .read()) == nil)
+            expectNil(prober.start(ProbeAttempt(id: 1, address: Self.home, port: port), on: loop, now: .read()))
             let ready = try #require(loop.wait(until: MonotonicClock.now() + 5_000_000_000).first)
             let held = try Self.copyOfSocket(to: port)
             defer { close(held) }
-            #expect(prober.ready(ready, on: loop, now: .read())?.errno == 0)
-            #expect(loop.wait(until: MonotonicClock.now()).isEmpty)
+            expectEqual(prober.ready(ready, on: loop, now: .read())?.errno, 0)
+            expectEmpty(loop.wait(until: MonotonicClock.now()))
         }
     }
 
@@ -211,8 +212,8 @@ import Testing
         try namespace.run(
             "nft", "-f -", input: "table inet t { chain c { type filter hook output priority 0; tcp dport 9 reject\n }\n }\n")
         let result = try namespace.perform { try Self.probe(ProbeAttempt(id: 1, address: Self.home, port: 9)) }
-        #expect(result?.errno == ECONNREFUSED)
-        #expect(result?.reporter == ProbeResult.Reporter(origin: 2, type: 3, code: 3, offender: Self.home))
+        expectEqual(result?.errno, ECONNREFUSED)
+        expectEqual(result?.reporter, ProbeResult.Reporter(origin: 2, type: 3, code: 3, offender: Self.home))
     }
 }
 
@@ -261,24 +262,24 @@ import Testing
         try router.run("ip", "link set v2 up")
         try router.run("ip", "route add default dev v2")
         let result = try probe(ProbeAttempt(id: 1, address: IPAddress(v4: 0xc000_0201), port: 9))
-        #expect(result?.errno == number)
-        #expect(result?.call == "handshake")
-        #expect(result?.reporter == ProbeResult.Reporter(origin: 2, type: 3, code: code, offender: Self.gateway))
+        expectEqual(result?.errno, number)
+        expectEqual(result?.call, "handshake")
+        expectEqual(result?.reporter, ProbeResult.Reporter(origin: 2, type: 3, code: code, offender: Self.gateway))
     }
 
     @Test func `the kernel itself reports a host on the link that does not answer ARP`() throws {
         try client.run("ip", "ntable change name arp_cache dev v0 retrans 50")
         let result = try probe(ProbeAttempt(id: 1, address: IPAddress(v4: 0x0a00_0063), port: 9))
-        #expect(result?.errno == EHOSTUNREACH)
-        #expect(result?.reporter == ProbeResult.Reporter(origin: 2, type: 3, code: 1, offender: Self.own))
+        expectEqual(result?.errno, EHOSTUNREACH)
+        expectEqual(result?.reporter, ProbeResult.Reporter(origin: 2, type: 3, code: 1, offender: Self.own))
     }
 
     @Test func `a link-local address needs a zone`() throws {
         let address = try #require(IPAddress("fe80::1"))
-        #expect(try probe(ProbeAttempt(id: 1, address: address, port: 9)) == ProbeResult(id: 1, errno: EINVAL, call: "connect"))
-        #expect(
-            try probe(ProbeAttempt(id: 2, address: address, zone: 700, port: 9))
-                == ProbeResult(id: 2, errno: ECONNREFUSED, call: "handshake"))
+        try expectEqual(probe(ProbeAttempt(id: 1, address: address, port: 9)), ProbeResult(id: 1, errno: EINVAL, call: "connect"))
+        try expectEqual(
+            probe(ProbeAttempt(id: 2, address: address, zone: 700, port: 9)),
+                ProbeResult(id: 2, errno: ECONNREFUSED, call: "handshake"))
     }
 
     @Test func `the kernel itself reports an IPv6 host on the link that does not answer neighbor discovery`() throws {
@@ -286,9 +287,9 @@ import Testing
         // For a link-local address the kernel reports no ICMP error. Only the neighbor table shows the failure.
         let address = try #require(IPAddress("2001:db8::63"))
         let result = try probe(ProbeAttempt(id: 1, address: address, port: 9))
-        #expect(result?.errno == EHOSTUNREACH)
-        #expect(result?.reporter?.type == 1)
-        #expect(result?.reporter?.code == 3)
-        #expect(result?.reporter?.offender == IPAddress("2001:db8::2"))
+        expectEqual(result?.errno, EHOSTUNREACH)
+        expectEqual(result?.reporter?.type, 1)
+        expectEqual(result?.reporter?.code, 3)
+        expectEqual(result?.reporter?.offender, IPAddress("2001:db8::2"))
     }
 }

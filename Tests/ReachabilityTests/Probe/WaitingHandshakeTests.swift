@@ -1,5 +1,6 @@
 import CLinux
 import EventLoop
+import Expectations
 import Glibc
 import NetworkLab
 import Testing
@@ -67,20 +68,20 @@ import Testing
             let deadline = MonotonicClock.now() + 60_000_000_000
             for id in 1...UInt64(Self.limit + 2) { try bench.start(id, deadline: deadline) }
             bench.run(untilConnected: Self.limit + 2)
-            #expect(bench.counts == [Self.limit, 2])
+            expectEqual(bench.counts, [Self.limit, 2])
             try bench.start(1_000, hasPlace: true, deadline: deadline)
             bench.run(untilConnected: Self.limit + 3)
-            #expect(bench.counts == [Self.limit, 2])
+            expectEqual(bench.counts, [Self.limit, 2])
 
             // Ended attempts of both kinds make room for one each.
             let running = bench.prober.slots.compactMap { $0?.levels?.isWaiting == false ? $0?.attempt.id : nil }
             let first = try #require(running.first)
             bench.prober.cancel(first, on: bench.loop)
             var results = bench.prober.startWaiting(on: bench.loop, now: .read())
-            #expect(bench.counts == [Self.limit, 1])
+            expectEqual(bench.counts, [Self.limit, 1])
             bench.prober.cancel(1_000, on: bench.loop)
             results += bench.prober.startWaiting(on: bench.loop, now: .read())
-            #expect(bench.counts == [Self.limit, 1])
+            expectEqual(bench.counts, [Self.limit, 1])
             bench.prober.closeAll()
             #expect(bench.counts == [0, 0] && bench.ended == [] && results == [])
         }
@@ -93,12 +94,12 @@ import Testing
             for id in 1...UInt64(Self.limit + 1) { try bench.start(id, deadline: now + 60_000_000_000) }
             bench.run(untilConnected: Self.limit + 1)
             let due = bench.prober.levelDeadline ?? .max
-            #expect(due == now + 30_000_000_000)
+            expectEqual(due, now + 30_000_000_000)
             let late = Moment(monotonicNanoseconds: due, wallClockNanoseconds: due)
             let results = bench.prober.expireLevels(on: bench.loop, now: late)
             #expect(results.count == 1 && results.first?.call == ProbeResult.queue)
             let next = bench.prober.levelDeadline
-            #expect(next == now + 60_000_000_000)
+            expectEqual(next, now + 60_000_000_000)
             let started = bench.prober.startWaiting(on: bench.loop, now: .read())
             #expect(started == [] && bench.counts == [Self.limit, 0])
         }

@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import NetlinkBytes
 import Pacing
@@ -86,7 +87,7 @@ import Testing
         let moment = Moment(monotonicNanoseconds: 81_234_567, wallClockNanoseconds: 1_763_700_000_123_456_789)
         let line = try line(RecordedInput(moment: moment, input: input))
         #expect(!line.contains(0x0a))
-        #expect(try JSONDecoder().decode(RecordedInput.self, from: line) == RecordedInput(moment: moment, input: input))
+        try expectEqual(JSONDecoder().decode(RecordedInput.self, from: line), RecordedInput(moment: moment, input: input))
     }
 
     @Test func `a neighbor-reply is read under its old spelling and written under the new one`() throws {
@@ -94,8 +95,8 @@ import Testing
             Data(#"{"t":1,"w":2,"input":"\#(kind)","interface":9,"address":"192.0.2.1","bytes":"BA=="}"#.utf8)
         }
         let new = try JSONDecoder().decode(RecordedInput.self, from: line("neighbor-reply"))
-        #expect(new.input == .neighborReply(Neighbor.Key(interface: 9, address: Net.gateway), [4]))
-        #expect(try JSONDecoder().decode(RecordedInput.self, from: line("neighbour-reply")) == new)
+        expectEqual(new.input, .neighborReply(Neighbor.Key(interface: 9, address: Net.gateway), [4]))
+        try expectEqual(JSONDecoder().decode(RecordedInput.self, from: line("neighbour-reply")), new)
         #expect(String(decoding: try self.line(new), as: UTF8.self).contains(#""input":"neighbor-reply""#))
     }
 
@@ -103,12 +104,12 @@ import Testing
         let lookup = #"{"id":5,"addresses":["192.0.2.1"],"code":0,"errno":0,"elapsedNanoseconds":7}"#
         let line = Data(#"{"t":1,"w":2,"input":"lookup","lookup":\#(lookup)}"#.utf8)
         let expected = LookupAnswer(id: 5, addresses: [IPAddress(v4: 0xc000_0201)], elapsedNanoseconds: 7)
-        #expect(try JSONDecoder().decode(RecordedInput.self, from: line).input == .lookup(expected))
+        try expectEqual(JSONDecoder().decode(RecordedInput.self, from: line).input, .lookup(expected))
         let resolver = #"{"nameservers":[{"address":"192.0.2.1"}],"search":["lan"],"exists":true}"#
         let other = Data(#"{"t":1,"w":2,"input":"resolver","resolver":\#(resolver)}"#.utf8)
         let configuration = ResolverConfiguration(
             nameservers: [.init(IPAddress(v4: 0xc000_0201))], search: ["lan"], exists: true)
-        #expect(try JSONDecoder().decode(RecordedInput.self, from: other).input == .resolver(configuration))
+        try expectEqual(JSONDecoder().decode(RecordedInput.self, from: other).input, .resolver(configuration))
     }
 
     @Test func `a target of an earlier version has no limits of quality`() throws {
@@ -119,12 +120,12 @@ import Testing
             Issue.record("another input")
             return
         }
-        #expect(read.quality == QualityLimits(loss: nil))
-        #expect(read.metered == MeteredLimits(intervalFactor: 1, bytesPerDay: nil))
+        expectEqual(read.quality, QualityLimits(loss: nil))
+        expectEqual(read.metered, MeteredLimits(intervalFactor: 1, bytesPerDay: nil))
     }
 
     @Test func `the layer of neighbors is spelled neighbor and not neighbour`() {
-        #expect(Cause.Layer(rawValue: "neighbor") == .neighbor)
+        expectEqual(Cause.Layer(rawValue: "neighbor"), .neighbor)
         #expect(!Cause.Layer.allCases.contains(Cause.Layer(rawValue: "neighbour")))
     }
 
@@ -156,7 +157,7 @@ import Testing
                 case .passiveReport: 20
                 }
             })
-        #expect(kinds == Set(0...20))
+        expectEqual(kinds, Set(0...20))
     }
 
     @Test func `a datagram of random bytes is encoded and decodes to itself`() throws {
@@ -166,7 +167,7 @@ import Testing
             let input = RecordedInput(
                 moment: Moment(monotonicNanoseconds: .random(in: 0..<1 << 62, using: &generator), wallClockNanoseconds: 0),
                 input: .datagram(bytes))
-            #expect(try JSONDecoder().decode(RecordedInput.self, from: line(input)) == input)
+            try expectEqual(JSONDecoder().decode(RecordedInput.self, from: line(input)), input)
         }
     }
 
@@ -174,12 +175,12 @@ import Testing
         let header =
             #"{"netwatch_recording":3,"program":"0.1.0","boot_id":"…","netns":null,"netns_inode":4026531840,"selection":"any","families":[4,6]}"#
         let decoded = try JSONDecoder().decode(RecordingHeader.self, from: Data(header.utf8))
-        #expect(decoded.configuration == MonitorConfiguration())
-        #expect(decoded.identity.namespaceInode == 4_026_531_840)
+        expectEqual(decoded.configuration, MonitorConfiguration())
+        expectEqual(decoded.identity.namespaceInode, 4_026_531_840)
         let line = #"{"t":81234567,"w":1763700000123456789,"input":"turn-ended"}"#
-        #expect(try JSONDecoder().decode(RecordedInput.self, from: Data(line.utf8)).input == .turnEnded)
+        try expectEqual(JSONDecoder().decode(RecordedInput.self, from: Data(line.utf8)).input, .turnEnded)
         let end = #"{"netwatch_recording_end":3,"inputs":2}"#
-        #expect(try JSONDecoder().decode(RecordingEnd.self, from: Data(end.utf8)) == RecordingEnd(inputs: 2))
+        try expectEqual(JSONDecoder().decode(RecordingEnd.self, from: Data(end.utf8)), RecordingEnd(inputs: 2))
     }
 
     @Test(arguments: [
@@ -191,8 +192,8 @@ import Testing
         let identity = MonitorIdentity(bootID: "b", namespaceName: "blue", namespaceInode: 7)
         let header = RecordingHeader(program: "x", identity: identity, configuration: configuration)
         let decoded = try JSONDecoder().decode(RecordingHeader.self, from: JSONEncoder().encode(header))
-        #expect(decoded == header)
-        #expect(decoded.configuration == configuration)
-        #expect(decoded.identity == identity)
+        expectEqual(decoded, header)
+        expectEqual(decoded.configuration, configuration)
+        expectEqual(decoded.identity, identity)
     }
 }

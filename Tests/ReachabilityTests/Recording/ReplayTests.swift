@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import NetlinkBytes
 import Pacing
@@ -71,9 +72,9 @@ import Testing
 
     @Test func `a recording replays the events that it recorded`() throws {
         let (events, damage) = try replay(recording())
-        #expect(damage == nil)
-        #expect(statuses(events) == [.satisfied, .unsatisfied])
-        #expect(try replay(recording()).events == events)
+        expectNil(damage)
+        expectEqual(statuses(events), [.satisfied, .unsatisfied])
+        try expectEqual(replay(recording()).events, events)
     }
 
     @Test func `a recorded network replays its paths by the recording's clock`() async throws {
@@ -81,23 +82,23 @@ import Testing
         // The last five inputs, with the loss of the carrier, come 5 s after the others.
         let text = lines.dropLast(5) + lines.suffix(5).map { $0.replacing(#""t":1000000000"#, with: #""t":6000000000"#) }
         let network = try RecordedNetwork((text + [end(of: Array(text))]).joined(separator: "\n"))
-        #expect(network.monitor.current == nil)
+        expectNil(network.monitor.current)
         #expect(try network.advance(by: .zero))
-        #expect(network.monitor.currentPath?.status == .satisfied)
+        expectEqual(network.monitor.currentPath?.status, .satisfied)
         #expect(try network.advance(by: .milliseconds(4_999)))
-        #expect(network.monitor.currentPath?.status == .satisfied)
+        expectEqual(network.monitor.currentPath?.status, .satisfied)
         #expect(try !network.advance(by: .milliseconds(1)))
-        #expect(network.monitor.currentPath?.status == .unsatisfied)
+        expectEqual(network.monitor.currentPath?.status, .unsatisfied)
         #expect(try !network.advance(by: .seconds(1)))
     }
 
     @Test func `a recorded network in real time replays to the recording's end, and reports a damaged line`() async throws {
         let network = try RecordedNetwork(recording().joined(separator: "\n"))
         try await network.play(speed: 1_000)
-        #expect(network.monitor.currentPath?.status == .unsatisfied)
+        expectEqual(network.monitor.currentPath?.status, .unsatisfied)
         let damaged = try RecordedNetwork(recording().dropLast().joined(separator: "\n"))
         await #expect(throws: RecordedNetwork.ReadError.self) { try await damaged.play(speed: 1_000) }
-        #expect(damaged.monitor.currentPath?.status == .unsatisfied)
+        expectEqual(damaged.monitor.currentPath?.status, .unsatisfied)
         #expect(throws: RecordedNetwork.ReadError.self) { try RecordedNetwork("nonsense") }
     }
 
@@ -107,11 +108,11 @@ import Testing
         for number in 1..<lines.count {
             let cut = lines.prefix(number) + [String(lines[number].dropLast(3))]
             let (events, damage) = try replay(Array(cut))
-            #expect(damage == Replay.DamageError(line: number + 1, reason: "is cut off"))
-            #expect(events == Array(complete.prefix(events.count)))
+            expectEqual(damage, Replay.DamageError(line: number + 1, reason: "is cut off"))
+            expectEqual(events, Array(complete.prefix(events.count)))
             let (shortened, missing) = try replay(Array(lines.prefix(number)))
-            #expect(missing == Replay.DamageError(line: number + 1, reason: "is missing: the recording ends early"))
-            #expect(shortened == events)
+            expectEqual(missing, Replay.DamageError(line: number + 1, reason: "is missing: the recording ends early"))
+            expectEqual(shortened, events)
         }
     }
 
@@ -120,23 +121,23 @@ import Testing
         var short = lines
         short.remove(at: lines.count - 2)
         let (count, number) = (lines.count - 2, lines.count - 1)
-        #expect(
-            try replay(short).damage
-                == Replay.DamageError(line: number, reason: "counts \(count) inputs where there are \(count - 1)"))
+        try expectEqual(
+            replay(short).damage,
+                Replay.DamageError(line: number, reason: "counts \(count) inputs where there are \(count - 1)"))
         for text in ["", "garbage", line(.turnEnded), lines[lines.count - 1]] {
             let (events, damage) = try replay(lines + [text])
-            #expect(damage == Replay.DamageError(line: lines.count + 1, reason: "stands after the end of the recording"))
-            #expect(events == (try replay(lines).events))
+            expectEqual(damage, Replay.DamageError(line: lines.count + 1, reason: "stands after the end of the recording"))
+            expectEqual(events, (try replay(lines).events))
         }
         let former = #"{"netwatch_recording_end":2,"inputs":\#(count)}"#
-        #expect(
-            try replay(lines.dropLast() + [former]).damage
-                == Replay.DamageError(line: lines.count, reason: "ends a recording of format 2"))
+        try expectEqual(
+            replay(lines.dropLast() + [former]).damage,
+                Replay.DamageError(line: lines.count, reason: "ends a recording of format 2"))
     }
 
     @Test func `a recording without any turn is complete with its end line`() throws {
-        #expect(try replay([Self.header, end(of: [Self.header])]).damage == nil)
-        #expect(try replay([Self.header]).damage == Replay.DamageError(line: 2, reason: "is missing: the recording ends early"))
+        try expectNil(replay([Self.header, end(of: [Self.header])]).damage)
+        try expectEqual(replay([Self.header]).damage, Replay.DamageError(line: 2, reason: "is missing: the recording ends early"))
     }
 
     @Test(arguments: [
@@ -152,19 +153,19 @@ import Testing
     func `a damaged line of a recording is reported with its number and its fault`(text: String, why: String) throws {
         var lines = recording()
         lines.insert(text, at: 8)
-        #expect(try replay(lines).damage == Replay.DamageError(line: 9, reason: why))
+        try expectEqual(replay(lines).damage, Replay.DamageError(line: 9, reason: why))
         // The first inputs are read ahead for the targets, so damage among them is tested too.
-        #expect(try replay([Self.header, line(.overrun), text]).damage == Replay.DamageError(line: 3, reason: why))
+        try expectEqual(replay([Self.header, line(.overrun), text]).damage, Replay.DamageError(line: 3, reason: why))
     }
 
     @Test func `an empty file, another kind of file and another format are refused`() throws {
-        #expect(try replay([]).damage == Replay.DamageError(line: 1, reason: "the file is empty"))
-        #expect(try replay(["#!/bin/sh"]).damage?.reason == "is not the header of a recording")
-        #expect(
-            try replay([#"{"netwatch_recording":2,"other":"keys"}"#]).damage?.reason
-                == "has format 2; this version reads format 3")
+        try expectEqual(replay([]).damage, Replay.DamageError(line: 1, reason: "the file is empty"))
+        try expectEqual(replay(["#!/bin/sh"]).damage?.reason, "is not the header of a recording")
+        try expectEqual(
+            replay([#"{"netwatch_recording":2,"other":"keys"}"#]).damage?.reason,
+                "has format 2; this version reads format 3")
         let future = Self.header.replacing("\"any\"", with: "\"cleverest\"")
-        #expect(try replay([future]).damage?.reason.contains("cleverest") == true)
+        try expectEqual(replay([future]).damage?.reason.contains("cleverest"), true)
     }
 
     @Test func `targets that a recording adds before its first turn are known before the replay runs`() throws {
@@ -174,7 +175,7 @@ import Testing
             line(.turnEnded), line(.targetAdded(TargetID(1), try Endpoint("192.0.2.10:80"), ProbeSettings())),
         ][...]
         let replay = try Replay { remaining.popFirst() }
-        #expect(replay.targets == [endpoint])
+        expectEqual(replay.targets, [endpoint])
     }
 
     // Wall clocks of 2200, of 1970 and before, and a clock that is set back between two inputs.
@@ -191,8 +192,8 @@ import Testing
             lines.append(String(decoding: data, as: UTF8.self))
         }
         let (events, damage) = try replay(lines + [end(of: lines)])
-        #expect(damage == nil)
-        #expect(statuses(events) == [.satisfied, .unsatisfied])
+        expectNil(damage)
+        expectEqual(statuses(events), [.satisfied, .unsatisfied])
     }
 
     private var turnEnd: RecordedInput {

@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -19,8 +20,8 @@ import Testing
     func `an endpoint with a name is parsed`(text: String, name: String, port: UInt16) throws {
         let endpoint = try Endpoint(text)
         #expect(endpoint.host == .name(name) && endpoint.hostText == name)
-        #expect(endpoint.port == port)
-        #expect(endpoint.text == text)
+        expectEqual(endpoint.port, port)
+        expectEqual(endpoint.text, text)
     }
 
     @Test(arguments: [
@@ -29,12 +30,12 @@ import Testing
     ])
     func `an international name is converted to ASCII, and the text stays`(text: String, name: String) throws {
         let endpoint = try Endpoint(text)
-        #expect(endpoint.host == .name(name))
-        #expect(endpoint.text == text)
+        expectEqual(endpoint.host, .name(name))
+        expectEqual(endpoint.text, text)
     }
 
     @Test func `an address in full-width digits is an address`() throws {
-        #expect(try Endpoint("１９２.0.2.1:80").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
+        try expectEqual(Endpoint("１９２.0.2.1:80").host, .address(IPAddress(v4: 0xc000_0201), zone: nil))
     }
 
     @Test(arguments: [
@@ -42,8 +43,8 @@ import Testing
         ("[fe80::1%lo]", "[fe80::1%lo]:443"), ("192.0.2.1", "192.0.2.1:443"), ("a.example", "a.example:443"),
     ])
     func `a host given without a port needs no brackets`(host: String, text: String) throws {
-        #expect(try Endpoint(host: host, port: 443) == Endpoint(text))
-        #expect(try Endpoint(host: host, port: 443).text == text)
+        try expectEqual(Endpoint(host: host, port: 443), Endpoint(text))
+        try expectEqual(Endpoint(host: host, port: 443).text, text)
     }
 
     @Test(arguments: [
@@ -53,19 +54,19 @@ import Testing
     ])
     func `a host with a port or scheme, or an invalid one, is refused`(host: String, words: String) {
         let error = #expect(throws: Endpoint.ParseError.self) { try Endpoint(host: host, port: 443) }
-        #expect(error?.description.hasPrefix(words) == true, "\(error?.description ?? "")")
+        expectEqual(error?.description.hasPrefix(words), true, "\(error?.description ?? "")")
     }
 
     @Test func `an endpoint with an address is parsed, with a zone if it is link-local`() throws {
-        #expect(try Endpoint("192.0.2.1:53").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
-        #expect(try Endpoint("[::1]:53").host == .address(IPAddress(v6: 0, 1), zone: nil))
-        #expect(try Endpoint("tcp://[fe80::1%eth0]:22").host == .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "eth0"))
+        try expectEqual(Endpoint("192.0.2.1:53").host, .address(IPAddress(v4: 0xc000_0201), zone: nil))
+        try expectEqual(Endpoint("[::1]:53").host, .address(IPAddress(v6: 0, 1), zone: nil))
+        try expectEqual(Endpoint("tcp://[fe80::1%eth0]:22").host, .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "eth0"))
         // The form of RFC 6874 belongs to URLs alone.
         let url = try Endpoint("http://[fe80::1%25eth0]:8080/")
         #expect(try url == Endpoint("http://[fe80::1%eth0]:8080/") && url.text == "http://[fe80::1%25eth0]:8080/")
-        #expect(try Endpoint("https://[fe80::1%25]").host == .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "25"))
-        #expect(try Endpoint("[fe80::1%25eth0]:22").host == .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "25eth0"))
-        #expect(try Endpoint("[::ffff:192.0.2.1]:1").host == .address(IPAddress(v4: 0xc000_0201), zone: nil))
+        try expectEqual(Endpoint("https://[fe80::1%25]").host, .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "25"))
+        try expectEqual(Endpoint("[fe80::1%25eth0]:22").host, .address(IPAddress(v6: 0xfe80 << 48, 1), zone: "25eth0"))
+        try expectEqual(Endpoint("[::ffff:192.0.2.1]:1").host, .address(IPAddress(v4: 0xc000_0201), zone: nil))
     }
 
     @Test(arguments: [
@@ -82,13 +83,13 @@ import Testing
     ) throws {
         let (first, second) = (try Endpoint(one), try Endpoint(other))
         #expect((first == second) == equal && (first.host == second.host || !equal))
-        #expect(Set([first, second]).count == (equal ? 1 : 2))
+        expectEqual(Set([first, second]).count, (equal ? 1 : 2))
         #expect(first.text == one && "\(second)" == other)
     }
 
     @Test func `only ASCII letters are compared without regard to case`() {
         #expect(Endpoint.Host.name("@[") != .name("`{") && Endpoint.Host.name("É") != .name("é"))
-        #expect(Endpoint.Host.name("AZ-_09") == .name("az-_09"))
+        expectEqual(Endpoint.Host.name("AZ-_09"), .name("az-_09"))
     }
 
     @Test(arguments: [
@@ -127,7 +128,7 @@ import Testing
     ])
     func `an invalid endpoint is refused with its faulty part`(text: String, message: String) {
         let refusal = refusal(text)
-        #expect(refusal?.hasPrefix(message) == true, "\(refusal ?? "accepted")")
+        expectEqual(refusal?.hasPrefix(message), true, "\(refusal ?? "accepted")")
     }
 
     @Test(arguments: [
@@ -141,21 +142,23 @@ import Testing
         text: String, scheme: Endpoint.Scheme, port: UInt16, path: String
     ) throws {
         let endpoint = try Endpoint(text)
-        #expect((endpoint.scheme, endpoint.port, endpoint.path) == (scheme, port, path))
-        #expect(endpoint.text == text, "the text stays as the user wrote it")
+        expectEqual(endpoint.scheme, scheme)
+        expectEqual(endpoint.port, port)
+        expectEqual(endpoint.path, path)
+        expectEqual(endpoint.text, text, "the text stays as the user wrote it")
     }
 
     @Test func `endpoints differ by scheme and path, and not by a port that is the default`() throws {
-        #expect(try Endpoint("https://a/x") == Endpoint("HTTPS://A:443/x"))
+        try expectEqual(Endpoint("https://a/x"), Endpoint("HTTPS://A:443/x"))
         #expect(try Endpoint("https://a/x") != Endpoint("https://a/X"))
         #expect(try Endpoint("https://a/") != Endpoint("http://a:443/"))
         #expect(try Endpoint("tls://a") != Endpoint("a:443"))
-        #expect(try Set(["https://a", "https://a/", "https://a:443/#x"].map { try Endpoint($0) }).count == 1)
+        try expectEqual(Set(["https://a", "https://a/", "https://a:443/#x"].map { try Endpoint($0) }).count, 1)
     }
 
     @Test func `the message of a refused endpoint is one short line without control characters`() {
-        #expect(refusal("a\nb:80") == "host: 'a\u{fffd}b' is neither an address nor a DNS name")
-        #expect(refusal("\u{1b}[31mred:80")?.contains("\u{1b}") == false)
+        expectEqual(refusal("a\nb:80"), "host: 'a\u{fffd}b' is neither an address nor a DNS name")
+        expectEqual(refusal("\u{1b}[31mred:80")?.contains("\u{1b}"), false)
         #expect((refusal("x" + String(repeating: "é", count: 1 << 20)) ?? "").count < 500)
     }
 

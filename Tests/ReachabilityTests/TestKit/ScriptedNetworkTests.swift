@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import ReachabilityTestKit
@@ -9,38 +10,38 @@ import Testing
 
     @Test func `a scripted monitor has the published path at once, and its iterators return it next`() async {
         let network = ScriptedNetwork(.satisfied(over: .wifi()))
-        #expect(network.monitor.current?.path.interface?.type == .wifi)
-        #expect(network.monitor.current?.isInitial == true)
+        expectEqual(network.monitor.current?.path.interface?.type, .wifi)
+        expectEqual(network.monitor.current?.isInitial, true)
         var updates = network.monitor.updates.makeAsyncIterator()
-        #expect(await updates.next()?.isInitial == true)
+        await expectEqual(updates.next()?.isInitial, true)
         let date = Date(timeIntervalSince1970: 1_000_000)
         network.publish(.unsatisfied(noCarrier), at: date)
         let update = await updates.next()
-        #expect(update?.path.cause == noCarrier)
-        #expect(update?.reasons.contains(.interfaceChanged) == true)
-        #expect(update?.isInitial == false)
-        #expect(update.map { abs($0.date.timeIntervalSince(date)) < 0.001 } == true)
-        #expect(network.monitor.currentPath?.status == .unsatisfied)
+        expectEqual(update?.path.cause, noCarrier)
+        expectEqual(update?.reasons.contains(.interfaceChanged), true)
+        expectEqual(update?.isInitial, false)
+        expectEqual(update.map { abs($0.date.timeIntervalSince(date)) < 0.001 }, true)
+        expectEqual(network.monitor.currentPath?.status, .unsatisfied)
     }
 
     @Test func `without a first path, the first published path is initial and ends firstPath()`() async {
         let network = ScriptedNetwork()
-        #expect(network.monitor.current == nil)
+        expectNil(network.monitor.current)
         async let first = network.monitor.firstPath()
         network.publish(.satisfied(over: .wired()))
-        #expect(await first?.interface?.name == "eth0")
+        await expectEqual(first?.interface?.name, "eth0")
     }
 
     @Test
     func `a server monitor receives its server's status, even if it was published before the monitor was made`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
         let server = try ServerMonitor("api.example.com:443", on: network.monitor)
-        #expect(network.watchedEndpoints.map(\.text) == ["api.example.com:443"])
-        #expect(server.current?.status == .unknown)
+        expectEqual(network.watchedEndpoints.map(\.text), ["api.example.com:443"])
+        expectEqual(server.current?.status, .unknown)
         let refused = Cause(.tcp, .refused, detail: "api.example.com refuses")
         try network.publish(.down(refused), of: "api.example.com:443")
         try network.publish(.unknown, of: "other.example.com:443")
-        #expect(server.current?.status == .down(refused))
+        expectEqual(server.current?.status, .down(refused))
         // The same server in another spelling, and another name: a final dot excludes the search list.
         try network.publish(.unreachable(noCarrier), of: "tcp://API.Example.com:443")
         try network.publish(.unknown, of: "api.example.com.:443")
@@ -51,9 +52,9 @@ import Testing
         let later = try ServerMonitor("api.example.com:443", on: network.monitor)
         var updates = later.updates.makeAsyncIterator()
         let update = await updates.next()
-        #expect(update?.status == .up(via: route))
-        #expect(update?.isInitial == true)
-        #expect(update?.status.isReachable == true)
+        expectEqual(update?.status, .up(via: route))
+        expectEqual(update?.isInitial, true)
+        expectEqual(update?.status.isReachable, true)
         #expect(throws: Endpoint.ParseError.self) { try network.publish(.unknown, of: "no port") }
     }
 
@@ -61,23 +62,23 @@ import Testing
         let network = ScriptedNetwork(.satisfied(over: .wired()))
         let names = ["a.example:1", "b.example:2", "c.example:3", "a.example:1", "A.Example:1"]
         let group = try ServerGroup(names, on: network.monitor)
-        #expect(group.endpoints.map(\.text) == ["a.example:1", "b.example:2", "c.example:3"])
-        #expect(group.current.map(\.status) == [.unknown, .unknown, .unknown])
+        expectEqual(group.endpoints.map(\.text), ["a.example:1", "b.example:2", "c.example:3"])
+        expectEqual(group.current.map(\.status), [.unknown, .unknown, .unknown])
         var updates = group.updates.makeAsyncIterator()
-        for _ in 0..<3 { #expect(await updates.next()?.isInitial == true) }
+        for _ in 0..<3 { await expectEqual(updates.next()?.isInitial, true) }
         for number in 0..<10 {
             let cause = Cause(.tcp, .refused, detail: "\(number)")
             try network.publish(.down(cause), of: "b.example:2")
             try network.publish(.unreachable(cause), of: "c.example:3")
         }
         let (first, second) = (await updates.next(), await updates.next())
-        #expect(Set([first, second].compactMap { $0?.endpoint.text }) == ["b.example:2", "c.example:3"])
+        expectEqual(Set([first, second].compactMap { $0?.endpoint.text }), ["b.example:2", "c.example:3"])
         #expect([first, second].allSatisfy { $0?.cause?.detail == "9" && $0?.isInitial == false })
-        #expect(group.current.map { $0.cause?.detail } == [nil, "9", "9"])
-        #expect(group.current(group.endpoints[1])?.status.isReachable == false)
+        expectEqual(group.current.map { $0.cause?.detail }, [nil, "9", "9"])
+        expectEqual(group.current(group.endpoints[1])?.status.isReachable, false)
         group.cancel()
-        #expect(await updates.next() == nil)
-        #expect(network.watchedEndpoints == [])
+        await expectNil(updates.next())
+        expectEqual(network.watchedEndpoints, [])
     }
 
     @Test func `callbacks receive each published update, in order`() async throws {
@@ -94,7 +95,7 @@ import Testing
         network.publish(.satisfied(over: .wired()))
         network.publish(.unsatisfied(noCarrier))
         for await _ in ended.stream { break }
-        #expect(seen.withLock { $0 }.suffix(1) == ["none"])
+        expectEqual(seen.withLock { $0 }.suffix(1), ["none"])
         withExtendedLifetime(token) {}
     }
 
@@ -103,7 +104,7 @@ import Testing
         var updates = network.monitor.updates.makeAsyncIterator()
         _ = await updates.next()
         network.end()
-        #expect(await updates.next() == nil)
+        await expectNil(updates.next())
     }
 
     @Test func `updates published by many threads arrive, and the last one stays current`() async {
@@ -114,13 +115,13 @@ import Testing
             }
         }
         network.publish(.satisfied(over: .wifi("last")))
-        #expect(network.monitor.current?.path.interface?.name == "last")
+        expectEqual(network.monitor.current?.path.interface?.name, "last")
     }
 
     @Test func `a monitor is a sequence of its paths, as NWPathMonitor is`() async {
         let network = ScriptedNetwork(.satisfied(over: .wifi()))
         for await path in network.monitor {
-            #expect(path.status == .satisfied)
+            expectEqual(path.status, .satisfied)
             break
         }
     }
@@ -133,7 +134,7 @@ import Testing
             statuses.append(update.status)
             if update.isInitial { try network.publish(.down(noCarrier), of: "api.example.com:443") } else { server.cancel() }
         }
-        #expect(statuses == [.unknown, .down(noCarrier)])
+        expectEqual(statuses, [.unknown, .down(noCarrier)])
     }
 
     @Test func `a server group is a sequence of the updates of all its servers, and ends when it is canceled`() async throws {
@@ -145,16 +146,16 @@ import Testing
             if seen.count == 2 { try network.publish(.down(noCarrier), of: "b.example:2") }
             if seen.count == 3 { group.cancel() }
         }
-        #expect(Set(seen.prefix(2)) == ["a.example:1 unknown", "b.example:2 unknown"])
-        #expect(seen.dropFirst(2) == ["b.example:2 no-carrier"])
+        expectEqual(Set(seen.prefix(2)), ["a.example:1 unknown", "b.example:2 unknown"])
+        expectEqual(seen.dropFirst(2), ["b.example:2 no-carrier"])
     }
 
     @Test func `paths, updates and codes print as a person would write them`() throws {
         let network = ScriptedNetwork(.satisfied(over: .wifi()))
-        #expect("\(try #require(network.monitor.currentPath))" == "satisfied (wlan0, wifi)")
+        expectEqual("\(try #require(network.monitor.currentPath))", "satisfied (wlan0, wifi)")
         network.publish(.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")))
         #expect(
             "\(try #require(network.monitor.current))".hasPrefix("unsatisfied (link: interface wlan0 has no carrier) ["))
-        #expect("\(Cause.Code.noCarrier) \(Cause.Layer.link) \(PathChangeReason.resumed)" == "no-carrier link resumed")
+        expectEqual("\(Cause.Code.noCarrier) \(Cause.Layer.link) \(PathChangeReason.resumed)", "no-carrier link resumed")
     }
 }

@@ -1,5 +1,6 @@
 import Dispatch
 import EventLoop
+import Expectations
 import Reachability
 import ReachabilityTestKit
 import Synchronization
@@ -26,12 +27,12 @@ import Testing
                         let own = positions.withLock { $0[path] }
                         let present = current.flatMap { current in positions.withLock { $0[current] } }
                         // A later path may be current before the followers have received it.
-                        #expect(own.map { $0 <= present ?? .max } == true, "publisher \(publisher), path \(number)")
+                        expectEqual(own.map { $0 <= present ?? .max }, true, "publisher \(publisher), path \(number)")
                     }
                 }
             }
         }
-        #expect(positions.withLock { $0.count } == 2_000)
+        expectEqual(positions.withLock { $0.count }, 2_000)
     }
 
     @Test func `followers receive the paths of all publishers in the order of the updates`() async {
@@ -48,7 +49,7 @@ import Testing
                 group.addTask { for number in 1...500 { network.publish(Self.path("eth\(publisher)", UInt32(number))) } }
             }
         }
-        #expect(followed.withLock { $0 } == published.withLock { $0 })
+        expectEqual(followed.withLock { $0 }, published.withLock { $0 })
         #expect(followed.withLock { $0.count } == 2_001 && followed.withLock { $0.last } == network.monitor.currentPath)
         token.cancel()
     }
@@ -70,7 +71,7 @@ import Testing
                 group.addTask { for number in 1...100 { network.publish(Self.path("eth\(publisher)", UInt32(number))) } }
             }
         }
-        #expect(counts.withLock { $0 } == (0..<60).map { $0.isMultiple(of: 2) ? 401 : $0 + 1 })
+        expectEqual(counts.withLock { $0 }, (0..<60).map { $0.isMultiple(of: 2) ? 401 : $0 + 1 })
     }
 
     @Test func `a callback on a serial queue has run after publish and sync`() {
@@ -84,7 +85,7 @@ import Testing
             network.publish(Self.path("eth0", UInt32(number)))
             queue.sync {}
         }
-        #expect(seen.withLock { $0 } == Array(1...1_000))
+        expectEqual(seen.withLock { $0 }, Array(1...1_000))
         token.cancel()
     }
 
@@ -98,10 +99,10 @@ import Testing
             seen.withLock { $0.append(number) }
             guard number < 500 else { return end.finish() }
             network.publish(Self.path("eth0", number + 1))
-            #expect(network.monitor.currentPath?.interface?.index == number + 1)
+            expectEqual(network.monitor.currentPath?.interface?.index, number + 1)
         }
         for await _ in ends {}
-        #expect(seen.withLock { $0 } == Array(1...500))
+        expectEqual(seen.withLock { $0 }, Array(1...500))
         token.cancel()
     }
 
@@ -114,8 +115,8 @@ import Testing
             if number < 100 { network.publish(Self.path("eth0", number + 1)) }
             return true
         }
-        #expect(seen.withLock { $0 } == Array(1...100))
-        #expect(network.monitor.currentPath?.interface?.index == 100)
+        expectEqual(seen.withLock { $0 }, Array(1...100))
+        expectEqual(network.monitor.currentPath?.interface?.index, 100)
     }
 
     @Test func `after the end nothing is published`() async throws {
@@ -133,9 +134,9 @@ import Testing
         try network.publish(.down(Cause(.tcp, .refused, detail: "refused")), of: "api.example.com:443")
         queue.sync {}
         #expect(network.monitor.currentPath == Self.path("eth0", 1) && server.current?.status == .unknown)
-        #expect(calls.withLock { $0 } == [1])
+        expectEqual(calls.withLock { $0 }, [1])
         var updates = network.monitor.updates.makeAsyncIterator()
-        while let update = await updates.next() { #expect(update.path == Self.path("eth0", 1)) }
+        while let update = await updates.next() { expectEqual(update.path, Self.path("eth0", 1)) }
         token.cancel()
     }
 
@@ -143,17 +144,17 @@ import Testing
         let network = ScriptedNetwork(Self.path("eth0", 1))
         network.monitor.cancel()
         network.publish(Self.path("eth0", 2))
-        #expect(network.monitor.currentPath == Self.path("eth0", 1))
+        expectEqual(network.monitor.currentPath, Self.path("eth0", 1))
     }
 
     @Test func `the end of a scripted network ends the readers of its snapshots`() async {
         let network = ScriptedNetwork(Self.path("eth0"))
         var early = network.monitor.snapshotUpdates.makeAsyncIterator()
-        #expect(await early.next() == .full(Kernel.Snapshot()))
+        await expectEqual(early.next(), .full(Kernel.Snapshot()))
         network.end()
-        #expect(await early.next() == nil)
+        await expectNil(early.next())
         var late = network.monitor.snapshotUpdates.makeAsyncIterator()
-        #expect(await late.next() == nil)
+        await expectNil(late.next())
     }
 
     @Test func `a server monitor that is made while paths are published has its first status at once`() async throws {
@@ -161,7 +162,7 @@ import Testing
         try network.publish(.down(Cause(.tcp, .refused, detail: "refused")), of: "api.example.com:443")
         let publishing = Task { for number in 1...2_000 { network.publish(Self.path("eth1", UInt32(number))) } }
         for _ in 0..<200 {
-            #expect(try ServerMonitor("api.example.com:443", on: network.monitor).current?.cause?.code == .refused)
+            try expectEqual(ServerMonitor("api.example.com:443", on: network.monitor).current?.cause?.code, .refused)
         }
         await publishing.value
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -22,58 +23,58 @@ private let v6 = "2001:db8::1"
 
     @Test func `an address that refuses twice degrades the target, and its answer ends that`() throws {
         var target = try surveying(first, second)
-        #expect(target.at(2, .failed(3, .connectionRefused)) == ["connect 4 \(second)"])
-        #expect(target.at(3, .failed(4, .connectionRefused)) == ["degraded tcp/refused \(first) eth0"])
-        #expect(target.cause?.detail == "1 of 2 addresses fail: 192.0.2.2 refuses connections to port 443")
-        #expect(target.cause?.evidence["failing_addresses"] == .number(1))
+        expectEqual(target.at(2, .failed(3, .connectionRefused)), ["connect 4 \(second)"])
+        expectEqual(target.at(3, .failed(4, .connectionRefused)), ["degraded tcp/refused \(first) eth0"])
+        expectEqual(target.cause?.detail, "1 of 2 addresses fail: 192.0.2.2 refuses connections to port 443")
+        expectEqual(target.cause?.evidence["failing_addresses"], .number(1))
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .found(5, first, second))
         _ = target.at(10_000, .route(to: first))
         _ = target.at(10_000, .route(to: second))
-        #expect(target.at(10_001, .connected(6)) == ["report ok", "connect 7 \(second)"])
-        #expect(target.at(10_002, .connected(7)) == ["up \(first) eth0"])
+        expectEqual(target.at(10_001, .connected(6)), ["report ok", "connect 7 \(second)"])
+        expectEqual(target.at(10_002, .connected(7)), ["up \(first) eth0"])
     }
 
     @Test func `a family that fails is named`() throws {
         var target = try surveying(first, v6)
         let report = Transcript.Event.failed(3, .networkUnreachable, icmp: (3, 0), from: "203.0.113.9")
-        #expect(target.at(2, report) == ["connect 4 \(v6)"])
-        #expect(
-            target.at(3, .failed(4, .networkUnreachable, icmp: (3, 0), from: "203.0.113.9")).last?.hasPrefix("degraded network/")
-                == true)
-        #expect(target.cause?.detail.hasPrefix("IPv6 is broken and IPv4 works: ") == true)
-        #expect(target.cause?.evidence["family"] == .number(6))
+        expectEqual(target.at(2, report), ["connect 4 \(v6)"])
+        expectEqual(
+            target.at(3, .failed(4, .networkUnreachable, icmp: (3, 0), from: "203.0.113.9")).last?.hasPrefix("degraded network/"),
+                true)
+        expectEqual(target.cause?.detail.hasPrefix("IPv6 is broken and IPv4 works: "), true)
+        expectEqual(target.cause?.evidence["family"], .number(6))
     }
 
     @Test func `a silent address degrades the target after two surveys`() throws {
         var target = try surveying(first, second)
-        #expect(target.tickDue == 501)
-        #expect(target.at(501, .tick) == ["connect 4 \(second)"])
-        #expect(target.at(1251, .tick) == ["connect 5 \(second)"])
-        #expect(target.at(3001, .tick) == ["cancel 3", "cancel 4", "cancel 5", "neighbor? 10.0.0.1 on 2"])
+        expectEqual(target.tickDue, 501)
+        expectEqual(target.at(501, .tick), ["connect 4 \(second)"])
+        expectEqual(target.at(1251, .tick), ["connect 5 \(second)"])
+        expectEqual(target.at(3001, .tick), ["cancel 3", "cancel 4", "cancel 5", "neighbor? 10.0.0.1 on 2"])
         let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
-        #expect(target.at(3001, .neighbor(gateway, .state(.reachable))) == ["connect 6 \(second)"])
+        expectEqual(target.at(3001, .neighbor(gateway, .state(.reachable))), ["connect 6 \(second)"])
         _ = target.at(6001, .tick)
-        #expect(
-            target.at(6001, .neighbor(gateway, .state(.reachable))) == ["degraded tcp/timeout \(first) eth0"])
-        #expect(target.cause?.evidence["first_hop"] == .text("answered"))
+        expectEqual(
+            target.at(6001, .neighbor(gateway, .state(.reachable))), ["degraded tcp/timeout \(first) eth0"])
+        expectEqual(target.cause?.evidence["first_hop"], .text("answered"))
     }
 
     @Test func `an address behind a gateway that has died in use degrades the target by the gateway`() throws {
         var target = try surveying(first, v6, settings: ProbeSettings(failAfter: 1))
         target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: true)
         let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
-        #expect(target.at(3001, .tick).last == "neighbor? 10.0.0.1 on 2")
-        #expect(
-            target.at(3001, .neighbor(gateway, .state(.reachable))) == ["degraded neighbor/gateway-silent \(first) eth0"])
-        #expect(target.cause?.evidence["first_hop"] == .text("silent"))
+        expectEqual(target.at(3001, .tick).last, "neighbor? 10.0.0.1 on 2")
+        expectEqual(
+            target.at(3001, .neighbor(gateway, .state(.reachable))), ["degraded neighbor/gateway-silent \(first) eth0"])
+        expectEqual(target.cause?.evidence["first_hop"], .text("silent"))
     }
 
     @Test func `an address is judged after 700 ms if the state of its next hop is not known by then`() throws {
         var target = try surveying(first, second, settings: ProbeSettings(failAfter: 1))
         _ = target.at(3001, .tick)
-        #expect(target.tickDue == 3701)
-        #expect(target.at(3701, .tick) == ["degraded tcp/timeout \(first) eth0"])
+        expectEqual(target.tickDue, 3701)
+        expectEqual(target.at(3701, .tick), ["degraded tcp/timeout \(first) eth0"])
     }
 
     @Test func `an address without a route does not degrade the target`() throws {
@@ -83,7 +84,7 @@ private let v6 = "2001:db8::1"
         _ = target.at(0, .found(1, first, v6))
         _ = target.at(0, .route(to: first))
         _ = target.at(0, .noRoute(to: v6))
-        #expect(target.at(1, .connected(2)) == ["report ok", "up \(first) eth0"])
+        expectEqual(target.at(1, .connected(2)), ["report ok", "up \(first) eth0"])
     }
 
     @Test func `a target with one address has no survey`() throws {
@@ -91,8 +92,8 @@ private let v6 = "2001:db8::1"
         target.allowsSurvey = true
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: first))
-        #expect(target.at(1, .connected(1)) == ["report ok", "up \(first) eth0"])
-        #expect(target.machine.survey == nil)
+        expectEqual(target.at(1, .connected(1)), ["report ok", "up \(first) eth0"])
+        expectNil(target.machine.survey)
     }
 
     @Test func `a change of the route to nothing ends the survey`() throws {
@@ -100,7 +101,7 @@ private let v6 = "2001:db8::1"
         _ = target.at(100, .localStateChanged)
         _ = target.at(100, .noRoute(to: first))
         #expect(target.at(100, .noRoute(to: second)).contains("cancel 3"))
-        #expect(target.machine.runningAttempts.isEmpty)
+        expectEmpty(target.machine.runningAttempts)
     }
 
     @Test func `lost packets degrade the target, and a clear window ends that`() throws {
@@ -114,9 +115,9 @@ private let v6 = "2001:db8::1"
             lines += target.at(number * 1000 + 5, .probe(result))
         }
         for number in 0..<4 as Range<Int64> { probe(number, retransmissions: 1) }
-        #expect(lines.last == "degraded quality/loss \(first) eth0")
+        expectEqual(lines.last, "degraded quality/loss \(first) eth0")
         for number in 4..<60 as Range<Int64> { probe(number, retransmissions: 0) }
-        #expect(lines.filter { $0.hasPrefix("up") || $0.hasPrefix("degraded") }.count == 3)
-        #expect(target.machine.verdict.state == .up)
+        expectEqual(lines.filter { $0.hasPrefix("up") || $0.hasPrefix("degraded") }.count, 3)
+        expectEqual(target.machine.verdict.state, .up)
     }
 }

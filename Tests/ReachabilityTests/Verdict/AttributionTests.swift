@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -33,22 +34,22 @@ import Testing
 
     @Test func `silence without a sign of life of the gateway is unreachable`() {
         var failure = silence()
-        #expect(verdict(failure) == "unreachable tcp/timeout")
+        expectEqual(verdict(failure), "unreachable tcp/timeout")
         failure.neighbor = .state(.reachable)
-        #expect(verdict(failure) == "unreachable tcp/timeout")
+        expectEqual(verdict(failure), "unreachable tcp/timeout")
         // The gateway has never answered a query, so its silence says nothing.
         failure.hop = state(.silent)
-        #expect(verdict(failure) == "unreachable tcp/timeout")
-        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("unknown"))
+        expectEqual(verdict(failure), "unreachable tcp/timeout")
+        expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("unknown"))
     }
 
     @Test func `silence behind a gateway that answers is the server's fault`() {
         var failure = silence()
         failure.hop = state(.answered)
-        #expect(verdict(failure) == "down tcp/timeout")
-        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("answered"))
+        expectEqual(verdict(failure), "down tcp/timeout")
+        expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("answered"))
         failure.hop = state(.silent, alive: true)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
     }
 
     /// A router's report that it cannot reach another host of the server's network.
@@ -60,10 +61,10 @@ import Testing
         var failure = silence()
         failure.hop = state(.answered)
         failure.hop?.hostReport = Self.hostReport
-        #expect(verdict(failure) == "unreachable network/host-unreachable")
-        #expect(failure.cause(in: host.localState).evidence["inferred"] == .text("192.0.2.2"))
+        expectEqual(verdict(failure), "unreachable network/host-unreachable")
+        expectEqual(failure.cause(in: host.localState).evidence["inferred"], .text("192.0.2.2"))
         failure.host = state(.answered)
-        #expect(verdict(failure) == "down tcp/timeout", "the host answers datagrams")
+        expectEqual(verdict(failure), "down tcp/timeout", "the host answers datagrams")
     }
 
     @Test func `a gateway that has just reported a host is silent only if its silence lasts`() {
@@ -71,55 +72,55 @@ import Testing
         failure.hop = state(.silent, before: true)
         failure.hop?.hostReport = Self.hostReport
         failure.hop?.silentSince = 0
-        #expect(verdict(failure) == "unreachable network/host-unreachable")
+        expectEqual(verdict(failure), "unreachable network/host-unreachable")
         failure.hop?.silentSince = -4_000_000_000
-        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+        expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
     }
 
     @Test func `silence of a server whose host answers on another port is the server's fault`() {
         var failure = silence()
         failure.host = state(.answered)
-        #expect(verdict(failure) == "down tcp/timeout")
-        #expect(failure.cause(in: host.localState).detail == "192.0.2.1 does not answer on port 443, although the host is alive")
+        expectEqual(verdict(failure), "down tcp/timeout")
+        expectEqual(failure.cause(in: host.localState).detail, "192.0.2.1 does not answer on port 443, although the host is alive")
     }
 
     @Test func `a gateway that was confirmed during the probe proves the route, one confirmed before does not`() {
         var failure = silence()
         failure.neighbor = .state(.reachable, confirmedAgo: 2_900_000_000)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
         failure.neighbor = .state(.stale, confirmedAgo: 2_900_000_000)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
         failure.neighbor = .state(.reachable, confirmedAgo: 3_100_000_000)
-        #expect(verdict(failure) == "unreachable tcp/timeout")
+        expectEqual(verdict(failure), "unreachable tcp/timeout")
         failure.probeStarted = -2_000_000_000
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
     }
 
     @Test func `a gateway that answered queries before and does not now is silent, whatever its neighbor entry says`() {
         var failure = silence()
         failure.neighbor = .state(.reachable)
         failure.hop = state(.silent, before: true)
-        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
-        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("silent"))
+        expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
+        expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("silent"))
         failure.hop = state(.silent, alive: true, before: true)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
     }
 
     @Test func `the gateway's own silence has precedence over another target's answer, which may be made by this machine`() {
         var failure = silence()
         failure.neighbor = .state(.reachable)
         failure.hop = state(.silent, used: true, before: true)
-        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+        expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
         // The kernel confirms the entry if the connection really used the gateway.
         failure.neighbor = .state(.reachable, confirmedAgo: 1_000_000_000)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
     }
 
     @Test func `another target's answer proves the route over a gateway that answers no queries`() {
         var failure = silence()
         failure.hop = state(.silent, used: true)
-        #expect(verdict(failure) == "down tcp/timeout")
-        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("answered"))
+        expectEqual(verdict(failure), "down tcp/timeout")
+        expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("answered"))
     }
 
     @Test(arguments: [.state(.incomplete), .state(.failed)] as [NeighborAnswer])
@@ -127,18 +128,18 @@ import Testing
         var failure = silence()
         failure.neighbor = neighbor
         failure.hop = state(.silent, used: true)
-        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+        expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
     }
 
     @Test func `a host on the link that answered queries before and does not now is silent`() {
         var failure = silence(over: nil)
         failure.neighbor = .state(.reachable)
-        #expect(verdict(failure) == "unreachable tcp/timeout")
+        expectEqual(verdict(failure), "unreachable tcp/timeout")
         failure.hop = state(.silent, before: true)
-        #expect(verdict(failure) == "unreachable neighbor/host-silent")
+        expectEqual(verdict(failure), "unreachable neighbor/host-silent")
         // The host answers neighbor discovery, and filters all else.
         failure.neighbor = .state(.reachable, confirmedAgo: 1_000_000_000)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
     }
 
     @Test func `a hop that was confirmed since its first silence answers no queries any more, so its silence says nothing`() {
@@ -146,43 +147,43 @@ import Testing
         failure.hop = state(.silent, before: true)
         failure.hop?.silentSince = -40_000_000_000
         failure.neighbor = .state(.stale, confirmedAgo: 44_000_000_000)
-        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+        expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
         failure.neighbor = .state(.reachable, confirmedAgo: 42_000_000_000)
-        #expect(verdict(failure) == "unreachable tcp/timeout")
-        #expect(failure.cause(in: host.localState).evidence["first_hop"] == .text("unknown"))
+        expectEqual(verdict(failure), "unreachable tcp/timeout")
+        expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("unknown"))
         failure.neighbor = .state(.reachable, confirmedAgo: 2_000_000_000)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
         failure.neighbor = .state(.failed, confirmedAgo: 42_000_000_000)
-        #expect(verdict(failure) == "unreachable neighbor/gateway-silent")
+        expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
     }
 
     @Test func `a machine that refuses datagrams to the server has a local packet filter`() {
         var failure = silence()
         failure.hop = state(.answered)
         failure.host = state(.refused, errno: 1)
-        #expect(verdict(failure) == "unreachable firewall/local-drop")
-        #expect(failure.cause(in: host.localState).evidence["scope"] == .text("address"))
+        expectEqual(verdict(failure), "unreachable firewall/local-drop")
+        expectEqual(failure.cause(in: host.localState).evidence["scope"], .text("address"))
         failure.host = state(.refused, errno: 24)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
     }
 
     @Test func `a machine that refuses all datagrams may pass TCP, so it is not known to filter the server`() {
         var failure = silence()
         failure.host = state(.refused, errno: 1)
         failure.hop = state(.refused, errno: 1)
-        #expect(verdict(failure) == "unreachable tcp/timeout")
+        expectEqual(verdict(failure), "unreachable tcp/timeout")
         failure.hop = state(.refused, alive: true, errno: 1)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
     }
 
     @Test func `a tunnel that sends and receives nothing is silent, and one that receives proves the route`() {
         var failure = silence(over: nil)
         failure.tunnel = LinkCounters(received: 0, sent: 3)
-        #expect(verdict(failure) == "unreachable network/tunnel-silent")
+        expectEqual(verdict(failure), "unreachable network/tunnel-silent")
         failure.tunnel = LinkCounters(received: 1, sent: 3)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
         failure.tunnel = LinkCounters(received: 0, sent: 0)
-        #expect(verdict(failure) == "unreachable tcp/timeout")
+        expectEqual(verdict(failure), "unreachable tcp/timeout")
     }
 
     @Test func `an ICMP error from the server's own address is the server's fault, that of a router is not`() {
@@ -193,12 +194,12 @@ import Testing
                 reporter: ProbeResult.Reporter(origin: 2, type: 3, code: code, offender: offender))
         }
         failure.result = reported(from: Self.server, code: 3)
-        #expect(verdict(failure) == "down network/port-filtered")
-        #expect(failure.cause(in: host.localState).evidence["hop"] == .text("192.0.2.1"))
+        expectEqual(verdict(failure), "down network/port-filtered")
+        expectEqual(failure.cause(in: host.localState).evidence["hop"], .text("192.0.2.1"))
         failure.result = reported(from: IPAddress(v4: 0xcb00_7109), code: 3)
-        #expect(verdict(failure) == "unreachable network/port-filtered")
+        expectEqual(verdict(failure), "unreachable network/port-filtered")
         failure.result = reported(from: IPAddress(v4: 0xcb00_7109), code: 13)
-        #expect(verdict(failure) == "unreachable network/admin-prohibited")
+        expectEqual(verdict(failure), "unreachable network/admin-prohibited")
     }
 
     @Test func `a router's report about another target of the network explains silence`() {
@@ -207,12 +208,12 @@ import Testing
         failure.hop = state(.answered)
         failure.hop?.report = HopBook.Report(
             target: IPAddress(v4: 0xc000_0202), port: 80, code: .adminProhibited, reporter: reporter, time: 0)
-        #expect(verdict(failure) == "unreachable network/admin-prohibited")
+        expectEqual(verdict(failure), "unreachable network/admin-prohibited")
         let evidence = failure.cause(in: host.localState).evidence
         #expect(evidence["inferred"] == .text("192.0.2.2") && evidence["hop"] == .text("203.0.113.9"))
         // The server's host has answered, so the router does forward.
         failure.host = state(.answered)
-        #expect(verdict(failure) == "down tcp/timeout")
+        expectEqual(verdict(failure), "down tcp/timeout")
     }
 
     @Test func `a router's report about the same port explains silence although the host is alive`() {
@@ -222,7 +223,7 @@ import Testing
         failure.hop = state(.answered)
         failure.hop?.report = HopBook.Report(
             target: IPAddress(v4: 0xc000_0202), port: 443, code: .adminProhibited, reporter: reporter, time: 0)
-        #expect(verdict(failure) == "unreachable network/admin-prohibited")
+        expectEqual(verdict(failure), "unreachable network/admin-prohibited")
     }
 
     private func ownSilence(_ state: HopBook.State?) -> FailedAttempt {
@@ -233,11 +234,11 @@ import Testing
     }
 
     @Test func `silence of one port of this machine's own address is the server's fault`() {
-        #expect(verdict(ownSilence(nil)) == "down tcp/timeout")
-        #expect(verdict(ownSilence(state(.answered))) == "down tcp/timeout")
-        #expect(
-            ownSilence(state(.answered)).cause(in: host.localState).detail
-                == "this machine (192.0.2.1) does not answer on port 443, although it answers on others: "
+        expectEqual(verdict(ownSilence(nil)), "down tcp/timeout")
+        expectEqual(verdict(ownSilence(state(.answered))), "down tcp/timeout")
+        expectEqual(
+            ownSilence(state(.answered)).cause(in: host.localState).detail,
+                "this machine (192.0.2.1) does not answer on port 443, although it answers on others: "
                 + "its server accepts no more connections, or its packet filter drops them")
     }
 
@@ -246,13 +247,13 @@ import Testing
         outcome: HostReply.Outcome, errno: Int32
     ) {
         let failure = ownSilence(state(outcome, errno: errno))
-        #expect(verdict(failure) == "unreachable firewall/local-drop")
+        expectEqual(verdict(failure), "unreachable firewall/local-drop")
         let cause = failure.cause(in: host.localState)
         #expect(cause.evidence["scope"] == .text("address") && (cause.evidence["errno"] != nil) == (errno != 0))
-        #expect(cause.detail == "this machine's packet filter drops packets to its own address 192.0.2.1")
+        expectEqual(cause.detail, "this machine's packet filter drops packets to its own address 192.0.2.1")
     }
 
     @Test func `an own address that could not be asked is not known to be dropped`() {
-        #expect(verdict(ownSilence(state(.refused, errno: 24))) == "down tcp/timeout")
+        expectEqual(verdict(ownSilence(state(.refused, errno: 24))), "down tcp/timeout")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -48,7 +49,7 @@ private let hour: Int64 = 3_600 * second
         var budget = budget
         budget.spend(100, at: 0)
         let turns = (0..<3).map { _ in budget.reserve(50) }
-        #expect(turns == [1, hour / 2 + 1, hour + 1])
+        expectEqual(turns, [1, hour / 2 + 1, hour + 1])
         #expect(!budget.allows(at: hour) && budget.allows(at: hour + 1))
         #expect(budget.allowsWaiting(at: 1))
     }
@@ -59,7 +60,7 @@ private let hour: Int64 = 3_600 * second
         let turn = budget.reserve(10)
         budget.spend(40, at: 0)
         #expect(!budget.allowsWaiting(at: turn))
-        #expect(budget.reserve(10) == hour * 4 / 10 + 1)
+        expectEqual(budget.reserve(10), hour * 4 / 10 + 1)
     }
 
     @Test(arguments: [Int.min, 0, 1]) func `the smallest budget allows a probe, and the next one days later`(bytes: Int) {
@@ -77,7 +78,7 @@ private let hour: Int64 = 3_600 * second
         budget.refund(.max)
         var levels = LevelResult()
         (levels.bytesSent, levels.bytesReceived) = (.max, .max)
-        #expect(ProbeBytes.levels(levels, .v6) == .max)
+        expectEqual(ProbeBytes.levels(levels, .v6), .max)
         levels.bytesSent = .min
         #expect(ProbeBytes.levels(levels, .v4) > 0)
     }
@@ -85,7 +86,7 @@ private let hour: Int64 = 3_600 * second
     @Test func `limits out of range are set to the nearest in range`() {
         let limits = MeteredLimits(intervalFactor: 0, bytesPerDay: -5)
         #expect(limits.intervalFactor == 1 && limits.bytesPerDay == 1)
-        #expect(MeteredLimits(intervalFactor: 5_000, bytesPerDay: nil) == MeteredLimits(intervalFactor: 1_000, bytesPerDay: nil))
+        expectEqual(MeteredLimits(intervalFactor: 5_000, bytesPerDay: nil), MeteredLimits(intervalFactor: 1_000, bytesPerDay: nil))
         #expect(MeteredLimits().bytesPerDay == 5_000_000 && MeteredLimits().intervalFactor == 6)
     }
 }
@@ -101,14 +102,14 @@ private let hour: Int64 = 3_600 * second
     @Test func `a target behind a metered interface is probed at a sixth of the rate, and confirmed as usual`() throws {
         var target = try target()
         _ = target.at(0, .begin)
-        #expect(target.at(0, .route(to: "192.0.2.1")) == ["connect 1 192.0.2.1"])
+        expectEqual(target.at(0, .route(to: "192.0.2.1")), ["connect 1 192.0.2.1"])
         _ = target.at(5, .connected(1))
-        #expect(target.machine.meteredInterface == 2)
-        #expect(target.tickDue == 60_000)
+        expectEqual(target.machine.meteredInterface, 2)
+        expectEqual(target.tickDue, 60_000)
         _ = target.at(60_000, .tick)
         _ = target.at(60_000, .route(to: "192.0.2.1"))
         _ = target.at(60_005, .failed(2, .connectionRefused))
-        #expect(target.tickDue == 60_005)
+        expectEqual(target.tickDue, 60_005)
     }
 
     @Test func `a pause is published, keeps the status, and ends with a probe that does not wait`() throws {
@@ -116,16 +117,16 @@ private let hour: Int64 = 3_600 * second
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: "192.0.2.1"))
         _ = target.at(5, .connected(1))
-        #expect(target.at(60_000, .paused(until: 90_000_000_000)) == ["up 192.0.2.1 eth0"])
+        expectEqual(target.at(60_000, .paused(until: 90_000_000_000)), ["up 192.0.2.1 eth0"])
         #expect(target.machine.isPaused && target.tickDue == 90_000)
-        #expect(target.at(89_999, .tick) == [])
-        #expect(target.at(90_000, .tick) == ["route? 192.0.2.1"])
+        expectEqual(target.at(89_999, .tick), [])
+        expectEqual(target.at(90_000, .tick), ["route? 192.0.2.1"])
         _ = target.at(90_000, .route(to: "192.0.2.1"))
         // The budget is still short, because this probe had to wait.
-        #expect(target.at(90_005, .connected(2)) == ["report ok"])
+        expectEqual(target.at(90_005, .connected(2)), ["report ok"])
         _ = target.at(180_000, .tick)
         _ = target.at(180_000, .route(to: "192.0.2.1"))
-        #expect(target.at(180_005, .connected(3)) == ["report ok", "up 192.0.2.1 eth0"])
+        expectEqual(target.at(180_005, .connected(3)), ["report ok", "up 192.0.2.1 eth0"])
         #expect(!target.machine.isPaused)
     }
 
@@ -134,8 +135,8 @@ private let hour: Int64 = 3_600 * second
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: "192.0.2.1"))
         _ = target.at(5, .connected(1))
-        #expect(target.at(60_000, .paused(until: 69_000_000_000)) == [])
-        #expect(target.tickDue == 69_000)
+        expectEqual(target.at(60_000, .paused(until: 69_000_000_000)), [])
+        expectEqual(target.tickDue, 69_000)
     }
 
     @Test func `a change to another interface ends the wait and the slow class`() throws {
@@ -145,8 +146,8 @@ private let hour: Int64 = 3_600 * second
         _ = target.at(5, .connected(1))
         _ = target.at(60_000, .paused(until: 900_000_000_000))
         _ = target.at(61_000, .localStateChanged)
-        #expect(target.at(61_000, .route(to: "192.0.2.1", over: 3)) == ["connect 2 192.0.2.1"])
-        #expect(target.at(61_005, .connected(2)).last == "up 192.0.2.1 wlan0")
+        expectEqual(target.at(61_000, .route(to: "192.0.2.1", over: 3)), ["connect 2 192.0.2.1"])
+        expectEqual(target.at(61_005, .connected(2)).last, "up 192.0.2.1 wlan0")
         #expect(target.machine.meteredInterface == 0 && target.tickDue == 70_000)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -34,7 +35,7 @@ import Testing
             (.networkDown, "link/interface-down"),
         ] as [(SystemErrorNumber, String)])
     func `a handshake without ICMP fails with the cause of its errno`(number: SystemErrorNumber, expected: String) throws {
-        #expect(name(try cause(number)) == expected)
+        expectEqual(name(try cause(number)), expected)
     }
 
     @Test(
@@ -49,14 +50,14 @@ import Testing
         ] as [(String, SystemErrorNumber, String)])
     func `a failed socket call does not accuse the server`(call: String, number: SystemErrorNumber, expected: String) throws {
         let cause = try cause(number, call: call)
-        #expect(name(cause) == expected)
+        expectEqual(name(cause), expected)
         #expect(!cause.accusesServer)
-        #expect(cause.evidence["call"] == .text(call))
-        #expect(cause.evidence["errno"] == .text(number.name))
+        expectEqual(cause.evidence["call"], .text(call))
+        expectEqual(cause.evidence["errno"], .text(number.name))
     }
 
     @Test func `an unavailable address without a source address is not port exhaustion`() throws {
-        #expect(name(try cause(.addressNotAvailable, call: "connect", source: nil)) == "local/source-unavailable")
+        expectEqual(name(try cause(.addressNotAvailable, call: "connect", source: nil)), "local/source-unavailable")
     }
 
     @Test(
@@ -66,10 +67,10 @@ import Testing
         ] as [(UInt8, String)])
     func `a router's ICMP error gives a network cause that names the router`(code: UInt8, expected: String) throws {
         let cause = try cause(.connectionRefused, icmp: (3, code), from: "203.0.113.9")
-        #expect(name(cause) == "network/\(expected)")
-        #expect(cause.evidence["hop"] == .text("203.0.113.9"))
-        #expect(cause.evidence["icmp_type"] == .number(3))
-        #expect(cause.evidence["icmp_code"] == .number(Int(code)))
+        expectEqual(name(cause), "network/\(expected)")
+        expectEqual(cause.evidence["hop"], .text("203.0.113.9"))
+        expectEqual(cause.evidence["icmp_type"], .number(3))
+        expectEqual(cause.evidence["icmp_code"], .number(Int(code)))
     }
 
     @Test(
@@ -79,17 +80,17 @@ import Testing
         ] as [(UInt8, UInt8, String)])
     func `a router's ICMPv6 error gives a network cause`(type: UInt8, code: UInt8, expected: String) throws {
         let cause = try cause(.hostUnreachable, origin: 3, icmp: (type, code), from: "2001:db8:9::1", to: "2001:db8::1")
-        #expect(name(cause) == "network/\(expected)")
+        expectEqual(name(cause), "network/\(expected)")
     }
 
     @Test func `ICMP time exceeded (type 11) gives ttl-exceeded`() throws {
-        #expect(name(try cause(.hostUnreachable, icmp: (11, 0), from: "203.0.113.9")) == "network/ttl-exceeded")
+        expectEqual(name(try cause(.hostUnreachable, icmp: (11, 0), from: "203.0.113.9")), "network/ttl-exceeded")
     }
 
     @Test(arguments: ["10.0.0.2", "127.0.0.1", nil] as [String?])
     func `an ICMP error from this machine is a local firewall's rejection`(from: String?) throws {
-        #expect(name(try cause(.connectionRefused, icmp: (3, 3), from: from)) == "firewall/local-reject")
-        #expect(name(try cause(.hostUnreachable, icmp: (3, 13), from: from)) == "firewall/local-reject")
+        expectEqual(name(try cause(.connectionRefused, icmp: (3, 3), from: from)), "firewall/local-reject")
+        expectEqual(name(try cause(.hostUnreachable, icmp: (3, 13), from: from)), "firewall/local-reject")
     }
 
     @Test(arguments: [.absent, .state(.reachable), .state(.stale), .state(.delay), .state(.probe)] as [NeighborAnswer])
@@ -98,24 +99,24 @@ import Testing
     ) throws {
         for gateway in ["10.0.0.1", nil] {
             let cause = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: gateway, neighbor: neighbor)
-            #expect(name(cause) == "firewall/local-reject")
+            expectEqual(name(cause), "firewall/local-reject")
         }
-        #expect(name(try cause(.hostUnreachable, neighbor: neighbor)) == "network/host-unreachable")
+        expectEqual(name(try cause(.hostUnreachable, neighbor: neighbor)), "network/host-unreachable")
     }
 
     @Test(arguments: [.unknown, .state(.failed), .state(.incomplete)] as [NeighborAnswer])
     func `host unreachable from this machine is a silent gateway if the neighbor failed`(neighbor: NeighborAnswer) throws {
         let cause = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", neighbor: neighbor)
-        #expect(name(cause) == "neighbor/gateway-silent")
-        #expect(name(try self.cause(.hostUnreachable, neighbor: neighbor)) == "neighbor/gateway-silent")
+        expectEqual(name(cause), "neighbor/gateway-silent")
+        expectEqual(name(try self.cause(.hostUnreachable, neighbor: neighbor)), "neighbor/gateway-silent")
     }
 
     @Test func `host unreachable from this machine names the silent gateway or host`() throws {
-        #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2")) == "neighbor/gateway-silent")
-        #expect(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil)) == "neighbor/host-silent")
+        expectEqual(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2")), "neighbor/gateway-silent")
+        expectEqual(name(try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil)), "neighbor/host-silent")
         // A route to this machine itself has no neighbor.
         let toItself = try cause(.hostUnreachable, icmp: (3, 1), from: "10.0.0.2", over: nil, kind: .local)
-        #expect(name(toItself) == "firewall/local-reject")
+        expectEqual(name(toItself), "firewall/local-reject")
     }
 
     @Test(arguments: [
@@ -127,12 +128,12 @@ import Testing
         let failure = FailedAttempt(
             candidate: candidate, route: ChosenRoute(kind: .local, interface: 1),
             result: ProbeResult(id: 1, errno: number.rawValue, call: "handshake"), elapsedNanoseconds: 0)
-        #expect(failure.cause(in: Transcript.Host().localState).detail == detail)
+        expectEqual(failure.cause(in: Transcript.Host().localState).detail, detail)
     }
 
     @Test func `a timeout behind a failed neighbor is a silent neighbor`() throws {
-        #expect(name(try cause(.timedOut, neighbor: .state(.failed))) == "neighbor/gateway-silent")
-        #expect(name(try cause(.timedOut, over: nil, neighbor: .state(.incomplete))) == "neighbor/host-silent")
-        #expect(name(try cause(.timedOut, neighbor: .state(.stale))) == "tcp/timeout")
+        expectEqual(name(try cause(.timedOut, neighbor: .state(.failed))), "neighbor/gateway-silent")
+        expectEqual(name(try cause(.timedOut, over: nil, neighbor: .state(.incomplete))), "neighbor/host-silent")
+        expectEqual(name(try cause(.timedOut, neighbor: .state(.stale))), "tcp/timeout")
     }
 }

@@ -1,4 +1,5 @@
 import Certificates
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -36,7 +37,7 @@ import Testing
     private func error(_ code: Int32, depth: Int32 = 0) -> ChainError { ChainError(code: code, text: "error", depth: depth) }
 
     @Test func `a valid certificate is no cause, and its facts are the evidence`() {
-        #expect(handshake(facts()).judgment == .passed(degradation: nil))
+        expectEqual(handshake(facts()).judgment, .passed(degradation: nil))
         let evidence = TLSEvidence.evidence(of: facts(errors: [error(10, depth: 1)]))
         #expect(evidence["names"] == .list(["a.test"]) && evidence["chain_length"] == .number(2))
         #expect(evidence["not_before"] == .text("2026-11-15T00:00:00Z") && evidence["not_after"] == .text("2027-03-05T00:00:00Z"))
@@ -56,18 +57,18 @@ import Testing
 
     @Test func `a certificate that expires within the limit of days is a degradation`() {
         var handshake = handshake(facts(expires: Self.now + 13 * Self.day))
-        #expect(handshake.cause?.code == .certificateExpiring)
-        #expect(handshake.cause?.detail == "203.0.113.5 presents a certificate that expires on 2026-12-08, in 13 days")
+        expectEqual(handshake.cause?.code, .certificateExpiring)
+        expectEqual(handshake.cause?.detail, "203.0.113.5 presents a certificate that expires on 2026-12-08, in 13 days")
         handshake.certificateDays = 13
-        #expect(handshake.cause == nil)
+        expectNil(handshake.cause)
         handshake.certificateDays = 14
         handshake.isInsecure = true
-        #expect(handshake.cause == nil)
+        expectNil(handshake.cause)
         handshake.isInsecure = false
         handshake.facts.certificate?.notAfter = Self.now + 100 * Self.day
-        #expect(handshake.cause?.detail == "203.0.113.5 sends a chain with a certificate that expires on 2026-12-08, in 13 days")
+        expectEqual(handshake.cause?.detail, "203.0.113.5 sends a chain with a certificate that expires on 2026-12-08, in 13 days")
         handshake.facts.chainNotAfter = Self.now - 1
-        #expect(handshake.cause == nil)
+        expectNil(handshake.cause)
     }
 
     @Test(
@@ -78,31 +79,31 @@ import Testing
         ] as [([Int32], String)])
     func `several errors have the cause of the first of chain, name and dates`(codes: [Int32], expected: String) {
         var handshake = handshake(facts(errors: codes.map { error($0) }))
-        #expect(handshake.cause?.code.rawValue == expected)
-        #expect(handshake.cause?.evidence["verify_errors"] == .list(codes.map { "\($0) error" }))
+        expectEqual(handshake.cause?.code.rawValue, expected)
+        expectEqual(handshake.cause?.evidence["verify_errors"], .list(codes.map { "\($0) error" }))
         handshake.isInsecure = true
-        #expect(handshake.cause == nil)
+        expectNil(handshake.cause)
     }
 
     @Test func `names in a sentence are at most six`() {
         let names = (1...9).map { "\($0).test" }
         let many = handshake(facts(errors: [error(62)], names: names, nameCount: 2000)).cause
-        #expect(
-            many?.detail
-                == "203.0.113.5 presents a certificate for 1.test, 2.test, 3.test, 4.test, 5.test and 1995 other names, not for a.test"
+        expectEqual(
+            many?.detail,
+                "203.0.113.5 presents a certificate for 1.test, 2.test, 3.test, 4.test, 5.test and 1995 other names, not for a.test"
         )
-        #expect(many?.evidence["names"] == .list(names + ["and 1991 others"]))
+        expectEqual(many?.evidence["names"], .list(names + ["and 1991 others"]))
         let none = handshake(facts(errors: [error(62)], names: [])).cause
-        #expect(
-            none?.detail == "203.0.113.5 presents a certificate without a subject alternative name, so it is not for a.test: "
+        expectEqual(
+            none?.detail, "203.0.113.5 presents a certificate without a subject alternative name, so it is not for a.test: "
                 + "a common name does not count")
     }
 
     @Test func `an address that a certificate has as a DNS name does not count`() {
         var facts = facts(errors: [error(64)], names: ["a.test", "127.0.0.1"])
         facts.serverName = "127.0.0.1"
-        #expect(
-            handshake(facts).cause?.detail == "203.0.113.5 presents a certificate that has 127.0.0.1 as a DNS name and not as an "
+        expectEqual(
+            handshake(facts).cause?.detail, "203.0.113.5 presents a certificate that has 127.0.0.1 as a DNS name and not as an "
                 + "IP address, so it is not for this address")
     }
 
@@ -111,17 +112,17 @@ import Testing
         facts.isComplete = false
         facts.isCertificateRequested = true
         facts.alert = TLSAlert(number: 40, text: "handshake failure")
-        #expect(handshake(facts, .protocolError).cause?.code == .clientCertificateRequired)
+        expectEqual(handshake(facts, .protocolError).cause?.code, .clientCertificateRequired)
         facts.isCertificateRequested = false
-        #expect(handshake(facts, .protocolError).cause?.code == .handshakeRefused)
+        expectEqual(handshake(facts, .protocolError).cause?.code, .handshakeRefused)
         facts.alert?.number = 70
-        #expect(handshake(facts, .protocolError).cause?.code == .protocolMismatch)
-        #expect(handshake(facts, .deadline).cause?.code == .handshakeTimeout)
+        expectEqual(handshake(facts, .protocolError).cause?.code, .protocolMismatch)
+        expectEqual(handshake(facts, .deadline).cause?.code, .handshakeTimeout)
     }
 
     @Test(arguments: [(113, true), (101, true), (104, false), (32, false), (103, false)] as [(Int32, Bool)])
     func `an errno of the network belongs to a layer below`(number: Int32, isBelow: Bool) {
-        #expect((handshake(TLSHandshakeFacts(serverName: "a.test"), .systemError(number)).judgment == .failedBelow) == isBelow)
+        expectEqual((handshake(TLSHandshakeFacts(serverName: "a.test"), .systemError(number)).judgment == .failedBelow), isBelow)
     }
 
     @Test func `times and counts of a damaged recording do not trap`() {
@@ -132,7 +133,7 @@ import Testing
                 var handshake = FinishedHandshake(facts: facts, end: .completed, host: "h", now: now, certificateDays: .max)
                 #expect(handshake.cause != nil)
                 handshake.facts.verificationErrors = [error(9)]
-                #expect(handshake.cause?.code == .certificateNotYetValid)
+                expectEqual(handshake.cause?.code, .certificateNotYetValid)
                 handshake.facts.verificationErrors = []
                 _ = handshake.cause
             }
@@ -145,6 +146,6 @@ import Testing
             (-62_167_219_200, "0000-01-01"), (.max, "9999-12-31"), (4_107_542_400, "2100-03-01"),
         ] as [(Int64, String)])
     func `seconds become dates of the Gregorian calendar`(seconds: Int64, date: String) {
-        #expect("\(CivilDate(seconds))" == date)
+        expectEqual("\(CivilDate(seconds))", date)
     }
 }

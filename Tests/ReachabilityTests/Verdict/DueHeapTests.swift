@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -9,9 +10,9 @@ import Testing
         heap.set(3, due: 20)
         heap.set(1, due: 10)
         heap.set(2, due: 10)
-        #expect(heap.next == 10)
-        #expect(heap.takeDue(at: 9) == nil)
-        #expect([heap.takeDue(at: 20), heap.takeDue(at: 20), heap.takeDue(at: 20), heap.takeDue(at: 20)] == [1, 2, 3, nil])
+        expectEqual(heap.next, 10)
+        expectNil(heap.takeDue(at: 9))
+        expectEqual([heap.takeDue(at: 20), heap.takeDue(at: 20), heap.takeDue(at: 20), heap.takeDue(at: 20)], [1, 2, 3, nil])
     }
 
     @Test func `a slot has one time: a new one replaces it, and nil removes it`() {
@@ -19,11 +20,13 @@ import Testing
         heap.set(0, due: 5)
         heap.set(1, due: 6)
         heap.set(0, due: 7)
-        #expect(heap.next == 6)
+        expectEqual(heap.next, 6)
         heap.set(1, due: nil)
-        #expect((heap.next, heap.count, heap.due(of: 1)) == (7, 1, nil))
+        expectEqual(heap.next, 7)
+        expectEqual(heap.count, 1)
+        expectEqual(heap.due(of: 1), nil)
         heap.set(9, due: nil)
-        #expect(heap.count == 1)
+        expectEqual(heap.count, 1)
     }
 
     @Test(arguments: [1, 2, 3, 4, 5, 6, 7, 8] as [UInt64])
@@ -41,7 +44,7 @@ import Testing
                 let now = Int64.random(in: 0..<1_000, using: &dice)
                 let first = model.min { ($0.value, $0.key) < ($1.value, $1.key) }
                 let expected = first.flatMap { $0.value <= now ? $0.key : nil }
-                #expect(heap.takeDue(at: now) == expected, "seed \(seed), step \(step)")
+                expectEqual(heap.takeDue(at: now), expected, "seed \(seed), step \(step)")
                 if let expected { model[expected] = nil }
             default:
                 let due = Int64.random(in: 0..<1_000, using: &dice)

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -42,7 +43,7 @@ private let third = "192.0.2.3"
     private func answer(
         _ attempt: ProbeAttempt, with response: String, in target: inout Transcript, at time: Int64
     ) throws -> [String] {
-        #expect(target.at(time, .connected(attempt.id)) == [])
+        expectEqual(target.at(time, .connected(attempt.id)), [])
         return try target.at(time, .probe(result(of: attempt, response)))
     }
 
@@ -67,102 +68,102 @@ private let third = "192.0.2.3"
                 guard let attempt = next(target) else { break }
                 lines += try answer(attempt, with: "\(attempt.address)" == failing ? Self.busy : Self.ok, in: &target, at: time)
             }
-            #expect(
-                lines.filter { !$0.hasPrefix("connect") } == [
+            expectEqual(
+                lines.filter { !$0.hasPrefix("connect") }, [
                     "report ok", "up \(working) eth0", "degraded http/status \(working) eth0",
                 ])
             let isFamily = failing.contains(":") != working.contains(":")
             let family = failing.contains(":") ? "IPv6 is broken and IPv4 works" : "IPv4 is broken and IPv6 works"
             let cause = try #require(target.cause)
-            #expect(
-                cause.detail == (isFamily ? family : "1 of 2 addresses fail")
+            expectEqual(
+                cause.detail, (isFamily ? family : "1 of 2 addresses fail")
                     + ": at \(failing), a.example answers 503 Busy, not 200-299")
-            #expect(cause.evidence["address"] == .text(failing))
+            expectEqual(cause.evidence["address"], .text(failing))
         }
     }
 
     @Test func `an address that fails is tried after the others in later probes, and once an interval`() throws {
         var target = try target(first, second, settings: ProbeSettings(failAfter: 1))
-        #expect(try answer(attempt(target), with: Self.busy, in: &target, at: 1) == ["connect 3 \(second)"])
-        #expect(
-            try answer(attempt(target), with: Self.ok, in: &target, at: 1) == [
+        try expectEqual(answer(attempt(target), with: Self.busy, in: &target, at: 1), ["connect 3 \(second)"])
+        try expectEqual(
+            answer(attempt(target), with: Self.ok, in: &target, at: 1), [
                 "report ok", "degraded http/status \(second) eth0", "connect 4 \(first)",
             ])
-        #expect(try answer(attempt(target), with: Self.busy, in: &target, at: 2) == [])
-        #expect(target.at(10_000, .tick) == ["resolve 5 a.example"])
+        try expectEqual(answer(attempt(target), with: Self.busy, in: &target, at: 2), [])
+        expectEqual(target.at(10_000, .tick), ["resolve 5 a.example"])
         find([first, second], in: &target, at: 10_000)
-        #expect(try attempt(target).address == IPAddress(second))
-        #expect(try answer(attempt(target), with: Self.ok, in: &target, at: 10_001) == ["report ok", "connect 7 \(first)"])
-        #expect(try answer(attempt(target), with: Self.ok, in: &target, at: 10_002) == ["up \(second) eth0"])
+        try expectEqual(attempt(target).address, IPAddress(second))
+        try expectEqual(answer(attempt(target), with: Self.ok, in: &target, at: 10_001), ["report ok", "connect 7 \(first)"])
+        try expectEqual(answer(attempt(target), with: Self.ok, in: &target, at: 10_002), ["up \(second) eth0"])
     }
 
     @Test func `a failing address that redirects to another host is tried first by the next probe, which follows the redirect`()
         throws
     {
         var target = try target(first, second)
-        #expect(try answer(attempt(target), with: Self.busy, in: &target, at: 1) == ["connect 3 \(second)"])
-        #expect(
-            try answer(attempt(target), with: Self.ok, in: &target, at: 1) == [
+        try expectEqual(answer(attempt(target), with: Self.busy, in: &target, at: 1), ["connect 3 \(second)"])
+        try expectEqual(
+            answer(attempt(target), with: Self.ok, in: &target, at: 1), [
                 "report ok", "up \(second) eth0", "connect 4 \(first)",
             ])
         let redirect = "HTTP/1.1 302 Found\r\nLocation: http://other.example/\r\nContent-Length: 0\r\n\r\n"
-        #expect(try answer(attempt(target), with: redirect, in: &target, at: 2) == [])
+        try expectEqual(answer(attempt(target), with: redirect, in: &target, at: 2), [])
         _ = target.at(10_000, .tick)
         find([first, second], in: &target, at: 10_000)
-        #expect(try attempt(target).address == IPAddress(first))
-        #expect(try answer(attempt(target), with: Self.busy, in: &target, at: 10_001) == ["connect 7 \(second)"])
+        try expectEqual(attempt(target).address, IPAddress(first))
+        try expectEqual(answer(attempt(target), with: Self.busy, in: &target, at: 10_001), ["connect 7 \(second)"])
         let lines = try answer(attempt(target), with: Self.ok, in: &target, at: 10_002)
         #expect(lines.contains("degraded http/status \(second) eth0"), "\(lines)")
     }
 
     @Test func `a target of which all addresses fail is down, after one attempt to each in each probe`() throws {
         var target = try target(first, second)
-        #expect(try answer(attempt(target), with: Self.busy, in: &target, at: 1) == ["connect 3 \(second)"])
-        #expect(try answer(attempt(target), with: "SSH-2.0-x\r\n\r\n", in: &target, at: 1) == ["report http/status"])
-        #expect(target.tickDue == 1)
+        try expectEqual(answer(attempt(target), with: Self.busy, in: &target, at: 1), ["connect 3 \(second)"])
+        try expectEqual(answer(attempt(target), with: "SSH-2.0-x\r\n\r\n", in: &target, at: 1), ["report http/status"])
+        expectEqual(target.tickDue, 1)
         _ = target.at(1, .tick)
         find([first, second], in: &target, at: 1)
-        #expect(try answer(attempt(target), with: Self.busy, in: &target, at: 2) == ["connect 6 \(second)"])
-        #expect(
-            target.at(3, .failed(6, .connectionRefused)) == ["report http/status", "down http/status \(first) eth0"])
+        try expectEqual(answer(attempt(target), with: Self.busy, in: &target, at: 2), ["connect 6 \(second)"])
+        expectEqual(
+            target.at(3, .failed(6, .connectionRefused)), ["report http/status", "down http/status \(first) eth0"])
     }
 
     @Test func `while one address is silent after its connection, the next ones are tried in equal parts of the deadline`() throws
     {
         var target = try target(first, second, third)
-        #expect(target.at(0, .connected(2)) == [])
-        #expect(target.tickDue == 1000)
-        #expect(target.at(1000, .tick) == ["connect 3 \(second)"])
-        #expect(target.at(1000, .connected(3)) == [])
-        #expect(target.tickDue == 2000)
-        #expect(target.at(2000, .tick) == ["connect 4 \(third)"])
-        #expect(target.at(2001, .connected(4)) == [])
+        expectEqual(target.at(0, .connected(2)), [])
+        expectEqual(target.tickDue, 1000)
+        expectEqual(target.at(1000, .tick), ["connect 3 \(second)"])
+        expectEqual(target.at(1000, .connected(3)), [])
+        expectEqual(target.tickDue, 2000)
+        expectEqual(target.at(2000, .tick), ["connect 4 \(third)"])
+        expectEqual(target.at(2001, .connected(4)), [])
         let lines = try target.at(2100, .probe(result(of: ProbeAttempt(of: 4, in: target), Self.ok)))
-        #expect(lines == ["cancel 2", "cancel 3", "report ok", "up \(third) eth0", "connect 5 \(first)"])
+        expectEqual(lines, ["cancel 2", "cancel 3", "report ok", "up \(third) eth0", "connect 5 \(first)"])
     }
 
     @Test func `an address that is silent until the deadline, while the other refuses, is the cause`() throws {
         var target = try target(first, second, settings: ProbeSettings(failAfter: 1))
         _ = target.at(0, .connected(2))
         _ = target.at(1500, .tick)
-        #expect(target.at(1501, .failed(3, .connectionRefused)) == [])
+        expectEqual(target.at(1501, .failed(3, .connectionRefused)), [])
         var levels = LevelResult()
         levels.http = HTTPProbeFacts(response: HTTPResponseFacts())
         (levels.httpEnding, levels.isAtDeadline) = (.deadline, true)
         var result = ProbeResult(id: 2, roundTripNanoseconds: 5_000_000)
         result.levels = levels
-        #expect(target.at(3000, .probe(result)) == ["report http/timeout", "down http/timeout \(first) eth0"])
+        expectEqual(target.at(3000, .probe(result)), ["report http/timeout", "down http/timeout \(first) eth0"])
     }
 
     @Test func `if one address answers 503 and the other none of its packets, the answer is the cause at the deadline`() throws {
         var target = try target(first, second, settings: ProbeSettings(failAfter: 1))
-        #expect(try answer(attempt(target), with: Self.busy, in: &target, at: 1) == ["connect 3 \(second)"])
+        try expectEqual(answer(attempt(target), with: Self.busy, in: &target, at: 1), ["connect 3 \(second)"])
         var lines: [String] = []
         while lines.last?.hasPrefix("down") != true, let due = target.tickDue, due <= 3_000 {
             lines = target.at(due, .tick).filter { !$0.hasPrefix("connect") }
         }
-        #expect(lines.suffix(2) == ["report http/status", "down http/status \(first) eth0"])
-        #expect(lines.filter { $0.hasPrefix("cancel") }.count == 3)
+        expectEqual(lines.suffix(2), ["report http/status", "down http/status \(first) eth0"])
+        expectEqual(lines.filter { $0.hasPrefix("cancel") }.count, 3)
     }
 
     @Test func `a connection that a network error ends is followed by the next address`() throws {
@@ -173,19 +174,19 @@ private let third = "192.0.2.3"
         levels.httpEnding = .systemError(SystemErrorNumber.hostUnreachable.rawValue)
         var result = ProbeResult(id: 2, roundTripNanoseconds: 5_000_000)
         result.levels = levels
-        #expect(target.at(1, .probe(result)) == ["connect 3 \(second)"])
-        #expect(try answer(attempt(target), with: Self.ok, in: &target, at: 2).prefix(2) == ["report ok", "up \(second) eth0"])
+        expectEqual(target.at(1, .probe(result)), ["connect 3 \(second)"])
+        try expectEqual(answer(attempt(target), with: Self.ok, in: &target, at: 2).prefix(2), ["report ok", "up \(second) eth0"])
     }
 
     @Test func `an address that redirects to a host that refuses is followed by the next address`() throws {
         var target = try target(first, second)
         let redirect = "HTTP/1.1 302 Found\r\nLocation: http://192.0.2.9/\r\nContent-Length: 0\r\n\r\n"
-        #expect(try answer(attempt(target), with: redirect, in: &target, at: 1) == ["route? 192.0.2.9"])
+        try expectEqual(answer(attempt(target), with: redirect, in: &target, at: 1), ["route? 192.0.2.9"])
         for case .askRoute(let query) in target.effects {
             _ = target.at(1, .route(query, .route(ChosenRoute(interface: 2, source: IPAddress("10.0.0.2")))))
         }
-        #expect(target.at(2, .failed(3, .connectionRefused)) == ["connect 4 \(second)"])
-        #expect(try answer(attempt(target), with: Self.ok, in: &target, at: 3).prefix(2) == ["report ok", "up \(second) eth0"])
+        expectEqual(target.at(2, .failed(3, .connectionRefused)), ["connect 4 \(second)"])
+        try expectEqual(answer(attempt(target), with: Self.ok, in: &target, at: 3).prefix(2), ["report ok", "up \(second) eth0"])
     }
 }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -20,7 +21,7 @@ import Testing
         #expect(book.state(request(since: 0), for: TargetID(1), at: 10) == (nil, true))
         #expect(book.state(request(since: 5), for: TargetID(2), at: 11) == (nil, false))
         let states = book.take(Self.query, HostReply(.answered), at: 20)
-        #expect(states.map(\.target) == [TargetID(1), TargetID(2)])
+        expectEqual(states.map(\.target), [TargetID(1), TargetID(2)])
         #expect(states.allSatisfy { $0.state.isAlive && $0.state.hasAnswered })
         // A probe that began before the answer needs no query; a later one does.
         let known = book.state(request(since: 15), for: TargetID(3), at: Self.second)
@@ -31,11 +32,11 @@ import Testing
     @Test func `a hop that has answered and is silent now is silent, one that never answered is not`() {
         var book = HopBook()
         _ = book.state(request(since: 0), for: TargetID(1), at: 0)
-        #expect(book.take(Self.query, HostReply(.silent), at: 1).first?.state.isSilent == false)
+        expectEqual(book.take(Self.query, HostReply(.silent), at: 1).first?.state.isSilent, false)
         _ = book.state(request(since: Self.second), for: TargetID(1), at: Self.second)
         _ = book.take(Self.query, HostReply(.answered), at: Self.second)
         _ = book.state(request(since: 2 * Self.second), for: TargetID(1), at: 2 * Self.second)
-        #expect(book.take(Self.query, HostReply(.silent), at: 3 * Self.second).first?.state.isSilent == true)
+        expectEqual(book.take(Self.query, HostReply(.silent), at: 3 * Self.second).first?.state.isSilent, true)
     }
 
     private static let neighbor = HopBook.Proof.target(IPAddress(v4: 0xc000_0203), port: 80)
@@ -47,11 +48,11 @@ import Testing
             _ = book.state(request(since: time), for: TargetID(1), at: time)
             return book.take(Self.query, HostReply(outcome), at: time + 1).first?.state.silentSince
         }
-        #expect(silentSince(.silent, at: 1) == Self.second)
-        #expect(silentSince(.silent, at: 2) == Self.second)
-        #expect(silentSince(.refused, at: 3) == Self.second)
-        #expect(silentSince(.answered, at: 4) == nil)
-        #expect(silentSince(.silent, at: 5) == 5 * Self.second)
+        expectEqual(silentSince(.silent, at: 1), Self.second)
+        expectEqual(silentSince(.silent, at: 2), Self.second)
+        expectEqual(silentSince(.refused, at: 3), Self.second)
+        expectNil(silentSince(.answered, at: 4))
+        expectEqual(silentSince(.silent, at: 5), 5 * Self.second)
     }
 
     @Test func `a hop over which a target answers for the first time is asked whether it answers queries`() {
@@ -77,8 +78,8 @@ import Testing
         #expect(!mustAsk(at: 9 * Self.second))
         _ = book.state(request(since: 9 * Self.second), for: TargetID(1), at: 9 * Self.second)
         let state = book.take(Self.query, HostReply(.silent), at: 10 * Self.second).first?.state
-        #expect(state?.silentSince == 9 * Self.second)
-        #expect(state?.isSilent == true)
+        expectEqual(state?.silentSince, 9 * Self.second)
+        expectEqual(state?.isSilent, true)
     }
 
     @Test func `a host that a router cannot reach is unreachable at its other ports, and other hosts are not`() {
@@ -90,10 +91,10 @@ import Testing
         func found(_ address: UInt32, _ port: UInt16) -> HopBook.Report? {
             book.report(about: IPAddress(v4: address), port: port, behind: Self.gateway, at: Self.second)
         }
-        #expect(found(0xc000_0201, 80) == report)
-        #expect(found(0xc000_0201, 443) == nil)
-        #expect(found(0xc000_0202, 80) == nil)
-        #expect(found(0xc000_0202, 443) == nil)
+        expectEqual(found(0xc000_0201, 80), report)
+        expectNil(found(0xc000_0201, 443))
+        expectNil(found(0xc000_0202, 80))
+        expectNil(found(0xc000_0202, 443))
     }
 
     @Test func `an unreachable host is noted for the others of its network while the router's reports may be used up`() {
@@ -110,17 +111,17 @@ import Testing
             return book.take(Self.query, HostReply(.answered), at: time).last?.state.hostReport?.target
         }
         note(0xc000_0201, at: 0)
-        #expect(reported(beside: 0xc000_0201, at: 1) == nil, "the host itself")
-        #expect(reported(beside: 0xc000_0202, at: Self.second) == IPAddress(v4: 0xc000_0201))
-        #expect(reported(beside: 0xc000_0302, at: 2 * Self.second) == nil, "another /24")
-        #expect(reported(beside: 0xc000_0202, at: 7 * Self.second) == nil)
+        expectNil(reported(beside: 0xc000_0201, at: 1), "the host itself")
+        expectEqual(reported(beside: 0xc000_0202, at: Self.second), IPAddress(v4: 0xc000_0201))
+        expectNil(reported(beside: 0xc000_0302, at: 2 * Self.second), "another /24")
+        expectNil(reported(beside: 0xc000_0202, at: 7 * Self.second))
         // The last reports of two hosts are kept, so that one of them concerns another host than the one that is asked about.
         note(0xc000_0201, at: 8 * Self.second)
         note(0xc000_0202, at: 9 * Self.second)
-        #expect(reported(beside: 0xc000_0202, at: 10 * Self.second) == IPAddress(v4: 0xc000_0201))
-        #expect(reported(beside: 0xc000_0203, at: 11 * Self.second) == IPAddress(v4: 0xc000_0202))
+        expectEqual(reported(beside: 0xc000_0202, at: 10 * Self.second), IPAddress(v4: 0xc000_0201))
+        expectEqual(reported(beside: 0xc000_0203, at: 11 * Self.second), IPAddress(v4: 0xc000_0202))
         book.forgetAll()
-        #expect(reported(beside: 0xc000_0203, at: 12 * Self.second) == nil)
+        expectNil(reported(beside: 0xc000_0203, at: 12 * Self.second))
     }
 
     @Test func `an ICMP message of a router behind the hop proves that the hop is alive, without a query`() {
@@ -144,8 +145,8 @@ import Testing
         var book = HopBook()
         _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: 10)
         _ = book.take(Self.query, HostReply(.silent), at: 11)
-        #expect(book.state(request(since: 10), for: TargetID(1), at: 12).state?.isUsed == true)
-        #expect(book.state(request(since: 11), for: TargetID(1), at: 12).state?.isUsed == false)
+        expectEqual(book.state(request(since: 10), for: TargetID(1), at: 12).state?.isUsed, true)
+        expectEqual(book.state(request(since: 11), for: TargetID(1), at: 12).state?.isUsed, false)
     }
 
     @Test func `from a number of hosts on, further ones are not asked before they are silent`() {
@@ -171,13 +172,13 @@ import Testing
         func report(_ address: UInt32, at time: Int64, behind hop: Neighbor.Key = Self.gateway) -> HopBook.Report? {
             book.report(about: IPAddress(v4: address), port: 443, behind: hop, at: time)
         }
-        #expect(report(0xc000_0202, at: 29 * Self.second) == Self.report)
-        #expect(report(0xc000_0202, at: 30 * Self.second) == nil)
-        #expect(report(0xc000_0302, at: 0) == nil, "another /24")
-        #expect(report(0xc000_0201, at: 0) == nil, "the target itself has its own evidence")
-        #expect(report(0xc000_0202, at: 0, behind: Neighbor.Key(interface: 3, address: Self.gateway.address)) == nil)
+        expectEqual(report(0xc000_0202, at: 29 * Self.second), Self.report)
+        expectNil(report(0xc000_0202, at: 30 * Self.second))
+        expectNil(report(0xc000_0302, at: 0), "another /24")
+        expectNil(report(0xc000_0201, at: 0), "the target itself has its own evidence")
+        expectNil(report(0xc000_0202, at: 0, behind: Neighbor.Key(interface: 3, address: Self.gateway.address)))
         book.forget(2)
-        #expect(report(0xc000_0202, at: 0) == nil)
+        expectNil(report(0xc000_0202, at: 0))
     }
 
     /// A report about port 443 of 192.0.2.1, and the ports at which a report explains the silence of 192.0.2.2.
@@ -207,28 +208,28 @@ import Testing
     @Test func `a report counts for all ports of its network, and one of a filtered port for that port only`() {
         var reports = Reports()
         reports.note(at: 0)
-        #expect(reports.ports(at: 1) == [80, 443])
+        expectEqual(reports.ports(at: 1), [80, 443])
         reports = Reports()
         reports.note(at: 0, .portFiltered)
-        #expect(reports.ports(at: 1) == [443])
+        expectEqual(reports.ports(at: 1), [443])
     }
 
     @Test func `an answer of a target of the network at the reported port withdraws the report`() {
         var reports = Reports()
         reports.note(at: 0)
         reports.answer(0xc000_0303, port: 443, at: 1)
-        #expect(reports.ports(at: 1) == [80, 443], "another network")
+        expectEqual(reports.ports(at: 1), [80, 443], "another network")
         reports.answer(0xc000_0203, port: 443, at: 1, behind: Neighbor.Key(interface: 3, address: Self.gateway.address))
-        #expect(reports.ports(at: 1) == [80, 443], "another route")
+        expectEqual(reports.ports(at: 1), [80, 443], "another route")
         reports.answer(0xc000_0203, port: 443, at: 1)
-        #expect(reports.ports(at: 1) == [])
+        expectEqual(reports.ports(at: 1), [])
     }
 
     @Test func `an answer at another port shows that the report is not about the complete network`() {
         var reports = Reports()
         reports.note(at: 0)
         reports.answer(0xc000_0203, port: 8080, at: 1)
-        #expect(reports.ports(at: 1) == [443])
+        expectEqual(reports.ports(at: 1), [443])
     }
 
     @Test func `reports and answers that alternate do not bring the report back`() {
@@ -237,22 +238,22 @@ import Testing
             reports.note(at: second)
             reports.answer(0xc000_0203, port: 443, at: second)
             reports.note(at: second)
-            #expect(reports.ports(at: second) == [])
+            expectEqual(reports.ports(at: second), [])
         }
         // The answers have ended.
         for second in (40..<71) as Range<Int64> { reports.note(at: second) }
-        #expect(reports.ports(at: 70) == [80, 443])
+        expectEqual(reports.ports(at: 70), [80, 443])
     }
 
     @Test func `an answer from before the first report says nothing about it`() {
         var reports = Reports()
         reports.answer(0xc000_0203, port: 443, at: 0)
         reports.note(at: 1)
-        #expect(reports.ports(at: 1) == [80, 443])
+        expectEqual(reports.ports(at: 1), [80, 443])
         // The next report comes after a gap, in which the former reports and answers expire.
         reports.answer(0xc000_0203, port: 443, at: 2)
         reports.note(at: 31)
-        #expect(reports.ports(at: 31) == [80, 443])
+        expectEqual(reports.ports(at: 31), [80, 443])
     }
 
     @Test func `a report about the same port has precedence over a later one about another port`() {
@@ -271,7 +272,7 @@ import Testing
         _ = book.take(Self.query, HostReply(.answered), at: 0)
         book.forget(2)
         _ = book.state(request(since: Self.second), for: TargetID(1), at: Self.second)
-        #expect(book.take(Self.query, HostReply(.silent), at: Self.second).first?.state.isSilent == false)
+        expectEqual(book.take(Self.query, HostReply(.silent), at: Self.second).first?.state.isSilent, false)
     }
 
     @Test func `the number of hosts is bounded`() {

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -33,20 +34,20 @@ import Testing
     @Test func `NXDOMAIN of one family is that of the name`() {
         let missing = FamilyLookup(.nameNotFound, exchanges: [NameServerExchange(Self.first, .answered, rcode: 3)])
         let cause = cause(missing, FamilyLookup(.unanswered))
-        #expect(name(cause) == "down dns/name-not-found")
-        #expect(cause.detail == "there is no name a.example")
-        #expect(
-            cause.evidence == [
+        expectEqual(name(cause), "down dns/name-not-found")
+        expectEqual(cause.detail, "there is no name a.example")
+        expectEqual(
+            cause.evidence, [
                 "name": .text("a.example"), "elapsed_ms": .number(7), "answered_by": .text("dns"), "rcode": .text("NXDOMAIN"),
                 "resolver": .text("192.0.2.53"),
             ])
     }
 
     @Test func `a missing family is a missing address only if no other family failed`() {
-        #expect(name(cause(FamilyLookup(.noData), FamilyLookup(.noData))) == "down dns/no-address-for-family")
+        expectEqual(name(cause(FamilyLookup(.noData), FamilyLookup(.noData))), "down dns/no-address-for-family")
         let silent = failed(NameServerExchange(Self.first, .silent))
-        #expect(name(cause(FamilyLookup(.noData), silent)) == "unreachable dns/resolver-silent")
-        #expect(name(cause(FamilyLookup(.noData), FamilyLookup(.unanswered))) == "unreachable dns/resolver-silent")
+        expectEqual(name(cause(FamilyLookup(.noData), silent)), "unreachable dns/resolver-silent")
+        expectEqual(name(cause(FamilyLookup(.noData), FamilyLookup(.unanswered))), "unreachable dns/resolver-silent")
     }
 
     @Test func `a loop of aliases is named`() {
@@ -55,10 +56,10 @@ import Testing
             exchange.aliasLoop = names
             return cause(FamilyLookup(.noData), FamilyLookup(.noData, exchanges: [exchange])).detail
         }
-        #expect(
-            detail("a.example", "b", "c")
-                == "a.example has no address: its aliases (CNAME) form a loop, from a.example to c and back")
-        #expect(detail("b") == "a.example has no address: b is an alias (CNAME) of itself")
+        expectEqual(
+            detail("a.example", "b", "c"),
+                "a.example has no address: its aliases (CNAME) form a loop, from a.example to c and back")
+        expectEqual(detail("b"), "a.example has no address: b is an alias (CNAME) of itself")
     }
 
     @Test(arguments: [
@@ -67,8 +68,8 @@ import Testing
     ])
     func `a response code decides between failure and refusal`(rcode: UInt8, expected: String, text: String) {
         let cause = cause(failed(NameServerExchange(Self.first, .answered, rcode: rcode)))
-        #expect(name(cause) == "unreachable \(expected)")
-        #expect(cause.evidence["rcode"] == .text(text))
+        expectEqual(name(cause), "unreachable \(expected)")
+        expectEqual(cause.evidence["rcode"], .text(text))
     }
 
     @Test func `the exchange that got furthest counts`() {
@@ -77,12 +78,12 @@ import Testing
         let closed = exchange(with: Self.second, .connectionRefused, icmp: (3, 3), from: "192.0.2.54")
         let dropped = exchange(with: Self.second, .notPermitted, call: "send")
         let limit = exchange(with: Self.second, .tooManyFiles, call: "socket")
-        #expect(name(cause(failed(silent, failing))) == "unreachable dns/server-failure")
-        #expect(name(cause(failed(silent), failed(closed))) == "unreachable dns/resolver-refused")
-        #expect(name(cause(failed(closed, failing))) == "unreachable dns/server-failure")
-        #expect(name(cause(failed(dropped, silent))) == "unreachable dns/resolver-silent")
-        #expect(name(cause(failed(limit, dropped))) == "unreachable firewall/local-drop")
-        #expect(name(cause(failed(limit))) == "unreachable local/file-limit")
+        expectEqual(name(cause(failed(silent, failing))), "unreachable dns/server-failure")
+        expectEqual(name(cause(failed(silent), failed(closed))), "unreachable dns/resolver-refused")
+        expectEqual(name(cause(failed(closed, failing))), "unreachable dns/server-failure")
+        expectEqual(name(cause(failed(dropped, silent))), "unreachable dns/resolver-silent")
+        expectEqual(name(cause(failed(limit, dropped))), "unreachable firewall/local-drop")
+        expectEqual(name(cause(failed(limit))), "unreachable local/file-limit")
     }
 
     @Test(
@@ -95,14 +96,14 @@ import Testing
         ] as [(UInt8, UInt8, String, String)])
     func `the sender of an ICMP message decides who refuses`(type: UInt8, code: UInt8, sender: String, expected: String) {
         let cause = cause(failed(exchange(.hostUnreachable, icmp: (type, code), from: sender)))
-        #expect(name(cause) == "unreachable \(expected)")
-        if cause.layer == .network { #expect(cause.evidence["hop"] == .text(sender)) }
+        expectEqual(name(cause), "unreachable \(expected)")
+        if cause.layer == .network { expectEqual(cause.evidence["hop"], .text(sender)) }
     }
 
     @Test func `a closed port of a name server on this machine is no filter`() {
         let own = ResolverConfiguration.Nameserver(IPAddress(v4: 0x7f00_0035))
         let closed = exchange(with: own, .connectionRefused, icmp: (3, 3), from: "127.0.0.53")
-        #expect(name(cause(failed(closed))) == "unreachable dns/resolver-refused")
+        expectEqual(name(cause(failed(closed))), "unreachable dns/resolver-refused")
     }
 
     @Test(arguments: [
@@ -112,27 +113,27 @@ import Testing
     ])
     func `the kernel's refusal is the cause of the route to the name server`(number: SystemErrorNumber, expected: String) {
         let cause = cause(failed(exchange(number, call: "connect")))
-        #expect(name(cause) == "unreachable \(expected)")
-        #expect(cause.evidence["errno"] == .text(number.name))
+        expectEqual(name(cause), "unreachable \(expected)")
+        expectEqual(cause.evidence["errno"], .text(number.name))
     }
 
     @Test func `without a path, silence and a missing route have the path's cause, an answer has its own`() {
         let path = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
-        #expect(cause(failed(NameServerExchange(Self.first, .silent)), path: path) == path)
-        #expect(cause(failed(exchange(.networkUnreachable, call: "connect")), path: path) == path)
+        expectEqual(cause(failed(NameServerExchange(Self.first, .silent)), path: path), path)
+        expectEqual(cause(failed(exchange(.networkUnreachable, call: "connect")), path: path), path)
         let failing = failed(NameServerExchange(Self.first, .answered, rcode: 2))
-        #expect(name(cause(failing, path: path)) == "unreachable dns/server-failure")
+        expectEqual(name(cause(failing, path: path)), "unreachable dns/server-failure")
     }
 
     @Test func `nothing asked is no resolver, and a name that only the hosts file could have is not the server's fault`() {
         var host = Transcript.Host()
         let nobody = LookupAnswer(id: 1, code: NameCode.tryAgain, answeredBy: .notAsked)
         let first = CauseOfLookup.cause(nobody, name: "a", elapsed: 0, in: host.localState)
-        #expect(name(first) == "unreachable dns/no-resolver")
-        #expect(first.evidence["answered_by"] == nil)
+        expectEqual(name(first), "unreachable dns/no-resolver")
+        expectNil(first.evidence["answered_by"])
         host.hasResolver = false
         let missing = LookupAnswer(id: 1, code: NameCode.nameNotFound, answeredBy: .hosts)
         let second = CauseOfLookup.cause(missing, name: "a", elapsed: 0, in: host.localState)
-        #expect(name(second) == "unreachable dns/name-not-found")
+        expectEqual(name(second), "unreachable dns/name-not-found")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -44,15 +45,15 @@ private let hour: Int64 = 3_600 * second
         ("tls://192.0.2.1", 8_192), ("http://192.0.2.1/", 8_192), ("https://192.0.2.1/", 16_384), ("192.0.2.1:1", 0),
     ])
     func `the levels of an attempt are estimated by its scheme`(target: String, estimate: Int) throws {
-        #expect(ProbeBytes.levels(try Endpoint(target).scheme) == estimate)
-        #expect(LevelPlan(try Endpoint(target), ProbeSettings()).map { ProbeBytes.levels($0.scheme) } ?? 0 == estimate)
+        expectEqual(ProbeBytes.levels(try Endpoint(target).scheme), estimate)
+        expectEqual(LevelPlan(try Endpoint(target), ProbeSettings()).map { ProbeBytes.levels($0.scheme) } ?? 0, estimate)
     }
 
     @Test func `the bytes of levels have the headers of their segments and acknowledgments`() {
-        #expect(bytes(0, 0) == 208)
-        #expect(bytes(500, 1_448) == 2_364)
-        #expect(bytes(500, 1_449) == 2_469)
-        #expect(bytes(500, 1_448, .v6) == 2_668)
+        expectEqual(bytes(0, 0), 208)
+        expectEqual(bytes(500, 1_448), 2_364)
+        expectEqual(bytes(500, 1_449), 2_469)
+        expectEqual(bytes(500, 1_448, .v6), 2_668)
     }
 
     @Test func `the estimate counts when the attempt begins, and the used bytes when its levels have ended`() throws {
@@ -66,7 +67,7 @@ private let hour: Int64 = 3_600 * second
         #expect(used(budgets) == 100 + bytes(500, 4_000) && budgets.openCount == 0)
         // A result of levels counts once.
         budgets.settle(ended(1, sent: 500, received: 4_000), at: 0)
-        #expect(used(budgets) == 100 + bytes(500, 4_000))
+        expectEqual(used(budgets), 100 + bytes(500, 4_000))
     }
 
     @Test func `levels that use more than their estimate leave a debt`() throws {
@@ -82,7 +83,7 @@ private let hour: Int64 = 3_600 * second
         budgets.count([try connect(1), try connect(2), try connect(3)], key, at: 0)
         budgets.settle(ProbeResult(id: 1, errno: SystemErrorNumber.connectionRefused.rawValue, call: "handshake"), at: 0)
         budgets.cancel([2])
-        #expect(used(budgets) == 16_684)
+        expectEqual(used(budgets), 16_684)
         // The bytes of an established connection may have been used.
         budgets.settle(ProbeResult(id: 3), at: 0)
         budgets.cancel([3])
@@ -95,9 +96,9 @@ private let hour: Int64 = 3_600 * second
         #expect(used(budgets) == 100 && budgets.openCount == 0)
         budgets.count([try connect(2)], key, at: 0)
         budgets.remove(2)
-        #expect(budgets.openCount == 0)
+        expectEqual(budgets.openCount, 0)
         budgets.settle(ended(2, sent: 1, received: 1), at: 0)
-        #expect(used(budgets) == 0)
+        expectEqual(used(budgets), 0)
     }
 
     @Test func `waiting probes reserve the estimate for their levels, and later what probes use`() throws {
@@ -110,7 +111,7 @@ private let hour: Int64 = 3_600 * second
         }
         func time(_ bytes: Int) -> Int64 { hour / 20_000 * Int64(bytes) }
         var budgets = MeteredBudgets()
-        #expect(gap(budgets) == time(16_484))
+        expectEqual(gap(budgets), time(16_484))
         for id in 1...100 as ClosedRange<UInt64> {
             budgets.count([try connect(id)], key, at: 0)
             budgets.settle(ended(id, sent: 500, received: 4_000), at: 0)

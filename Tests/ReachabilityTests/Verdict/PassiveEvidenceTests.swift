@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -35,7 +36,7 @@ private let server = "192.0.2.1"
 
     @Test func `a transfer's success makes a target up that is down, with its address and its round trip`() throws {
         var target = try down()
-        #expect(target.at(4_000, success(server, .milliseconds(7))) == ["up 192.0.2.1 eth0"])
+        expectEqual(target.at(4_000, success(server, .milliseconds(7))), ["up 192.0.2.1 eth0"])
         guard case .publish(let update)? = target.effects.last else {
             Issue.record("no update")
             return
@@ -45,28 +46,28 @@ private let server = "192.0.2.1"
 
     @Test func `the next scheduled probe is skipped after a success`() throws {
         var target = try up()
-        #expect(target.tickDue == 10_000)
+        expectEqual(target.tickDue, 10_000)
         #expect(target.at(4_000, success()) == [] && target.tickDue == 20_000)
         // Further successes move the probe only if it would follow them by less than an interval.
         #expect(target.at(9_000, success()) == [] && target.tickDue == 20_000)
         #expect(target.at(10_001, success()) == [] && target.tickDue == 30_000)
-        #expect(target.machine.schedule.missed == 0)
+        expectEqual(target.machine.schedule.missed, 0)
     }
 
     @Test func `a target whose traffic succeeds is not probed`() throws {
         var target = try up()
-        for second in 1...600 as ClosedRange<Int64> { #expect(target.at(second * 1_000, success()) == []) }
-        #expect(target.tickDue == 610_000)
+        for second in 1...600 as ClosedRange<Int64> { expectEqual(target.at(second * 1_000, success()), []) }
+        expectEqual(target.tickDue, 610_000)
     }
 
     @Test func `a success counts like that of a probe with recoverAfter`() throws {
         var target = try down(ProbeSettings(failAfter: 1, recoverAfter: 3))
-        #expect(target.at(3_000, success(server, .milliseconds(7))) == [])
+        expectEqual(target.at(3_000, success(server, .milliseconds(7))), [])
         // A success that contradicts the status is confirmed within a second.
-        #expect(target.tickDue == 4_000)
-        #expect(target.at(3_500, success(server, .milliseconds(7))) == [])
-        #expect(target.at(3_600, success(server, .milliseconds(7))) == ["up 192.0.2.1 eth0"])
-        #expect(target.tickDue == 20_000)
+        expectEqual(target.tickDue, 4_000)
+        expectEqual(target.at(3_500, success(server, .milliseconds(7))), [])
+        expectEqual(target.at(3_600, success(server, .milliseconds(7))), ["up 192.0.2.1 eth0"])
+        expectEqual(target.tickDue, 20_000)
     }
 
     @Test func `a success refutes a first failure`() throws {
@@ -77,12 +78,12 @@ private let server = "192.0.2.1"
         #expect(target.at(10_001, success()) == [] && target.tickDue == 30_000)
         _ = target.at(30_000, .tick)
         _ = target.at(30_000, .route(to: server))
-        #expect(target.at(30_001, .failed(3, .connectionRefused)) == ["report tcp/refused"])
+        expectEqual(target.at(30_001, .failed(3, .connectionRefused)), ["report tcp/refused"])
     }
 
     @Test func `a success does not change the address of a target that is up`() throws {
         var target = try up()
-        #expect(target.at(1_000, success("192.0.2.77", .milliseconds(9))) == [])
+        expectEqual(target.at(1_000, success("192.0.2.77", .milliseconds(9))), [])
         #expect(target.machine.place.address == IPAddress(server) && target.machine.lastAnswered == IPAddress(server))
     }
 
@@ -90,16 +91,16 @@ private let server = "192.0.2.1"
         var target = try Transcript("192.0.2.1:443")
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: server))
-        #expect(target.at(5, success(server, .milliseconds(3))) == ["up 192.0.2.1 eth0"])
-        #expect(target.at(9, .connected(1)) == ["report ok"])
-        #expect(target.tickDue == 10_000)
+        expectEqual(target.at(5, success(server, .milliseconds(3))), ["up 192.0.2.1 eth0"])
+        expectEqual(target.at(9, .connected(1)), ["report ok"])
+        expectEqual(target.tickDue, 10_000)
     }
 
     @Test func `a success without a round trip causes a probe if none is known`() throws {
         var target = try down()
-        #expect(target.tickDue == 10_000)
+        expectEqual(target.tickDue, 10_000)
         #expect(target.at(400, success(server)) == [] && target.tickDue == 1_000)
-        #expect(target.at(1_000, .tick) == ["route? 192.0.2.1"])
+        expectEqual(target.at(1_000, .tick), ["route? 192.0.2.1"])
     }
 
     @Test func `a success over another interface or family is no evidence`() throws {
@@ -110,7 +111,7 @@ private let server = "192.0.2.1"
         #expect(bound.at(10, success(server, .milliseconds(3))) == [] && bound.machine.verdict.state == .down)
         var target = try down(ProbeSettings(failAfter: 1, families: [.v4]))
         #expect(target.at(10, success("2001:db8::1", .milliseconds(3))) == [] && target.machine.verdict.state == .down)
-        #expect(target.at(10, success(server, .milliseconds(3))) == ["up 192.0.2.1 eth0"])
+        expectEqual(target.at(10, success(server, .milliseconds(3))), ["up 192.0.2.1 eth0"])
     }
 
     @Test func `reports change neither the status nor the schedule of a target that is probed only at the times of the schedule`()
@@ -159,12 +160,12 @@ private let server = "192.0.2.1"
 
     @Test func `a failed transfer causes a probe at once, and is no result itself`() throws {
         var target = try up(ProbeSettings(interval: .seconds(3_600)))
-        #expect(target.tickDue == 3_600_000)
+        expectEqual(target.tickDue, 3_600_000)
         #expect(target.at(60_000, failure) == [] && target.tickDue == 60_000)
-        #expect(target.machine.verdict.state == .up)
-        #expect(target.at(60_000, .tick) == ["route? 192.0.2.1"])
-        #expect(target.at(60_000, .route(to: server)) == ["connect 2 192.0.2.1"])
-        #expect(target.at(60_001, .connected(2)) == ["report ok"])
+        expectEqual(target.machine.verdict.state, .up)
+        expectEqual(target.at(60_000, .tick), ["route? 192.0.2.1"])
+        expectEqual(target.at(60_000, .route(to: server)), ["connect 2 192.0.2.1"])
+        expectEqual(target.at(60_001, .connected(2)), ["report ok"])
     }
 
     @Test func `failures cause at most one probe a second`() throws {
@@ -177,7 +178,7 @@ private let server = "192.0.2.1"
             _ = target.at(time, .route(to: server))
             _ = target.at(time + 1, .connected(UInt64(probes.count + 1)))
         }
-        #expect(probes == [2_000, 3_000, 4_000, 5_000])
+        expectEqual(probes, [2_000, 3_000, 4_000, 5_000])
     }
 
     @Test func `a failure does not delay a probe that is due sooner`() throws {
@@ -185,7 +186,7 @@ private let server = "192.0.2.1"
         _ = target.at(1_500, .tick)
         _ = target.at(1_500, .route(to: server))
         _ = target.at(1_501, .connected(2))
-        #expect(target.tickDue == 3_000)
+        expectEqual(target.tickDue, 3_000)
         #expect(target.at(1_502, failure) == [] && target.tickDue == 2_500)
         var quick = try up(ProbeSettings(interval: .milliseconds(300)))
         #expect(quick.at(10, failure) == [] && quick.tickDue == 300)
@@ -194,9 +195,9 @@ private let server = "192.0.2.1"
     @Test func `a failure during a probe causes no other`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
-        #expect(target.at(10_001, failure) == [])
+        expectEqual(target.at(10_001, failure), [])
         _ = target.at(10_001, .route(to: server))
-        #expect(target.at(10_002, failure) == [])
+        expectEqual(target.at(10_002, failure), [])
         #expect(target.at(10_005, .connected(2)) == ["report ok"] && target.tickDue == 20_000)
     }
 
@@ -206,7 +207,7 @@ private let server = "192.0.2.1"
         var target = try Transcript("192.0.2.1:443")
         #expect(target.at(0, success(server, .milliseconds(1))) == [] && target.at(0, failure) == [])
         _ = target.at(0, .begin)
-        #expect(target.at(0, .noRoute(to: server)).last == "unreachable route/no-route 192.0.2.1")
+        expectEqual(target.at(0, .noRoute(to: server)).last, "unreachable route/no-route 192.0.2.1")
         let due = target.tickDue
         #expect(target.at(5, success(server, .milliseconds(1))) == [] && target.at(5, failure) == [])
         #expect(target.tickDue == due && target.machine.verdict.state == .unreachable)
@@ -215,7 +216,7 @@ private let server = "192.0.2.1"
     @Test func `a target whose family is excluded is never probed, whatever is reported`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(families: [.v6]))
         _ = target.at(0, .begin)
-        #expect(target.tickDue == nil)
+        expectNil(target.tickDue)
         #expect(target.at(1, failure) == [] && target.at(1, success(server, .milliseconds(1))) == [])
         #expect(target.tickDue == nil && target.machine.verdict.state == .unreachable)
     }
@@ -231,13 +232,13 @@ private let server = "192.0.2.1"
             index.add(TargetID(number), try Endpoint(text))
         }
         let endpoint = try Endpoint("db.EXAMPLE:5432")
-        #expect(index.targets(of: endpoint) == [TargetID(2), TargetID(4)])
+        expectEqual(index.targets(of: endpoint), [TargetID(2), TargetID(4)])
         index.remove(TargetID(4), endpoint)
-        #expect(index.targets(of: endpoint) == [TargetID(2)])
+        expectEqual(index.targets(of: endpoint), [TargetID(2)])
         index.remove(TargetID(4), endpoint)
         index.remove(TargetID(2), endpoint)
-        #expect(index.targets(of: endpoint).isEmpty)
-        #expect(index.targets(of: try Endpoint("db.example:5433")) == [TargetID(7)])
+        expectEmpty(index.targets(of: endpoint))
+        expectEqual(index.targets(of: try Endpoint("db.example:5433")), [TargetID(7)])
     }
 }
 
@@ -271,6 +272,6 @@ private let server = "192.0.2.1"
                 }
             }
         }
-        #expect(passed == 40)
+        expectEqual(passed, 40)
     }
 }

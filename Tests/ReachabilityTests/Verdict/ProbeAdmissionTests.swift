@@ -1,4 +1,5 @@
 import Certificates
+import Expectations
 import Pacing
 import Testing
 
@@ -27,10 +28,10 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
 
     @Test func `silent servers occupy at most three eighths of the sockets, and the others have the remaining ones`() {
         var admission = admission(limit: 80)
-        #expect(admitted(silent4, into: &admission) == 30)
-        #expect(admitted(new4, into: &admission) == 20)
-        #expect(admitted(v4, into: &admission) == 10)
-        #expect(admitted(v6, into: &admission) == 20)
+        expectEqual(admitted(silent4, into: &admission), 30)
+        expectEqual(admitted(new4, into: &admission), 20)
+        expectEqual(admitted(v4, into: &admission), 10)
+        expectEqual(admitted(v6, into: &admission), 20)
         #expect(!admission.allows(v4) && admission.total == 80)
         admission.add(-1, to: silent4)
         #expect(admission.allows(silent4) && admission.allows(new4) && admission.allows(v4))
@@ -38,26 +39,26 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
 
     @Test func `targets without a result occupy at most five eighths of the sockets, together with silent ones`() {
         var admission = admission(limit: 80)
-        #expect(admitted(new4, into: &admission) == 50)
-        #expect(admitted(silent4, into: &admission) == 0)
-        #expect(admitted(v4, into: &admission) == 10)
+        expectEqual(admitted(new4, into: &admission), 50)
+        expectEqual(admitted(silent4, into: &admission), 0)
+        expectEqual(admitted(v4, into: &admission), 10)
     }
 
     @Test func `while targets without a result wait, silent ones occupy at most an eighth of the sockets`() {
         var admission = admission(limit: 80)
         admission.hasUntriedWaiting = true
-        #expect(admitted(silent4, into: &admission) == 10)
-        #expect(admitted(new4, into: &admission) == 40)
+        expectEqual(admitted(silent4, into: &admission), 10)
+        expectEqual(admitted(new4, into: &admission), 40)
         admission.hasUntriedWaiting = false
         #expect(!admission.allows(silent4))
         admission.add(-30, to: new4)
-        #expect(admitted(silent4, into: &admission) == 20)
+        expectEqual(admitted(silent4, into: &admission), 20)
     }
 
     @Test func `one family has at most three quarters of the sockets`() {
         var admission = admission(limit: 100)
-        #expect(admitted(v6, into: &admission) == 75)
-        #expect(admitted(v4, into: &admission) == 25)
+        expectEqual(admitted(v6, into: &admission), 75)
+        expectEqual(admitted(v4, into: &admission), 25)
     }
 
     @Test func `attempts are repeated while less than half of the sockets are in use`() {
@@ -71,9 +72,9 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
     @Test func `of the 256 places for TLS handshakes, a quarter is always left to servers that answer`() {
         let tls = { ProbeAdmission.Lane(.v4, $0, hasHandshake: true) }
         var admission = admission(limit: 8_000)
-        #expect(admitted(tls(.silent), into: &admission) == 160)
-        #expect(admitted(tls(.untried), into: &admission) == 32)
-        #expect(admitted(tls(.answered), into: &admission) == 64)
+        expectEqual(admitted(tls(.silent), into: &admission), 160)
+        expectEqual(admitted(tls(.untried), into: &admission), 32)
+        expectEqual(admitted(tls(.answered), into: &admission), 64)
         // The handshakes are not short of sockets, and targets without them need no places.
         #expect([.silent, .untried, .answered].allSatisfy { admission.allowsSocket(tls($0)) })
         #expect(admission.allows(silent4) && admission.allows(new4) && admission.allows(v4))
@@ -84,10 +85,10 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
         var target = try Transcript("https://192.0.2.1/")
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: "192.0.2.1"))
-        #expect(target.machine.lane == ProbeAdmission.Lane(.v4, .untried, hasHandshake: true))
+        expectEqual(target.machine.lane, ProbeAdmission.Lane(.v4, .untried, hasHandshake: true))
         // The host drops the SYN.
-        #expect(target.at(400, .preempted) == ["cancel 1"])
-        #expect(target.machine.lane == ProbeAdmission.Lane(.v4, .silent))
+        expectEqual(target.at(400, .preempted), ["cancel 1"])
+        expectEqual(target.machine.lane, ProbeAdmission.Lane(.v4, .silent))
         _ = target.at(900, .tick)
         _ = target.at(900, .route(to: "192.0.2.1"))
         for case .connect(let attempt) in target.effects { #expect(!attempt.hasHandshakePlace) }
@@ -99,13 +100,13 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
         result.levels?.tls = TLSHandshakeFacts(serverName: "192.0.2.1")
         result.levels?.handshakeEnd = .deadline
         _ = target.at(3_900, .probe(result))
-        #expect(target.machine.lane == ProbeAdmission.Lane(.v4, .silent, hasHandshake: true))
+        expectEqual(target.machine.lane, ProbeAdmission.Lane(.v4, .silent, hasHandshake: true))
     }
 
     @Test(arguments: [0, 1]) func `a limit of one socket lets one probe of any lane run`(limit: Int) {
         for lane in [v4, v6, new4, silent4] {
             var admission = admission(limit: limit)
-            #expect(admitted(lane, into: &admission) == 1)
+            expectEqual(admitted(lane, into: &admission), 1)
         }
     }
 
@@ -120,24 +121,24 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
 
     @Test func `waiting for five seconds without a pause is reported once, and its end after five seconds`() {
         var shortage = ProbeShortage()
-        #expect(shortage.update(isWaiting: true, at: 0) == false)
-        #expect(shortage.deadline == 5 * second)
-        #expect(shortage.update(isWaiting: true, at: 5 * second - 1) == false)
-        #expect(shortage.update(isWaiting: true, at: 5 * second) == true)
-        #expect(shortage.update(isWaiting: true, at: 60 * second) == false)
+        expectEqual(shortage.update(isWaiting: true, at: 0), false)
+        expectEqual(shortage.deadline, 5 * second)
+        expectEqual(shortage.update(isWaiting: true, at: 5 * second - 1), false)
+        expectEqual(shortage.update(isWaiting: true, at: 5 * second), true)
+        expectEqual(shortage.update(isWaiting: true, at: 60 * second), false)
         #expect(shortage.isReported && shortage.deadline == nil)
-        #expect(shortage.update(isWaiting: false, at: 61 * second) == false)
-        #expect(shortage.update(isWaiting: false, at: 66 * second) == true)
+        expectEqual(shortage.update(isWaiting: false, at: 61 * second), false)
+        expectEqual(shortage.update(isWaiting: false, at: 66 * second), true)
         #expect(!shortage.isReported)
     }
 
     @Test func `a pause of the waiting begins the time again`() {
         var shortage = ProbeShortage()
-        #expect(shortage.update(isWaiting: true, at: 0) == false)
-        #expect(shortage.update(isWaiting: false, at: 4 * second) == false)
-        #expect(shortage.update(isWaiting: true, at: 4 * second + 1) == false)
-        #expect(shortage.update(isWaiting: true, at: 9 * second) == false)
-        #expect(shortage.update(isWaiting: true, at: 9 * second + 1) == true)
+        expectEqual(shortage.update(isWaiting: true, at: 0), false)
+        expectEqual(shortage.update(isWaiting: false, at: 4 * second), false)
+        expectEqual(shortage.update(isWaiting: true, at: 4 * second + 1), false)
+        expectEqual(shortage.update(isWaiting: true, at: 9 * second), false)
+        expectEqual(shortage.update(isWaiting: true, at: 9 * second + 1), true)
     }
 }
 
@@ -147,7 +148,7 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
     @Test func `a few targets are notified at once`() {
         var (ramp, random) = (NoticeRamp(), SplitMix64(seed: 1))
         ramp.add(ids(3), hasResumed: false, using: &random, at: 7)
-        #expect((0..<4).map { _ in ramp.take(at: 7)?.target } == ids(3).map { Optional($0) } + [nil])
+        expectEqual((0..<4).map { _ in ramp.take(at: 7)?.target }, ids(3).map { Optional($0) } + [nil])
         #expect(ramp.isEmpty && ramp.due == nil)
     }
 
@@ -161,7 +162,7 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
             while let notice = ramp.take(at: step * NoticeRamp.doubling) { taken.append(notice.target) }
             counts.append(taken.count)
         }
-        #expect(counts.prefix(5) == [65, 129, 257, 513, 1_025])
+        expectEqual(counts.prefix(5), [65, 129, 257, 513, 1_025])
         #expect(taken.count == 100_000 && Set(taken).count == 100_000)
         #expect(taken != ids(100_000))
     }
@@ -170,7 +171,7 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
         var (ramp, random) = (NoticeRamp(), SplitMix64(seed: 1))
         ramp.add(ids(2), hasResumed: true, using: &random, at: 0)
         ramp.remove(TargetID(0))
-        #expect(ramp.take(at: 0) == NoticeRamp.Notice(target: TargetID(1), hasResumed: true))
-        #expect(ramp.take(at: 0) == nil)
+        expectEqual(ramp.take(at: 0), NoticeRamp.Notice(target: TargetID(1), hasResumed: true))
+        expectNil(ramp.take(at: 0))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -9,7 +10,7 @@ private let second: Int64 = 1_000_000_000
         var schedule = ProbeSchedule(interval: .seconds(10), phase: ProbeSchedule.phase(of: TargetID(0)))
         schedule.began(at: 5 * second)
         schedule.continueByGrid(at: 6 * second)
-        #expect(schedule.next == 15 * second)
+        expectEqual(schedule.next, 15 * second)
     }
 
     @Test func `a target with a phase is probed on a shifted grid, at least half an interval after its first probe`() {
@@ -17,11 +18,11 @@ private let second: Int64 = 1_000_000_000
         schedule.began(at: 0)
         schedule.continueByGrid(at: second)
         // The slot at 2 s is less than half an interval after the first probe.
-        #expect(schedule.next == 10 * second)
+        expectEqual(schedule.next, 10 * second)
         var other = ProbeSchedule(interval: .seconds(8), phase: 3 << 30)
         other.began(at: 0)
         other.continueByGrid(at: second)
-        #expect(other.next == 6 * second)
+        expectEqual(other.next, 6 * second)
     }
 
     @Test func `the second probes of 10,000 targets that began together are spread over one interval`() {
@@ -47,7 +48,7 @@ private let second: Int64 = 1_000_000_000
             starts[Int(next / (10 * second))] += 1
             schedule.began(at: next)
             schedule.continueByGrid(at: next + 1, factor: 6)
-            #expect(schedule.next == next + 60 * second)
+            expectEqual(schedule.next, next + 60 * second)
         }
         #expect(starts.prefix(3).allSatisfy { $0 == 0 } && starts[3..<9].allSatisfy { (160...175).contains($0) })
     }
@@ -56,10 +57,12 @@ private let second: Int64 = 1_000_000_000
         var schedule = ProbeSchedule(interval: .seconds(1))
         schedule.began(at: 0)
         schedule.continueByGrid(at: second / 2)
-        #expect((schedule.next, schedule.missed) == (second, 0))
+        expectEqual(schedule.next, second)
+        expectEqual(schedule.missed, 0)
         schedule.began(at: second)
         schedule.continueByGrid(at: 4 * second + 1)
-        #expect((schedule.next, schedule.missed) == (5 * second, 3))
+        expectEqual(schedule.next, 5 * second)
+        expectEqual(schedule.missed, 3)
     }
 
     @Test func `a probe that waits for its turn longer than an interval misses slots`() {
@@ -67,18 +70,18 @@ private let second: Int64 = 1_000_000_000
         schedule.began(at: 0)
         schedule.continueByGrid(at: 1)
         schedule.began(at: 3 * second + 5)
-        #expect(schedule.missed == 2)
+        expectEqual(schedule.missed, 2)
     }
 
     @Test func `a success is confirmed within a second or an interval, and the next slot is at least half an interval later`() {
         var schedule = ProbeSchedule(interval: .nanoseconds(10_000_000_000))
         schedule.began(at: 0)
-        #expect(schedule.next == nil)
+        expectNil(schedule.next)
         schedule.confirm(.other, timeout: .seconds(3), at: 3)
-        #expect(schedule.next == 1_000_000_000)
+        expectEqual(schedule.next, 1_000_000_000)
         schedule.began(at: 6_000_000_000)
         schedule.continueByGrid(at: 6_000_000_000)
-        #expect(schedule.next == 20_000_000_000)
+        expectEqual(schedule.next, 20_000_000_000)
     }
 
     @Test func `a refusal is confirmed at once, and after a hundred times in a row once a second`() {
@@ -86,15 +89,15 @@ private let second: Int64 = 1_000_000_000
         for attempt in 0..<100 as Range<Int64> {
             schedule.began(at: attempt)
             schedule.confirm(.refusal, timeout: .seconds(3), at: attempt)
-            #expect(schedule.next == attempt)
+            expectEqual(schedule.next, attempt)
         }
         schedule.began(at: 200)
         schedule.confirm(.refusal, timeout: .seconds(3), at: 200)
-        #expect(schedule.next == 200 + second)
+        expectEqual(schedule.next, 200 + second)
         schedule.continueByGrid(at: 300)
         schedule.began(at: 400)
         schedule.confirm(.refusal, timeout: .seconds(3), at: 400)
-        #expect(schedule.next == 400)
+        expectEqual(schedule.next, 400)
     }
 
     @Test(arguments: [(1, 1100), (3, 3100), (10, 10_000)] as [(Int64, Int64)])
@@ -104,15 +107,15 @@ private let second: Int64 = 1_000_000_000
         var schedule = ProbeSchedule(interval: .seconds(60))
         schedule.began(at: 0)
         schedule.confirm(.silence, timeout: .seconds(deadline), at: deadline * second)
-        #expect(schedule.next == expected * 1_000_000)
+        expectEqual(schedule.next, expected * 1_000_000)
     }
 
     @Test func `the longest probe interval does not overflow`() {
         var schedule = ProbeSchedule(interval: .nanoseconds(Int64.max))
         schedule.began(at: 5)
         schedule.continueByGrid(at: 7)
-        #expect(schedule.next == .max)
+        expectEqual(schedule.next, .max)
         schedule.confirm(.silence, timeout: .seconds(3), at: .max)
-        #expect(schedule.next == .max)
+        expectEqual(schedule.next, .max)
     }
 }

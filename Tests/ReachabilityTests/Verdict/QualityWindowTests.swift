@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -15,7 +16,7 @@ import Testing
         results.map { milliseconds in
             let before = window.condition
             let isChanged = window.record(milliseconds.map { .microseconds(Int64($0 * 1_000)) }, limits)
-            #expect(isChanged == (before != window.condition))
+            expectEqual(isChanged, (before != window.condition))
             return window.condition
         }
     }
@@ -31,7 +32,7 @@ import Testing
         record(answers(30), defaults, &window)
         #expect(window.medianMicroseconds == nil && window.count == 20)
         record(answers(30), QualityLimits(roundTrip: .seconds(1)), &window)
-        #expect(window.medianMicroseconds == 10_000)
+        expectEqual(window.medianMicroseconds, 10_000)
     }
 
     // MARK: Loss
@@ -40,10 +41,10 @@ import Testing
         var window = QualityWindow()
         record(answers(20), defaults, &window)
         #expect(record([nil, 10, nil, 10, nil], defaults, &window).allSatisfy { $0 == nil })
-        #expect(record([nil], defaults, &window) == [.loss])
+        expectEqual(record([nil], defaults, &window), [.loss])
         // 19 results later the last loss is the oldest result of the window; from then on a window of 20 has to pass.
         let conditions = record(answers(60), defaults, &window)
-        #expect(conditions.firstIndex(of: nil) == 18 + 19)
+        expectEqual(conditions.firstIndex(of: nil), 18 + 19)
         #expect(conditions.suffix(22).allSatisfy { $0 == nil })
     }
 
@@ -55,15 +56,15 @@ import Testing
     @Test func `two lost results at the start do not degrade, and four do`() {
         var window = QualityWindow()
         #expect(record([nil, nil, 10, 10, nil], defaults, &window).allSatisfy { $0 == nil })
-        #expect(record([nil], defaults, &window) == [.loss])
+        expectEqual(record([nil], defaults, &window), [.loss])
     }
 
     @Test func `a limit of zero is reached with the first lost result`() {
         let limits = QualityLimits(loss: 0)
         var window = QualityWindow()
         #expect(record(answers(25), limits, &window).allSatisfy { $0 == nil })
-        #expect(record([nil], limits, &window) == [.loss])
-        #expect(record(answers(40), limits, &window).firstIndex(of: nil) == 38)
+        expectEqual(record([nil], limits, &window), [.loss])
+        expectEqual(record(answers(40), limits, &window).firstIndex(of: nil), 38)
     }
 
     @Test(arguments: [0.1, 0.2, 0.3, 0.5]) func `a burst of losses is seen within the window`(limit: Double) {
@@ -71,13 +72,13 @@ import Testing
         for seed in 0..<100 as Range<UInt64> {
             var (window, random) = (QualityWindow(), SplitMix64(seed: seed))
             record(answers(.random(in: 0...60, using: &random)), limits, &window)
-            #expect(window.condition == nil)
+            expectNil(window.condition)
             // Losses of the limit's part, anywhere in 20 results.
             var burst = (0..<20).map { $0 < Int(limit * 20) ? nil : 10.0 as Double? }
             burst.shuffle(using: &random)
             let conditions = record(burst, limits, &window)
-            #expect(conditions.last == .loss, "seed \(seed)")
-            #expect(conditions.firstIndex(of: .loss) == burst.lastIndex(of: nil), "seed \(seed)")
+            expectEqual(conditions.last, .loss, "seed \(seed)")
+            expectEqual(conditions.firstIndex(of: .loss), burst.lastIndex(of: nil), "seed \(seed)")
         }
     }
 
@@ -126,10 +127,10 @@ import Testing
         let limits = QualityLimits(roundTrip: .milliseconds(200))
         var window = QualityWindow()
         #expect(record(answers(9, 200), limits, &window).allSatisfy { $0 == nil })
-        #expect(record([200], limits, &window) == [.latency])
+        expectEqual(record([200], limits, &window), [.latency])
         // The median is below three quarters of the limit from the eleventh quick answer on.
         let conditions = record(answers(60, 150), limits, &window)
-        #expect(conditions.firstIndex(of: nil) == 10 + 19)
+        expectEqual(conditions.firstIndex(of: nil), 10 + 19)
     }
 
     @Test func `a median between three quarters of the limit and the limit neither begins nor ends latency`() {
@@ -155,7 +156,7 @@ import Testing
         #expect(record([2_000] + answers(30), limits, &window).allSatisfy { $0 == nil })
         let conditions = record((0..<20).map { $0 % 2 == 0 ? 10 : 60 }, limits, &window)
         #expect(conditions.contains(.jitter) && conditions.last == .jitter)
-        #expect(record(answers(60), limits, &window).last == .some(nil))
+        expectEqual(record(answers(60), limits, &window).last, .some(nil))
     }
 
     @Test(arguments: [0.9, 1, 1.1]) func `random round trips with a median near the limit change the condition rarely`(
@@ -178,16 +179,16 @@ import Testing
         let limits = QualityLimits(loss: 0.2, roundTrip: .milliseconds(20), jitter: .milliseconds(20))
         var window = QualityWindow()
         let jittery: [Double?] = (0..<20).map { $0 % 2 == 0 ? 1 : 30 }
-        #expect(record(jittery, limits, &window).last == .jitter)
-        #expect(record(answers(20, 30), limits, &window).last == .latency)
-        #expect(record([nil, nil, nil, nil], limits, &window).last == .loss)
+        expectEqual(record(jittery, limits, &window).last, .jitter)
+        expectEqual(record(answers(20, 30), limits, &window).last, .latency)
+        expectEqual(record([nil, nil, nil, nil], limits, &window).last, .loss)
     }
 
     @Test func `after a reset no result is remembered`() {
         let limits = QualityLimits(roundTrip: .milliseconds(20))
         var window = QualityWindow()
         record([nil, nil, nil, nil] + answers(16, 30), limits, &window)
-        #expect(window.condition == .loss)
+        expectEqual(window.condition, .loss)
         window.reset()
         #expect(window == QualityWindow() && window.cause(limits) == nil)
     }
@@ -195,10 +196,10 @@ import Testing
     @Test func `a smaller window forgets earlier results`() {
         let limits = QualityLimits(roundTrip: .seconds(1), window: 5)
         var window = QualityWindow()
-        #expect(record([nil], limits, &window) == [.loss])
+        expectEqual(record([nil], limits, &window), [.loss])
         record(answers(4, 50) + answers(5, 70), limits, &window)
         #expect(window.lostCount == 0 && window.medianMicroseconds == 70_000 && window.count == 5)
-        #expect(window.condition == nil)
+        expectNil(window.condition)
     }
 
     // MARK: Values
@@ -214,10 +215,10 @@ import Testing
             let recent = all.suffix(20).compactMap { $0 }
             let sorted = recent.sorted()
             let median = sorted.isEmpty ? nil : (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
-            #expect(window.medianMicroseconds.map(Int.init) == median)
+            expectEqual(window.medianMicroseconds.map(Int.init), median)
             let differences = zip(recent, recent.dropFirst()).map { abs($0 - $1) }.sorted().dropLast(2)
             let jitter = differences.isEmpty ? nil : differences.reduce(0, +) / differences.count
-            #expect(window.jitterMicroseconds.map(Int.init) == jitter)
+            expectEqual(window.jitterMicroseconds.map(Int.init), jitter)
         }
     }
 
@@ -229,7 +230,7 @@ import Testing
             window.record(number % 2 == 0 ? .seconds(Int64.max / 2) : .seconds(-9), limits)
             _ = window.cause(limits)
         }
-        #expect(window.condition == .jitter)
+        expectEqual(window.condition, .jitter)
         #expect(QualityLimits(loss: .nan).loss == nil && QualityLimits(loss: -1, window: -3).window == 5)
         #expect(QualityLimits(loss: 0.2).loss == 0.2 && QualityLimits().roundTrip == nil)
     }
@@ -241,9 +242,9 @@ import Testing
         record([nil, nil, nil, nil] + answers(8), defaults, &window)
         let cause = window.cause(defaults)
         #expect(cause?.layer == .quality && cause?.code == .loss)
-        #expect(cause?.detail == "4 of the last 12 packets were lost (limit 20 %)")
-        #expect(
-            cause?.evidence == [
+        expectEqual(cause?.detail, "4 of the last 12 packets were lost (limit 20 %)")
+        expectEqual(
+            cause?.evidence, [
                 "results": .number(12), "lost": .number(4), "loss_percent": .number(33), "loss_limit_percent": .number(20),
             ])
     }
@@ -252,16 +253,16 @@ import Testing
         let limits = QualityLimits(roundTrip: .milliseconds(8), jitter: .milliseconds(20))
         var window = QualityWindow()
         record(answers(10, 9.25), limits, &window)
-        #expect(window.cause(limits)?.code == .latency)
-        #expect(window.cause(limits)?.detail == "the median round trip is 9.3 ms (limit 8.0 ms)")
-        #expect(window.cause(limits)?.evidence["rtt_median_us"] == .number(9_250))
-        #expect(window.cause(limits)?.evidence["rtt_limit_us"] == .number(8_000))
+        expectEqual(window.cause(limits)?.code, .latency)
+        expectEqual(window.cause(limits)?.detail, "the median round trip is 9.3 ms (limit 8.0 ms)")
+        expectEqual(window.cause(limits)?.evidence["rtt_median_us"], .number(9_250))
+        expectEqual(window.cause(limits)?.evidence["rtt_limit_us"], .number(8_000))
         let jittery = QualityLimits(jitter: .milliseconds(20))
         window.reset()
         record((0..<20).map { $0 % 2 == 0 ? 10 : 60 }, jittery, &window)
-        #expect(window.cause(jittery)?.code == .jitter)
-        #expect(window.cause(jittery)?.detail == "consecutive round trips differ by 50 ms on average (limit 20 ms)")
-        #expect(window.cause(jittery)?.evidence["jitter_us"] == .number(50_000))
-        #expect(window.cause(jittery)?.evidence["jitter_limit_us"] == .number(20_000))
+        expectEqual(window.cause(jittery)?.code, .jitter)
+        expectEqual(window.cause(jittery)?.detail, "consecutive round trips differ by 50 ms on average (limit 20 ms)")
+        expectEqual(window.cause(jittery)?.evidence["jitter_us"], .number(50_000))
+        expectEqual(window.cause(jittery)?.evidence["jitter_limit_us"], .number(20_000))
     }
 }

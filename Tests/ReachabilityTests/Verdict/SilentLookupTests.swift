@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -10,7 +11,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
 @Suite struct SilentLookupTests {
     private func named(_ settings: ProbeSettings = ProbeSettings(failAfter: 1)) throws -> Transcript {
         var target = try Transcript("server.example:443", settings)
-        #expect(target.at(0, .begin) == ["initial unknown", "resolve 1 server.example"])
+        expectEqual(target.at(0, .begin), ["initial unknown", "resolve 1 server.example"])
         return target
     }
 
@@ -48,32 +49,32 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         var answer = LookupAnswer(
             id: 1, code: NameCode.tryAgain, elapsedNanoseconds: 3_000_000_000, answeredBy: .dns, v4: FamilyLookup(.unanswered))
         answer.queuedNanoseconds = 1_500_000_001
-        #expect(target.at(3000, .lookup(answer)) == ["resolve 2 server.example"])
-        #expect(target.machine.deadline == 6_000_000_000)
+        expectEqual(target.at(3000, .lookup(answer)), ["resolve 2 server.example"])
+        expectEqual(target.machine.deadline, 6_000_000_000)
         (answer.id, answer.queuedNanoseconds) = (2, 1_500_000_000)
-        #expect(target.at(6000, .lookup(answer)) == Self.silentResolver)
+        expectEqual(target.at(6000, .lookup(answer)), Self.silentResolver)
     }
 
     @Test func `after a long time in the queue, a resolved name has the complete deadline for its connections`() throws {
         var target = try named()
         var answer = LookupAnswer(id: 1, addresses: [try #require(IPAddress("192.0.2.1"))], answeredBy: .dns)
         answer.queuedNanoseconds = 2_900_000_000
-        #expect(target.at(2950, .lookup(answer)) == ["resolve 2 server.example"])
+        expectEqual(target.at(2950, .lookup(answer)), ["resolve 2 server.example"])
         (answer.id, answer.queuedNanoseconds) = (2, nil)
-        #expect(target.at(2950, .lookup(answer)) == ["route? 192.0.2.1"])
-        #expect(target.machine.deadline == 5_950_000_000)
+        expectEqual(target.at(2950, .lookup(answer)), ["route? 192.0.2.1"])
+        expectEqual(target.machine.deadline, 5_950_000_000)
     }
 
     @Test func `a gateway that answered queries before and does not now is the cause of a silent lookup`() throws {
         var target = try named()
         target.hostState = hop(.silent)
-        #expect(target.at(2100, silent(1, resolver)) == ["route? 203.0.113.53"])
-        #expect(target.at(2100, route(to: resolver)) == ["neighbor? 10.0.0.1 on 2"])
-        #expect(target.at(2650, .neighbor(gateway, .state(.reachable))) == Self.silentGateway)
+        expectEqual(target.at(2100, silent(1, resolver)), ["route? 203.0.113.53"])
+        expectEqual(target.at(2100, route(to: resolver)), ["neighbor? 10.0.0.1 on 2"])
+        expectEqual(target.at(2650, .neighbor(gateway, .state(.reachable))), Self.silentGateway)
         let cause = try #require(target.cause)
-        #expect(cause.detail == "the gateway 10.0.0.1, which leads to the name server 203.0.113.53, does not answer on its link")
-        #expect(
-            cause.evidence == [
+        expectEqual(cause.detail, "the gateway 10.0.0.1, which leads to the name server 203.0.113.53, does not answer on its link")
+        expectEqual(
+            cause.evidence, [
                 "name": .text("server.example"), "elapsed_ms": .number(2100), "answered_by": .text("dns"),
                 "resolver": .text(resolver), "interface": .text("eth0"), "gateway": .text("10.0.0.1"),
                 "neighbor_state": .text("REACHABLE"), "first_hop": .text("silent"),
@@ -86,9 +87,9 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         let server = ResolverConfiguration.Nameserver(try #require(IPAddress(resolver)))
         let exchange = NameServerExchange(
             server, .failed, errno: SystemErrorNumber.hostUnreachable.rawValue, call: "receive")
-        #expect(target.at(2100, lookup(1, [exchange])) == ["route? 203.0.113.53"])
+        expectEqual(target.at(2100, lookup(1, [exchange])), ["route? 203.0.113.53"])
         _ = target.at(2100, route(to: resolver))
-        #expect(target.at(2100, .neighbor(gateway, .state(.failed))) == Self.silentGateway)
+        expectEqual(target.at(2100, .neighbor(gateway, .state(.failed))), Self.silentGateway)
     }
 
     @Test(arguments: [(HostReply.Outcome.answered, "answered"), (.silent, "unknown")])
@@ -99,9 +100,9 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         target.hostState = hop(outcome, before: false)
         _ = target.at(2100, silent(1, resolver))
         _ = target.at(2100, route(to: resolver))
-        #expect(target.at(2100, .neighbor(gateway, .state(.reachable))) == Self.silentResolver)
-        #expect(target.cause?.evidence["resolver"] == .text(resolver))
-        #expect(target.cause?.evidence["first_hop"] == .text(firstHop))
+        expectEqual(target.at(2100, .neighbor(gateway, .state(.reachable))), Self.silentResolver)
+        expectEqual(target.cause?.evidence["resolver"], .text(resolver))
+        expectEqual(target.cause?.evidence["first_hop"], .text(firstHop))
     }
 
     @Test func `a name server on the link, or on this machine, is silent itself`() throws {
@@ -109,45 +110,45 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
             var target = try named()
             target.hostState = hop(.silent)
             _ = target.at(2100, silent(1, resolver))
-            #expect(target.at(2100, route(to: resolver, gateway: nil, kind: kind)) == Self.silentResolver)
+            expectEqual(target.at(2100, route(to: resolver, gateway: nil, kind: kind)), Self.silentResolver)
         }
     }
 
     @Test func `all silent name servers must be behind silent gateways`() throws {
         var target = try named()
         target.hostState = hop(.silent)
-        #expect(target.at(2100, silent(1, resolver, second)) == ["route? 203.0.113.53", "route? 203.0.113.54"])
-        #expect(target.at(2100, route(to: resolver)) == [])
-        #expect(target.at(2100, route(to: second, gateway: nil)) == Self.silentResolver)
+        expectEqual(target.at(2100, silent(1, resolver, second)), ["route? 203.0.113.53", "route? 203.0.113.54"])
+        expectEqual(target.at(2100, route(to: resolver)), [])
+        expectEqual(target.at(2100, route(to: second, gateway: nil)), Self.silentResolver)
 
         target = try named()
         target.hostState = hop(.silent)
         _ = target.at(2100, silent(1, resolver, second))
         _ = target.at(2100, route(to: resolver))
-        #expect(target.at(2100, route(to: second)) == ["neighbor? 10.0.0.1 on 2"])
-        #expect(target.at(2650, .neighbor(gateway, .state(.reachable))) == Self.silentGateway)
+        expectEqual(target.at(2100, route(to: second)), ["neighbor? 10.0.0.1 on 2"])
+        expectEqual(target.at(2650, .neighbor(gateway, .state(.reachable))), Self.silentGateway)
     }
 
     @Test func `a lookup that failed otherwise is not examined`() throws {
         var target = try named()
         let server = ResolverConfiguration.Nameserver(try #require(IPAddress(resolver)))
-        #expect(
-            target.at(5, lookup(1, [NameServerExchange(server, .answered, rcode: 2), NameServerExchange(server, .silent)]))
-                == ["report dns/server-failure", "unreachable dns/server-failure"])
+        expectEqual(
+            target.at(5, lookup(1, [NameServerExchange(server, .answered, rcode: 2), NameServerExchange(server, .silent)])),
+                ["report dns/server-failure", "unreachable dns/server-failure"])
     }
 
     @Test func `a kernel that does not answer ends the examination`() throws {
         var target = try named()
         target.hostState = hop(.silent)
         _ = target.at(2100, silent(1, resolver))
-        #expect(target.tickDue == 2300)
-        #expect(target.at(2300, .tick) == Self.silentResolver)
+        expectEqual(target.tickDue, 2300)
+        expectEqual(target.at(2300, .tick), Self.silentResolver)
 
         target = try named()
         _ = target.at(2100, silent(1, resolver))
         _ = target.at(2100, route(to: resolver))
-        #expect(target.tickDue == 2800)
-        #expect(target.at(2800, .tick) == Self.silentResolver)
+        expectEqual(target.tickDue, 2800)
+        expectEqual(target.at(2800, .tick), Self.silentResolver)
     }
 
     @Test func `a gateway that has silenced the name servers is examined again by the next lookup, until names are resolved`()
@@ -156,28 +157,28 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         var target = try named(ProbeSettings(failAfter: 2))
         target.hostState = hop(.silent)
         for (start, id) in [(0, 1), (2_650, 2)] as [(Int64, UInt64)] {
-            if start > 0 { #expect(target.at(start, .tick) == ["resolve \(id) server.example"]) }
-            #expect(target.at(start + 2100, silent(id, resolver)) == ["route? 203.0.113.53"])
+            if start > 0 { expectEqual(target.at(start, .tick), ["resolve \(id) server.example"]) }
+            expectEqual(target.at(start + 2100, silent(id, resolver)), ["route? 203.0.113.53"])
             _ = target.at(start + 2100, route(to: resolver))
             let lines = target.at(start + 2650, .neighbor(gateway, .state(.reachable)))
-            #expect(lines == (start == 0 ? Array(Self.silentGateway.prefix(1)) : Self.silentGateway))
+            expectEqual(lines, (start == 0 ? Array(Self.silentGateway.prefix(1)) : Self.silentGateway))
         }
         // Any change of the network can restore the way to the name servers.
-        #expect(target.at(6000, .localStateChanged) == ["resolve 3 server.example"])
-        #expect(target.at(6010, .found(3, "192.0.2.1")) == ["route? 192.0.2.1"])
+        expectEqual(target.at(6000, .localStateChanged), ["resolve 3 server.example"])
+        expectEqual(target.at(6010, .found(3, "192.0.2.1")), ["route? 192.0.2.1"])
         _ = target.at(6010, .route(to: "192.0.2.1"))
-        #expect(target.at(6015, .connected(4)) == ["report ok", "up 192.0.2.1 eth0"])
-        #expect(target.at(7000, .localStateChanged) == ["route? 192.0.2.1"])
+        expectEqual(target.at(6015, .connected(4)), ["report ok", "up 192.0.2.1 eth0"])
+        expectEqual(target.at(7000, .localStateChanged), ["route? 192.0.2.1"])
     }
 
     @Test func `a change of the network during the examination is answered by another lookup after it`() throws {
         var target = try named()
         target.hostState = hop(.silent)
         _ = target.at(2100, silent(1, resolver))
-        #expect(target.at(2101, .localStateChanged) == [])
+        expectEqual(target.at(2101, .localStateChanged), [])
         _ = target.at(2101, route(to: resolver))
-        #expect(target.at(2102, .neighbor(gateway, .state(.reachable))) == Self.silentGateway)
-        #expect(target.tickDue == 2102)
-        #expect(target.at(2102, .tick) == ["resolve 2 server.example"])
+        expectEqual(target.at(2102, .neighbor(gateway, .state(.reachable))), Self.silentGateway)
+        expectEqual(target.tickDue, 2102)
+        expectEqual(target.at(2102, .tick), ["resolve 2 server.example"])
     }
 }

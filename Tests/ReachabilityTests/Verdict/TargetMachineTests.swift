@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -16,74 +17,74 @@ private let server = "192.0.2.1"
 
     @Test func `a target's route is queried, then its address is probed, then the target is up`() throws {
         var target = try Transcript("192.0.2.1:443")
-        #expect(target.tickDue == nil)
-        #expect(target.at(0, .begin) == ["initial unknown", "route? 192.0.2.1"])
-        #expect(target.at(1, .route(to: server)) == ["connect 1 192.0.2.1"])
+        expectNil(target.tickDue)
+        expectEqual(target.at(0, .begin), ["initial unknown", "route? 192.0.2.1"])
+        expectEqual(target.at(1, .route(to: server)), ["connect 1 192.0.2.1"])
         // If no answer arrives, a second attempt follows.
-        #expect(target.tickDue == 500)
-        #expect(target.at(6, .connected(1)) == ["report ok", "up 192.0.2.1 eth0"])
-        #expect(target.tickDue == 10_000)
+        expectEqual(target.tickDue, 500)
+        expectEqual(target.at(6, .connected(1)), ["report ok", "up 192.0.2.1 eth0"])
+        expectEqual(target.tickDue, 10_000)
     }
 
     @Test func `only the first begin event starts a target, and events before it are ignored`() throws {
         var target = try Transcript("192.0.2.1:443")
-        #expect(target.at(0, .localStateChanged) == [])
-        #expect(target.at(0, .resumed) == [])
-        #expect(target.at(0, .tick) == [])
-        #expect(target.at(0, .begin) == ["initial unknown", "route? 192.0.2.1"])
-        #expect(target.at(0, .begin) == [])
+        expectEqual(target.at(0, .localStateChanged), [])
+        expectEqual(target.at(0, .resumed), [])
+        expectEqual(target.at(0, .tick), [])
+        expectEqual(target.at(0, .begin), ["initial unknown", "route? 192.0.2.1"])
+        expectEqual(target.at(0, .begin), [])
     }
 
     @Test func `probes keep to the grid of the first one, however long they take`() throws {
         var target = try up()
         for (number, late) in [(2, 900), (3, 30), (4, 2500)] as [(UInt64, Int64)] {
             let slot = Int64(number - 1) * 10_000
-            #expect(target.tickDue == slot)
-            #expect(target.at(slot - 1, .tick) == [])
-            #expect(target.at(slot + late / 2, .tick) == ["route? 192.0.2.1"])
-            #expect(target.at(slot + late / 2, .route(to: server)) == ["connect \(number) 192.0.2.1"])
-            #expect(target.at(slot + late, .connected(number)) == ["report ok"])
+            expectEqual(target.tickDue, slot)
+            expectEqual(target.at(slot - 1, .tick), [])
+            expectEqual(target.at(slot + late / 2, .tick), ["route? 192.0.2.1"])
+            expectEqual(target.at(slot + late / 2, .route(to: server)), ["connect \(number) 192.0.2.1"])
+            expectEqual(target.at(slot + late, .connected(number)), ["report ok"])
         }
-        #expect(target.tickDue == 40_000)
+        expectEqual(target.tickDue, 40_000)
     }
 
     @Test func `a first refusal is confirmed at once, and the second one is published`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
-        #expect(target.at(10_002, .failed(2, .connectionRefused)) == ["report tcp/refused"])
-        #expect(target.tickDue == 10_002)
-        #expect(target.at(10_002, .tick) == ["route? 192.0.2.1"])
-        #expect(target.at(10_002, .route(to: server)) == ["connect 3 192.0.2.1"])
-        #expect(target.at(10_003, .failed(3, .connectionRefused)) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
-        #expect(target.cause?.evidence["errno"] == .text("ECONNREFUSED"))
-        #expect(target.cause?.evidence["gateway"] == .text("10.0.0.1"))
-        #expect(target.tickDue == 20_000)
+        expectEqual(target.at(10_002, .failed(2, .connectionRefused)), ["report tcp/refused"])
+        expectEqual(target.tickDue, 10_002)
+        expectEqual(target.at(10_002, .tick), ["route? 192.0.2.1"])
+        expectEqual(target.at(10_002, .route(to: server)), ["connect 3 192.0.2.1"])
+        expectEqual(target.at(10_003, .failed(3, .connectionRefused)), ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        expectEqual(target.cause?.evidence["errno"], .text("ECONNREFUSED"))
+        expectEqual(target.cause?.evidence["gateway"], .text("10.0.0.1"))
+        expectEqual(target.tickDue, 20_000)
     }
 
     @Test func `silence is confirmed 3.1 seconds after its start`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
-        #expect(target.at(13_000, .tick) == ["cancel 2", "neighbor? 10.0.0.1 on 2"])
+        expectEqual(target.at(13_000, .tick), ["cancel 2", "neighbor? 10.0.0.1 on 2"])
         let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
-        #expect(target.at(13_001, .neighbor(gateway, .state(.reachable))) == ["report tcp/timeout"])
-        #expect(target.tickDue == 13_100)
+        expectEqual(target.at(13_001, .neighbor(gateway, .state(.reachable))), ["report tcp/timeout"])
+        expectEqual(target.tickDue, 13_100)
     }
 
     @Test func `while no answer arrives, the address is tried again, and the hosts are asked before the deadline`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
-        #expect(target.at(10_000, .route(to: server)) == ["connect 2 192.0.2.1"])
-        #expect(target.tickDue == 10_500)
-        #expect(target.at(10_500, .tick) == ["connect 3 192.0.2.1"])
-        #expect(target.tickDue == 11_250)
-        #expect(target.at(11_250, .tick) == ["connect 4 192.0.2.1"])
-        #expect(target.tickDue == 12_300)
-        #expect(target.at(12_300, .tick) == [])
-        #expect(target.tickDue == 13_000)
+        expectEqual(target.at(10_000, .route(to: server)), ["connect 2 192.0.2.1"])
+        expectEqual(target.tickDue, 10_500)
+        expectEqual(target.at(10_500, .tick), ["connect 3 192.0.2.1"])
+        expectEqual(target.tickDue, 11_250)
+        expectEqual(target.at(11_250, .tick), ["connect 4 192.0.2.1"])
+        expectEqual(target.tickDue, 12_300)
+        expectEqual(target.at(12_300, .tick), [])
+        expectEqual(target.tickDue, 13_000)
         // The second attempt succeeds, and the others are canceled.
-        #expect(target.at(12_900, .connected(3)) == ["cancel 2", "cancel 4", "report ok"])
+        expectEqual(target.at(12_900, .connected(3)), ["cancel 2", "cancel 4", "report ok"])
     }
 
     @Test func `a refusal ends all attempts to the address`() throws {
@@ -91,26 +92,26 @@ private let server = "192.0.2.1"
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
         _ = target.at(10_500, .tick)
-        #expect(target.at(10_600, .failed(3, .connectionRefused)) == ["cancel 2", "report tcp/refused"])
+        expectEqual(target.at(10_600, .failed(3, .connectionRefused)), ["cancel 2", "report tcp/refused"])
     }
 
     @Test func `fail-after 1 needs no confirmation`() throws {
         var target = try up(ProbeSettings(failAfter: 1))
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
-        #expect(target.at(10_001, .failed(2, .connectionReset)) == ["report tcp/reset", "down tcp/reset 192.0.2.1 eth0"])
-        #expect(target.tickDue == 20_000)
+        expectEqual(target.at(10_001, .failed(2, .connectionReset)), ["report tcp/reset", "down tcp/reset 192.0.2.1 eth0"])
+        expectEqual(target.tickDue, 20_000)
     }
 
     @Test func `recover-after counts successes, at most a second apart`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(recoverAfter: 2))
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: server))
-        #expect(target.at(5, .connected(1)) == ["report ok"])
-        #expect(target.tickDue == 1000)
+        expectEqual(target.at(5, .connected(1)), ["report ok"])
+        expectEqual(target.tickDue, 1000)
         _ = target.at(1000, .tick)
         _ = target.at(1000, .route(to: server))
-        #expect(target.at(1005, .connected(2)) == ["report ok", "up 192.0.2.1 eth0"])
+        expectEqual(target.at(1005, .connected(2)), ["report ok", "up 192.0.2.1 eth0"])
     }
 
     @Test func `another cause of the same target state is published after as many equal results`() throws {
@@ -122,12 +123,12 @@ private let server = "192.0.2.1"
             defer { number += 1 }
             return target.at(time, .failed(number, error))
         }
-        #expect(fail(10_000, .connectionRefused) == ["report tcp/refused"])
-        #expect(fail(11_000, .connectionRefused) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
-        #expect(fail(20_000, .connectionReset) == ["report tcp/reset"])
-        #expect(fail(30_000, .connectionRefused) == ["report tcp/refused"])
-        #expect(fail(40_000, .connectionReset) == ["report tcp/reset"])
-        #expect(fail(50_000, .connectionReset) == ["report tcp/reset", "down tcp/reset 192.0.2.1 eth0"])
+        expectEqual(fail(10_000, .connectionRefused), ["report tcp/refused"])
+        expectEqual(fail(11_000, .connectionRefused), ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        expectEqual(fail(20_000, .connectionReset), ["report tcp/reset"])
+        expectEqual(fail(30_000, .connectionRefused), ["report tcp/refused"])
+        expectEqual(fail(40_000, .connectionReset), ["report tcp/reset"])
+        expectEqual(fail(50_000, .connectionReset), ["report tcp/reset", "down tcp/reset 192.0.2.1 eth0"])
     }
 
     @Test func `a change of cause keeps the state's beginning`() throws {
@@ -138,30 +139,30 @@ private let server = "192.0.2.1"
         _ = target.at(20_000, .tick)
         _ = target.at(20_000, .route(to: server))
         _ = target.at(20_001, .failed(3, .connectionReset))
-        #expect(target.machine.published?.cause?.code == .reset)
-        #expect(target.machine.published?.stateMoment == Transcript.moment(10_001))
+        expectEqual(target.machine.published?.cause?.code, .reset)
+        expectEqual(target.machine.published?.stateMoment, Transcript.moment(10_001))
     }
 
     @Test func `late, repeated and unknown answers change nothing of a target`() throws {
         var target = try up()
         let due = target.tickDue
         let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
-        #expect(target.at(1, .connected(1)) == [])
-        #expect(target.at(1, .failed(77, .connectionRefused)) == [])
-        #expect(target.at(1, .found(1, "192.0.2.9")) == [])
-        #expect(target.at(1, .route(to: server)) == [])
-        #expect(target.at(1, .noRoute(to: "192.0.2.9")) == [])
-        #expect(target.at(1, .neighbor(gateway, .state(.failed))) == [])
-        #expect(target.at(1, .tick) == [])
-        #expect(target.tickDue == due)
+        expectEqual(target.at(1, .connected(1)), [])
+        expectEqual(target.at(1, .failed(77, .connectionRefused)), [])
+        expectEqual(target.at(1, .found(1, "192.0.2.9")), [])
+        expectEqual(target.at(1, .route(to: server)), [])
+        expectEqual(target.at(1, .noRoute(to: "192.0.2.9")), [])
+        expectEqual(target.at(1, .neighbor(gateway, .state(.failed))), [])
+        expectEqual(target.at(1, .tick), [])
+        expectEqual(target.tickDue, due)
     }
 
     @Test func `a missing route answer is awaited until the probe's deadline, and nothing is published`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
-        #expect(target.tickDue == 13_000)
-        #expect(target.at(13_000, .tick) == [])
-        #expect(target.tickDue == 20_000)
+        expectEqual(target.tickDue, 13_000)
+        expectEqual(target.at(13_000, .tick), [])
+        expectEqual(target.tickDue, 20_000)
     }
 
     @Test func `a resume cancels the attempt, probes at once and restarts the count of failures`() throws {
@@ -171,17 +172,17 @@ private let server = "192.0.2.1"
         _ = target.at(10_001, .failed(2, .connectionRefused))
         _ = target.at(11_000, .tick)
         _ = target.at(11_000, .route(to: server))
-        #expect(target.at(11_001, .resumed) == ["cancel 3", "route? 192.0.2.1"])
-        #expect(target.at(11_001, .route(to: server)) == ["connect 4 192.0.2.1"])
-        #expect(target.at(11_002, .failed(4, .connectionRefused)) == ["report tcp/refused"])
-        #expect(target.at(11_003, .failed(3, .connectionRefused)) == [])
+        expectEqual(target.at(11_001, .resumed), ["cancel 3", "route? 192.0.2.1"])
+        expectEqual(target.at(11_001, .route(to: server)), ["connect 4 192.0.2.1"])
+        expectEqual(target.at(11_002, .failed(4, .connectionRefused)), ["report tcp/refused"])
+        expectEqual(target.at(11_003, .failed(3, .connectionRefused)), [])
     }
 
     @Test func `an address of a family that is not configured is never probed`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(families: [.v6]))
-        #expect(target.at(0, .begin) == ["initial unknown", "unreachable dns/no-address-for-family 192.0.2.1"])
-        #expect(target.tickDue == nil)
-        #expect(target.at(5, .localStateChanged) == [])
+        expectEqual(target.at(0, .begin), ["initial unknown", "unreachable dns/no-address-for-family 192.0.2.1"])
+        expectNil(target.tickDue)
+        expectEqual(target.at(5, .localStateChanged), [])
     }
 
     @Test func `a local server needs no link, and its timeout queries no neighbor`() throws {
@@ -189,8 +190,8 @@ private let server = "192.0.2.1"
         (target.host.levels[2], target.host.levels[3]) = (.off, .off)
         target.host.pathCause = Cause(.link, .noCarrier, detail: "")
         _ = target.at(0, .begin)
-        #expect(target.at(0, .route(to: "127.0.0.1", over: 1, gateway: nil, kind: .local)) == ["connect 1 127.0.0.1"])
-        #expect(target.at(3000, .tick) == ["cancel 1", "report tcp/timeout"])
+        expectEqual(target.at(0, .route(to: "127.0.0.1", over: 1, gateway: nil, kind: .local)), ["connect 1 127.0.0.1"])
+        expectEqual(target.at(3000, .tick), ["cancel 1", "report tcp/timeout"])
     }
 
     @Test func `without the loopback interface, this machine's own addresses are unreachable`() throws {
@@ -198,8 +199,8 @@ private let server = "192.0.2.1"
             var target = try Transcript("\(address):80")
             target.host.levels[1] = .off
             _ = target.at(0, .begin)
-            #expect(
-                target.at(0, .route(to: address, over: 1, gateway: nil, kind: .local)) == [
+            expectEqual(
+                target.at(0, .route(to: address, over: 1, gateway: nil, kind: .local)), [
                     "unreachable link/interface-down \(address) lo"
                 ])
         }
@@ -207,24 +208,24 @@ private let server = "192.0.2.1"
         var target = try Transcript("[::1]:80")
         target.host.levels[1] = .off
         _ = target.at(0, .begin)
-        #expect(target.at(0, .route(to: "::1", over: 2, gateway: "fe80::1")) == ["unreachable link/interface-down ::1 lo"])
+        expectEqual(target.at(0, .route(to: "::1", over: 2, gateway: "fe80::1")), ["unreachable link/interface-down ::1 lo"])
     }
 
     @Test func `a probe bound to an interface queries the route over it`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(interface: "wlan0"))
-        #expect(target.at(0, .begin) == ["initial unknown", "route? 192.0.2.1 over 3"])
-        #expect(target.at(0, .route(to: server, over: 3, bound: 3)) == ["connect 1 192.0.2.1 by wlan0"])
+        expectEqual(target.at(0, .begin), ["initial unknown", "route? 192.0.2.1 over 3"])
+        expectEqual(target.at(0, .route(to: server, over: 3, bound: 3)), ["connect 1 192.0.2.1 by wlan0"])
     }
 
     @Test func `a link-local address is probed over the interface of its zone`() throws {
         var target = try Transcript("[fe80::1%eth0]:22")
-        #expect(target.at(0, .begin) == ["initial unknown", "route? fe80::1 over 2"])
-        #expect(target.at(0, .route(to: "fe80::1", gateway: nil, source: "fe80::2", bound: 2)) == ["connect 1 fe80::1%2"])
+        expectEqual(target.at(0, .begin), ["initial unknown", "route? fe80::1 over 2"])
+        expectEqual(target.at(0, .route(to: "fe80::1", gateway: nil, source: "fe80::2", bound: 2)), ["connect 1 fe80::1%2"])
     }
 
     @Test func `a link-local address without a zone gets the zone of its route`() throws {
         var target = try Transcript("[fe80::1]:22")
-        #expect(target.at(0, .begin) == ["initial unknown", "route? fe80::1"])
-        #expect(target.at(0, .route(to: "fe80::1", over: 3, gateway: nil, source: "fe80::2")) == ["connect 1 fe80::1%3"])
+        expectEqual(target.at(0, .begin), ["initial unknown", "route? fe80::1"])
+        expectEqual(target.at(0, .route(to: "fe80::1", over: 3, gateway: nil, source: "fe80::2")), ["connect 1 fe80::1%3"])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -12,13 +13,13 @@ import Testing
 
     @Test func `the routes of a resolved name's addresses are queried, with the families alternating`() throws {
         var target = try named()
-        #expect(
-            target.at(5, .found(1, "2001:db8::1", "2001:db8::2", "192.0.2.1"))
-                == ["route? 2001:db8::1", "route? 192.0.2.1", "route? 2001:db8::2"])
-        #expect(target.at(5, .route(to: "2001:db8::1")) == [])
-        #expect(target.at(5, .noRoute(to: "192.0.2.1")) == [])
-        #expect(target.at(5, .route(to: "2001:db8::2")) == ["connect 2 2001:db8::1"])
-        #expect(target.tickDue == 255)
+        expectEqual(
+            target.at(5, .found(1, "2001:db8::1", "2001:db8::2", "192.0.2.1")),
+                ["route? 2001:db8::1", "route? 192.0.2.1", "route? 2001:db8::2"])
+        expectEqual(target.at(5, .route(to: "2001:db8::1")), [])
+        expectEqual(target.at(5, .noRoute(to: "192.0.2.1")), [])
+        expectEqual(target.at(5, .route(to: "2001:db8::2")), ["connect 2 2001:db8::1"])
+        expectEqual(target.tickDue, 255)
     }
 
     /// Two addresses that both have a route. The first attempt started at 0.
@@ -32,28 +33,28 @@ import Testing
 
     @Test func `the second address is attempted after 250 ms, and the first success cancels the other attempt`() throws {
         var target = try racing()
-        #expect(target.at(249, .tick) == [])
-        #expect(target.at(250, .tick) == ["connect 3 192.0.2.1"])
-        #expect(target.at(260, .connected(2)) == ["cancel 3", "report ok", "up 2001:db8::1 eth0"])
-        #expect(target.at(261, .connected(3)) == [])
+        expectEqual(target.at(249, .tick), [])
+        expectEqual(target.at(250, .tick), ["connect 3 192.0.2.1"])
+        expectEqual(target.at(260, .connected(2)), ["cancel 3", "report ok", "up 2001:db8::1 eth0"])
+        expectEqual(target.at(261, .connected(3)), [])
     }
 
     @Test func `the second address is attempted at once if the first one fails`() throws {
         var target = try racing()
-        #expect(target.at(3, .failed(2, .networkUnreachable, call: "connect")) == ["connect 3 192.0.2.1"])
-        #expect(target.at(9, .connected(3)) == ["report ok", "up 192.0.2.1 eth0"])
+        expectEqual(target.at(3, .failed(2, .networkUnreachable, call: "connect")), ["connect 3 192.0.2.1"])
+        expectEqual(target.at(9, .connected(3)), ["report ok", "up 192.0.2.1 eth0"])
     }
 
     @Test func `a retransmitted SYN has no round trip, and each unanswered packet is counted`() throws {
         var target = try Transcript("192.0.2.1:443")
         _ = target.at(0, .begin)
-        #expect(target.at(0, .route(to: "192.0.2.1")) == ["connect 1 192.0.2.1"])
-        #expect(target.at(500, .tick) == ["connect 2 192.0.2.1"])
+        expectEqual(target.at(0, .route(to: "192.0.2.1")), ["connect 1 192.0.2.1"])
+        expectEqual(target.at(500, .tick), ["connect 2 192.0.2.1"])
         let late = target.at(1_024, .probe(ProbeResult(id: 1, roundTripNanoseconds: 0, retransmissions: 1)))
-        #expect(late == ["cancel 2", "report ok", "up 192.0.2.1 eth0"])
+        expectEqual(late, ["cancel 2", "report ok", "up 192.0.2.1 eth0"])
         #expect(report(target)?.roundTrip == nil && report(target)?.lostPackets == 2)
         // The time of the connection is the upper limit of the round trip.
-        #expect(target.machine.place.roundTrip == .milliseconds(1_024))
+        expectEqual(target.machine.place.roundTrip, .milliseconds(1_024))
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: "192.0.2.1"))
         _ = target.at(10_005, .connected(3))
@@ -64,9 +65,9 @@ import Testing
         var target = try Transcript("192.0.2.1:443")
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: "192.0.2.1"))
-        #expect(target.at(500, .tick) == ["connect 2 192.0.2.1"])
+        expectEqual(target.at(500, .tick), ["connect 2 192.0.2.1"])
         _ = target.at(600, .probe(ProbeResult(id: 1, roundTripNanoseconds: 600_000_000, retransmissions: 0)))
-        #expect(report(target)?.lostPackets == 0)
+        expectEqual(report(target)?.lostPackets, 0)
     }
 
     private func report(_ target: Transcript) -> ProbeReport? {
@@ -77,22 +78,22 @@ import Testing
     @Test func `of several failures the one that got furthest gives the cause`() throws {
         var target = try racing()
         _ = target.at(3, .failed(2, .connectionRefused))
-        #expect(target.at(9, .failed(3, .hostUnreachable, icmp: (3, 1), from: "10.0.0.1")) == ["report tcp/refused"])
+        expectEqual(target.at(9, .failed(3, .hostUnreachable, icmp: (3, 1), from: "10.0.0.1")), ["report tcp/refused"])
     }
 
     @Test func `at the deadline all attempts are canceled and their next hops are queried`() throws {
         var target = try racing()
         _ = target.at(250, .tick)
-        #expect(
-            target.at(3000, .tick)
-                == ["cancel 2", "cancel 3", "neighbor? fe80::1 on 2", "neighbor? 10.0.0.1 on 2"])
+        expectEqual(
+            target.at(3000, .tick),
+                ["cancel 2", "cancel 3", "neighbor? fe80::1 on 2", "neighbor? 10.0.0.1 on 2"])
         let (v6, v4) = (try #require(IPAddress("fe80::1")), IPAddress(v4: 0x0a00_0001))
-        #expect(target.at(3001, .neighbor(Neighbor.Key(interface: 2, address: v6), .state(.failed))) == [])
-        #expect(
-            target.at(3001, .neighbor(Neighbor.Key(interface: 2, address: v4), .state(.incomplete))) == [
+        expectEqual(target.at(3001, .neighbor(Neighbor.Key(interface: 2, address: v6), .state(.failed))), [])
+        expectEqual(
+            target.at(3001, .neighbor(Neighbor.Key(interface: 2, address: v4), .state(.incomplete))), [
                 "report neighbor/gateway-silent"
             ])
-        #expect(target.cause?.evidence["neighbor_state"] == .text("FAILED"))
+        expectEqual(target.cause?.evidence["neighbor_state"], .text("FAILED"))
     }
 
     @Test func `a missing neighbor answer is not awaited beyond 200 ms`() throws {
@@ -102,31 +103,31 @@ import Testing
         _ = target.at(2300, .tick)
         _ = target.at(3000, .tick)
         // The probe was extended by 90 ms.
-        #expect(target.tickDue == 3290)
-        #expect(target.at(3290, .tick) == ["report tcp/timeout"])
+        expectEqual(target.tickDue, 3290)
+        expectEqual(target.at(3290, .tick), ["report tcp/timeout"])
     }
 
     @Test func `a silent host on the link is unreachable, not down`() throws {
         var target = try Transcript("10.0.0.9:22", ProbeSettings(failAfter: 1))
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: "10.0.0.9", gateway: nil))
-        #expect(target.at(3000, .tick) == ["cancel 1", "neighbor? 10.0.0.9 on 2"])
+        expectEqual(target.at(3000, .tick), ["cancel 1", "neighbor? 10.0.0.9 on 2"])
         let host = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0009))
-        #expect(
-            target.at(3000, .neighbor(host, .state(.incomplete)))
-                == ["report neighbor/host-silent", "unreachable neighbor/host-silent 10.0.0.9 eth0"])
+        expectEqual(
+            target.at(3000, .neighbor(host, .state(.incomplete))),
+                ["report neighbor/host-silent", "unreachable neighbor/host-silent 10.0.0.9 eth0"])
     }
 
     @Test func `a probe tries all addresses, also if the first four refuse`() throws {
         var target = try named()
         _ = target.at(0, .found(1, "192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4", "192.0.2.5"))
         for last in 1...4 { _ = target.at(0, .route(to: "192.0.2.\(last)")) }
-        #expect(target.at(0, .route(to: "192.0.2.5")) == ["connect 2 192.0.2.1"])
-        #expect(target.at(1, .failed(2, .connectionRefused)) == ["connect 3 192.0.2.2"])
-        #expect(target.at(2, .failed(3, .connectionRefused)) == ["connect 4 192.0.2.3"])
-        #expect(target.at(3, .failed(4, .connectionRefused)) == ["connect 5 192.0.2.4"])
-        #expect(target.at(4, .failed(5, .connectionRefused)) == ["connect 6 192.0.2.5"])
-        #expect(target.at(5, .connected(6)) == ["report ok", "up 192.0.2.5 eth0"])
+        expectEqual(target.at(0, .route(to: "192.0.2.5")), ["connect 2 192.0.2.1"])
+        expectEqual(target.at(1, .failed(2, .connectionRefused)), ["connect 3 192.0.2.2"])
+        expectEqual(target.at(2, .failed(3, .connectionRefused)), ["connect 4 192.0.2.3"])
+        expectEqual(target.at(3, .failed(4, .connectionRefused)), ["connect 5 192.0.2.4"])
+        expectEqual(target.at(4, .failed(5, .connectionRefused)), ["connect 6 192.0.2.5"])
+        expectEqual(target.at(5, .connected(6)), ["report ok", "up 192.0.2.5 eth0"])
     }
 
     @Test func `the address that answered stays first if the name server rotates the addresses`() throws {
@@ -134,9 +135,9 @@ import Testing
         _ = target.at(0, .found(1, "192.0.2.1", "192.0.2.2"))
         _ = target.at(0, .route(to: "192.0.2.1"))
         _ = target.at(0, .route(to: "192.0.2.2"))
-        #expect(target.at(1, .connected(2)) == ["report ok", "up 192.0.2.1 eth0"])
-        #expect(target.at(10_000, .tick) == ["resolve 3 server.example"])
-        #expect(target.at(10_001, .found(3, "192.0.2.2", "192.0.2.1")) == ["route? 192.0.2.1", "route? 192.0.2.2"])
+        expectEqual(target.at(1, .connected(2)), ["report ok", "up 192.0.2.1 eth0"])
+        expectEqual(target.at(10_000, .tick), ["resolve 3 server.example"])
+        expectEqual(target.at(10_001, .found(3, "192.0.2.2", "192.0.2.1")), ["route? 192.0.2.1", "route? 192.0.2.2"])
     }
 
     @Test func `without a route to any address, the lowest failing layer gives the cause`() throws {
@@ -144,10 +145,10 @@ import Testing
         target.host.levels[2] = .noCarrier
         _ = target.at(0, .found(1, "2001:db8::1", "192.0.2.1"))
         _ = target.at(0, .noRoute(to: "2001:db8::1"))
-        #expect(target.at(0, .route(to: "192.0.2.1")) == ["unreachable link/no-carrier 192.0.2.1 eth0"])
+        expectEqual(target.at(0, .route(to: "192.0.2.1")), ["unreachable link/no-carrier 192.0.2.1 eth0"])
         // The name is resolved again by the schedule. A network change only queries the routes.
-        #expect(target.at(500, .localStateChanged) == ["route? 2001:db8::1", "route? 192.0.2.1"])
-        #expect(target.at(10_000, .tick) == ["resolve 2 server.example"])
+        expectEqual(target.at(500, .localStateChanged), ["route? 2001:db8::1", "route? 192.0.2.1"])
+        expectEqual(target.at(10_000, .tick), ["resolve 2 server.example"])
     }
 
     @Test(
@@ -165,14 +166,14 @@ import Testing
         var target = try named(ProbeSettings(failAfter: 1))
         target.host.hasResolver = hasResolver
         let cause = try #require(status.split(separator: " ").last)
-        #expect(target.at(after, .notFound(1, code, after: after)) == ["report \(cause)", status])
+        expectEqual(target.at(after, .notFound(1, code, after: after)), ["report \(cause)", status])
     }
 
     @Test func `a lookup that outlasts the probe is a silent resolver, and its late answer is ignored`() throws {
         var target = try named(ProbeSettings(failAfter: 1))
-        #expect(target.tickDue == 3000)
-        #expect(target.at(3000, .tick) == ["report dns/resolver-silent", "unreachable dns/resolver-silent"])
-        #expect(target.at(3500, .found(1, "192.0.2.1")) == [])
+        expectEqual(target.tickDue, 3000)
+        expectEqual(target.at(3000, .tick), ["report dns/resolver-silent", "unreachable dns/resolver-silent"])
+        expectEqual(target.at(3500, .found(1, "192.0.2.1")), [])
     }
 
     @Test(
@@ -185,68 +186,68 @@ import Testing
     {
         var target = try named()
         target.host.pathCause = Cause(.route, .noRoute, detail: "there is no default route")
-        #expect(target.at(5, .notFound(1, code)) == ["report \(cause)"])
+        expectEqual(target.at(5, .notFound(1, code)), ["report \(cause)"])
         _ = target.at(1000, .tick)
-        #expect(target.at(1005, .notFound(2, code)) == ["report \(cause)", "down \(cause)"])
+        expectEqual(target.at(1005, .notFound(2, code)), ["report \(cause)", "down \(cause)"])
     }
 
     @Test func `an attempt that was not made because of the queue publishes nothing`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(failAfter: 1))
         _ = target.at(0, .begin)
-        #expect(target.at(0, .route(to: "192.0.2.1")) == ["connect 1 192.0.2.1"])
-        #expect(target.at(1500, .failed(1, .tooManyFiles, call: ProbeResult.queue)) == [])
-        #expect(target.tickDue == 1500)
-        #expect(target.at(1500, .tick) == ["route? 192.0.2.1"])
+        expectEqual(target.at(0, .route(to: "192.0.2.1")), ["connect 1 192.0.2.1"])
+        expectEqual(target.at(1500, .failed(1, .tooManyFiles, call: ProbeResult.queue)), [])
+        expectEqual(target.tickDue, 1500)
+        expectEqual(target.at(1500, .tick), ["route? 192.0.2.1"])
     }
 
     @Test func `without a path a resolver's failure is published at once with the path's cause`() throws {
         var target = try named()
         target.host.pathCause = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
-        #expect(target.at(5, .notFound(1, .tryAgain)) == ["report link/no-carrier", "unreachable link/no-carrier"])
+        expectEqual(target.at(5, .notFound(1, .tryAgain)), ["report link/no-carrier", "unreachable link/no-carrier"])
         // A network change resolves the name again, at most once a second.
-        #expect(target.at(2000, .localStateChanged) == ["resolve 2 server.example"])
+        expectEqual(target.at(2000, .localStateChanged), ["resolve 2 server.example"])
         _ = target.at(2005, .notFound(2, .tryAgain))
-        #expect(target.at(2100, .localStateChanged) == [])
-        #expect(target.tickDue == 3000)
-        #expect(target.at(3000, .tick) == ["resolve 3 server.example"])
+        expectEqual(target.at(2100, .localStateChanged), [])
+        expectEqual(target.tickDue, 3000)
+        expectEqual(target.at(3000, .tick), ["resolve 3 server.example"])
     }
 
     @Test func `a network change during a lookup repeats the lookup within a second`() throws {
         var target = try named(ProbeSettings(failAfter: 1))
-        #expect(target.at(100, .localStateChanged) == [])
+        expectEqual(target.at(100, .localStateChanged), [])
         _ = target.at(200, .notFound(1, .tryAgain))
-        #expect(target.tickDue == 1000)
+        expectEqual(target.tickDue, 1000)
     }
 
     @Test func `a name's addresses of a family that is not configured are ignored`() throws {
         var target = try named(ProbeSettings(failAfter: 1, families: [.v6]))
-        #expect(
-            target.at(5, .found(1, "192.0.2.1"))
-                == ["report dns/no-address-for-family", "down dns/no-address-for-family"])
+        expectEqual(
+            target.at(5, .found(1, "192.0.2.1")),
+                ["report dns/no-address-for-family", "down dns/no-address-for-family"])
     }
 
     @Test(arguments: [(LookupAnswer.Source.dns, "down"), (.nss, "down"), (.hosts, "unreachable")])
     func `a name with only 0.0.0.0 and the address :: is not probed`(source: LookupAnswer.Source, state: String) throws {
         var target = try named(ProbeSettings(failAfter: 1))
         let answer = LookupAnswer(id: 1, addresses: [IPAddress(v6: 0, 0), IPAddress(v4: 0)], answeredBy: source)
-        #expect(target.at(5, .lookup(answer)) == ["report dns/unusable-address", "\(state) dns/unusable-address"])
-        #expect(target.cause?.detail == "server.example resolves to ::, to which no connection is possible")
-        #expect(target.cause?.evidence["answered_by"] == .text(source.rawValue))
+        expectEqual(target.at(5, .lookup(answer)), ["report dns/unusable-address", "\(state) dns/unusable-address"])
+        expectEqual(target.cause?.detail, "server.example resolves to ::, to which no connection is possible")
+        expectEqual(target.cause?.evidence["answered_by"], .text(source.rawValue))
     }
 
     @Test func `a name with 0.0.0.0 beside a usable address is probed at the usable one`() throws {
         var target = try named()
-        #expect(target.at(5, .found(1, "0.0.0.0", "192.0.2.1")) == ["route? 192.0.2.1"])
+        expectEqual(target.at(5, .found(1, "0.0.0.0", "192.0.2.1")), ["route? 192.0.2.1"])
     }
 
     @Test func `a probe's report has the answer of its lookup, and the request has the probe's deadline`() throws {
         var target = try Transcript("server.example:443", ProbeSettings(timeout: .seconds(2), failAfter: 1))
         _ = target.at(0, .begin)
         guard case .resolve(let request) = target.effects.last else { return #expect(Bool(false)) }
-        #expect(request.deadline == 2_000_000_000)
+        expectEqual(request.deadline, 2_000_000_000)
         let answer = LookupAnswer(id: 1, code: -2, answeredBy: .dns, v4: FamilyLookup(.nameNotFound))
         _ = target.at(5, .lookup(answer))
         guard case .report(let report) = target.effects.first else { return #expect(Bool(false)) }
-        #expect(report.lookup == answer)
+        expectEqual(report.lookup, answer)
     }
 }

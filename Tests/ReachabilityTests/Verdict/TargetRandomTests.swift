@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -245,7 +246,7 @@ private struct Dice {
             model.step()
             guard model.complaints.isEmpty else { break }
         }
-        #expect(model.complaints == [], "seed \(seed)")
+        expectEqual(model.complaints, [], "seed \(seed)")
         // The run must have reached these states.
         #expect((model.states[.unreachable] ?? 0) > 10 && (model.states[.up] ?? 0) > 0, "seed \(seed): \(model.states)")
     }
@@ -256,8 +257,8 @@ private struct Dice {
             one.step()
             other.step()
         }
-        #expect(one.now == other.now)
-        #expect(one.states == other.states)
-        #expect(one.machine.published == other.machine.published)
+        expectEqual(one.now, other.now)
+        expectEqual(one.states, other.states)
+        expectEqual(one.machine.published, other.machine.published)
     }
 }

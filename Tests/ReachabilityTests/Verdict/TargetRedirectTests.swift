@@ -1,4 +1,5 @@
 import Certificates
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -18,17 +19,17 @@ import Testing
     private func answered(
         _ target: inout Transcript, by address: String = first, _ response: String, at time: Int64 = 0
     ) throws -> [String] {
-        if let id = Self.lookup(target.effects) { #expect(target.at(time, .found(id, address)) == ["route? \(address)"]) }
+        if let id = Self.lookup(target.effects) { expectEqual(target.at(time, .found(id, address)), ["route? \(address)"]) }
         let connect = target.at(time, route(&target, to: address))
         let attempt = try #require(Self.attempt(target.effects), "\(connect)")
-        #expect(connect == ["connect \(attempt.id) \(address)"])
+        expectEqual(connect, ["connect \(attempt.id) \(address)"])
         return try respond(&target, to: attempt, response, at: time)
     }
 
     private func respond(
         _ target: inout Transcript, to attempt: ProbeAttempt, _ response: String, at time: Int64
     ) throws -> [String] {
-        #expect(target.at(time, .connected(attempt.id)) == [])
+        expectEqual(target.at(time, .connected(attempt.id)), [])
         let run = LevelRun(try #require(attempt.plan?.value), deadline: attempt.deadline)
         run.connected(0)
         Array(response.utf8).withUnsafeBytes { run.receive($0, now: 0) }
@@ -67,9 +68,9 @@ import Testing
 
     @Test func `the other host is resolved and asked, and the target is up`() throws {
         var target = try target()
-        #expect(target.at(0, .begin) == ["initial unknown", "resolve 1 a.example"])
-        #expect(try answered(&target, redirect(to: "http://b.example/x")) == ["resolve 3 b.example"])
-        #expect(try answered(&target, by: Self.second, page("hello")) == ["report ok", "up 192.0.2.1 eth0"])
+        expectEqual(target.at(0, .begin), ["initial unknown", "resolve 1 a.example"])
+        try expectEqual(answered(&target, redirect(to: "http://b.example/x")), ["resolve 3 b.example"])
+        try expectEqual(answered(&target, by: Self.second, page("hello")), ["report ok", "up 192.0.2.1 eth0"])
         let report = try #require(Self.report(target))
         #expect(report.levels?.http?.redirects == ["http://b.example/x"] && report.levels?.http?.otherHost == "b.example")
         #expect(report.levels?.http?.response.status == 200 && report.address == IPAddress(Self.first))
@@ -79,13 +80,13 @@ import Testing
         var target = try target()
         _ = target.at(0, .begin)
         _ = try answered(&target, redirect(to: "http://b.example/"))
-        #expect(try answered(&target, by: Self.second, redirect(to: "http://192.0.2.3/c")) == ["route? 192.0.2.3"])
+        try expectEqual(answered(&target, by: Self.second, redirect(to: "http://192.0.2.3/c")), ["route? 192.0.2.3"])
         let lines = try answered(&target, by: "192.0.2.3", "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
-        #expect(lines == ["report http/status", "down http/status 192.0.2.1 eth0"])
+        expectEqual(lines, ["report http/status", "down http/status 192.0.2.1 eth0"])
         let cause = try #require(target.cause)
         #expect(
             cause.detail.hasPrefix("a.example redirects to http://192.0.2.3/c, which answers 503 Busy"), "\(cause.detail)")
-        #expect(cause.evidence["redirects"] == .list(["http://b.example/", "http://192.0.2.3/c"]))
+        expectEqual(cause.evidence["redirects"], .list(["http://b.example/", "http://192.0.2.3/c"]))
     }
 
     @Test func `a redirect back to a URL that was requested is a loop`() throws {
@@ -93,8 +94,8 @@ import Testing
         _ = target.at(0, .begin)
         _ = try answered(&target, redirect(to: "http://b.example/"))
         let lines = try answered(&target, by: Self.second, redirect(to: "http://a.example/"))
-        #expect(lines == ["report http/invalid-response", "down http/invalid-response 192.0.2.1 eth0"])
-        #expect(target.cause?.detail == "a.example redirects in a loop, back to http://a.example/")
+        expectEqual(lines, ["report http/invalid-response", "down http/invalid-response 192.0.2.1 eth0"])
+        expectEqual(target.cause?.detail, "a.example redirects in a loop, back to http://a.example/")
     }
 
     @Test func `the cause of another host that fails names the redirect`() throws {
@@ -104,27 +105,27 @@ import Testing
         _ = target.at(0, .found(3, Self.second))
         _ = target.at(0, route(&target, to: Self.second))
         let attempt = try #require(Self.attempt(target.effects))
-        #expect(
-            target.at(1, .failed(attempt.id, .connectionRefused)) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
-        #expect(
-            target.cause?.detail == "a.example redirects to http://b.example:81/: 192.0.2.2 refuses connections to port 81")
-        #expect(target.cause?.evidence["redirects"] == .list(["http://b.example:81/"]))
+        expectEqual(
+            target.at(1, .failed(attempt.id, .connectionRefused)), ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        expectEqual(
+            target.cause?.detail, "a.example redirects to http://b.example:81/: 192.0.2.2 refuses connections to port 81")
+        expectEqual(target.cause?.evidence["redirects"], .list(["http://b.example:81/"]))
     }
 
     @Test func `another host without a name, a route or an answer makes the target unreachable`() throws {
         var target = try target()
         _ = target.at(0, .begin)
         _ = try answered(&target, redirect(to: "http://b.example/"))
-        #expect(
-            target.at(9, .notFound(3, .nameNotFound)) == [
+        expectEqual(
+            target.at(9, .notFound(3, .nameNotFound)), [
                 "report dns/name-not-found", "down dns/name-not-found 192.0.2.1 eth0",
             ])
 
         target = try self.target()
         _ = target.at(0, .begin)
-        #expect(try answered(&target, redirect(to: "http://192.0.2.2/")) == ["route? 192.0.2.2"])
-        #expect(
-            target.at(9, route(&target, to: Self.second, isOpen: false)) == [
+        try expectEqual(answered(&target, redirect(to: "http://192.0.2.2/")), ["route? 192.0.2.2"])
+        expectEqual(
+            target.at(9, route(&target, to: Self.second, isOpen: false)), [
                 "report route/no-route", "unreachable route/no-route 192.0.2.1 eth0",
             ])
 
@@ -149,7 +150,7 @@ import Testing
         var target = try target { try $0.http.expectBody("hello") }
         _ = target.at(0, .begin)
         _ = try answered(&target, redirect(to: "http://b.example/"))
-        #expect(try answered(&target, by: Self.second, page("hello")) == ["report ok", "up 192.0.2.1 eth0"])
+        try expectEqual(answered(&target, by: Self.second, page("hello")), ["report ok", "up 192.0.2.1 eth0"])
     }
 
     @Test func `a declared expectation that the other host does not meet shows a captive portal`() throws {
@@ -157,29 +158,29 @@ import Testing
         _ = target.at(0, .begin)
         _ = try answered(&target, redirect(to: "http://portal.lan/login"))
         let lines = try answered(&target, by: Self.second, page("Please log in"))
-        #expect(lines == ["report http/captive-portal", "down http/captive-portal 192.0.2.1 eth0"])
-        #expect(target.cause?.detail == "a login page of the network answers for a.example: it redirects to portal.lan")
+        expectEqual(lines, ["report http/captive-portal", "down http/captive-portal 192.0.2.1 eth0"])
+        expectEqual(target.cause?.detail, "a login page of the network answers for a.example: it redirects to portal.lan")
     }
 
     @Test func `without a response behind the redirect, its failure counts also for a declared expectation`() throws {
         var target = try target { try $0.http.expectBody("hello") }
         _ = target.at(0, .begin)
         _ = try answered(&target, redirect(to: "http://portal.lan/login"))
-        #expect(
-            target.at(9, .notFound(3, .nameNotFound)) == [
+        expectEqual(
+            target.at(9, .notFound(3, .nameNotFound)), [
                 "report dns/name-not-found", "down dns/name-not-found 192.0.2.1 eth0",
             ])
         let detail = "a.example redirects to http://portal.lan/login: there is no name portal.lan"
-        #expect(target.cause?.detail == detail)
+        expectEqual(target.cause?.detail, detail)
 
         target = try self.target { try $0.http.expectBody("hello") }
         _ = target.at(0, .begin)
         _ = try answered(&target, redirect(to: "http://192.0.2.2:1/"))
         _ = target.at(0, route(&target, to: Self.second))
         let attempt = try #require(Self.attempt(target.effects))
-        #expect(
-            target.at(1, .failed(attempt.id, .connectionRefused)) == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
-        #expect(target.cause?.evidence["expectation"] == nil)
+        expectEqual(
+            target.at(1, .failed(attempt.id, .connectionRefused)), ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        expectNil(target.cause?.evidence["expectation"])
     }
 
     @Test func `a redirect within the host whose connection is refused has the cause of its port`() throws {
@@ -187,10 +188,10 @@ import Testing
             var target = try target { if isDeclared { try $0.http.expectBody("hello") } }
             _ = target.at(0, .begin)
             let lookup = try #require(Self.lookup(target.effects))
-            #expect(target.at(0, .found(lookup, Self.first)) == ["route? 192.0.2.1"])
+            expectEqual(target.at(0, .found(lookup, Self.first)), ["route? 192.0.2.1"])
             _ = target.at(0, route(&target, to: Self.first))
             let first = try #require(Self.attempt(target.effects))
-            #expect(target.at(0, .connected(first.id)) == [])
+            expectEqual(target.at(0, .connected(first.id)), [])
             let run = LevelRun(try #require(first.plan?.value), deadline: first.deadline)
             run.connected(0)
             Array(redirect(to: "http://a.example:1/x").utf8).withUnsafeBytes { run.receive($0, now: 0) }
@@ -207,17 +208,17 @@ import Testing
             result.levels = run.result
             let lines = target.at(0, .probe(result))
             let second = try #require(Self.lookup(target.effects))
-            #expect(lines == ["resolve \(second) a.example"])
+            expectEqual(lines, ["resolve \(second) a.example"])
             _ = target.at(0, .found(second, Self.first))
             _ = target.at(0, route(&target, to: Self.first))
             let attempt = try #require(Self.attempt(target.effects))
-            #expect(attempt.port == 1)
-            #expect(
-                target.at(1, .failed(attempt.id, .connectionRefused)) == [
+            expectEqual(attempt.port, 1)
+            expectEqual(
+                target.at(1, .failed(attempt.id, .connectionRefused)), [
                     "report tcp/refused", "down tcp/refused 192.0.2.1 eth0",
                 ])
-            #expect(
-                target.cause?.detail == "a.example redirects to http://a.example:1/x: 192.0.2.1 refuses connections to port 1")
+            expectEqual(
+                target.cause?.detail, "a.example redirects to http://a.example:1/x: 192.0.2.1 refuses connections to port 1")
         }
     }
 
@@ -246,9 +247,9 @@ import Testing
         _ = try answered(&target, redirect(to: "http://192.0.2.2/"))
         _ = target.at(0, route(&target, to: Self.second))
         let attempt = try #require(Self.attempt(target.effects))
-        #expect(target.at(100, .localStateChanged) == ["route? 192.0.2.1"])
-        #expect(
-            target.at(101, .noRoute(to: Self.first)) == [
+        expectEqual(target.at(100, .localStateChanged), ["route? 192.0.2.1"])
+        expectEqual(
+            target.at(101, .noRoute(to: Self.first)), [
                 "report route/no-route", "cancel \(attempt.id)", "unreachable route/no-route 192.0.2.1",
             ])
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -21,7 +22,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         mutating func probe(at time: Int64, over interface: UInt32 = 2) {
             if time > 0 { _ = target.at(time, .tick) }
             attempt += 1
-            #expect(target.at(time, .route(to: server, over: interface)) == ["connect \(attempt) 192.0.2.1"])
+            expectEqual(target.at(time, .route(to: server, over: interface)), ["connect \(attempt) 192.0.2.1"])
         }
 
         mutating func rejected(at time: Int64, _ icmp: (UInt8, UInt8) = (3, 1), over interface: UInt32 = 2) -> [String] {
@@ -43,71 +44,71 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     @Test func `a router's ICMP error gives the cause while later probes of the streak time out`() throws {
         var streak = try Streak()
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
-        #expect(streak.rejected(at: 0) == ["report network/host-unreachable"])
-        #expect(
-            streak.silent(at: 1000) == ["report network/host-unreachable", "unreachable network/host-unreachable 192.0.2.1 eth0"])
-        #expect(streak.target.cause?.evidence["earlier"] == .flag(true))
-        #expect(streak.target.cause?.evidence["hop"] == .text("203.0.113.9"))
+        expectEqual(streak.rejected(at: 0), ["report network/host-unreachable"])
+        expectEqual(
+            streak.silent(at: 1000), ["report network/host-unreachable", "unreachable network/host-unreachable 192.0.2.1 eth0"])
+        expectEqual(streak.target.cause?.evidence["earlier"], .flag(true))
+        expectEqual(streak.target.cause?.evidence["hop"], .text("203.0.113.9"))
         for time in [10_000, 20_000, 30_000] as [Int64] {
-            #expect(streak.silent(at: time) == ["report network/host-unreachable"])
+            expectEqual(streak.silent(at: time), ["report network/host-unreachable"])
         }
-        #expect(streak.rejected(at: 40_000) == ["report network/host-unreachable"])
-        #expect(streak.target.cause?.evidence["earlier"] == nil)
+        expectEqual(streak.rejected(at: 40_000), ["report network/host-unreachable"])
+        expectNil(streak.target.cause?.evidence["earlier"])
     }
 
     @Test func `a host that answers datagrams refutes an earlier report that it is unreachable`() throws {
         var streak = try Streak()
         _ = streak.rejected(at: 0)
-        #expect(streak.silent(at: 1000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.silent(at: 1000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `an interruption of one probe is one lost result, and degrades nothing`() throws {
         var streak = try Streak()
         streak.probe(at: 0)
-        #expect(streak.target.at(1, .connected(1)).last == "up 192.0.2.1 eth0")
-        #expect(streak.target.machine.quality.lostCount == 0)
+        expectEqual(streak.target.at(1, .connected(1)).last, "up 192.0.2.1 eth0")
+        expectEqual(streak.target.machine.quality.lostCount, 0)
         _ = streak.silent(at: 10_000)
-        #expect(streak.target.machine.quality.lostCount == 1)
-        #expect(streak.target.machine.verdict.state == .up)
+        expectEqual(streak.target.machine.quality.lostCount, 1)
+        expectEqual(streak.target.machine.verdict.state, .up)
     }
 
     @Test func `a silent attempt is repeated until the target has failed`() throws {
         var streak = try Streak()
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
         streak.probe(at: 0)
-        #expect(streak.target.at(500, .tick) == ["connect 2 192.0.2.1"])
+        expectEqual(streak.target.at(500, .tick), ["connect 2 192.0.2.1"])
         streak.attempt = 2
         _ = streak.target.at(3000, .tick)
         _ = streak.target.at(3000, .neighbor(gateway, .state(.reachable)))
         _ = streak.silent(at: 3100)
         streak.probe(at: 20_000)
-        #expect(streak.target.at(20_500, .tick) == [])
-        #expect(streak.target.at(21_250, .tick) == [])
+        expectEqual(streak.target.at(20_500, .tick), [])
+        expectEqual(streak.target.at(21_250, .tick), [])
     }
 
     @Test func `a probe after the verdict waits for the report that a router sends after three seconds`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
-        #expect(streak.silent(at: 0).last == "down tcp/timeout 192.0.2.1 eth0")
+        expectEqual(streak.silent(at: 0).last, "down tcp/timeout 192.0.2.1 eth0")
         for time in [10_000, 20_000] as [Int64] {
             streak.probe(at: time)
-            #expect(streak.target.at(time + 2300, .tick) == [])
+            expectEqual(streak.target.at(time + 2300, .tick), [])
             _ = streak.target.machine.handle(.tick, in: streak.target.host.localState, at: Transcript.moment(time + 3000))
-            #expect(streak.target.tickDue == time + 3090)
-            #expect(
+            expectEqual(streak.target.tickDue, time + 3090)
+            expectEqual(
                 streak.target.at(time + 3070, .failed(streak.attempt, .hostUnreachable, icmp: (3, 1), from: "203.0.113.9"))
-                    .first == "report network/host-unreachable")
+                    .first, "report network/host-unreachable")
         }
     }
 
     @Test func `a router's later ICMP error replaces the earlier one`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.rejected(at: 0)
-        #expect(
-            streak.rejected(at: 10_000, (3, 13)) == [
+        expectEqual(
+            streak.rejected(at: 10_000, (3, 13)), [
                 "report network/admin-prohibited", "unreachable network/admin-prohibited 192.0.2.1 eth0",
             ])
-        #expect(streak.silent(at: 20_000) == ["report network/admin-prohibited"])
+        expectEqual(streak.silent(at: 20_000), ["report network/admin-prohibited"])
     }
 
     @Test func `a gateway without answers keeps a router's cause for a minute, because it may be limited in its messages`() throws
@@ -117,37 +118,37 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         _ = streak.rejected(at: 0)
         streak.target.hostState = HopBook.State(
             isAlive: false, reply: HostReply(.silent), hasAnswered: true, silentSince: 10_000_000_000)
-        #expect(streak.silent(at: 10_000) == ["report network/host-unreachable"])
-        #expect(streak.silent(at: 60_000) == ["report network/host-unreachable"])
-        #expect(
-            streak.silent(at: 70_000) == ["report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0"])
+        expectEqual(streak.silent(at: 10_000), ["report network/host-unreachable"])
+        expectEqual(streak.silent(at: 60_000), ["report network/host-unreachable"])
+        expectEqual(
+            streak.silent(at: 70_000), ["report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0"])
     }
 
     @Test func `a gateway that the kernel asks in vain is silent at once, also after a router's error`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
         _ = streak.rejected(at: 0)
-        #expect(
-            streak.silent(at: 10_000, .state(.failed))
-                == ["report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0"])
+        expectEqual(
+            streak.silent(at: 10_000, .state(.failed)),
+                ["report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0"])
     }
 
     @Test func `a success ends the streak of a router's error`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.rejected(at: 0)
         streak.probe(at: 10_000)
-        #expect(streak.target.at(10_000, .connected(streak.attempt)) == ["report ok", "up 192.0.2.1 eth0"])
-        #expect(streak.silent(at: 20_000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.target.at(10_000, .connected(streak.attempt)), ["report ok", "up 192.0.2.1 eth0"])
+        expectEqual(streak.silent(at: 20_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `a refusal by the host ends the streak of a router's error`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.rejected(at: 0)
         streak.probe(at: 10_000)
-        #expect(
-            streak.target.at(10_000, .failed(streak.attempt, .connectionRefused))
-                == ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
-        #expect(streak.silent(at: 20_000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(
+            streak.target.at(10_000, .failed(streak.attempt, .connectionRefused)),
+                ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        expectEqual(streak.silent(at: 20_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `a resume ends the streak of a router's error`() throws {
@@ -157,24 +158,24 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         streak.attempt += 1
         _ = streak.target.at(5000, .route(to: server))
         _ = streak.target.at(8000, .tick)
-        #expect(
-            streak.target.at(8000, .neighbor(gateway, .state(.reachable)))
-                == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(
+            streak.target.at(8000, .neighbor(gateway, .state(.reachable))),
+                ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `a lost route ends the streak of a router's error`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.rejected(at: 0)
         _ = streak.target.at(4000, .localStateChanged)
-        #expect(streak.target.at(4000, .noRoute(to: server)) == ["unreachable route/no-route 192.0.2.1"])
-        #expect(streak.silent(at: 10_000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.target.at(4000, .noRoute(to: server)), ["unreachable route/no-route 192.0.2.1"])
+        expectEqual(streak.silent(at: 10_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `another route ends the streak, even if the former route comes back`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.rejected(at: 0)
-        #expect(streak.silent(at: 10_000, over: 3) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 wlan0"])
-        #expect(streak.silent(at: 20_000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.silent(at: 10_000, over: 3), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 wlan0"])
+        expectEqual(streak.silent(at: 20_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test(arguments: [.unknown, .absent, .state(.stale), .state(.probe)] as [NeighborAnswer])
@@ -182,11 +183,11 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         var streak = try Streak(ProbeSettings(failAfter: 1))
         // The gateway answers no queries, dead or alive.
         streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
-        #expect(
-            streak.silent(at: 0, .state(.failed)) == [
+        expectEqual(
+            streak.silent(at: 0, .state(.failed)), [
                 "report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0",
             ])
-        #expect(streak.silent(at: 10_000, neighbor) == ["report neighbor/gateway-silent"])
+        expectEqual(streak.silent(at: 10_000, neighbor), ["report neighbor/gateway-silent"])
     }
 
     @Test func `a gateway that has died while its neighbor entry is reachable is silent after two probes`() throws {
@@ -194,9 +195,9 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         streak.probe(at: 0)
         _ = streak.target.at(0, .connected(streak.attempt))
         streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: true)
-        #expect(streak.silent(at: 10_000) == ["report neighbor/gateway-silent"])
-        #expect(
-            streak.silent(at: 13_100) == [
+        expectEqual(streak.silent(at: 10_000), ["report neighbor/gateway-silent"])
+        expectEqual(
+            streak.silent(at: 13_100), [
                 "report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0",
             ])
     }
@@ -205,8 +206,8 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         var streak = try Streak()
         _ = streak.rejected(at: 0, (3, 13))
         streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: true)
-        #expect(
-            streak.silent(at: 1) == [
+        expectEqual(
+            streak.silent(at: 1), [
                 "report network/admin-prohibited", "unreachable network/admin-prohibited 192.0.2.1 eth0",
             ])
     }
@@ -214,12 +215,12 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     @Test func `without a proof of the route, silence is unreachable until the first hop answers`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
-        #expect(streak.silent(at: 0) == ["report tcp/timeout", "unreachable tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.silent(at: 0), ["report tcp/timeout", "unreachable tcp/timeout 192.0.2.1 eth0"])
         streak.target.hostState = HopBook.State(isAlive: true, reply: nil, hasAnswered: false)
-        #expect(streak.silent(at: 10_000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.silent(at: 10_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
         // The proof remains valid for the same cause.
         streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
-        #expect(streak.silent(at: 20_000) == ["report tcp/timeout"])
+        expectEqual(streak.silent(at: 20_000), ["report tcp/timeout"])
     }
 
     @Test func `a report about another port does not change the verdict of a server whose host is alive`() throws {
@@ -230,14 +231,14 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
                 target: IPAddress(v4: 0xc000_0202), port: port, code: .adminProhibited, reporter: reporter, time: 0)
         }
         streak.target.hostState.report = report(port: 80)
-        #expect(streak.silent(at: 0) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.silent(at: 0), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
         // The host is not asked any more.
-        #expect(streak.silent(at: 10_000) == ["report tcp/timeout"])
+        expectEqual(streak.silent(at: 10_000), ["report tcp/timeout"])
         streak.target.hostState.report = report(port: 443)
         let prohibited = "network/admin-prohibited"
-        #expect(streak.silent(at: 20_000) == ["report \(prohibited)", "unreachable \(prohibited) 192.0.2.1 eth0"])
+        expectEqual(streak.silent(at: 20_000), ["report \(prohibited)", "unreachable \(prohibited) 192.0.2.1 eth0"])
         // The host is asked again, and is alive.
-        #expect(streak.silent(at: 30_000) == ["report \(prohibited)"])
+        expectEqual(streak.silent(at: 30_000), ["report \(prohibited)"])
     }
 
     @Test func `a server on the link is noted when it answers, one of this machine or behind a tunnel is not`() throws {
@@ -250,9 +251,9 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         }
         let proof = HopBook.Proof.target(try #require(IPAddress(server)), port: 443)
         let onLink = Neighbor.Key(interface: 2, address: IPAddress(v4: 0xc000_0201))
-        #expect(try notes(.unicast, over: 2) == [.noteAlive(onLink, by: proof)])
-        #expect(try notes(.unicast, over: 2, gateway: "10.0.0.1") == [.noteAlive(gateway, by: proof)])
-        #expect(try notes(.local, over: 1) == [])
+        try expectEqual(notes(.unicast, over: 2), [.noteAlive(onLink, by: proof)])
+        try expectEqual(notes(.unicast, over: 2, gateway: "10.0.0.1"), [.noteAlive(gateway, by: proof)])
+        try expectEqual(notes(.local, over: 1), [])
     }
 
     @Test(arguments: [(HostReply.Outcome.silent, "unreachable firewall/local-drop"), (.answered, "down tcp/timeout")])
@@ -260,17 +261,17 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         var target = try Transcript("127.0.0.1:443", ProbeSettings(failAfter: 1))
         target.hostState = HopBook.State(isAlive: outcome == .answered, reply: HostReply(outcome), hasAnswered: false)
         _ = target.at(0, .begin)
-        #expect(
-            target.at(0, .route(to: "127.0.0.1", over: 1, gateway: nil, kind: .local, source: "127.0.0.1"))
-                == ["connect 1 127.0.0.1"])
-        #expect(target.at(3000, .tick).last == "\(line) 127.0.0.1 lo")
+        expectEqual(
+            target.at(0, .route(to: "127.0.0.1", over: 1, gateway: nil, kind: .local, source: "127.0.0.1")),
+                ["connect 1 127.0.0.1"])
+        expectEqual(target.at(3000, .tick).last, "\(line) 127.0.0.1 lo")
     }
 
     @Test func `a reachable gateway is no longer the cause`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.silent(at: 0, .state(.failed))
-        #expect(streak.silent(at: 10_000) == ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
-        #expect(streak.silent(at: 20_000, .absent) == ["report tcp/timeout"])
+        expectEqual(streak.silent(at: 10_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.silent(at: 20_000, .absent), ["report tcp/timeout"])
     }
 
     // MARK: ICMP errors of this machine
@@ -284,10 +285,10 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
             var target = try Transcript("192.0.2.1:443", ProbeSettings(failAfter: 1))
             _ = target.at(0, .begin)
             _ = target.at(0, .route(to: server))
-            #expect(
-                target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2")) == ["neighbor? 10.0.0.1 on 2"])
-            #expect(
-                target.at(5, .neighbor(gateway, answer)) == ["report \(cause)", "unreachable \(cause) 192.0.2.1 eth0"],
+            expectEqual(
+                target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2")), ["neighbor? 10.0.0.1 on 2"])
+            expectEqual(
+                target.at(5, .neighbor(gateway, answer)), ["report \(cause)", "unreachable \(cause) 192.0.2.1 eth0"],
                 "\(answer)")
         }
     }
@@ -302,18 +303,18 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: server))
         _ = target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2"))
-        #expect(target.at(5, .neighbor(gateway, .state(.reachable))) == ["neighbor? 10.0.1.1 on 3"])
+        expectEqual(target.at(5, .neighbor(gateway, .state(.reachable))), ["neighbor? 10.0.1.1 on 3"])
         let word = isSilent ? "neighbor/gateway-silent" : "firewall/local-reject"
         let place = isSilent ? "192.0.2.1 wlan0" : "192.0.2.1 eth0"
-        #expect(target.at(5, .neighbor(second, other)) == ["report \(word)", "unreachable \(word) \(place)"])
-        if isSilent { #expect(target.cause?.evidence["gateway"] == .text("10.0.1.1")) }
+        expectEqual(target.at(5, .neighbor(second, other)), ["report \(word)", "unreachable \(word) \(place)"])
+        if isSilent { expectEqual(target.cause?.evidence["gateway"], .text("10.0.1.1")) }
 
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
         _ = target.at(13_000, .tick)
         _ = target.at(13_000, .neighbor(gateway, .state(.reachable)))
         let silence = isSilent ? "neighbor/gateway-silent" : "tcp/timeout"
-        #expect(target.at(13_000, .neighbor(second, other)).first == "report \(silence)")
+        expectEqual(target.at(13_000, .neighbor(second, other)).first, "report \(silence)")
     }
 
     @Test func `a silent gateway is found even if the kernel named the link of a modem, which has no gateway`() throws {
@@ -323,9 +324,9 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: server, over: 3, gateway: nil))
         _ = target.at(5, .failed(1, .hostUnreachable, icmp: (3, 1), from: "10.0.0.2"))
-        #expect(target.at(5, .neighbor(modem, .absent)) == ["neighbor? 10.0.0.1 on 2"])
+        expectEqual(target.at(5, .neighbor(modem, .absent)), ["neighbor? 10.0.0.1 on 2"])
         let word = "neighbor/gateway-silent"
-        #expect(target.at(5, .neighbor(gateway, .state(.failed))) == ["report \(word)", "unreachable \(word) 192.0.2.1 eth0"])
+        expectEqual(target.at(5, .neighbor(gateway, .state(.failed))), ["report \(word)", "unreachable \(word) 192.0.2.1 eth0"])
     }
 
     @Test func `a router's ICMP error and a refusal query no neighbor`() throws {
@@ -335,7 +336,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
             var target = try Transcript("192.0.2.1:443")
             _ = target.at(0, .begin)
             _ = target.at(0, .route(to: server))
-            #expect(target.at(5, .failed(1, number, icmp: icmp, from: from)).first?.hasPrefix("report") == true)
+            expectEqual(target.at(5, .failed(1, number, icmp: icmp, from: from)).first?.hasPrefix("report"), true)
         }
     }
 }

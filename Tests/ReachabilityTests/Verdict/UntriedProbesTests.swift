@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Reachability
@@ -9,22 +10,22 @@ import Testing
     func `a probe keeps its socket for a sixth of its deadline, at most half a second`(timeout: Duration, expected: Int64) {
         var probes = UntriedProbes()
         probes.add(TargetID(1), timeout: timeout, at: 7)
-        #expect(probes.first == UntriedProbes.Probe(target: TargetID(1), due: expected * millisecond + 7))
+        expectEqual(probes.first, UntriedProbes.Probe(target: TargetID(1), due: expected * millisecond + 7))
     }
 
     @Test func `a preempted first probe is no result, and starts again among those of silent targets`() throws {
         var target = try Transcript("192.0.2.1:443")
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: "192.0.2.1"))
-        #expect(target.machine.lane == ProbeAdmission.Lane(.v4, .untried))
-        #expect(target.at(400, .preempted) == ["cancel 1"])
-        #expect(target.machine.lane == ProbeAdmission.Lane(.v4, .silent))
-        #expect(target.tickDue == 400)
-        #expect(target.at(900, .tick) == ["route? 192.0.2.1"])
-        #expect(target.at(900, .route(to: "192.0.2.1")) == ["connect 2 192.0.2.1"])
+        expectEqual(target.machine.lane, ProbeAdmission.Lane(.v4, .untried))
+        expectEqual(target.at(400, .preempted), ["cancel 1"])
+        expectEqual(target.machine.lane, ProbeAdmission.Lane(.v4, .silent))
+        expectEqual(target.tickDue, 400)
+        expectEqual(target.at(900, .tick), ["route? 192.0.2.1"])
+        expectEqual(target.at(900, .route(to: "192.0.2.1")), ["connect 2 192.0.2.1"])
         // The second probe is not preempted.
-        #expect(target.at(1_400, .preempted) == [])
-        #expect(target.at(2_900, .connected(2)) == ["report ok", "up 192.0.2.1 eth0"])
+        expectEqual(target.at(1_400, .preempted), [])
+        expectEqual(target.at(2_900, .connected(2)), ["report ok", "up 192.0.2.1 eth0"])
     }
 
     @Test func `a probe that counts by itself is not preempted`() throws {
@@ -33,7 +34,7 @@ import Testing
         var target = try Transcript("192.0.2.1:443", settings)
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: "192.0.2.1"))
-        #expect(target.at(400, .preempted) == [])
+        expectEqual(target.at(400, .preempted), [])
     }
 
     @Test func `probes are removed in the order of their starts`() {
@@ -49,6 +50,6 @@ import Testing
             removed.append(first.target)
             probes.removeFirst()
         }
-        #expect(removed == (0..<1_000).map { TargetID($0) })
+        expectEqual(removed, (0..<1_000).map { TargetID($0) })
     }
 }

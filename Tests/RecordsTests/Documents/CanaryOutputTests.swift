@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import RecordSamples
@@ -33,21 +34,21 @@ import Testing
                 WhyDocument(moment: Samples.moment(9), evidence: evidence, canary: canary).verdict,
             ]
         }
-        #expect(try verdicts(nil) == [.holds, .holds])
-        #expect(try verdicts(canary(.up)) == [.holds, .holds])
-        #expect(try verdicts(canary(.degraded, Self.portal)) == [.holds, .holds])
-        #expect(try verdicts(canary(.down, Self.portal)) == [.doesNotHold, .doesNotHold])
-        #expect(try verdicts(canary(.unreachable, Samples.noCarrier)) == [.doesNotHold, .doesNotHold])
-        #expect(try verdicts(canary(.unknown)) == [.undetermined, .undetermined])
-        #expect(try verdicts(canary(.down, Self.portal), canary(.unknown)) == [.doesNotHold, .doesNotHold])
-        #expect(try verdicts(canary(.unknown), canary(.down, Samples.refused)) == [.doesNotHold, .doesNotHold])
-        #expect(try verdicts(canary(.up), canary(.unknown)) == [.undetermined, .undetermined])
+        try expectEqual(verdicts(nil), [.holds, .holds])
+        try expectEqual(verdicts(canary(.up)), [.holds, .holds])
+        try expectEqual(verdicts(canary(.degraded, Self.portal)), [.holds, .holds])
+        try expectEqual(verdicts(canary(.down, Self.portal)), [.doesNotHold, .doesNotHold])
+        try expectEqual(verdicts(canary(.unreachable, Samples.noCarrier)), [.doesNotHold, .doesNotHold])
+        try expectEqual(verdicts(canary(.unknown)), [.undetermined, .undetermined])
+        try expectEqual(verdicts(canary(.down, Self.portal), canary(.unknown)), [.doesNotHold, .doesNotHold])
+        try expectEqual(verdicts(canary(.unknown), canary(.down, Samples.refused)), [.doesNotHold, .doesNotHold])
+        try expectEqual(verdicts(canary(.up), canary(.unknown)), [.undetermined, .undetermined])
     }
 
     @Test func `status shows the canary after the targets, as they are shown`() throws {
         let document = try status(canary(.down, Self.portal), targets: [canary(.up)])
-        #expect(
-            StatusText(document: document, style: TextStyle()).lines.suffix(6) == [
+        expectEqual(
+            StatusText(document: document, style: TextStyle()).lines.suffix(6), [
                 "", "targets",
                 "  + http://canary.example/204  up  1.25 ms from 192.0.2.9 via eth0 (wired)",
                 "", "canary",
@@ -62,17 +63,17 @@ import Testing
             return WhyText(document: document, style: TextStyle(), columns: columns).canaryLines
         }
         let name = "the canary http://canary.example/204"
-        #expect(lines(nil) == [])
-        #expect(
-            try lines(canary(.up))
-                == ["+ \(name) is up: its answer is the known one, so no captive portal answers in its place"])
-        #expect(
-            try lines(canary(.down, Self.portal)) == ["x \(name) is down: \(Self.portal.detail) (http/captive-portal)"])
-        #expect(
-            try lines(canary(.unreachable, Samples.noCarrier))
-                == ["x \(name) is unreachable: eth0 has no carrier (link/no-carrier)"])
-        #expect(try lines(canary(.unknown)) == ["? the state of \(name) is not known: no probe has ended"])
-        #expect(try lines(canary(.up), columns: 60).count == 2)
+        expectEqual(lines(nil), [])
+        try expectEqual(
+            lines(canary(.up)),
+                ["+ \(name) is up: its answer is the known one, so no captive portal answers in its place"])
+        try expectEqual(
+            lines(canary(.down, Self.portal)), ["x \(name) is down: \(Self.portal.detail) (http/captive-portal)"])
+        try expectEqual(
+            lines(canary(.unreachable, Samples.noCarrier)),
+                ["x \(name) is unreachable: eth0 has no carrier (link/no-carrier)"])
+        try expectEqual(lines(canary(.unknown)), ["? the state of \(name) is not known: no probe has ended"])
+        try expectEqual(lines(canary(.up), columns: 60).count, 2)
     }
 
     @Test func `the canary in JSON has the keys of a target, and the path is unchanged`() throws {
@@ -84,10 +85,10 @@ import Testing
         for document in [try object(status(failing).encode(with: Samples.encoder)), try object(why.encode())] {
             let canary = try #require(document["canary"] as? [String: Any])
             #expect(canary["target"] as? String == "http://canary.example/204" && canary["status"] as? String == "down")
-            #expect((canary["cause"] as? [String: Any])?["code"] as? String == "captive-portal")
+            expectEqual((canary["cause"] as? [String: Any])?["code"] as? String, "captive-portal")
             #expect(canary["initial"] as? Bool == true && canary["type"] == nil && canary["seq"] == nil)
             let path = (document["path"] as? [String: Any])?["status"] ?? document["status"]
-            #expect(path as? String == "satisfied")
+            expectEqual(path as? String, "satisfied")
         }
         #expect(try object(status(nil).encode(with: Samples.encoder))["canary"] is NSNull)
     }

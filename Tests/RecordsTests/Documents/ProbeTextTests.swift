@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import RecordSamples
@@ -22,13 +23,15 @@ import Testing
 
     @Test func `loss, median and jitter follow from the round trips in their order`() {
         let odd = Self.statistics(10, 30, nil, 20)
-        #expect((odd.sent, odd.ok, odd.lossThousandths) == (4, 3, 250))
+        expectEqual(odd.sent, 4)
+        expectEqual(odd.ok, 3)
+        expectEqual(odd.lossThousandths, 250)
         #expect(odd.shortest == .milliseconds(10) && odd.median == .milliseconds(20) && odd.longest == .milliseconds(30))
-        #expect(odd.jitter == .milliseconds(15))
-        #expect(odd.cause == Samples.refused)
+        expectEqual(odd.jitter, .milliseconds(15))
+        expectEqual(odd.cause, Samples.refused)
         let even = Self.statistics(10, 40, 20, 30)
         #expect(even.median == .milliseconds(25) && even.lossThousandths == 0 && even.cause == nil)
-        #expect(Self.statistics(10).jitter == nil)
+        expectNil(Self.statistics(10).jitter)
         let none = Self.statistics()
         #expect(none.lossThousandths == nil && none.median == nil)
     }
@@ -36,10 +39,10 @@ import Testing
     @Test func `one lost probe of many is not rounded to no loss`() {
         var statistics = ProbeStatistics(Samples.endpoint("a:1"))
         for number in 0..<5000 { statistics.add(Self.report(number == 7 ? nil : 1)) }
-        #expect(statistics.lossThousandths == 1)
+        expectEqual(statistics.lossThousandths, 1)
         var lossy = ProbeStatistics(Samples.endpoint("a:1"))
         for number in 0..<5000 { lossy.add(Self.report(number == 7 ? 1 : nil)) }
-        #expect(lossy.lossThousandths == 999)
+        expectEqual(lossy.lossThousandths, 999)
     }
 
     @Test func `a packet that was sent again counts as lost, and has no round trip`() {
@@ -48,42 +51,46 @@ import Testing
         report.lostPackets = 2
         report.roundTrip = nil
         statistics.add(report)
-        #expect((statistics.sent, statistics.ok, statistics.lossThousandths) == (2, 2, 500))
+        expectEqual(statistics.sent, 2)
+        expectEqual(statistics.ok, 2)
+        expectEqual(statistics.lossThousandths, 500)
         #expect(statistics.median == .milliseconds(10) && statistics.jitter == nil)
         statistics.add(Self.report(nil))
-        #expect((statistics.sent, statistics.ok, statistics.lossThousandths) == (3, 2, 600))
+        expectEqual(statistics.sent, 3)
+        expectEqual(statistics.ok, 2)
+        expectEqual(statistics.lossThousandths, 600)
         let text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle())
-        #expect(text.line(report, number: 2) == "+ 192.0.2.9:22  2         -  from 192.0.2.9, 2 packets lost")
+        expectEqual(text.line(report, number: 2), "+ 192.0.2.9:22  2         -  from 192.0.2.9, 2 packets lost")
     }
 
     @Test func `the exit code follows from the targets that answered`() {
         func verdict(_ targets: ProbeStatistics...) -> StatusDocument.Verdict {
             ProbeSummary(moment: Samples.moment(1), targets: targets).verdict
         }
-        #expect(verdict(Self.statistics(1, nil)) == .holds)
-        #expect(verdict(Self.statistics(1), Self.statistics(nil)) == .doesNotHold)
-        #expect(verdict(Self.statistics(1), Self.statistics()) == .undetermined)
-        #expect(verdict(Self.statistics(nil), Self.statistics()) == .doesNotHold)
+        expectEqual(verdict(Self.statistics(1, nil)), .holds)
+        expectEqual(verdict(Self.statistics(1), Self.statistics(nil)), .doesNotHold)
+        expectEqual(verdict(Self.statistics(1), Self.statistics()), .undetermined)
+        expectEqual(verdict(Self.statistics(nil), Self.statistics()), .doesNotHold)
     }
 
     @Test func `the probe document has its documented keys in their order`() {
         let document = ProbeSummary(moment: Samples.moment(1), targets: [Self.statistics(10, nil, 12)])
-        #expect(
-            String(decoding: document.encode(), as: UTF8.self)
-                == #"{"v":1,"ts":"2026-08-02T12:00:01.000Z","targets":[{"target":"192.0.2.9:22","sent":3,"ok":2,"loss":0.333,"#
+        expectEqual(
+            String(decoding: document.encode(), as: UTF8.self),
+                #"{"v":1,"ts":"2026-08-02T12:00:01.000Z","targets":[{"target":"192.0.2.9:22","sent":3,"ok":2,"loss":0.333,"#
                 + #""rtt_ms":{"min":10,"median":11,"max":12,"jitter":2},"cause":{"layer":"tcp","code":"refused","#
                 + #""detail":"192.0.2.9 refuses port 22","evidence":{"errno":"ECONNREFUSED"}}}]}"#)
     }
 
     @Test func `lines and table are aligned`() {
         let text = ProbeText(targets: ["192.0.2.9:22", "db.example:5432"], count: 10, style: TextStyle())
-        #expect(text.line(Self.report(7), number: 3) == "+ 192.0.2.9:22      3  7.000 ms  from 192.0.2.9")
-        #expect(
-            text.line(Self.report(nil), number: 10) == "x 192.0.2.9:22     10            tcp/refused: 192.0.2.9 refuses port 22")
+        expectEqual(text.line(Self.report(7), number: 3), "+ 192.0.2.9:22      3  7.000 ms  from 192.0.2.9")
+        expectEqual(
+            text.line(Self.report(nil), number: 10), "x 192.0.2.9:22     10            tcp/refused: 192.0.2.9 refuses port 22")
         var other = ProbeStatistics(Samples.endpoint("db.example:5432"))
         other.add(Self.report(nil))
-        #expect(
-            text.summary([Self.statistics(10, 12, nil), other]) == [
+        expectEqual(
+            text.summary([Self.statistics(10, 12, nil), other]), [
                 "",
                 "target           sent  ok    loss       min    median       max    jitter",
                 "192.0.2.9:22        3   2  33.3 %  10.00 ms  11.00 ms  12.00 ms  2.000 ms  tcp/refused: 192.0.2.9 refuses port 22",
@@ -110,7 +117,7 @@ import Testing
         (.seconds(-1), "0.000 ms"), (.seconds(999), "999.00 s"),
     ])
     func `durations have about three significant digits`(duration: Duration, text: String) {
-        #expect(ReadableDuration.text(duration) == text)
+        expectEqual(ReadableDuration.text(duration), text)
         #expect(text.count <= ReadableDuration.width)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import RecordSamples
@@ -28,15 +29,15 @@ import Testing
             }
         }
         look(schema)
-        #expect(missing == [])
-        #expect((schema["anyOf"] as? [Any])?.count == Record.Kind.allCases.count + 1 + Schema.documents.count)
+        expectEqual(missing, [])
+        expectEqual((schema["anyOf"] as? [Any])?.count, Record.Kind.allCases.count + 1 + Schema.documents.count)
     }
 
     @Test(arguments: Samples.oneOfEach + [Samples.probe(failed: true), Samples.server(0, "[::1]:1", .unknown, initial: true)])
     func `records have the keys and types of their schema`(event: MonitorEvent) throws {
         let record = Record(event: event, seq: 4, superseded: 1)
         let value = try JSONSerialization.jsonObject(with: Data(Samples.encoder.encode(record)))
-        #expect(try mistakes(value, definition: record.kind.rawValue) == [])
+        try expectEqual(mistakes(value, definition: record.kind.rawValue), [])
     }
 
     @Test func `the status document has the keys and types of its schema`() throws {
@@ -45,7 +46,7 @@ import Testing
         for canary in [nil, target] {
             let document = StatusDocument(moment: Samples.moment(9), path: path, targets: [target], canary: canary)
             let value = try JSONSerialization.jsonObject(with: Data(document.encode(with: Samples.encoder)))
-            #expect(try mistakes(value, definition: "status") == [])
+            try expectEqual(mistakes(value, definition: "status"), [])
         }
     }
 
@@ -57,7 +58,7 @@ import Testing
         for target in [answered, ProbeStatistics(Samples.endpoint("a:1"))] {
             let document = ProbeSummary(moment: Samples.moment(9), targets: [target])
             let value = try JSONSerialization.jsonObject(with: Data(document.encode()))
-            #expect(try mistakes(value, definition: "probe_summary") == [])
+            try expectEqual(mistakes(value, definition: "probe_summary"), [])
         }
     }
 
@@ -67,17 +68,17 @@ import Testing
     func `the document of why has the keys and types of its schema`(evidence: DiagnosisEvidence) throws {
         let document = WhyDocument(moment: Samples.moment(9), evidence: evidence)
         let value = try JSONSerialization.jsonObject(with: Data(document.encode()))
-        #expect(try mistakes(value, definition: "why") == [])
+        try expectEqual(mistakes(value, definition: "why"), [])
         let list = Array(WhyDocument.listStart(Samples.moment(9)).utf8) + document.encode() + Array(WhyDocument.listEnd.utf8)
         let several = try JSONSerialization.jsonObject(with: Data(list))
-        #expect(try mistakes(several, definition: "why_targets") == [])
+        try expectEqual(mistakes(several, definition: "why_targets"), [])
         let canary = WhyDocument(moment: Samples.moment(9), evidence: evidence, canary: WhySamples.silent.update)
         let other = try JSONSerialization.jsonObject(with: Data(canary.encode()))
-        #expect(try mistakes(other, definition: "why") == [])
+        try expectEqual(mistakes(other, definition: "why"), [])
     }
 
     @Test func `the schema check finds a missing key and a wrong type`() throws {
-        #expect(try mistakes(["v": 1, "ts": "x", "path": 7, "canary": NSNull()], definition: "status").count == 2)
+        try expectEqual(mistakes(["v": 1, "ts": "x", "path": 7, "canary": NSNull()], definition: "status").count, 2)
     }
 
     /// Returns the differences between `value` and a definition, in both directions. It supports the part of JSON Schema that the

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import RecordSamples
@@ -18,7 +19,7 @@ import Testing
     func `colors are for terminals unless an option or variable decides`(
         choice: TextStyle.ColorChoice, isTerminal: Bool, environment: [String: String], isColored: Bool
     ) {
-        #expect(TextStyle(choice: choice, isTerminal: isTerminal, environment: environment).isColored == isColored)
+        expectEqual(TextStyle(choice: choice, isTerminal: isTerminal, environment: environment).isColored, isColored)
     }
 
     @Test func `symbols beyond ASCII need a UTF-8 locale`() {
@@ -32,7 +33,7 @@ import Testing
     }
 
     @Test func `control characters never reach a terminal`() {
-        #expect(TextStyle.printable("a\u{1b}[2Jb\n\u{9b}c é") == "a\u{fffd}[2Jb\u{fffd}\u{fffd}c é")
+        expectEqual(TextStyle.printable("a\u{1b}[2Jb\n\u{9b}c é"), "a\u{fffd}[2Jb\u{fffd}\u{fffd}c é")
     }
 
     /// Unsafe characters: C0, DEL, C1, marks and overrides of direction, isolates, separators, a tag beyond U+FFFF.
@@ -45,10 +46,10 @@ import Testing
         scalar: Unicode.Scalar
     ) throws {
         let text = "exe\(scalar)gpj"
-        #expect(TextStyle.printable(text) == "exe\u{fffd}gpj")
-        #expect(DisplayWidth.harmless(text, isUnicode: true) == "exe\u{fffd}gpj")
-        #expect(DisplayWidth.harmless(text, isUnicode: false) == "exe?gpj")
-        #expect(Failure(1, text).line == "netwatch: exe\u{fffd}gpj")
+        expectEqual(TextStyle.printable(text), "exe\u{fffd}gpj")
+        expectEqual(DisplayWidth.harmless(text, isUnicode: true), "exe\u{fffd}gpj")
+        expectEqual(DisplayWidth.harmless(text, isUnicode: false), "exe?gpj")
+        expectEqual(Failure(1, text).line, "netwatch: exe\u{fffd}gpj")
         let cause = Cause(.tls, .certificateUntrusted, detail: text, evidence: [text: .text(text)])
         #expect(!cause.sentence.unicodeScalars.contains(scalar))
         var writer = JSONWriter()
@@ -61,7 +62,7 @@ import Testing
         let json = String(decoding: writer.bytes, as: UTF8.self)
         #expect(!json.unicodeScalars.contains(scalar))
         let decoded = try JSONSerialization.jsonObject(with: Data(writer.bytes)) as? [String: Any]
-        #expect((decoded?["cause"] as? [String: Any])?["detail"] as? String == text)
+        expectEqual((decoded?["cause"] as? [String: Any])?["detail"] as? String, text)
     }
 
     @Test func `every character of Latin-1 at every place of a text is read back`() throws {
@@ -79,7 +80,7 @@ import Testing
                     for text in texts { writer.value(text) }
                 }
                 #expect(writer.bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
-                #expect(try JSONSerialization.jsonObject(with: Data(writer.bytes)) as? [String] == texts)
+                try expectEqual(JSONSerialization.jsonObject(with: Data(writer.bytes)) as? [String], texts)
             }
         }
     }
@@ -94,20 +95,20 @@ import Testing
             writer.value(nil as Int?)
         }
         let text = "[0,9,10,-1,-10,-9223372036854775808,9223372036854775807,18446744073709551615,-2147483648,255,null]"
-        #expect(String(decoding: writer.bytes, as: UTF8.self) == text)
+        expectEqual(String(decoding: writer.bytes, as: UTF8.self), text)
     }
 
     @Test func `other text is written unchanged`() {
         var writer = JSONWriter()
         writer.array { $0.value("é 漢 😀 \u{a0}") }
-        #expect(String(decoding: writer.bytes, as: UTF8.self) == "[\"é 漢 😀 \u{a0}\"]")
+        expectEqual(String(decoding: writer.bytes, as: UTF8.self), "[\"é 漢 😀 \u{a0}\"]")
     }
 
     @Test func `a long URL keeps its host and the name of its file`() {
         let url = "https://files.example.com/" + String(repeating: "directory/", count: 20) + "big.iso"
         let text = ShortURL.text(url)
         #expect(text.count == ShortURL.limit && text.hasPrefix("https://files.example.com/") && text.hasSuffix("/big.iso"))
-        #expect(ShortURL.text(String(url.prefix(100))) == url.prefix(100))
+        expectEqual(ShortURL.text(String(url.prefix(100))), String(url.prefix(100)))
     }
 }
 
@@ -115,8 +116,8 @@ import Testing
     @Test func `every record is one plain line`() {
         var lines = PlainLines(header: Samples.header, style: TextStyle())
         let text = Samples.oneOfEach.map { lines.line(Record(event: $0)) }
-        #expect(
-            text == [
+        expectEqual(
+            text, [
                 "2026-08-02T12:00:00.000Z hello  netwatch 0.1.0: path satisfied via eth0 (wired), IPv4 IPv6 DNS, "
                     + "gateway 192.0.2.1 fe80::1%eth0",
                 "2026-08-02T12:00:01.000Z path   unsatisfied link/no-carrier: eth0 has no carrier "
@@ -133,14 +134,14 @@ import Testing
     @Test func `an incident's line has the subject, the number and the first targets, and the duration`() {
         var lines = PlainLines(header: Samples.header, style: TextStyle())
         func text(_ event: MonitorEvent) -> Substring { lines.line(Record(event: event)).dropFirst(34) }
-        #expect(
-            text(Samples.incident(1_000, over: 63.5))
-                == "interface eth0 over 1000 targets (192.0.2.0:22, 192.0.2.1:22, 192.0.2.2:22, …), "
+        expectEqual(
+            text(Samples.incident(1_000, over: 63.5)),
+                "interface eth0 over 1000 targets (192.0.2.0:22, 192.0.2.1:22, 192.0.2.2:22, …), "
                 + "link/no-carrier: eth0 has no carrier after 1m02s")
         let limit = Cause(.local, .fileLimit, detail: "no descriptor is left")
-        #expect(
-            text(Samples.incident(2, cause: limit, subject: .init(.interface, nil)))
-                == "this machine open 2 targets (192.0.2.0:22, 192.0.2.1:22), local/file-limit: no descriptor is left")
+        expectEqual(
+            text(Samples.incident(2, cause: limit, subject: .init(.interface, nil))),
+                "this machine open 2 targets (192.0.2.0:22, 192.0.2.1:22), local/file-limit: no descriptor is left")
         let evil = Samples.incident(2, subject: .init(.hop, "e\u{1b}[2J\n"))
         #expect(!lines.line(Record(event: evil)).contains { $0 == "\u{1b}" || $0.isNewline })
     }
@@ -153,9 +154,9 @@ import Testing
     @Test func `dropped records are reported`() {
         var lines = PlainLines(header: Samples.header, style: TextStyle())
         let record = Record(event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), superseded: 4)
-        #expect(
-            lines.line(record)
-                == "2026-08-02T12:00:01.000Z target 192.0.2.9:22 down tcp/refused: 192.0.2.9 refuses port 22 [4 superseded]")
+        expectEqual(
+            lines.line(record),
+                "2026-08-02T12:00:01.000Z target 192.0.2.9:22 down tcp/refused: 192.0.2.9 refuses port 22 [4 superseded]")
     }
 }
 
@@ -168,8 +169,8 @@ import Testing
             Samples.server(0, "192.0.2.9:22", .unreachable, cause: Samples.noCarrier, at: 63.5),
         ]
         let text = events.flatMap { live.lines(Record(event: $0)) }.joined(separator: "\n")
-        #expect(
-            text == """
+        expectEqual(
+            text, """
                 netwatch 0.1.0 · this machine · 2026-08-02T12:00:00.000Z
                    +0.000s ✓ path satisfied  via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1 fe80::1%eth0
                              eth0  wired     routable  192.0.2.7/24 fe80::7/64
@@ -189,13 +190,13 @@ import Testing
         func text(_ event: MonitorEvent) -> [String] { live.lines(Record(event: event)) }
         // The records of the path and of the only target say the same.
         #expect(text(Samples.incident(0)).isEmpty && text(Samples.incident(1)).isEmpty)
-        #expect(
-            text(Samples.incident(2)) == [
+        expectEqual(
+            text(Samples.incident(2)), [
                 "   +1.000s ✗ incident interface eth0  open  2 targets (192.0.2.0:22, 192.0.2.1:22), "
                     + "link/no-carrier: eth0 has no carrier"
             ])
-        #expect(
-            text(Samples.incident(2, over: 3.5)) == [
+        expectEqual(
+            text(Samples.incident(2, over: 3.5)), [
                 "   +3.500s ✓ incident interface eth0  over  2 targets (192.0.2.0:22, 192.0.2.1:22), "
                     + "link/no-carrier: eth0 has no carrier after 2.5s"
             ])
@@ -234,8 +235,8 @@ import Testing
     }
 
     @Test func `wide characters are padded to the columns that they take`() {
-        #expect(TextStyle.pad("ｗｉ", 6) == "ｗｉ  ")
-        #expect(TextStyle.pad("ｗｉｄｅ", 6) == "ｗｉｄｅ")
+        expectEqual(TextStyle.pad("ｗｉ", 6), "ｗｉ  ")
+        expectEqual(TextStyle.pad("ｗｉｄｅ", 6), "ｗｉｄｅ")
     }
 
     @Test func `colors accompany symbols`() {
@@ -254,8 +255,8 @@ import Testing
         else { return }
         let document = StatusDocument(moment: Samples.moment(9), path: path, targets: [up, down])
         let text = StatusText(document: document, style: TextStyle(), showsEvidence: true).lines.joined(separator: "\n")
-        #expect(
-            text == """
+        expectEqual(
+            text, """
                 path  + satisfied  via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1 fe80::1%eth0
 
                 interfaces
@@ -268,7 +269,7 @@ import Testing
                   + 192.0.2.9:22       up    1.25 ms from 192.0.2.9 via eth0 (wired)
                   x [2001:db8::9]:443  down  tcp/refused: 192.0.2.9 refuses port 22
                 """)
-        #expect(document.verdict == .doesNotHold)
+        expectEqual(document.verdict, .doesNotHold)
     }
 
     @Test(arguments: [20, 50, 80]) func `status fits its lines to the terminal`(columns: Int) throws {
@@ -281,7 +282,7 @@ import Testing
         text.columns = columns
         #expect(text.lines.allSatisfy { DisplayWidth.columns($0) < columns })
         #expect(zip(text.lines, fullLines).allSatisfy { $0 == $1 || LiveLinesTests.isShortened($0) })
-        #expect(text.lines.count == fullLines.count)
+        expectEqual(text.lines.count, fullLines.count)
     }
 
     @Test func `if there are targets, they decide`() throws {
@@ -292,10 +293,10 @@ import Testing
         func verdict(_ path: PathUpdate, _ targets: [ServerUpdate]) -> StatusDocument.Verdict {
             StatusDocument(moment: Samples.moment(9), path: path, targets: targets).verdict
         }
-        #expect(verdict(broken, []) == .doesNotHold)
-        #expect(verdict(working, []) == .holds)
-        #expect(verdict(broken, [up]) == .holds)
-        #expect(verdict(working, [up, unknown]) == .undetermined)
+        expectEqual(verdict(broken, []), .doesNotHold)
+        expectEqual(verdict(working, []), .holds)
+        expectEqual(verdict(broken, [up]), .holds)
+        expectEqual(verdict(working, [up, unknown]), .undetermined)
     }
 }
 
@@ -314,13 +315,13 @@ import Testing
     @Test func `a new address and a changed gateway are named`() {
         let old = path([first], gateways: ["198.18.0.1"])
         let new = path([first, Samples.prefix("203.0.113.5", 24)], gateways: ["198.18.0.2"])
-        #expect(
-            PathChanges(old: old, new: new, isUnicode: true).texts
-                == ["+203.0.113.5/24", "gateway 198.18.0.1 → 198.18.0.2"])
-        #expect(
-            PathChanges(old: new, new: old, isUnicode: false).texts
-                == ["-203.0.113.5/24", "gateway 198.18.0.2 -> 198.18.0.1"])
-        #expect(PathChanges(old: new, new: new, isUnicode: true).texts == [])
+        expectEqual(
+            PathChanges(old: old, new: new, isUnicode: true).texts,
+                ["+203.0.113.5/24", "gateway 198.18.0.1 → 198.18.0.2"])
+        expectEqual(
+            PathChanges(old: new, new: old, isUnicode: false).texts,
+                ["-203.0.113.5/24", "gateway 198.18.0.2 -> 198.18.0.1"])
+        expectEqual(PathChanges(old: new, new: new, isUnicode: true).texts, [])
     }
 
     @Test func `more than four addresses are counted`() {
@@ -328,9 +329,9 @@ import Testing
         let texts = PathChanges(old: path([], gateways: []), new: path(many, gateways: []), isUnicode: true).texts
         #expect(texts.count == 5 && texts.last == "3 more addresses changed")
         let rows = InterfaceTable.rows(path(many, gateways: []).interfaces, style: TextStyle())
-        #expect(rows.first?.hasSuffix("203.0.113.4/24 and 3 more") == true)
+        expectEqual(rows.first?.hasSuffix("203.0.113.4/24 and 3 more"), true)
         let all = InterfaceTable.rows(path(many, gateways: []).interfaces, style: TextStyle(), listsAllAddresses: true)
-        #expect(all.first?.hasSuffix("203.0.113.7/24") == true)
+        expectEqual(all.first?.hasSuffix("203.0.113.7/24"), true)
     }
 
     @Test func `more than four addresses are counted on a narrow terminal too`() throws {
@@ -352,7 +353,7 @@ import Testing
                 let rows = lines.filter { $0.contains("routable") }
                 try #require(rows.count == 2)
                 for row in rows {
-                    #expect(Self.count(in: row, of: #/ and (\d+) more$/#, all: #/(\d+) addresses$/#) == 7, "\(row)")
+                    expectEqual(Self.count(in: row, of: #/ and (\d+) more$/#, all: #/(\d+) addresses$/#), 7, "\(row)")
                 }
                 let changes = try #require(lines.first { $0.contains("+203.0.113.1/24") })
                 // Seven addresses and the gateway. If everything else fits, the remaining addresses are counted as addresses.
@@ -382,8 +383,8 @@ import Testing
         let record = Record(
             event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), seq: 12, superseded: 3)
         let variables = Dictionary(HookEnvironment.variables(for: record)) { first, _ in first }
-        #expect(
-            variables == [
+        expectEqual(
+            variables, [
                 "NETWATCH_TYPE": "target", "NETWATCH_STATUS": "down", "NETWATCH_TARGET": "192.0.2.9:22",
                 "NETWATCH_ADDRESS": "192.0.2.9", "NETWATCH_INTERFACE": "eth0", "NETWATCH_INTERFACE_TYPE": "wired",
                 "NETWATCH_CAUSE": "tcp/refused", "NETWATCH_DETAIL": "192.0.2.9 refuses port 22", "NETWATCH_SEQ": "12",
@@ -393,7 +394,7 @@ import Testing
 
     @Test func `hooks run only on changes`() {
         let changes = Samples.oneOfEach.filter { HookEnvironment.isChange(Record(event: $0)) }
-        #expect(changes == [Samples.path(), Samples.server()])
+        expectEqual(changes, [Samples.path(), Samples.server()])
         #expect(!HookEnvironment.isChange(Record(event: Samples.server(0, "192.0.2.9:22", .unknown, initial: true))))
     }
 }

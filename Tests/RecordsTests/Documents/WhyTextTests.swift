@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import RecordSamples
@@ -72,8 +73,8 @@ enum WhySamples {
     }
 
     @Test func `each layer has a mark, a time, a sentence and its evidence, and the last line is the conclusion`() {
-        #expect(
-            lines(WhySamples.silent) == [
+        expectEqual(
+            lines(WhySamples.silent), [
                 "✓ link                eth0 (wired) is switched on and has carrier",
                 "                      interface=eth0 level=routable type=wired",
                 "✓ address             packets are sent from 192.0.2.7",
@@ -99,8 +100,8 @@ enum WhySamples {
 
     @Test func `the addresses of a name follow the layers, and one that fails degrades the target`() {
         let lines = lines(WhySamples.partial)
-        #expect(
-            lines.suffix(5) == [
+        expectEqual(
+            lines.suffix(5), [
                 "✓ 192.0.2.9    1.250 ms  answers",
                 "✗ 192.0.2.10             tcp/timeout: 192.0.2.9 does not answer on port 22",
                 "· 2001:db8::9            route/no-route: there is no route to 2001:db8::9",
@@ -108,38 +109,38 @@ enum WhySamples {
                 "? 192.0.2.9:22 is degraded: 1 of 2 addresses fail: 192.0.2.9 does not answer on port 22 (tcp/timeout); 192.0.2.9 "
                     + "answers over eth0 via 198.18.0.1",
             ])
-        #expect(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.partial).verdict == .holds)
+        expectEqual(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.partial).verdict, .holds)
     }
 
     @Test func `a name with more addresses than are probed says so`() {
         var evidence = WhySamples.partial
         let addresses = (1...200).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
         evidence.report?.lookup = LookupAnswer(id: 1, addresses: addresses)
-        #expect(lines(evidence).suffix(3).first == "  3 of the 200 addresses are probed")
+        expectEqual(lines(evidence).suffix(3).first, "  3 of the 200 addresses are probed")
     }
 
     @Test func `a pipe has neither colors nor characters beyond ASCII`() {
         let text = lines(WhySamples.silent, TextStyle()).joined(separator: "\n")
         #expect(text.utf8.allSatisfy { $0 < 0x80 } && !text.contains("\u{1b}"))
         #expect(text.contains("\nx tcp         3.00 s  192.0.2.9 does not answer"))
-        #expect(lines(WhySamples.up, TextStyle(isColored: true)).first?.hasPrefix("\u{1b}[32m+\u{1b}[0m link") == true)
+        expectEqual(lines(WhySamples.up, TextStyle(isColored: true)).first?.hasPrefix("\u{1b}[32m+\u{1b}[0m link"), true)
     }
 
     @Test(arguments: [30, 60, 80, 200]) func `lines are wrapped to the width of the terminal`(columns: Int) {
         let lines = lines(WhySamples.silent, columns: columns)
         #expect(lines.allSatisfy { DisplayWidth.columns($0) < max(columns, 22 + 21 + 20) })
         let words = { (lines: [String]) in lines.joined(separator: " ").split(separator: " ") }
-        #expect(words(lines) == words(self.lines(WhySamples.silent)))
+        expectEqual(words(lines), words(self.lines(WhySamples.silent)))
     }
 
     @Test func `without a target, the path is explained`() {
         let satisfied = lines(WhySamples.path)
         #expect(satisfied.contains("? dns                 a name server is configured; it was not asked"))
-        #expect(
-            satisfied.last == "✓ the path is satisfied: IPv4 and IPv6 are routed over eth0 via 192.0.2.1 and fe80::1%eth0")
+        expectEqual(
+            satisfied.last, "✓ the path is satisfied: IPv4 and IPv6 are routed over eth0 via 192.0.2.1 and fe80::1%eth0")
         let unsatisfied = lines(WhySamples.unsatisfied)
-        #expect(unsatisfied.first == "✗ link                eth0 has no carrier")
-        #expect(unsatisfied.last == "✗ the path is unsatisfied: eth0 has no carrier (link/no-carrier)")
+        expectEqual(unsatisfied.first, "✗ link                eth0 has no carrier")
+        expectEqual(unsatisfied.last, "✗ the path is unsatisfied: eth0 has no carrier (link/no-carrier)")
     }
 
     @Test func `evidence with several texts is a quoted list, and an array in JSON`() throws {
@@ -147,13 +148,13 @@ enum WhySamples {
         let document = WhyDocument(moment: Samples.moment(2), evidence: WhySamples.redirected)
         let value = try JSONSerialization.jsonObject(with: Data(document.encode())) as? [String: Any]
         let evidence = (value?["cause"] as? [String: Any])?["evidence"] as? [String: Any]
-        #expect(evidence?["redirects"] as? [String] == ["http://a/", "http://b/ c"])
+        expectEqual(evidence?["redirects"] as? [String], ["http://a/", "http://b/ c"])
     }
 
     @Test func `the facts of a certificate follow the conclusion, a line each, and leave the line of evidence`() {
         let lines = lines(WhySamples.expired)
-        #expect(
-            lines.suffix(11) == [
+        expectEqual(
+            lines.suffix(11), [
                 "✗ tls                 192.0.2.9 presents a certificate that expired on 2026-11-01, 3 days ago",
                 "                      cipher=TLS_AES_256_GCM_SHA384 version=TLSv1.3",
                 "· http                not asked: the target is tcp",
@@ -175,20 +176,19 @@ enum WhySamples {
         let value = try #require(
             try JSONSerialization.jsonObject(with: Data(document.encode())) as? [String: Any])
         let layers = try #require(value["layers"] as? [[String: Any]])
-        #expect(layers.map { $0["layer"] as? String ?? "" } == Diagnosis.layers.map(\.rawValue))
-        #expect(layers.map { $0["ok"] as? Bool } == [true, true, true, true, nil, true, nil, false, nil, nil])
+        expectEqual(layers.map { $0["layer"] as? String ?? "" }, Diagnosis.layers.map(\.rawValue))
+        expectEqual(layers.map { $0["ok"] as? Bool }, [true, true, true, true, nil, true, nil, false, nil, nil])
         #expect(layers[7]["ms"] as? Int == 3000 && layers[0]["ms"] is NSNull && value["canary"] is NSNull)
-        #expect((value["cause"] as? [String: Any])?["code"] as? String == "timeout")
-        #expect(
-            (value["status"] as? String, value["address"] as? String, value["interface"] as? String) == (
-                "down", "192.0.2.9", "eth0"
-            ))
-        #expect(document.verdict == .doesNotHold)
-        #expect(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.up).verdict == .holds)
-        #expect(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.path).verdict == .holds)
-        #expect(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.unsatisfied).verdict == .doesNotHold)
+        expectEqual((value["cause"] as? [String: Any])?["code"] as? String, "timeout")
+        expectEqual(value["status"] as? String, "down")
+        expectEqual(value["address"] as? String, "192.0.2.9")
+        expectEqual(value["interface"] as? String, "eth0")
+        expectEqual(document.verdict, .doesNotHold)
+        expectEqual(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.up).verdict, .holds)
+        expectEqual(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.path).verdict, .holds)
+        expectEqual(WhyDocument(moment: Samples.moment(2), evidence: WhySamples.unsatisfied).verdict, .doesNotHold)
         var unknown = WhySamples.up
         unknown.update = nil
-        #expect(WhyDocument(moment: Samples.moment(2), evidence: unknown).verdict == .undetermined)
+        expectEqual(WhyDocument(moment: Samples.moment(2), evidence: unknown).verdict, .undetermined)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import RecordSamples
@@ -23,7 +24,7 @@ import Testing
             + #""dns":true,"expensive":false,"constrained":false,"gateways":["192.0.2.1","fe80::1%eth0"],"#
             + #""interfaces":[\#(Self.eth0),\#(Self.lo)],"cause":null,"reasons":[],"suppressed":0,"consistent":true},"#
             + #""targets":["192.0.2.9:22"]}"#
-        #expect(Samples.text(Samples.hello, seq: 0) == expected)
+        expectEqual(Samples.text(Samples.hello, seq: 0), expected)
     }
 
     @Test func `an unsatisfied path has its cause with sorted evidence`() {
@@ -35,7 +36,7 @@ import Testing
             + #""cause":{"layer":"link","code":"no-carrier","detail":"eth0 has no carrier","#
             + #""evidence":{"flags":4099,"interface":"eth0"}},"reasons":["interface-changed"],"suppressed":3,"#
             + #""consistent":true,"superseded":2}"#
-        #expect(Samples.text(Samples.path(suppressed: 3), seq: 7, superseded: 2) == expected)
+        expectEqual(Samples.text(Samples.path(suppressed: 3), seq: 7, superseded: 2), expected)
     }
 
     @Test func `a target that is up has all keys`() {
@@ -43,7 +44,7 @@ import Testing
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"address":"192.0.2.9","family":4,"#
             + #""interface":"eth0","interface_type":"wired","id":null,"flapping":false,"paused":false,"initial":false}"#
-        #expect(Samples.text(Samples.server()) == expected)
+        expectEqual(Samples.text(Samples.server()), expected)
     }
 
     @Test func `a target that is unknown has nulls`() {
@@ -51,7 +52,7 @@ import Testing
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"address":null,"family":null,"#
             + #""interface":null,"interface_type":null,"id":null,"flapping":false,"paused":false,"initial":true}"#
-        #expect(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)) == expected)
+        expectEqual(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)), expected)
     }
 
     @Test func `a failed probe has its cause`() {
@@ -61,7 +62,7 @@ import Testing
             + #""processing":null,"transfer":null},"#
             + #""cause":{"layer":"tcp","code":"refused","detail":"192.0.2.9 refuses port 22","#
             + #""evidence":{"errno":"ECONNREFUSED"}}}"#
-        #expect(Samples.text(Samples.probe(failed: true)) == expected)
+        expectEqual(Samples.text(Samples.probe(failed: true)), expected)
     }
 
     @Test func `an incident has its subject, its cause, its first ten targets and their number`() {
@@ -71,7 +72,7 @@ import Testing
             + #""subject":{"kind":"interface","name":"eth0"},"cause":{"layer":"link","code":"no-carrier","#
             + #""detail":"eth0 has no carrier","evidence":{"flags":4099,"interface":"eth0"}},"target_count":2,"#
             + #""targets":["192.0.2.0:22","192.0.2.1:22"],"recorded":null}"#
-        #expect(Samples.text(Samples.incident(2)) == expected)
+        expectEqual(Samples.text(Samples.incident(2)), expected)
         let over = Samples.text(Samples.incident(5_000, subject: .init(.interface, nil), over: 61))
         #expect(over.contains(#""ts":"2026-08-02T12:01:01.000Z""#))
         #expect(over.contains(#""state":"over","from":"2026-08-02T12:00:01.000Z""#))
@@ -80,13 +81,13 @@ import Testing
     }
 
     @Test func `resync and gap have their reasons`() {
-        #expect(
-            Samples.text(.resync(.dumpInterrupted, Samples.moment(2)))
-                == #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:02.000Z","mono_ns":7000000000,"type":"resync","#
+        expectEqual(
+            Samples.text(.resync(.dumpInterrupted, Samples.moment(2))),
+                #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:02.000Z","mono_ns":7000000000,"type":"resync","#
                 + #""reason":"dump_interrupted"}"#)
-        #expect(
-            Samples.text(.gap(from: Samples.moment(3), to: Samples.moment(60)))
-                == #"{"v":1,"seq":1,"ts":"2026-08-02T12:01:00.000Z","mono_ns":65000000000,"type":"gap","reason":"suspend","#
+        expectEqual(
+            Samples.text(.gap(from: Samples.moment(3), to: Samples.moment(60))),
+                #"{"v":1,"seq":1,"ts":"2026-08-02T12:01:00.000Z","mono_ns":65000000000,"type":"gap","reason":"suspend","#
                 + #""from":"2026-08-02T12:00:03.000Z","to":"2026-08-02T12:01:00.000Z"}"#)
     }
 
@@ -128,8 +129,8 @@ import Testing
         #expect(!bytes.contains(UInt8(ascii: "\n")))
         let object = try #require(try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any])
         let expected = try #require(Self.documentedKeys[record.kind]).union(["v", "seq", "ts", "mono_ns", "type"])
-        #expect(Set(object.keys) == expected)
-        #expect(object["type"] as? String == record.kind.rawValue)
+        expectEqual(Set(object.keys), expected)
+        expectEqual(object["type"] as? String, record.kind.rawValue)
     }
 
     @Test func `interface names cannot break the JSON line`() throws {
@@ -140,7 +141,7 @@ import Testing
         let text = Samples.text(Samples.path(path))
         #expect(text.contains(#""interface":"e\u001b[2J\"\\\n\u007fé""#))
         let object = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
-        #expect(object["interface"] as? String == evil.name)
+        expectEqual(object["interface"] as? String, evil.name)
     }
 
     @Test func `a target of a service has its identifier`() {
@@ -161,7 +162,7 @@ import Testing
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:01:00.000Z","mono_ns":65000000000,"type":"gap","reason":"stopped","#
             + #""from":"2026-08-02T12:00:00.000Z","to":"2026-08-02T12:01:00.000Z"}"#
-        #expect(String(decoding: Samples.encoder.encode(record), as: UTF8.self) == expected)
+        expectEqual(String(decoding: Samples.encoder.encode(record), as: UTF8.self), expected)
         var lines = PlainLines(header: Samples.header, style: TextStyle())
         #expect(lines.line(record).hasSuffix("gap    not running from 2026-08-02T12:00:00.000Z to 2026-08-02T12:01:00.000Z"))
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import RecordSamples
@@ -17,10 +18,10 @@ import Testing
         let events = Samples.oneOfEach + [Samples.path(at: 5), Samples.path(at: 6), Samples.server(at: 7)]
         for event in events { queue.push(Record(event: event)) }
         let records = Self.drain(&queue)
-        #expect(records.map(\.event) == events)
+        expectEqual(records.map(\.event), events)
         #expect(records.allSatisfy { $0.superseded == 0 })
-        #expect(queue.isEmpty)
-        #expect(queue.size == 0)
+        expectEmpty(queue)
+        expectEqual(queue.size, 0)
     }
 
     @Test func `above the limit a newer path replaces the older and keeps its reasons`() {
@@ -29,8 +30,8 @@ import Testing
         queue.push(Record(event: Samples.path(Samples.unsatisfied, [.resynced, .dnsChanged], suppressed: 2, at: 1)))
         queue.push(Record(event: Samples.path(Samples.unsatisfied, [.interfaceChanged, .dnsChanged], suppressed: 3, at: 2)))
         let records = Self.drain(&queue)
-        #expect(
-            records == [
+        expectEqual(
+            records, [
                 Record(event: Samples.hello),
                 Record(
                     event: Samples.path(Samples.unsatisfied, [.interfaceChanged, .dnsChanged, .resynced], suppressed: 5, at: 2),
@@ -46,15 +47,15 @@ import Testing
         queue.push(Record(event: Samples.path(at: 4)))
         queue.push(Record(event: Samples.path(at: 5)))
         let records = Self.drain(&queue)
-        #expect(records.map(\.event.moment) == [2, 3, 5].map(Samples.moment))
-        #expect(records.map(\.superseded) == [1, 0, 1])
+        expectEqual(records.map(\.event.moment), [2, 3, 5].map(Samples.moment))
+        expectEqual(records.map(\.superseded), [1, 0, 1])
     }
 
     @Test func `records on different targets and types do not replace each other`() {
         var queue = RecordQueue(limit: 0)
         let events = [Samples.server(0), Samples.server(1), Samples.probe(0), Samples.probe(1), Samples.path()]
         for event in events { queue.push(Record(event: event)) }
-        #expect(Self.drain(&queue).map(\.event) == events)
+        expectEqual(Self.drain(&queue).map(\.event), events)
     }
 
     @Test func `above the limit a newer record of an incident replaces an older one, and none of another incident`() {
@@ -66,8 +67,8 @@ import Testing
         queue.push(Record(event: Samples.incident(4)))
         queue.push(Record(event: Samples.incident(9, over: 2)))
         let records = Self.drain(&queue)
-        #expect(records.map(\.event) == [.incident(other), Samples.incident(9, over: 2)])
-        #expect(records.map(\.superseded) == [1, 1])
+        expectEqual(records.map(\.event), [.incident(other), Samples.incident(9, over: 2)])
+        expectEqual(records.map(\.superseded), [1, 1])
     }
 
     @Test func `hello and gaps are never dropped`() {
@@ -75,23 +76,23 @@ import Testing
         let gap = MonitorEvent.gap(from: Samples.moment(3), to: Samples.moment(4))
         let events = [Samples.hello, gap, Samples.hello, gap]
         for event in events { queue.push(Record(event: event)) }
-        #expect(Self.drain(&queue).map(\.event) == events)
+        expectEqual(Self.drain(&queue).map(\.event), events)
     }
 
     @Test func `the first record of a target stays initial when it is replaced`() {
         var queue = RecordQueue(limit: 0)
         queue.push(Record(event: Samples.server(0, "192.0.2.9:22", .unknown, initial: true, at: 1)))
         queue.push(Record(event: Samples.server(0, "192.0.2.9:22", .up, at: 2)))
-        #expect(
-            Self.drain(&queue) == [Record(event: Samples.server(0, "192.0.2.9:22", .up, initial: true, at: 2), superseded: 1)])
+        expectEqual(
+            Self.drain(&queue), [Record(event: Samples.server(0, "192.0.2.9:22", .up, initial: true, at: 2), superseded: 1)])
     }
 
     @Test func `a record that was taken is not replaced`() {
         var queue = RecordQueue(limit: 0)
         queue.push(Record(event: Samples.path(at: 1)))
-        #expect(queue.take()?.event == Samples.path(at: 1))
+        expectEqual(queue.take()?.event, Samples.path(at: 1))
         queue.push(Record(event: Samples.path(at: 2)))
-        #expect(queue.take() == Record(event: Samples.path(at: 2)))
+        expectEqual(queue.take(), Record(event: Samples.path(at: 2)))
     }
 
     @Test func `records from before the limit was exceeded are replaced too`() {
@@ -101,8 +102,8 @@ import Testing
         queue.push(Record(event: Samples.server(0, at: 2)))
         queue.push(Record(event: Samples.path(at: 3)))
         let records = Self.drain(&queue)
-        #expect(records.map(\.event) == [Samples.server(0, at: 2), Samples.path(at: 3)])
-        #expect(records.map(\.superseded) == [1, 0])
+        expectEqual(records.map(\.event), [Samples.server(0, at: 2), Samples.path(at: 3)])
+        expectEqual(records.map(\.superseded), [1, 0])
     }
 
     @Test func `a stopped reader costs bounded memory`() {
@@ -112,7 +113,7 @@ import Testing
         }
         #expect(queue.size <= 4096 + 8 * 1500)
         let records = Self.drain(&queue)
-        #expect(records.count + records.map(\.superseded).reduce(0, +) == 100_000)
+        expectEqual(records.count + records.map(\.superseded).reduce(0, +), 100_000)
     }
 
     /// Compares the queue with a model: only replaced records are dropped, and each dropped record is counted at its position.
@@ -147,8 +148,8 @@ import Testing
             seen += 1
             missing += record.superseded
         }
-        #expect(seen + missing == pushed, "seed \(seed)")
-        #expect(queue.size == 0, "seed \(seed)")
+        expectEqual(seen + missing, pushed, "seed \(seed)")
+        expectEqual(queue.size, 0, "seed \(seed)")
     }
 }
 

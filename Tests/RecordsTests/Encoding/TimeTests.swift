@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import Testing
@@ -14,7 +15,7 @@ import Testing
             (.max, "2262-04-11T23:47:16.854Z"),
         ] as [(Int64, String)])
     func `timestamps are rounded down to milliseconds`(nanoseconds: Int64, text: String) {
-        #expect(Timestamp.text(wallClockNanoseconds: nanoseconds) == text)
+        expectEqual(Timestamp.text(wallClockNanoseconds: nanoseconds), text)
     }
 
     @Test func `timestamps agree with Foundation`() throws {
@@ -25,7 +26,7 @@ import Testing
             let seconds = Int64(truncatingIfNeeded: random.next() % 18_000_000_000) - 9_000_000_000
             let expected = formatter.string(from: Date(timeIntervalSince1970: Double(seconds)))
             let text = Timestamp.text(wallClockNanoseconds: seconds * 1_000_000_000)
-            #expect(text == expected.dropLast() + ".000Z", "seed \(seed)")
+            expectEqual(text, expected.dropLast() + ".000Z", "seed \(seed)")
         }
     }
 }
@@ -38,7 +39,7 @@ import Testing
             ("8760h", .seconds(365 * 86_400)), ("31536000000ms", .seconds(365 * 86_400)),
         ] as [(String, Duration)])
     func `durations are parsed`(text: String, duration: Duration) throws {
-        #expect(try TimeSpan(text).duration == duration)
+        try expectEqual(TimeSpan(text).duration, duration)
     }
 
     @Test(arguments: [
@@ -59,7 +60,7 @@ import Testing
 
     @Test(arguments: ["10ms", "1500ms", "1s", "90s", "2m", "1h", "8760h"])
     func `an exact duration is written as an option accepts it`(text: String) throws {
-        #expect(TimeSpan.exact(try TimeSpan(text).duration) == text)
+        expectEqual(TimeSpan.exact(try TimeSpan(text).duration), text)
     }
 
     @Test(arguments: [
@@ -69,8 +70,8 @@ import Testing
         (.seconds(-5), "0ms", "+0.000s"),
     ])
     func `durations have a rough form and an offset form`(duration: Duration, rough: String, offset: String) {
-        #expect(TimeSpan.rough(duration) == rough)
-        #expect(TimeSpan.offset(duration) == offset)
+        expectEqual(TimeSpan.rough(duration), rough)
+        expectEqual(TimeSpan.offset(duration), offset)
     }
 
     @Test(arguments: [
@@ -79,6 +80,6 @@ import Testing
         (.microseconds(1010), "1.01"), (.seconds(-1), "0"), (.nanoseconds(Int64.max), "9223372036854.776"),
     ])
     func `milliseconds have at most three decimals`(duration: Duration, text: String) {
-        #expect(Milliseconds.text(duration) == text)
+        expectEqual(Milliseconds.text(duration), text)
     }
 }

@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Reachability
 import RecordSamples
 import Testing
@@ -34,22 +35,24 @@ import Testing
             let record = Record(event: event, seq: seq, superseded: seq == 4 ? 2 : 0, identifier: identifier)
             let found = reader.record(RecordEncoder(header: header).encode(record))
             let read = try #require(found, "\(event)")
-            #expect((read.seq, read.superseded, read.identifier) == (record.seq, record.superseded, record.identifier))
-            #expect(read.kind == record.kind)
+            expectEqual(read.seq, record.seq)
+            expectEqual(read.superseded, record.superseded)
+            expectEqual(read.identifier, record.identifier)
+            expectEqual(read.kind, record.kind)
             if read.kind == .hello { printer = RecordPrinter(format: format, header: try #require(reader.header)) }
             var other = try #require(printer)
             let (text, expected) = (lines(&other, read), lines(&own, record))
-            #expect(text == expected, "\(event)")
+            expectEqual(text, expected, "\(event)")
             printer = other
         }
-        #expect(reader.header == header)
+        expectEqual(reader.header, header)
     }
 
     @Test func `a gap of the service is one in which it did not run`() throws {
         var reader = RecordReader()
         let gap = Record(event: .gap(from: Samples.moment(3), to: Samples.moment(60)), gapReason: .stopped)
         let read = reader.record(Samples.encoder.encode(gap))
-        #expect(read?.gapReason == .stopped)
+        expectEqual(read?.gapReason, .stopped)
     }
 
     @Test(arguments: [
@@ -60,7 +63,7 @@ import Testing
     func `a record of another kind is ignored`(text: String) {
         var reader = RecordReader()
         let read = reader.record(Array(text.utf8))
-        #expect(read == nil)
+        expectNil(read)
     }
 
     @Test func `times and numbers beyond any clock are read`() {
@@ -70,6 +73,6 @@ import Testing
             "since":"0001-01-01T00:00:00.000Z","rtt_ms":1e300}
             """
         let read = reader.record(Array(text.utf8))
-        #expect(read?.kind == .target)
+        expectEqual(read?.kind, .target)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Records
@@ -8,15 +9,15 @@ import Testing
         var reader = ResponseReader()
         var body: [UInt8] = []
         for piece in Array(text.utf8).pieces(of: size) { body += try reader.append(piece) }
-        #expect(reader.status == 200)
-        #expect(String(decoding: body, as: UTF8.self) == "hello, world")
+        expectEqual(reader.status, 200)
+        expectEqual(String(decoding: body, as: UTF8.self), "hello, world")
         #expect(reader.isComplete)
     }
 
     @Test func `a length ends the response`() throws {
         var reader = ResponseReader()
         let body = try reader.append(Array("HTTP/1.1 404 Not Found\r\ncontent-length: 2\r\n\r\nhi, and more".utf8))
-        #expect(body == Array("hi".utf8))
+        expectEqual(body, Array("hi".utf8))
         #expect(reader.status == 404 && reader.isComplete)
     }
 
@@ -37,11 +38,11 @@ import Testing
         var reader = EventStreamReader()
         var events: [EventStreamReader.Event] = []
         for piece in Array(text.utf8).pieces(of: size) { events += reader.append(piece) }
-        #expect(
-            events == [
+        expectEqual(
+            events, [
                 .init(type: "path", data: Array("{\"a\":1}".utf8)), .init(type: "message", data: Array("x\ny".utf8)),
             ])
-        #expect(reader.lastID == "7")
+        expectEqual(reader.lastID, "7")
     }
 }
 

@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -15,7 +16,7 @@ import Testing
             "Content-Length: 2\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", "Server: x\r\n\r\n{}",
         ] {
             let service = try FakeService { $0.send(Self.head + answer) }
-            #expect(try service.document() == Array("{}".utf8))
+            try expectEqual(service.document(), Array("{}".utf8))
         }
     }
 
@@ -33,7 +34,7 @@ import Testing
 
     @Test func `a service that sends nothing for the time limit does not work`() throws {
         var limits = ServiceConnection.DocumentLimits()
-        #expect(limits.silence == .seconds(30))
+        expectEqual(limits.silence, .seconds(30))
         limits.silence = .milliseconds(50)
         let service = try FakeService()
         #expect(throws: Failure(69, "\(service.path): the service has sent nothing for 50ms")) {
@@ -43,7 +44,7 @@ import Testing
 
     @Test func `a document without an end is refused at the size limit`() throws {
         var limits = ServiceConnection.DocumentLimits()
-        #expect(limits.size == 256 << 20)
+        expectEqual(limits.size, 256 << 20)
         limits.size = 1 << 20
         let service = try FakeService { client in
             client.send(Self.head + "\r\n")

@@ -1,4 +1,5 @@
 import CLinux
+import Expectations
 import Foundation
 import Glibc
 import Pacing
@@ -22,7 +23,7 @@ import Testing
         let stream = try RecordStream(settings, output: nil, signals: nil) { failure in
             reports.withLock { $0.append(failure.message) }
         }
-        #expect(try stream.run(Script(events: [Samples.hello] + events + [.ended(Samples.moment(99))]).start) == .monitorEnded)
+        try expectEqual(stream.run(Script(events: [Samples.hello] + events + [.ended(Samples.moment(99))]).start), .monitorEnded)
         return reports.withLock { $0 }
     }
 
@@ -32,10 +33,10 @@ import Testing
         let others = ProcessInfo.processInfo.environment.keys.filter { $0.hasPrefix("NETWATCH_") }
         let unset = others.map { "unset \($0); " }.joined()
         let command = "cd \(directory.path); cat > record; \(unset)env | grep ^NETWATCH_ | sort > variables"
-        #expect(try run([Samples.path()], command) == [])
-        #expect(directory.text("record") == Samples.text(Samples.path()) + "\n")
-        #expect(
-            directory.text("variables") == """
+        try expectEqual(run([Samples.path()], command), [])
+        expectEqual(directory.text("record"), Samples.text(Samples.path()) + "\n")
+        expectEqual(
+            directory.text("variables"), """
                 NETWATCH_ADDRESS=
                 NETWATCH_CAUSE=link/no-carrier
                 NETWATCH_DETAIL=eth0 has no carrier
@@ -58,23 +59,23 @@ import Testing
                 Samples.server(at: 6), Samples.server(1, at: 7), Samples.probe(), Samples.incident(),
             ]
         let command = "echo $NETWATCH_TYPE $NETWATCH_SEQ $NETWATCH_SUPERSEDED >> \(directory.path)/runs"
-        #expect(try run(events, command) == [])
-        #expect(directory.text("runs") == "path 5 4\ntarget 6 0\ntarget 7 0\n")
+        try expectEqual(run(events, command), [])
+        expectEqual(directory.text("runs"), "path 5 4\ntarget 6 0\ntarget 7 0\n")
     }
 
     @Test func `a failed hook is reported`() throws {
-        #expect(try run([Samples.path()], "exit 3") == ["--exec: 'exit 3' failed with exit code 3"])
-        #expect(
-            try run([Samples.path()], "exit 3 # http://bob:secret@host/")
-                == ["--exec: 'exit 3 # http://bob:***@host/' failed with exit code 3"])
-        #expect(try run([Samples.path()], "kill -9 $$") == ["--exec: 'kill -9 $$' ended by signal 9"])
+        try expectEqual(run([Samples.path()], "exit 3"), ["--exec: 'exit 3' failed with exit code 3"])
+        try expectEqual(
+            run([Samples.path()], "exit 3 # http://bob:secret@host/"),
+                ["--exec: 'exit 3 # http://bob:***@host/' failed with exit code 3"])
+        try expectEqual(run([Samples.path()], "kill -9 $$"), ["--exec: 'kill -9 $$' ended by signal 9"])
     }
 
     @Test func `a hook that hangs is killed with its children`() throws {
         let directory = try ScratchDirectory()
         let command = "sleep 1000 & echo $! > \(directory.path)/child; wait"
         let reports = try run([Samples.path()], command, timeLimit: .milliseconds(500))
-        #expect(reports == ["--exec: '\(command)' took longer than 500ms and was killed"])
+        expectEqual(reports, ["--exec: '\(command)' took longer than 500ms and was killed"])
         let child = try #require(pid_t(directory.text("child").trimmingCharacters(in: .whitespacesAndNewlines)))
         // After SIGKILL the process ends soon; -1 if it has already ended.
         var ending = pollfd(fd: netwatch_pidfd_open(child), events: Int16(POLLIN), revents: 0)
@@ -85,7 +86,7 @@ import Testing
     @Test func `a hook that ignores SIGTERM at the end is killed and reported`() throws {
         let directory = try ScratchDirectory()
         let fifo = "\(directory.path)/ready"
-        #expect(mkfifo(fifo, 0o600) == 0)
+        expectEqual(mkfifo(fifo, 0o600), 0)
         let reports = Locked([String]())
         let command = "trap '' TERM; echo > \(fifo); sleep 1000"
         let hooks = Hooks(command: command, encoder: Samples.encoder) { failure in reports.withLock { $0.append(failure.message) }
@@ -102,8 +103,8 @@ import Testing
             polling.wait(until: Clock.nanoseconds + 50_000_000)
             hooks.advance(now: 6 + Hooks.grace.saturatingNanoseconds)
         }
-        #expect(
-            reports.withLock { $0 } == ["--exec: '\(command)' still ran at the end, ignored SIGTERM and was killed"])
+        expectEqual(
+            reports.withLock { $0 }, ["--exec: '\(command)' still ran at the end, ignored SIGTERM and was killed"])
     }
 
     @Test func `a hook that does not read its input does not block the program`() throws {
@@ -113,21 +114,21 @@ import Testing
                 addresses: [])
         }
         let path = NetworkPath(status: .unsatisfied, interfaces: interfaces, cause: Samples.noCarrier)
-        #expect(try run([Samples.path(path)], "exec <&-; exit 0") == [])
+        try expectEqual(run([Samples.path(path)], "exec <&-; exit 0"), [])
         let directory = try ScratchDirectory()
-        #expect(try run([Samples.path(path)], "wc -l > \(directory.path)/lines") == [])
-        #expect(directory.text("lines") == "1\n")
+        try expectEqual(run([Samples.path(path)], "wc -l > \(directory.path)/lines"), [])
+        expectEqual(directory.text("lines"), "1\n")
     }
 
     @Test func `a hook inherits no descriptors and no signal dispositions`() throws {
         let directory = try ScratchDirectory()
         // The programs inspect themselves by exec, because the state of the shell changes between its steps.
-        #expect(try run([Samples.path()], "exec ls /proc/self/fd > \(directory.path)/files") == [])
+        try expectEqual(run([Samples.path()], "exec ls /proc/self/fd > \(directory.path)/files"), [])
         // Descriptor 3 is the directory that ls itself has open.
-        #expect(directory.text("files") == "0\n1\n2\n3\n")
-        #expect(try run([Samples.path()], "exec grep -E '^Sig(Blk|Ign)' /proc/self/status > \(directory.path)/signals") == [])
+        expectEqual(directory.text("files"), "0\n1\n2\n3\n")
+        try expectEqual(run([Samples.path()], "exec grep -E '^Sig(Blk|Ign)' /proc/self/status > \(directory.path)/signals"), [])
         let masks = directory.text("signals").split(separator: "\n").compactMap { UInt64($0.suffix(16), radix: 16) }
         // Signals 32 and 33 are internal to glibc; posix_spawn(3) ignores them in every child.
-        #expect(masks.map { $0 & ~0x1_8000_0000 } == [0, 0])
+        expectEqual(masks.map { $0 & ~0x1_8000_0000 }, [0, 0])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -31,11 +32,11 @@ import Testing
         let pipe = try OutputPipe()
         pipe.read()
         let script = Script(events: Samples.oneOfEach + [.ended(Samples.moment(99))])
-        #expect(try stream(.init(targets: [Samples.endpoint("192.0.2.9:22")]), pipe).run(script.start) == .monitorEnded)
+        try expectEqual(stream(.init(targets: [Samples.endpoint("192.0.2.9:22")]), pipe).run(script.start), .monitorEnded)
         let expected = Samples.oneOfEach.enumerated().map {
             Samples.text($1, seq: $0).replacing("0.1.0", with: CommandProgram.version)
         }
-        #expect(pipe.lines() == expected)
+        expectEqual(pipe.lines(), expected)
     }
 
     @Test func `--count does not count the first record`() throws {
@@ -47,31 +48,31 @@ import Testing
             source.stop = { stops.withLock { $0 += 1 } }
             return source
         }
-        #expect(ending == .finished)
-        #expect(try Self.numbered(pipe.lines()).map(\.type) == ["hello", "path", "target"])
-        #expect(stops.withLock { $0 } == 1)
+        expectEqual(ending, .finished)
+        try expectEqual(Self.numbered(pipe.lines()).map(\.type), ["hello", "path", "target"])
+        expectEqual(stops.withLock { $0 }, 1)
     }
 
     @Test func `--for stops without any event`() throws {
         let pipe = try OutputPipe()
         pipe.read()
         let stream = try stream(.init(duration: .milliseconds(20)), pipe)
-        #expect(try stream.run(Script(events: [Samples.hello]).start) == .finished)
-        #expect(try Self.numbered(pipe.lines()).map(\.seq) == [0])
+        try expectEqual(stream.run(Script(events: [Samples.hello]).start), .finished)
+        try expectEqual(Self.numbered(pipe.lines()).map(\.seq), [0])
     }
 
     @Test func `closing the reader ends the stream without another event`() throws {
         let pipe = try OutputPipe()
         pipe.read(lineCount: 1)
-        #expect(try stream(.init(), pipe).run(Script(events: [Samples.hello]).start) == .readerGone)
-        #expect(pipe.lines().count == 1)
+        try expectEqual(stream(.init(), pipe).run(Script(events: [Samples.hello]).start), .readerGone)
+        expectEqual(pipe.lines().count, 1)
     }
 
     @Test func `--quiet writes nothing and ignores a closed reader`() throws {
         let pipe = try OutputPipe()
         pipe.closeReadingEnd()
         let stream = try stream(.init(isQuiet: true, count: 1), pipe)
-        #expect(try stream.run(Script(events: [Samples.hello, Samples.path()]).start) == .finished)
+        try expectEqual(stream.run(Script(events: [Samples.hello, Samples.path()]).start), .finished)
         close(pipe.writingEnd)
     }
 
@@ -81,13 +82,13 @@ import Testing
         let script = Script(events: events + [.ended(Samples.moment(99))])
         let stream = try stream(.init(), pipe)
         pipe.read()
-        #expect(try stream.run(script.start) == .monitorEnded)
+        try expectEqual(stream.run(script.start), .monitorEnded)
         let lines = pipe.lines()
         let records = try Self.numbered(lines)
-        #expect(records.map(\.seq) == Array(0..<records.count))
+        expectEqual(records.map(\.seq), Array(0..<records.count))
         #expect(records.count < 5000)
-        #expect(records.compactMap(\.superseded).reduce(records.count, +) == events.count)
-        #expect(records.dropFirst().compactMap(\.suppressed).reduce(0, +) == 20_000)
+        expectEqual(records.compactMap(\.superseded).reduce(records.count, +), events.count)
+        expectEqual(records.dropFirst().compactMap(\.suppressed).reduce(0, +), 20_000)
         #expect(lines.last?.contains(#""ts":"2026-08-02T12:00:20.000Z""#) ?? false)
         #expect(lines.reduce(0) { $0 + $1.utf8.count + 1 } <= 1 << 20 + 4096)
     }
@@ -96,7 +97,7 @@ import Testing
         let full = open("/dev/full", O_WRONLY)
         defer { close(full) }
         let stream = try RecordStream(.init(), output: try StandardOutput(descriptor: full), signals: nil) { _ in }
-        #expect(try stream.run(Script(events: [Samples.hello]).start) == .outputFailed(errno: ENOSPC))
+        try expectEqual(stream.run(Script(events: [Samples.hello]).start), .outputFailed(errno: ENOSPC))
     }
 
     @Test func `a file receives every record`() throws {
@@ -104,8 +105,8 @@ import Testing
         let file = open("\(directory.path)/out", O_WRONLY | O_CREAT, 0o600)
         defer { close(file) }
         let stream = try RecordStream(.init(), output: try StandardOutput(descriptor: file), signals: nil) { _ in }
-        #expect(try stream.run(Script(events: Samples.oneOfEach + [.ended(Samples.moment(9))]).start) == .monitorEnded)
-        #expect(directory.text("out").split(separator: "\n").count == Samples.oneOfEach.count)
+        try expectEqual(stream.run(Script(events: Samples.oneOfEach + [.ended(Samples.moment(9))]).start), .monitorEnded)
+        expectEqual(directory.text("out").split(separator: "\n").count, Samples.oneOfEach.count)
     }
 
     @Test func `an unwritable descriptor is refused at once`() throws {

@@ -1,3 +1,4 @@
+import Expectations
 import Reachability
 import Testing
 
@@ -22,10 +23,10 @@ import Testing
     }
 
     @Test func `problems are first, the worst before others, then the groups in their order`() {
-        #expect(keys(Self.board) == ["b", "g", "f", "d", "c", "a", "h", "e"])
+        expectEqual(keys(Self.board), ["b", "g", "f", "d", "c", "a", "h", "e"])
         let view = BoardView(Self.board, BoardQuery())
-        #expect(view.groups.map(\.name) == ["Plant", "Empty", "Web", nil])
-        #expect(view.sections.map(\.group) == [nil, 0, 2, 3])
+        expectEqual(view.groups.map(\.name), ["Plant", "Empty", "Web", nil])
+        expectEqual(view.sections.map(\.group), [nil, 0, 2, 3])
     }
 
     @Test func `pages of any size have each target once, forwards and backwards`() {
@@ -40,56 +41,58 @@ import Testing
                 query.after = next
                 let following = BoardView(Self.board, query)
                 let start = starts[starts.count - 1]
-                #expect(following.previous == (start.map { .after($0) } ?? .first), "limit \(limit)")
+                expectEqual(following.previous, (start.map { .after($0) } ?? .first), "limit \(limit)")
                 starts.append(next)
             }
-            #expect(seen.map { Self.board.targets[$0].key } == keys(Self.board), "limit \(limit)")
+            expectEqual(seen.map { Self.board.targets[$0].key }, keys(Self.board), "limit \(limit)")
         }
     }
 
     @Test func `a page continues at its position if targets have changed`() {
         var board = Self.board
         let first = BoardView(board, BoardQuery(QueryParameters("limit=5")))
-        #expect(first.next == BoardPosition(rank: 3, group: 0, index: 2))
+        expectEqual(first.next, BoardPosition(rank: 3, group: 0, index: 2))
         // The target at the position goes down: it moves to the problems, and the next page begins where it was.
         board.targets[2].update = PageSamples.update("192.0.2.9:80", .down, PageSamples.refused)
-        #expect(keys(board, "limit=5&after=3.0.2") == ["a", "h", "e"])
-        #expect(keys(board, "after=999.0.0") == [])
-        #expect(BoardView(board, BoardQuery(QueryParameters("after=999.0.0"))).previous == .first)
+        expectEqual(keys(board, "limit=5&after=3.0.2"), ["a", "h", "e"])
+        expectEqual(keys(board, "after=999.0.0"), [])
+        expectEqual(BoardView(board, BoardQuery(QueryParameters("after=999.0.0"))).previous, .first)
     }
 
     @Test func `a query selects by group, state and text`() {
-        #expect(keys(Self.board, "group=Web") == ["g", "d", "a", "h"])
-        #expect(keys(Self.board, "group=&q=PLANT&status=") == ["f", "c"])
-        #expect(keys(Self.board, "group=none") == [])
-        #expect(keys(Self.board, "status=down") == ["b", "g"])
-        #expect(keys(Self.board, "status=up,unknown&group=Web") == ["a", "h"])
-        #expect(keys(Self.board, "q=PLANT") == ["f", "c"])
-        #expect(keys(Self.board, "q=tcp/refused&status=degraded") == ["d"])
-        #expect(keys(Self.board, "q=%F0%9F%92%A9") == [])
+        expectEqual(keys(Self.board, "group=Web"), ["g", "d", "a", "h"])
+        expectEqual(keys(Self.board, "group=&q=PLANT&status="), ["f", "c"])
+        expectEqual(keys(Self.board, "group=none"), [])
+        expectEqual(keys(Self.board, "status=down"), ["b", "g"])
+        expectEqual(keys(Self.board, "status=up,unknown&group=Web"), ["a", "h"])
+        expectEqual(keys(Self.board, "q=PLANT"), ["f", "c"])
+        expectEqual(keys(Self.board, "q=tcp/refused&status=degraded"), ["d"])
+        expectEqual(keys(Self.board, "q=%F0%9F%92%A9"), [])
     }
 
     @Test func `counts are those of the query without its choice of states`() {
         let view = BoardView(Self.board, BoardQuery(QueryParameters("group=Web&status=down")))
-        #expect(view.counts.present.map(\.count) == [1, 1, 1, 1])
-        #expect(view.total == 1)
-        #expect(view.counts.worst == .down)
+        expectEqual(view.counts.present.map(\.count), [1, 1, 1, 1])
+        expectEqual(view.total, 1)
+        expectEqual(view.counts.worst, .down)
     }
 
     @Test func `a folded group is a summary, and its problems are listed`() {
         var board = Self.board
         board.groups = [.init(name: "Plant", isFolded: true), .init(name: "Web", isFolded: true)]
-        #expect(keys(board) == ["b", "g", "f", "d", "e"])
+        expectEqual(keys(board), ["b", "g", "f", "d", "e"])
         let view = BoardView(board, BoardQuery())
-        #expect((view.total, view.listed, view.groups[0].counts.total) == (8, 5, 2))
-        #expect(keys(board, "group=Plant") == ["f", "c"])
+        expectEqual(view.total, 8)
+        expectEqual(view.listed, 5)
+        expectEqual(view.groups[0].counts.total, 2)
+        expectEqual(keys(board, "group=Plant"), ["f", "c"])
     }
 
     @Test func `maintenance is no problem`() {
         var board = Self.board
         board.targets[1].isInMaintenance = true
-        #expect(keys(board).first == "g")
-        #expect(board.counts[.maintenance] == 1)
+        expectEqual(keys(board).first, "g")
+        expectEqual(board.counts[.maintenance], 1)
     }
 
     @Test func `a text is found without regard to case, also beyond ASCII`() {
@@ -103,10 +106,10 @@ import Testing
     @Test func `neighboring cells of one state are one segment`() {
         let target = PageSamples.target("x", PageSamples.update("192.0.2.9:80"), shape: { 3...5 ~= $0 ? (.down, 0.25) : nil })
         let segments = BarSegment.segments(of: target.bars.day, in: PageSamples.cells.day)
-        #expect(segments.map(\.state) == [.up, .down, .up])
-        #expect(segments.map(\.cells).reduce(0, +) == 24)
-        #expect(segments.first?.period.upperBound == segments.dropFirst().first?.period.lowerBound)
-        #expect(BarSegment.segments(of: Bar(), in: PageSamples.cells.day).map(\.state) == [.notRecorded])
-        #expect(BarSegment.segments(of: Bar(), in: []).isEmpty)
+        expectEqual(segments.map(\.state), [.up, .down, .up])
+        expectEqual(segments.map(\.cells).reduce(0, +), 24)
+        expectEqual(segments.first?.period.upperBound, segments.dropFirst().first?.period.lowerBound)
+        expectEqual(BarSegment.segments(of: Bar(), in: PageSamples.cells.day).map(\.state), [.notRecorded])
+        expectEmpty(BarSegment.segments(of: Bar(), in: []))
     }
 }

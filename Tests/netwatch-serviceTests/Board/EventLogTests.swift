@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -31,9 +32,9 @@ import Testing
 
     @Test func `a record is three lines and an empty one`() {
         let log = log(events: [event(7)])
-        #expect(
-            log.read(after: EventLog.Cursor(seq: -1))
-                == .frames(Array("id: 0\nevent: target\ndata: {\"n\":7}\n\n".utf8), EventLog.Cursor(seq: 0)))
+        expectEqual(
+            log.read(after: EventLog.Cursor(seq: -1)),
+                .frames(Array("id: 0\nevent: target\ndata: {\"n\":7}\n\n".utf8), EventLog.Cursor(seq: 0)))
     }
 
     @Test func `a reader continues after its last record`() throws {
@@ -45,16 +46,16 @@ import Testing
     @Test func `places that the log does not have are lost`() {
         let log = log(EventLog.Limits(records: 3), events: (0..<10).map { event($0) })
         #expect(log.count == 3 && log.first == 7)
-        for seq in [-1, 5, 10, 11, Int.max, Int.min] { #expect(read(log, after: seq) == nil, "\(seq)") }
-        #expect(read(log, after: 6)?.lines.count == 3)
-        #expect(read(EventLog(), after: 0) == nil)
-        #expect(read(EventLog(), after: -1)?.seq == -1)
+        for seq in [-1, 5, 10, 11, Int.max, Int.min] { expectNil(read(log, after: seq), "\(seq)") }
+        expectEqual(read(log, after: 6)?.lines.count, 3)
+        expectNil(read(EventLog(), after: 0))
+        expectEqual(read(EventLog(), after: -1)?.seq, -1)
     }
 
     @Test func `the bytes are limited, and the newest record always stays`() {
         let log = log(EventLog.Limits(bytes: 1_000), events: (0..<500).map { event($0, size: 100) } + [event(500, size: 5_000)])
         #expect(log.count == 1 && log.next == 501)
-        #expect(read(log, after: 499)?.lines.count == 1)
+        expectEqual(read(log, after: 499)?.lines.count, 1)
     }
 
     @Test func `a slow reader does not receive records that newer ones replace`() throws {
@@ -63,20 +64,20 @@ import Testing
         let (lines, seq) = try #require(read(slow, after: -1))
         #expect(seq == 99 && lines.count < 100)
         let superseded = lines.compactMap { $0.firstMatch(of: #/"superseded":(\d+)}$/#).flatMap { Int($0.1) } }.reduce(0, +)
-        #expect(superseded + lines.count == 100)
+        expectEqual(superseded + lines.count, 100)
         // Records that nothing replaces, and the newest ones, arrive.
         let numbers = lines.compactMap { $0.firstMatch(of: #/"n":(\d+)/#).flatMap { Int($0.1) } }
         #expect(Set((0..<100).filter { $0 % 3 == 2 } + [97, 99]).isSubset(of: numbers))
         // A reader that keeps up receives all.
-        #expect(try #require(read(slow, after: 95)).lines.count == 4)
+        try expectEqual(#require(read(slow, after: 95)).lines.count, 4)
     }
 
     @Test func `a reader of some targets receives their records and those without a target`() throws {
         let log = log(events: [event(0, key: "a"), event(1, key: "b"), event(2), event(3, key: "c")])
-        #expect(try #require(read(log, after: -1, keys: ["a"])).lines == ["data: {\"n\":0}", "data: {\"n\":2}"])
-        #expect(try #require(read(log, after: -1, keys: ["c", "b"])).lines.count == 3)
+        try expectEqual(#require(read(log, after: -1, keys: ["a"])).lines, ["data: {\"n\":0}", "data: {\"n\":2}"])
+        try expectEqual(#require(read(log, after: -1, keys: ["c", "b"])).lines.count, 3)
         // The cursor passes what is left out.
-        #expect(read(log, after: 2, keys: ["a"])?.seq == 3)
+        expectEqual(read(log, after: 2, keys: ["a"])?.seq, 3)
     }
 
     @Test func `random records are received once and in order, or counted`() throws {
@@ -102,7 +103,7 @@ import Testing
                     superseded += String(decoding: frames, as: UTF8.self).matches(of: #/"superseded":(\d+)}/#)
                         .compactMap { Int($0.1) }.reduce(0, +)
                     cursor = after
-                    #expect(received + superseded + cursor.superseded == cursor.seq + 1, "seed \(seed)")
+                    expectEqual(received + superseded + cursor.superseded, cursor.seq + 1, "seed \(seed)")
                 case .none(let after): cursor = after
                 case .lost:
                     #expect(cursor.seq < log.first - 1, "seed \(seed)")

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -13,9 +14,9 @@ import Testing
     func `the times of records are accepted, of which milliseconds count`(text: String, milliseconds: Int) throws {
         let ago = Int64(milliseconds)
         let since = try HistoryPeriod(since: text, until: nil, now: Self.noon, offset: { _ in 0 })
-        #expect(since.range == Self.noon - ago..<Self.noon)
+        expectEqual(since.range, Self.noon - ago..<Self.noon)
         let until = try HistoryPeriod(since: "1h", until: text, now: Self.noon, offset: { _ in 0 })
-        #expect(until.range == Self.noon - 3_600_000..<Self.noon - ago)
+        expectEqual(until.range, Self.noon - 3_600_000..<Self.noon - ago)
     }
 
     @Test(arguments: [

@@ -1,3 +1,4 @@
+import Expectations
 import Reachability
 import Testing
 
@@ -7,23 +8,23 @@ import Testing
     private func findings(_ board: Board) -> [Machine.Finding] { Machine(board).facets.map(\.finding) }
 
     @Test func `nothing is known before the path has settled`() {
-        #expect(findings(PageSamples.board(path: nil)) == Array(repeating: .unproven, count: 5))
+        expectEqual(findings(PageSamples.board(path: nil)), Array(repeating: .unproven, count: 5))
     }
 
     @Test func `a satisfied path proves link and address, an answer from beyond the link proves the gateway`() {
-        #expect(findings(PageSamples.board()) == [.works, .works, .unproven, .unproven, .unproven])
+        expectEqual(findings(PageSamples.board()), [.works, .works, .unproven, .unproven, .unproven])
         let near = PageSamples.target("a", PageSamples.update("192.0.2.9:80"))
-        #expect(findings(PageSamples.board([near]))[2] == .works, "198.51.100.9 answers over eth0")
-        #expect(findings(PageSamples.board([near]))[3] == .unproven, "the target is an address")
+        expectEqual(findings(PageSamples.board([near]))[2], .works, "198.51.100.9 answers over eth0")
+        expectEqual(findings(PageSamples.board([near]))[3], .unproven, "the target is an address")
         let named = PageSamples.target("b", PageSamples.update("db.example:80"))
-        #expect(findings(PageSamples.board([named])) == [.works, .works, .works, .works, .unproven])
+        expectEqual(findings(PageSamples.board([named])), [.works, .works, .works, .works, .unproven])
     }
 
     @Test func `a link without carrier fails, and nothing behind it is reached`() {
         let machine = Machine(PageSamples.withoutLink)
-        #expect(machine.facets.map(\.finding) == [.fails, .notReached, .notReached, .notReached, .notReached])
-        #expect(machine.failure?.cause == PageSamples.noCarrier)
-        #expect(machine.facets.compactMap(\.cause) == [PageSamples.noCarrier])
+        expectEqual(machine.facets.map(\.finding), [.fails, .notReached, .notReached, .notReached, .notReached])
+        expectEqual(machine.failure?.cause, PageSamples.noCarrier)
+        expectEqual(machine.facets.compactMap(\.cause), [PageSamples.noCarrier])
     }
 
     @Test func `an open incident of the gateway or of a name server fails its layer`() {
@@ -32,24 +33,24 @@ import Testing
             PageSamples.incident(
                 "1", .path, .init(.gateway, "192.0.2.1"), PageSamples.gatewaySilent, ["192.0.2.1:80"], from: PageSamples.now)
         ]
-        #expect(findings(board) == [.works, .works, .fails, .notReached, .notReached])
+        expectEqual(findings(board), [.works, .works, .fails, .notReached, .notReached])
         board.incidents[0] = PageSamples.incident(
             "1", .path, .init(.gateway, "192.0.2.1"), PageSamples.gatewaySilent, ["192.0.2.1:80"], from: PageSamples.now - 9,
             to: PageSamples.now)
-        #expect(findings(board)[2] == .unproven)
+        expectEqual(findings(board)[2], .unproven)
         let silent = Cause(.dns, .resolverSilent, detail: "the name server 192.0.2.53 does not answer")
         board.incidents[0] = PageSamples.incident(
             "2", .path, .init(.resolver, "192.0.2.53"), silent, ["a.example:80"], from: PageSamples.now)
-        #expect(findings(board)[3] == .fails)
+        expectEqual(findings(board)[3], .fails)
     }
 
     @Test func `a machine without a name server says so`() {
         let path = NetworkPath(
             status: .satisfied, interface: PageSamples.eth0, interfaceV4: PageSamples.eth0, interfaces: [PageSamples.eth0])
         let machine = Machine(PageSamples.board(path: path))
-        #expect(machine.facets[3].finding == .fails)
-        #expect(machine.facets[3].cause?.code == .noResolver)
-        #expect(machine.facets[2].finding == .notUsed)
+        expectEqual(machine.facets[3].finding, .fails)
+        expectEqual(machine.facets[3].cause?.code, .noResolver)
+        expectEqual(machine.facets[2].finding, .notUsed)
     }
 
     @Test func `the canary decides the Internet`() {
@@ -60,7 +61,7 @@ import Testing
         ] {
             board.canary = PageSamples.update(
                 "http://canary.example/204", state, state == .up || state == .unknown ? nil : PageSamples.refused)
-            #expect(findings(board)[4] == finding, "\(state)")
+            expectEqual(findings(board)[4], finding, "\(state)")
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -12,13 +13,13 @@ import Testing
         let frame = BarFrame(at: now, in: &calendar)
         for span in BarSpan.allCases {
             let cells = frame.cells[span]
-            #expect(cells.count == span.cells)
-            #expect(cells.last?.contains(now) == true)
-            #expect(frame.place(of: now, in: span) == span.cells - 1)
+            expectEqual(cells.count, span.cells)
+            expectEqual(cells.last?.contains(now), true)
+            expectEqual(frame.place(of: now, in: span), span.cells - 1)
             // Cells follow each other.
             #expect(zip(cells, cells.dropFirst()).allSatisfy { $0.upperBound == $1.lowerBound })
-            #expect(frame.place(of: cells[0].lowerBound, in: span) == 0)
-            #expect(frame.place(of: cells[0].lowerBound - 1, in: span) == nil)
+            expectEqual(frame.place(of: cells[0].lowerBound, in: span), 0)
+            expectNil(frame.place(of: cells[0].lowerBound - 1, in: span))
         }
         #expect(!frame.isOutdated(at: now))
         #expect(frame.isOutdated(at: now + Self.hour))
@@ -31,16 +32,16 @@ import Testing
         let cell = BarCell(times)
         #expect(abs(cell.times[.down] - 12_345) <= 1_385)
         #expect(abs(cell.times.total - 24 * Self.hour) <= 2 * 1_385)
-        #expect(cell.state == .down)
-        #expect(BarCell().state == .notRecorded)
-        #expect(BarCell().times == StateTimes())
+        expectEqual(cell.state, .down)
+        expectEqual(BarCell().state, .notRecorded)
+        expectEqual(BarCell().times, StateTimes())
     }
 
     @Test func `an outage of a millisecond is shown`() {
         var times = StateTimes()
         times[.up] = 25 * Self.hour
         times[.down] = 1
-        #expect(BarCell(times).state == .down)
+        expectEqual(BarCell(times).state, .down)
     }
 
     @Test func `hours add up in the week's bar, and move with the time`() throws {
@@ -54,16 +55,16 @@ import Testing
         bars.show(hour: running, day: running)
         #expect(abs((bars.bars.week.last?.times[.up] ?? 0) - Self.hour) < 100)
         #expect(abs((bars.bars.week.last?.times[.down] ?? 0) - 60_000) < 100)
-        #expect(bars.bars.day.last?.times[.down] == 60_000)
+        expectEqual(bars.bars.day.last?.times[.down], 60_000)
 
         // Six hours later, another quarter of the day has begun.
         let next = BarFrame(at: start + 6 * Self.hour, in: &calendar)
         bars.move(BarMove(from: frame, to: next))
         frame = next
-        #expect(bars.bars.week.last == BarCell())
+        expectEqual(bars.bars.week.last, BarCell())
         #expect(abs((bars.bars.week.cells.dropLast().last?.times[.up] ?? 0) - Self.hour) < 100)
-        #expect(bars.bars.day.cells[24 - 1 - 6].times[.down] == 60_000)
-        #expect(bars.bars.quarter.last?.times[.down] == 60_000)
+        expectEqual(bars.bars.day.cells[24 - 1 - 6].times[.down], 60_000)
+        expectEqual(bars.bars.quarter.last?.times[.down], 60_000)
     }
 
     @Test func `a bar has the cells that were put into it, also if they repeat`() {
@@ -82,15 +83,15 @@ import Testing
                 if place == cells.count - 1 { bar.replaceLast(cell) } else { bar.replace(place, cell) }
             }
             #expect(bar.cells == cells && bar.count == cells.count && bar.last == cells.last)
-            #expect(bar == Bar(cells))
+            expectEqual(bar, Bar(cells))
             let sum = cells.reduce(StateTimes()) { $0 + $1.times }
-            #expect(bar.times == sum)
+            expectEqual(bar.times, sum)
         }
         var empty = Bar()
         empty.replaceLast(BarCell())
         empty.replace(0, BarCell())
         #expect(empty == Bar() && empty.cells.isEmpty)
-        #expect(Bar(count: 600).cells == Array(repeating: BarCell(), count: 600))
+        expectEqual(Bar(count: 600).cells, Array(repeating: BarCell(), count: 600))
     }
 
     /// A cell that is down for some seconds.
@@ -108,7 +109,7 @@ import Testing
         let before = bars
         bars.add(hour: Self.summary(0, .up), in: frame)
         bars.add(day: Self.summary(0, .up), in: frame)
-        #expect(bars == before)
+        expectEqual(bars, before)
     }
 
     private static func summary(_ start: Int64, _ state: RecordedState) -> PeriodSummary {

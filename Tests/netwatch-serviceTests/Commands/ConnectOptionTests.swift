@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -12,15 +13,15 @@ import Testing
         (["history", "--json"], ["history", "--json"]),
     ])
     func `a command without operands takes each text as the value`(arguments: [String], completed: [String]) {
-        #expect(OptionalValue.complete(arguments, option: "--connect", hasOperands: false) == completed)
+        expectEqual(OptionalValue.complete(arguments, option: "--connect", hasOperands: false), completed)
     }
 
     @Test func `before an operand, only a path with a slash is the value`() {
         func complete(_ value: String) -> [String] {
             OptionalValue.complete(["watch", "--connect", value], option: "--connect", hasOperands: true)
         }
-        #expect(complete("db.example:5432") == ["watch", "--connect", "", "db.example:5432"])
-        #expect(complete("./fake.sock") == ["watch", "--connect", "./fake.sock"])
+        expectEqual(complete("db.example:5432"), ["watch", "--connect", "", "db.example:5432"])
+        expectEqual(complete("./fake.sock"), ["watch", "--connect", "./fake.sock"])
     }
 
     @Test(arguments: ["history", "report"]) func `a socket in the working directory is asked`(command: String) {

@@ -1,3 +1,4 @@
+import Expectations
 import Reachability
 import Testing
 
@@ -9,18 +10,18 @@ import Testing
         var next = try Self.configuration([("c", "db.example:3"), ("a", "db.example:9"), ("d", "db.example:4")])
         let difference = ConfigurationDifference(
             from: (former, former.targets.map(\.settings)), to: (next, next.targets.map(\.settings)))
-        #expect(difference.removed == [1])
-        #expect(difference.added == [2])
-        #expect(difference.changed == [.init(former: 0, next: 1)])
-        #expect(difference.retained == [.init(former: 2, next: 0)])
-        #expect(former.restartKeys(for: next) == [])
+        expectEqual(difference.removed, [1])
+        expectEqual(difference.added, [2])
+        expectEqual(difference.changed, [.init(former: 0, next: 1)])
+        expectEqual(difference.retained, [.init(former: 2, next: 0)])
+        expectEqual(former.restartKeys(for: next), [])
 
         // Another name or group changes no probe.
         next.targets[0].name = "Third"
         next.targets[0].group = "group"
         var settings = next.targets.map(\.settings)
         let renamed = ConfigurationDifference(from: (former, former.targets.map(\.settings)), to: (next, settings))
-        #expect(renamed.retained == difference.retained)
+        expectEqual(renamed.retained, difference.retained)
         settings[0].failAfter = 5
         let changed = ConfigurationDifference(from: (former, former.targets.map(\.settings)), to: (next, settings))
         #expect(changed.changed.contains(.init(former: 2, next: 0)))
@@ -32,7 +33,7 @@ import Testing
         next.listen = ListenAddress.standard.with(port: 1)
         next.state = "/var/lib/other"
         next.timeZone = "Europe/Berlin"
-        #expect(former.restartKeys(for: next) == ["listen", "state", "time_zone"])
+        expectEqual(former.restartKeys(for: next), ["listen", "state", "time_zone"])
     }
 
     private static func configuration(_ targets: [(id: String, text: String)]) throws -> Configuration {

@@ -1,3 +1,4 @@
+import Expectations
 import Reachability
 import Testing
 
@@ -6,10 +7,10 @@ import Testing
 @Suite struct ConfigurationReadingTests {
     @Test func `an empty document has the defaults`() throws {
         let configuration = try YAML.configuration("")
-        #expect(configuration == Configuration())
-        #expect(configuration.listen.description == "127.0.0.1:9130")
-        #expect(configuration.retention.size == 2_147_483_648)
-        #expect(configuration.probes.interval == .seconds(10))
+        expectEqual(configuration, Configuration())
+        expectEqual(configuration.listen.description, "127.0.0.1:9130")
+        expectEqual(configuration.retention.size, 2_147_483_648)
+        expectEqual(configuration.probes.interval, .seconds(10))
     }
 
     @Test func `all general keys are read`() throws {
@@ -30,23 +31,24 @@ import Testing
               slow: {interval: 5m, probe_timeout: 10s, bytes_per_day: 1000000}
             groups: [web, {name: db, folded: true}]
             """)
-        #expect(configuration.listen.port == 9200)
-        #expect(configuration.state == "/var/lib/netwatch")
-        #expect(configuration.timeZone == "Europe/Berlin")
-        #expect(configuration.probes.interval == .seconds(5))
-        #expect(configuration.probes.timeout == .seconds(1))
-        #expect((configuration.probes.failAfter, configuration.probes.recoverAfter) == (3, 2))
-        #expect(configuration.probes.quality.loss == 0.05)
-        #expect(configuration.probes.quality.roundTrip == .milliseconds(200))
-        #expect(configuration.probes.quality.jitter == nil)
-        #expect(configuration.probes.quality.window == 10)
-        #expect(configuration.flushEvery == .seconds(600))
-        #expect(configuration.canary?.endpoint.text == "http://canary.example/204")
-        #expect(configuration.canary?.settings.isCanary == true)
-        #expect(configuration.canary?.settings.statuses == "204")
-        #expect(configuration.retention == Retention(size: 512 << 20, samples: 3, hours: 30, days: 365))
-        #expect(configuration.classes["slow"]?.bytesPerDay == 1_000_000)
-        #expect(configuration.groups == [.init(name: "web"), .init(name: "db", isFolded: true)])
+        expectEqual(configuration.listen.port, 9200)
+        expectEqual(configuration.state, "/var/lib/netwatch")
+        expectEqual(configuration.timeZone, "Europe/Berlin")
+        expectEqual(configuration.probes.interval, .seconds(5))
+        expectEqual(configuration.probes.timeout, .seconds(1))
+        expectEqual(configuration.probes.failAfter, 3)
+        expectEqual(configuration.probes.recoverAfter, 2)
+        expectEqual(configuration.probes.quality.loss, 0.05)
+        expectEqual(configuration.probes.quality.roundTrip, .milliseconds(200))
+        expectNil(configuration.probes.quality.jitter)
+        expectEqual(configuration.probes.quality.window, 10)
+        expectEqual(configuration.flushEvery, .seconds(600))
+        expectEqual(configuration.canary?.endpoint.text, "http://canary.example/204")
+        expectEqual(configuration.canary?.settings.isCanary, true)
+        expectEqual(configuration.canary?.settings.statuses, "204")
+        expectEqual(configuration.retention, Retention(size: 512 << 20, samples: 3, hours: 30, days: 365))
+        expectEqual(configuration.classes["slow"]?.bytesPerDay, 1_000_000)
+        expectEqual(configuration.groups, [.init(name: "web"), .init(name: "db", isFolded: true)])
     }
 
     @Test func `a target is its text alone, or a map`() throws {
@@ -69,19 +71,24 @@ import Testing
                 expect: {status: "200-299,401", version: 1.1, body: ok, headers: {Server: nginx}}
             """)
         let (first, second) = (configuration.targets[0], configuration.targets[1])
-        #expect((first.key, first.title, first.settings.interval) == ("192.0.2.7:22", "192.0.2.7:22", .seconds(20)))
-        #expect((second.key, second.title) == ("shop", "Web shop"))
-        #expect(second.settings.interval == .seconds(300))
-        #expect(second.settings.metered.bytesPerDay == 7)
-        #expect(second.settings.families == [.v6])
-        #expect(second.settings.interface == "eth0")
-        #expect(second.settings.quality.roundTrip == .seconds(1))
-        #expect((second.settings.http.method, second.settings.http.host) == ("HEAD", "other.example"))
-        #expect(second.settings.http.followsRedirects == false)
-        #expect(second.settings.http.statuses == "200-299,401")
-        #expect(second.settings.http.versions == ["1.1"])
-        #expect(second.settings.tls.serverName == "other.example")
-        #expect((second.settings.tls.isInsecure, second.settings.tls.certificateDays) == (true, 30))
+        expectEqual(first.key, "192.0.2.7:22")
+        expectEqual(first.title, "192.0.2.7:22")
+        expectEqual(first.settings.interval, .seconds(20))
+        expectEqual(second.key, "shop")
+        expectEqual(second.title, "Web shop")
+        expectEqual(second.settings.interval, .seconds(300))
+        expectEqual(second.settings.metered.bytesPerDay, 7)
+        expectEqual(second.settings.families, [.v6])
+        expectEqual(second.settings.interface, "eth0")
+        expectEqual(second.settings.quality.roundTrip, .seconds(1))
+        expectEqual(second.settings.http.method, "HEAD")
+        expectEqual(second.settings.http.host, "other.example")
+        expectEqual(second.settings.http.followsRedirects, false)
+        expectEqual(second.settings.http.statuses, "200-299,401")
+        expectEqual(second.settings.http.versions, ["1.1"])
+        expectEqual(second.settings.tls.serverName, "other.example")
+        expectEqual(second.settings.tls.isInsecure, true)
+        expectEqual(second.settings.tls.certificateDays, 30)
     }
 
     @Test func `files of a target are kept with their places`() throws {
@@ -94,9 +101,9 @@ import Testing
                   basic: {user: probe, password_file: secret}
             """
         ).targets[0]
-        #expect(target.files.map(\.purpose) == [.authorities, .revocationLists, .password(user: "probe")])
-        #expect(target.files.map(\.path) == ["ca.pem", "/etc/crl.pem", "secret"])
-        #expect(target.files[0].origin == .file("f.yaml", line: 3, column: 19))
+        expectEqual(target.files.map(\.purpose), [.authorities, .revocationLists, .password(user: "probe")])
+        expectEqual(target.files.map(\.path), ["ca.pem", "/etc/crl.pem", "secret"])
+        expectEqual(target.files[0].origin, .file("f.yaml", line: 3, column: 19))
     }
 
     @Test(arguments: [
@@ -140,7 +147,7 @@ import Testing
         ("groups: [web, web]", "f.yaml:1:15: the group 'web' is already in the list"),
     ])
     func `a general value that is not valid is an error with its place`(text: String, problem: String) {
-        #expect(YAML.problems(text) == [problem])
+        expectEqual(YAML.problems(text), [problem])
     }
 
     @Test(arguments: [
@@ -168,25 +175,26 @@ import Testing
     ])
     func `a target that is not valid is an error with its place`(target: String, reason: String) throws {
         let problems = YAML.problems("classes: {slow: {interval: 1m}}\ngroups: [web]\ntargets:\n  - \(target)")
-        #expect(problems.count == 1, "\(problems)")
+        expectEqual(problems.count, 1, "\(problems)")
         let problem = try #require(problems.first)
         #expect(problem.hasPrefix("f.yaml:4:"), "\(problem)")
         #expect(problem.contains(reason), "\(problem)")
     }
 
     @Test func `targets with the same key are an error that names both places`() {
-        #expect(
-            YAML.problems("targets: [\"a:1\", \"a:1\"]")
-                == ["f.yaml:1:18: the target 'a:1' is already used at f.yaml:1:11; give one of them an 'id'"])
-        #expect(
-            YAML.problems("targets:\n- {id: x, target: \"a:1\"}\n- {id: x, target: \"b:1\"}")
-                == ["f.yaml:3:3: the id 'x' is already used at f.yaml:2:3"])
+        expectEqual(
+            YAML.problems("targets: [\"a:1\", \"a:1\"]"),
+                ["f.yaml:1:18: the target 'a:1' is already used at f.yaml:1:11; give one of them an 'id'"])
+        expectEqual(
+            YAML.problems("targets:\n- {id: x, target: \"a:1\"}\n- {id: x, target: \"b:1\"}"),
+                ["f.yaml:3:3: the id 'x' is already used at f.yaml:2:3"])
     }
 
     @Test func `a hundred errors are noted, and further ones are counted`() throws {
         var reader = ConfigurationReader()
         _ = Configuration(try YAML.tree((0..<5_000).map { "key\($0): 1" }.joined(separator: "\n")), &reader)
-        #expect((reader.problems.count, reader.furtherCount) == (100, 4_900))
+        expectEqual(reader.problems.count, 100)
+        expectEqual(reader.furtherCount, 4_900)
     }
 
     @Test func `the text of an error and its nearest name are computed only if it is noted`() {
@@ -202,25 +210,27 @@ import Testing
         }
         for _ in 0..<5_000 { reader.note(.standard, reason(), unknown: "nama", among: known()) }
         for _ in 0..<5_000 { reader.note(.standard, reason()) }
-        #expect((reasons, searches) == (ConfigurationReader.limit, ConfigurationReader.limit))
-        #expect(reader.furtherCount == 10_000 - ConfigurationReader.limit)
-        #expect(reader.problems.first?.reason == "reason; the nearest is 'name'")
+        expectEqual(reasons, ConfigurationReader.limit)
+        expectEqual(searches, ConfigurationReader.limit)
+        expectEqual(reader.furtherCount, 10_000 - ConfigurationReader.limit)
+        expectEqual(reader.problems.first?.reason, "reason; the nearest is 'name'")
     }
 
     @Test func `errors that were found before are limited too`() {
         let former = [ConfigurationProblem](repeating: ConfigurationProblem(.standard, "x"), count: 250)
         let reader = ConfigurationReader(problems: former)
-        #expect((reader.problems.count, reader.furtherCount) == (100, 150))
+        expectEqual(reader.problems.count, 100)
+        expectEqual(reader.furtherCount, 150)
     }
 
     @Test func `a minimum is written as a duration that is valid`() {
-        #expect(YAML.problems("flush_every: 10ms") == ["f.yaml:1:14: flush_every '10ms': the shortest is 1s"])
+        expectEqual(YAML.problems("flush_every: 10ms"), ["f.yaml:1:14: flush_every '10ms': the shortest is 1s"])
     }
 
     @Test func `finer data that outlast coarser ones are a contradiction`() {
-        #expect(Retention().contradictions == [])
-        #expect(
-            Retention(samples: 120, hours: 90, days: 30).contradictions == [
+        expectEqual(Retention().contradictions, [])
+        expectEqual(
+            Retention(samples: 120, hours: 90, days: 30).contradictions, [
                 "'retention.samples' (120d) is longer than 'retention.hours' (90d)",
                 "'retention.hours' (90d) is longer than 'retention.days' (30d)",
             ])
@@ -228,6 +238,6 @@ import Testing
 
     @Test func `all errors are reported at once`() {
         let problems = YAML.problems("interval: x\nfoo: 1\ntargets: [a, \"b:1\", \"c:99999\"]")
-        #expect(problems.count == 4, "\(problems)")
+        expectEqual(problems.count, 4, "\(problems)")
     }
 }

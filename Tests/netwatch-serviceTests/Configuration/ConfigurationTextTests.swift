@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -5,7 +6,7 @@ import Testing
 @Suite struct ConfigurationTextTests {
     @Test func `the defaults are shown as such`() {
         let lines = ConfigurationText(nil).lines
-        #expect(lines.first == "listen: 127.0.0.1:9130                    # default")
+        expectEqual(lines.first, "listen: 127.0.0.1:9130                    # default")
         #expect(lines.contains("  size: 2GiB                              # default"))
     }
 
@@ -13,8 +14,8 @@ import Testing
         let lines = ConfigurationText(
             try YAML.tree("targets:\n  - id: shop\n    target: \"a:1\"\n  - \"b:1\"", file: "/etc/n.yaml")
         ).lines
-        #expect(
-            lines.suffix(4) == [
+        expectEqual(
+            lines.suffix(4), [
                 "targets:", "  - id: shop                              # /etc/n.yaml:2",
                 "    target: a:1                           # /etc/n.yaml:3",
                 "  - b:1                                   # /etc/n.yaml:4",
@@ -35,7 +36,7 @@ import Testing
     func `a shown scalar is read as the same text`(text: String) throws {
         let tree = try YAML.tree("state: \(ConfigurationText.scalar(text))")
         guard case .map(let members) = tree.content else { throw YAML.Problems(description: "\(tree)") }
-        #expect(members[0].value.content == .scalar(text))
+        expectEqual(members[0].value.content, .scalar(text))
     }
 
     @Test func `the shown configuration is read as the same configuration`() throws {
@@ -52,11 +53,11 @@ import Testing
         // The places differ.
         for index in first.targets.indices { first.targets[index].origin = .standard }
         for index in second.targets.indices { second.targets[index].origin = .standard }
-        #expect(first == second)
+        expectEqual(first, second)
     }
 
     @Test func `the example has no error, with and without its comments`() throws {
-        #expect(try YAML.configuration(ConfigurationExample.text) == Configuration())
+        try expectEqual(YAML.configuration(ConfigurationExample.text), Configuration())
         let lines = ConfigurationExample.text.split(separator: "\n", omittingEmptySubsequences: false)
         // A comment of settings has no space after '#', or several.
         let settings = lines.filter { $0 != "targets: []" }.map { line in
@@ -64,7 +65,7 @@ import Testing
         }
         let text = settings.joined(separator: "\n").replacing("  - 192.0.2.7:22", with: "targets:\n  - 192.0.2.7:22")
         let configuration = try YAML.configuration(text)
-        #expect(configuration.targets.map(\.key) == ["192.0.2.7:22", "shop"])
-        #expect(configuration.retention == Retention())
+        expectEqual(configuration.targets.map(\.key), ["192.0.2.7:22", "shop"])
+        expectEqual(configuration.retention, Retention())
     }
 }

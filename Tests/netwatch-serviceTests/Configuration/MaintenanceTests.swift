@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -13,10 +14,11 @@ import Testing
                   - {weekly: Sun 02:05, duration: 2h}
                 """
         ).maintenance
-        #expect(windows[0].targets == ["shop", "web"])
+        expectEqual(windows[0].targets, ["shop", "web"])
         guard case .once(let from, let to) = windows[0].schedule else { throw YAML.Problems(description: "\(windows[0])") }
-        #expect(("\(from)", "\(to)") == ("2026-12-01T02:00:00", "2026-12-01T04:30:10"))
-        #expect(windows[1] == MaintenanceWindow(targets: [], schedule: .weekly(try WeekTime("sunday 02:05"), .seconds(7_200))))
+        expectEqual("\(from)", "2026-12-01T02:00:00")
+        expectEqual("\(to)", "2026-12-01T04:30:10")
+        expectEqual(windows[1], MaintenanceWindow(targets: [], schedule: .weekly(try WeekTime("sunday 02:05"), .seconds(7_200))))
     }
 
     @Test(arguments: [
@@ -35,7 +37,7 @@ import Testing
     ])
     func `a window that is not valid is an error`(window: String, reason: String) throws {
         let problems = YAML.problems("\(Self.targets)maintenance:\n- \(window)")
-        #expect(problems.count == 1, "\(problems)")
+        expectEqual(problems.count, 1, "\(problems)")
         #expect(try #require(problems.first).contains(reason), "\(problems)")
     }
 
@@ -46,7 +48,7 @@ import Testing
         ("2026-12-01 02:00:00.042999999+01:00", "2026-12-01T02:00:00.042+01:00"),
     ])
     func `times are read with and without an offset`(text: String, expected: String) throws {
-        #expect("\(try LocalTime(text))" == expected)
+        expectEqual("\(try LocalTime(text))", expected)
     }
 
     @Test func `an offset counts in the order of times`() throws {

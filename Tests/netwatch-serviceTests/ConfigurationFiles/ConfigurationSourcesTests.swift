@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import NetworkLab
 import Reachability
@@ -12,8 +13,9 @@ import Testing
 
     @Test func `without any source, the defaults hold`() throws {
         let loaded = sources().load()
-        #expect((loaded.problems, loaded.files) == ([], []))
-        #expect(loaded.configuration == Configuration())
+        expectEqual(loaded.problems, [])
+        expectEqual(loaded.files, [])
+        expectEqual(loaded.configuration, Configuration())
     }
 
     @Test func `the layers override each other: system, user, environment, options`() throws {
@@ -29,14 +31,16 @@ import Testing
         sources.options = [("--recover-after", "recover_after", "4")]
         sources.targets = ["argument:1"]
         let loaded = sources.load()
-        #expect(loaded.problems == [])
+        expectEqual(loaded.problems, [])
         let probes = loaded.configuration.probes
-        #expect((probes.interval, probes.timeout) == (.seconds(1), .seconds(2)))
-        #expect((probes.failAfter, probes.recoverAfter) == (3, 4))
-        #expect(loaded.configuration.retention.size == 1 << 30)
-        #expect(loaded.configuration.targets.map(\.key) == ["system:1", "a:1", "b:1", "argument:1"])
-        #expect(
-            loaded.files.map { $0.dropFirst(scratch.path.count + 1) } == [
+        expectEqual(probes.interval, .seconds(1))
+        expectEqual(probes.timeout, .seconds(2))
+        expectEqual(probes.failAfter, 3)
+        expectEqual(probes.recoverAfter, 4)
+        expectEqual(loaded.configuration.retention.size, 1 << 30)
+        expectEqual(loaded.configuration.targets.map(\.key), ["system:1", "a:1", "b:1", "argument:1"])
+        expectEqual(
+            loaded.files.map { $0.dropFirst(scratch.path.count + 1) }, [
                 "system/netwatch.yaml", "system/conf.d/10-a.yaml", "system/conf.d/20-b.yaml", "user/netwatch/netwatch.yaml",
             ])
     }
@@ -47,14 +51,15 @@ import Testing
         var sources = sources()
         sources.file = scratch.file("other.yaml")
         let loaded = sources.load()
-        #expect((loaded.configuration.probes.failAfter, loaded.configuration.probes.interval) == (7, .seconds(10)))
+        expectEqual(loaded.configuration.probes.failAfter, 7)
+        expectEqual(loaded.configuration.probes.interval, .seconds(10))
     }
 
     @Test func `a list of a higher layer replaces a lower one`() throws {
         try write("system/netwatch.yaml", "targets: [\"system:1\"]")
         var sources = sources()
         sources.environment["NETWATCH_CONFIG_TARGETS"] = "[\"a:1\", \"b:1\"]"
-        #expect(sources.load().configuration.targets.map(\.key) == ["a:1", "b:1"])
+        expectEqual(sources.load().configuration.targets.map(\.key), ["a:1", "b:1"])
     }
 
     @Test func `errors of the environment and of options name the variable and the option`() {
@@ -70,27 +75,27 @@ import Testing
         #expect(problems.contains { $0.hasPrefix("NETWATCH_CONFIG_STATE: not valid YAML") }, "\(problems)")
         #expect(problems.contains { $0.hasPrefix("--listen 1.2.3.4:5: not a loopback address") }, "\(problems)")
         #expect(problems.contains { $0.hasPrefix("target 'x': port: is missing") }, "\(problems)")
-        #expect(problems.count == 5, "\(problems)")
+        expectEqual(problems.count, 5, "\(problems)")
     }
 
     @Test func `a target that arguments repeat is named once`() throws {
         var sources = sources()
         sources.targets = ["a:1", "a:1"]
-        #expect(sources.load().problems.map(\.description) == ["target 'a:1': is given twice"])
+        expectEqual(sources.load().problems.map(\.description), ["target 'a:1': is given twice"])
         try write("system/netwatch.yaml", "targets: [\"a:1\"]")
         sources.targets = ["a:1"]
         let place = "\(scratch.file("system/netwatch.yaml")):1:11"
         let problems = sources.load().problems
-        #expect(problems.map(\.description) == ["target 'a:1': is already used at \(place)"])
-        #expect(problems.map(\.origin.isArgument) == [true])
+        expectEqual(problems.map(\.description), ["target 'a:1': is already used at \(place)"])
+        expectEqual(problems.map(\.origin.isArgument), [true])
     }
 
     @Test func `a contradiction of the retention is a note at its place`() throws {
         try write("system/netwatch.yaml", "retention: {samples: 91d}")
         let loaded = sources().load()
-        #expect(loaded.problems == [])
-        #expect(
-            loaded.notes.map(\.description) == [
+        expectEqual(loaded.problems, [])
+        expectEqual(
+            loaded.notes.map(\.description), [
                 "\(scratch.file("system/netwatch.yaml")):1:12: 'retention.samples' (91d) is longer than 'retention.hours' (90d)"
             ])
     }
@@ -108,25 +113,25 @@ import Testing
         ).targets
         var files = TargetFiles(credentials: nil)
         for target in targets { _ = files.settings(of: target, &reader) }
-        #expect(files.readCount == 3)
-        #expect(reader.problems.count == 60)
+        expectEqual(files.readCount, 3)
+        expectEqual(reader.problems.count, 60)
     }
 
     @Test func `a file of conf.d with another ending is not read, and a note says so`() throws {
         try write("system/conf.d/a.yml", "interval: x")
         try write("system/conf.d/.hidden.yaml", "interval: x")
         let loaded = sources().load()
-        #expect(loaded.problems == [])
-        #expect(loaded.notes.map { $0.reason } == ["is not read, because its name does not end with .yaml"])
+        expectEqual(loaded.problems, [])
+        expectEqual(loaded.notes.map { $0.reason }, ["is not read, because its name does not end with .yaml"])
     }
 
     @Test func `a new configuration belongs to the system for root, and to the user otherwise`() {
         let environment = ["HOME": "/home/u"]
-        #expect(ConfigurationSources.defaultFolder(isRoot: true, environment) == "/etc/netwatch")
-        #expect(ConfigurationSources.defaultFolder(isRoot: false, environment) == "/home/u/.config/netwatch")
-        #expect(ConfigurationSources.userFolder(["HOME": "/h", "XDG_CONFIG_HOME": "/x"]) == "/x/netwatch")
-        #expect(ConfigurationSources.userFolder(["HOME": "/h", "XDG_CONFIG_HOME": "relative"]) == "/h/.config/netwatch")
-        #expect(ConfigurationSources.userFolder([:]) == nil)
+        expectEqual(ConfigurationSources.defaultFolder(isRoot: true, environment), "/etc/netwatch")
+        expectEqual(ConfigurationSources.defaultFolder(isRoot: false, environment), "/home/u/.config/netwatch")
+        expectEqual(ConfigurationSources.userFolder(["HOME": "/h", "XDG_CONFIG_HOME": "/x"]), "/x/netwatch")
+        expectEqual(ConfigurationSources.userFolder(["HOME": "/h", "XDG_CONFIG_HOME": "relative"]), "/h/.config/netwatch")
+        expectNil(ConfigurationSources.userFolder([:]))
     }
 
     // MARK: Files that cannot be used
@@ -134,16 +139,16 @@ import Testing
     @Test func `a loop of symbolic links, a FIFO, a directory and a large file are refused`() throws {
         let folder = scratch.file("system/conf.d")
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        #expect(symlink("b.yaml", "\(folder)/a.yaml") == 0)
-        #expect(symlink("a.yaml", "\(folder)/b.yaml") == 0)
-        #expect(mkfifo("\(folder)/c.yaml", 0o600) == 0)
-        #expect(mkdir("\(folder)/d.yaml", 0o700) == 0)
+        expectEqual(symlink("b.yaml", "\(folder)/a.yaml"), 0)
+        expectEqual(symlink("a.yaml", "\(folder)/b.yaml"), 0)
+        expectEqual(mkfifo("\(folder)/c.yaml", 0o600), 0)
+        expectEqual(mkdir("\(folder)/d.yaml", 0o700), 0)
         try write("system/conf.d/e.yaml", String(repeating: "#", count: (1 << 20) + 1))
-        #expect(symlink("missing", "\(folder)/f.yaml") == 0)
-        #expect(symlink("/dev/zero", "\(folder)/g.yaml") == 0)
+        expectEqual(symlink("missing", "\(folder)/f.yaml"), 0)
+        expectEqual(symlink("/dev/zero", "\(folder)/g.yaml"), 0)
         let problems = sources().load().problems.map { $0.description.dropFirst(folder.count + 1) }
-        #expect(
-            problems == [
+        expectEqual(
+            problems, [
                 "a.yaml: its symbolic links form a loop, or are too many",
                 "b.yaml: its symbolic links form a loop, or are too many",
                 "c.yaml: is not a regular file", "d.yaml: is a directory", "e.yaml: is larger than 1 MiB",
@@ -154,17 +159,17 @@ import Testing
     @Test func `bytes that are not UTF-8 are an error with their line`() throws {
         try FileManager.default.createDirectory(atPath: scratch.file("system"), withIntermediateDirectories: true)
         try Data([0x61, 0x3A, 0x20, 0x31, 0x0A, 0xFF, 0x0A]).write(to: URL(fileURLWithPath: scratch.file("system/netwatch.yaml")))
-        #expect(
-            sources().load().problems.map(\.description) == ["\(scratch.file("system/netwatch.yaml")):2:1: the line is not UTF-8"]
+        expectEqual(
+            sources().load().problems.map(\.description), ["\(scratch.file("system/netwatch.yaml")):2:1: the line is not UTF-8"]
         )
     }
 
     @Test func `a byte order mark and the line ends of other systems are accepted`() throws {
         try write("system/netwatch.yaml", "\u{FEFF}interval: 5s\r\ntargets:\r\n  - a:1\r\n")
         let loaded = sources().load()
-        #expect(loaded.problems == [])
-        #expect(loaded.configuration.targets.map(\.key) == ["a:1"])
-        #expect(loaded.configuration.probes.interval == .seconds(5))
+        expectEqual(loaded.problems, [])
+        expectEqual(loaded.configuration.targets.map(\.key), ["a:1"])
+        expectEqual(loaded.configuration.probes.interval, .seconds(5))
     }
 
     // MARK: Files of targets
@@ -182,8 +187,8 @@ import Testing
         var sources = sources()
         sources.environment["CREDENTIALS_DIRECTORY"] = scratch.file("credentials")
         let loaded = sources.load()
-        #expect(loaded.problems == [])
-        #expect(loaded.settings.map(\.http.authorization) == [.bearer("first"), .basic(user: "u", password: "open sesame")])
+        expectEqual(loaded.problems, [])
+        expectEqual(loaded.settings.map(\.http.authorization), [.bearer("first"), .basic(user: "u", password: "open sesame")])
     }
 
     @Test func `missing files of targets are errors at the places of their paths`() throws {
@@ -196,17 +201,17 @@ import Testing
               - {id: b, target: "https://b", http: {bearer_file: $CREDENTIALS_DIRECTORY/token}}
             """)
         let problems = sources().load().problems.map(\.description)
-        #expect(problems.count == 2)
-        #expect(
-            problems.first?.hasPrefix("\(path):2:48: \(scratch.file("system/missing.pem")): cannot be read") == true,
+        expectEqual(problems.count, 2)
+        expectEqual(
+            problems.first?.hasPrefix("\(path):2:48: \(scratch.file("system/missing.pem")): cannot be read"), true,
             "\(problems)")
-        #expect(problems.last?.contains("needs a unit of systemd with LoadCredential=") == true, "\(problems)")
+        expectEqual(problems.last?.contains("needs a unit of systemd with LoadCredential="), true, "\(problems)")
     }
 
     @Test(arguments: ["Europe/Berlni", "Europe", "leapseconds"])
     func `an unknown time zone, a folder or another file of the database is an error`(zone: String) throws {
         try write("system/netwatch.yaml", "time_zone: \(zone)")
-        #expect(sources().load().problems.map(\.reason) == ["the time zone '\(zone)' is not in /usr/share/zoneinfo"])
+        expectEqual(sources().load().problems.map(\.reason), ["the time zone '\(zone)' is not in /usr/share/zoneinfo"])
     }
 
     @Test(arguments: ["posixrules", "posix/Europe/Berlin"])

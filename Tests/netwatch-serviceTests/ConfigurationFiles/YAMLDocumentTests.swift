@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -16,7 +17,7 @@ import Testing
     ])
     func `a document that is not valid is an error with its place`(text: String, problem: String) {
         let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree(text) }
-        #expect(error?.description.hasPrefix(problem) == true, "\(String(describing: error))")
+        expectEqual(error?.description.hasPrefix(problem), true, "\(String(describing: error))")
     }
 
     @Test func `an alias is a copy of its node`() throws {
@@ -24,7 +25,7 @@ import Testing
         guard case .map(let members) = tree.content, case .list(let list) = members[1].value.content else {
             throw YAML.Problems(description: "\(tree)")
         }
-        #expect(list.map(\.content) == [.scalar("1"), .scalar("2")])
+        expectEqual(list.map(\.content), [.scalar("1"), .scalar("2")])
     }
 
     @Test func `nested aliases that add more than 10,000 values are refused`() {
@@ -32,7 +33,7 @@ import Testing
         let error = #expect(throws: ConfigurationProblem.self) {
             try YAML.tree("l0: &l0 [x, x]\n" + levels.joined(separator: "\n"))
         }
-        #expect(error?.reason == "its aliases add more than 10000 values")
+        expectEqual(error?.reason, "its aliases add more than 10000 values")
     }
 
     @Test(arguments: ["? *l\n: 1", "*l : 1", "{*l : 1}", "[*l]: 1", "{*l}", "{[*l, *l]}", "{{*l}: 1}", "? [*l]"])
@@ -40,11 +41,11 @@ import Testing
         let levels = (1...12).map { "- &l\($0) [*l\($0 - 1), *l\($0 - 1)]" }
         let text = "- &l0 [x, x]\n\(levels.joined(separator: "\n"))\n- &l [x]\n- \(key.replacing("\n", with: "\n  "))"
         let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree(text) }
-        #expect(error?.reason == "its aliases add more than 10000 values", "\(String(describing: error))")
+        expectEqual(error?.reason, "its aliases add more than 10000 values", "\(String(describing: error))")
         let small = #expect(throws: ConfigurationProblem.self) {
             try YAML.tree("- &l [x]\n- \(key.replacing("\n", with: "\n  "))")
         }
-        #expect(small?.reason == "a key must be a single value, and no alias", "\(String(describing: small))")
+        expectEqual(small?.reason, "a key must be a single value, and no alias", "\(String(describing: small))")
     }
 
     @Test func `the lists of aliases count as nested`() throws {
@@ -54,37 +55,37 @@ import Testing
         }
         _ = try YAML.tree(document(levels: 99))
         let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree(document(levels: 100)) }
-        #expect(error?.description == "f.yaml:100:14: its lists and maps nest deeper than 100 levels")
+        expectEqual(error?.description, "f.yaml:100:14: its lists and maps nest deeper than 100 levels")
     }
 
     @Test func `a key of nested maps is refused at its first map`() {
         let text = "a: " + String(repeating: "{", count: 50) + "x" + String(repeating: "}", count: 50)
         let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree(text) }
-        #expect(error?.description == "f.yaml:1:5: a key must be a single value, and no alias")
+        expectEqual(error?.description, "f.yaml:1:5: a key must be a single value, and no alias")
     }
 
     @Test func `a key may be repeated in another map, and keys that are set twice are named`() throws {
         _ = try YAML.tree("a: {x: 1}\nb: {x: 1}")
         let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree("c: 1\na: 1\na: 2\nc: 3\n\"a\": 4") }
-        #expect(error?.description == "f.yaml:2:1: set twice in one map: 'a', 'c', 'a'")
+        expectEqual(error?.description, "f.yaml:2:1: set twice in one map: 'a', 'c', 'a'")
     }
 
     @Test func `an anchor inside its own value is not known`() {
         let error = #expect(throws: ConfigurationProblem.self) { try YAML.tree("a: &x [*x]") }
-        #expect(error?.description == "f.yaml:1:8: not valid YAML: found undefined alias")
+        expectEqual(error?.description, "f.yaml:1:8: not valid YAML: found undefined alias")
     }
 
     @Test func `anchors of keys and of redefined names are copied`() throws {
         let tree = try YAML.tree("&k key: &v 1\nb: [*k, *v]\nc: &v 2\nd: *v")
         guard case .map(let members) = tree.content else { throw YAML.Problems(description: "\(tree)") }
-        #expect(members[1].value.elements.map(\.content) == [.scalar("key"), .scalar("1")])
-        #expect(members[3].value.content == .scalar("2"))
+        expectEqual(members[1].value.elements.map(\.content), [.scalar("key"), .scalar("1")])
+        expectEqual(members[3].value.content, .scalar("2"))
     }
 
     @Test func `a map keeps the place of its start`() throws {
         let tree = try YAML.tree("a:\n  b: 1\n  c: 2")
         guard case .map(let members) = tree.content else { throw YAML.Problems(description: "\(tree)") }
-        #expect(members[0].value.origin == .file("f.yaml", line: 2, column: 3))
+        expectEqual(members[0].value.origin, .file("f.yaml", line: 2, column: 3))
     }
 
     @Test(arguments: ["[", "{a: ", "- "])
@@ -98,14 +99,14 @@ import Testing
     func `empty values are empty`(text: String) throws {
         let tree = try YAML.tree(text)
         if case .map(let members) = tree.content {
-            #expect(members.map(\.value.content) == [.empty])
+            expectEqual(members.map(\.value.content), [.empty])
         } else {
-            #expect(tree.content == .empty)
+            expectEqual(tree.content, .empty)
         }
     }
 
     @Test func `a quoted null is a text`() throws {
-        #expect(try YAML.tree("'null'").content == .scalar("null"))
-        #expect(try YAML.tree("\"\"").content == .scalar(""))
+        try expectEqual(YAML.tree("'null'").content, .scalar("null"))
+        try expectEqual(YAML.tree("\"\"").content, .scalar(""))
     }
 }

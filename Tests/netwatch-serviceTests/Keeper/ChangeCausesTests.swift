@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import Testing
@@ -42,18 +43,18 @@ import Testing
             Self.incident("refused", PageSamples.refused, from: -60_000, to: -30_000),
             Self.incident("slow", PageSamples.latency, from: -20_000, to: -10_000),
         ])
-        #expect(code(found, .unreachable, at: -100_000) == .gatewaySilent)
-        #expect(code(found, .down, at: -60_000) == .refused)
-        #expect(code(found, .degraded, at: -20_000) == .latency)
+        expectEqual(code(found, .unreachable, at: -100_000), .gatewaySilent)
+        expectEqual(code(found, .down, at: -60_000), .refused)
+        expectEqual(code(found, .degraded, at: -20_000), .latency)
         #expect(code(found, .up, at: -10_000) == nil && code(found, .maintenance, at: -60_000) == nil)
     }
 
     @Test func `a target that joins an incident later has its cause`() {
         let found = causes([Self.incident("gateway", PageSamples.gatewaySilent, from: -100_000, to: -10_000)])
-        #expect(code(found, .unreachable, at: -95_000) == .gatewaySilent)
+        expectEqual(code(found, .unreachable, at: -95_000), .gatewaySilent)
         #expect(code(found, .unreachable, at: -10_000) == nil && code(found, .unreachable, at: -100_001) == nil)
         // The silence of a gateway never makes a server down.
-        #expect(code(found, .down, at: -95_000) == nil)
+        expectNil(code(found, .down, at: -95_000))
     }
 
     @Test func `a cause is never guessed among several incidents`() {
@@ -62,9 +63,9 @@ import Testing
             Self.incident("gateway", PageSamples.gatewaySilent, from: -100_000),
             Self.incident("resolver", dead, from: -50_000),
         ]
-        #expect(code(causes(incidents), .unreachable, at: -40_000) == nil)
-        #expect(code(causes(incidents), .unreachable, at: -50_000) == .resolverSilent)
-        #expect(code(causes(incidents), .unreachable, at: -60_000) == .gatewaySilent)
+        expectNil(code(causes(incidents), .unreachable, at: -40_000))
+        expectEqual(code(causes(incidents), .unreachable, at: -50_000), .resolverSilent)
+        expectEqual(code(causes(incidents), .unreachable, at: -60_000), .gatewaySilent)
         // An incident that is not known could be the one.
         var part = causes([incidents[0]])
         part.areAll = false
@@ -73,13 +74,13 @@ import Testing
 
     @Test func `the last change has the cause of the status, unless the cause has changed since`() {
         let down = causes([], Self.update(.down, PageSamples.refused, since: -5_000))
-        #expect(code(down, .down, at: -5_000) == .refused)
+        expectEqual(code(down, .down, at: -5_000), .refused)
         #expect(code(down, .down, at: -6_000) == nil && code(down, .unreachable, at: -5_000) == nil)
         let changed = Self.update(.unreachable, PageSamples.gatewaySilent, since: -5_000, moment: -1_000)
-        #expect(code(causes([], changed), .unreachable, at: -5_000) == nil)
+        expectNil(code(causes([], changed), .unreachable, at: -5_000))
         let first = Self.incident("link", PageSamples.noCarrier, from: -5_000, to: -1_000)
         let second = Self.incident("gateway", PageSamples.gatewaySilent, from: -1_000)
-        #expect(code(causes([second, first], changed), .unreachable, at: -5_000) == .noCarrier)
+        expectEqual(code(causes([second, first], changed), .unreachable, at: -5_000), .noCarrier)
     }
 
     @Test func `the facts of an incident's first target are not those of the others`() {
@@ -92,8 +93,8 @@ import Testing
         #expect(other.code == .hostUnreachable && other.evidence == ["hop": .text("192.0.2.1")])
         #expect(!other.detail.contains("198.51.100.7"))
         let own = causes([of], Self.update(.unreachable, cause, text: "first.example:443"))
-        #expect(own.cause(of: of) == cause)
+        expectEqual(own.cause(of: of), cause)
         let gateway = Self.incident("gateway", PageSamples.gatewaySilent, from: -5_000, targets: targets)
-        #expect(causes([gateway]).cause(of: gateway).detail == PageSamples.gatewaySilent.detail)
+        expectEqual(causes([gateway]).cause(of: gateway).detail, PageSamples.gatewaySilent.detail)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import GRDB
 import Reachability
@@ -40,9 +41,9 @@ import Testing
         store.record(noon + 2_000)
         for name in ["database", "db.example:5432"] {
             let error = #expect(throws: StoreError.self) { try report(store, since: "1h", at: noon + 2_000, name) }
-            #expect(error?.reason == "target '\(name)': 2 targets have this name; give the id of one: x1, y1")
+            expectEqual(error?.reason, "target '\(name)': 2 targets have this name; give the id of one: x1, y1")
         }
-        #expect(try report(store, since: "1h", at: noon + 2_000, "y1").targets.map(\.id) == ["y1"])
+        try expectEqual(report(store, since: "1h", at: noon + 2_000, "y1").targets.map(\.id), ["y1"])
         store.close()
     }
 
@@ -50,9 +51,9 @@ import Testing
         func range(_ since: String?, _ until: String?) throws -> Range<Int64> {
             try HistoryPeriod(since: since, until: until, now: noon, offset: { _ in 0 }).range
         }
-        #expect(try range("2026-11-01", "2026-12-01").upperBound == noon)
-        #expect(try range(nil, "2026-12-01") == noon - HistoryPeriod.standard..<noon)
-        #expect(try range("2h", "1h") == noon - 2 * TestHistory.hour..<noon - TestHistory.hour)
+        try expectEqual(range("2026-11-01", "2026-12-01").upperBound, noon)
+        try expectEqual(range(nil, "2026-12-01"), noon - HistoryPeriod.standard..<noon)
+        try expectEqual(range("2h", "1h"), noon - 2 * TestHistory.hour..<noon - TestHistory.hour)
         #expect(throws: HistoryPeriod.Invalid.self) { try range("2026-12-01", "2026-12-02") }
     }
 
@@ -67,14 +68,16 @@ import Testing
             store.record(time, sample(time, second == 20 ? .down : .up))
             store.settle()
             target = try report(store, since: "10s", at: time).targets.first
-            #expect(target?.summary.probes == Int(min(second - 1, 10)))
-            #expect(target?.summary.times.total == 10_000)
+            expectEqual(target?.summary.probes, Int(min(second - 1, 10)))
+            expectEqual(target?.summary.times.total, 10_000)
         }
-        #expect((target?.summary.times[.up], target?.summary.times[.down]) == (9_000, 1_000))
-        #expect((target?.outages, target?.summary.lost) == (1, 1))
+        expectEqual(target?.summary.times[.up], 9_000)
+        expectEqual(target?.summary.times[.down], 1_000)
+        expectEqual(target?.outages, 1)
+        expectEqual(target?.summary.lost, 1)
         // A checkpoint moves the turns, and changes no answer.
         try store.checkpointAndWait()
-        #expect(try report(store, since: "10s", at: noon + 30_000).targets.first == target)
+        try expectEqual(report(store, since: "10s", at: noon + 30_000).targets.first, target)
         store.close()
     }
 
@@ -90,7 +93,7 @@ import Testing
         // Each of them reads one turn.
         for _ in 0..<20 {
             let error = #expect(throws: StoreError.self) { try reader.run(until: MonotonicClock.now() - 1) { _ in } }
-            #expect(error?.code == .timedOut)
+            expectEqual(error?.code, .timedOut)
         }
         let span = noon..<noon + 20_000
         let sums = try reader.run(until: nil) { try $0.summaries(span) }
@@ -105,12 +108,12 @@ import Testing
         register(store, .init(id: nil, text: "a.example:1", title: "a"))
         store.record(noon, .begin(target: 0, .up, at: noon))
         store.settle()
-        #expect(try report(store, since: "1m", at: noon + 1).targets.count == 1)
+        try expectEqual(report(store, since: "1m", at: noon + 1).targets.count, 1)
         register(store, .init(id: nil, text: "b.example:1", title: "b"))
         store.record(noon + 1_000, .begin(target: 1, .up, at: noon + 1_000))
         store.record(noon + 5_000, sample(noon + 5_000, .up, 1))
         store.settle()
-        #expect(try report(store, since: "5s", at: noon + 5_000).targets.map { $0.summary.times[.up] } == [5_000, 4_000])
+        try expectEqual(report(store, since: "5s", at: noon + 5_000).targets.map { $0.summary.times[.up] }, [5_000, 4_000])
         store.close()
     }
 
@@ -134,7 +137,9 @@ import Testing
         let reader = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
         let document = try answers.report(try question(since: "1m", until: now), reader, at: moment(now))
         let times = try #require(document.targets.first).summary.times
-        #expect((times[.up], times[.unknown], times[.notRecorded]) == (22_500, 1_500, 36_000))
+        expectEqual(times[.up], 22_500)
+        expectEqual(times[.unknown], 1_500)
+        expectEqual(times[.notRecorded], 36_000)
         reader.close()
     }
 
@@ -150,7 +155,9 @@ import Testing
         try store.checkpointAndWait()
         let now = noon + 90 * 60_000
         let exact = try #require(try report(store, since: "80m", at: now).targets.first).summary
-        #expect((exact.times[.up], exact.times[.down], exact.probes) == (20 * 60_000, 60 * 60_000, 80))
+        expectEqual(exact.times[.up], 20 * 60_000)
+        expectEqual(exact.times[.down], 60 * 60_000)
+        expectEqual(exact.probes, 80)
         try store.database.write { try $0.execute(sql: "DELETE FROM block") }
         let scaled = try #require(try report(store, since: "80m", at: now).targets.first).summary
         #expect(scaled.times[.up] == 25 * 60_000 && scaled.times.total == 80 * 60_000)
@@ -174,12 +181,12 @@ import Testing
         store.record(noon + 1_000, sample(noon + 1_000, .down))
         store.settle()
         let all = try report(store, since: "1m", at: noon + 5_000)
-        #expect(all.targets.map(\.text) == ["db.example:5432", "web.example:80"])
+        expectEqual(all.targets.map(\.text), ["db.example:5432", "web.example:80"])
         #expect(all.targets.map(\.id) == ["main-db", nil] && all.targets.map(\.outages) == [1, 0])
-        #expect(all.targets[0].worst.map(\.id) == ["1"])
+        expectEqual(all.targets[0].worst.map(\.id), ["1"])
         #expect(String(decoding: all.json(), as: UTF8.self).contains(#""target":"db.example:5432","id":"main-db""#))
         for name in ["main-db", "database", "db.example:5432"] {
-            #expect(try report(store, since: "1m", at: noon + 5_000, name).targets.map(\.id) == ["main-db"])
+            try expectEqual(report(store, since: "1m", at: noon + 5_000, name).targets.map(\.id), ["main-db"])
         }
         #expect(throws: StoreError.self) { try report(store, since: "1m", at: noon + 5_000, "other") }
         store.close()
@@ -198,7 +205,7 @@ import Testing
         var valid = question
         valid.after = ofSamples ? "\(noon)-3" : "-5-incident"
         let next = valid
-        #expect(try store.query { try answers.history(next, $0, at: moment) }.next == nil)
+        try expectNil(store.query { try answers.history(next, $0, at: moment) }.next)
         store.close()
     }
 
@@ -229,10 +236,10 @@ import Testing
             let document = try store.query { try answers.history(question, $0, unrecorded: unrecorded, at: now) }
             return document.incidents.map { "\($0.incident.id) \($0.incident.state) \($0.isRecorded)" }
         }
-        #expect(try shown(since: "1m") == ["3 open false", "2 open true", "1 over false"])
-        #expect(try shown(since: "1m", "a") == ["3 open false", "2 open true", "1 over false"])
-        #expect(try shown(since: "1m", "b") == [])
-        #expect(try shown(since: "2s") == ["3 open false", "2 open true"])
+        try expectEqual(shown(since: "1m"), ["3 open false", "2 open true", "1 over false"])
+        try expectEqual(shown(since: "1m", "a"), ["3 open false", "2 open true", "1 over false"])
+        try expectEqual(shown(since: "1m", "b"), [])
+        try expectEqual(shown(since: "2s"), ["3 open false", "2 open true"])
         store.close()
     }
 
@@ -244,12 +251,12 @@ import Testing
         }
         let (stopped, killed) = try TestHistory.withTurns()
         let last = noon + 5_000
-        #expect(try gaps(stopped, at: last + 1_000) == [HistoryGap(period: last..<last + 1_000, reason: .stopped)])
-        #expect(try gaps(stopped, at: last) == [])
+        try expectEqual(gaps(stopped, at: last + 1_000), [HistoryGap(period: last..<last + 1_000, reason: .stopped)])
+        try expectEqual(gaps(stopped, at: last), [])
         // It may still run: a turn is recorded every 2 seconds.
-        #expect(try gaps(killed, at: last + 5_000) == [])
+        try expectEqual(gaps(killed, at: last + 5_000), [])
         let hour = last + TestHistory.hour
-        #expect(try gaps(killed, at: hour) == [HistoryGap(period: last..<hour, reason: .notRecorded)])
+        try expectEqual(gaps(killed, at: hour), [HistoryGap(period: last..<hour, reason: .notRecorded)])
     }
 
     @Test func `an incident of many targets is an outage of each`() throws {
@@ -263,7 +270,7 @@ import Testing
                 TestHistory.reading(noon + 1_000), texts.indices.map { .change(target: $0, .unreachable, at: noon + 1_000) }))
         store.settle()
         let document = try report(store, since: "1m", at: noon + 5_000)
-        #expect(document.targets.map(\.outages) == Array(repeating: 1, count: 25))
+        expectEqual(document.targets.map(\.outages), Array(repeating: 1, count: 25))
         store.close()
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import Reachability
 import Testing
@@ -10,25 +11,25 @@ import Testing
     @Test func `an incident is shown once the history has it`() throws {
         var desk = IncidentDesk()
         let number = desk.add(Self.incident("1"), at: 0)
-        #expect(desk.shown.isEmpty)
-        #expect(desk.takeOverdue(at: 199 * Self.millisecond).isEmpty)
+        expectEmpty(desk.shown)
+        expectEmpty(desk.takeOverdue(at: 199 * Self.millisecond))
         let shown = desk.committed("1", number)
-        #expect(shown?.isRecorded == true)
-        #expect(desk.shown.map(\.incident.id) == ["1"])
-        #expect(desk.deadline == nil)
+        expectEqual(shown?.isRecorded, true)
+        expectEqual(desk.shown.map(\.incident.id), ["1"])
+        expectNil(desk.deadline)
     }
 
     @Test func `an incident that the history does not have in 200 ms is shown as not recorded, and later as recorded`() {
         var desk = IncidentDesk()
         let number = desk.add(Self.incident("1"), at: 0)
-        #expect(desk.deadline == 200 * Self.millisecond)
+        expectEqual(desk.deadline, 200 * Self.millisecond)
         let overdue = desk.takeOverdue(at: 200 * Self.millisecond)
-        #expect(overdue.map(\.isRecorded) == [false])
-        #expect(desk.shown.map(\.isRecorded) == [false])
+        expectEqual(overdue.map(\.isRecorded), [false])
+        expectEqual(desk.shown.map(\.isRecorded), [false])
         // Readers learn that the history has it now.
         let published = desk.committed("1", number)
-        #expect(published?.isRecorded == true)
-        #expect(desk.shown.map(\.isRecorded) == [true])
+        expectEqual(published?.isRecorded, true)
+        expectEqual(desk.shown.map(\.isRecorded), [true])
     }
 
     @Test func `the commit of an earlier state does not count for a later one`() {
@@ -38,10 +39,10 @@ import Testing
         let early = desk.committed("1", first)
         #expect(early == nil && desk.shown.isEmpty)
         // The later state does not extend the time limit.
-        #expect(desk.deadline == 200 * Self.millisecond)
+        expectEqual(desk.deadline, 200 * Self.millisecond)
         let late = desk.committed("1", second)
-        #expect(late?.incident.state == .over)
-        #expect(desk.shown.count == 1)
+        expectEqual(late?.incident.state, .over)
+        expectEqual(desk.shown.count, 1)
     }
 
     @Test func `further targets of an incident whose count does not grow are not published, and are on the board`() {
@@ -72,7 +73,7 @@ import Testing
         let began = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
         let open = desk.dated(Self.incident("1", from: began), at: 900_000_000, isRepeated: true)
         _ = desk.add(open, at: 0)
-        #expect(open.began.milliseconds == 900_000_000)
+        expectEqual(open.began.milliseconds, 900_000_000)
         // Three minutes later, the wall clock has the right time, a day after the end of the history.
         let ended = Moment(
             monotonicNanoseconds: 180_000 * Self.millisecond, wallClockNanoseconds: 986_400_000 * Self.millisecond)
@@ -85,7 +86,7 @@ import Testing
         let began = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 900_000 * Self.millisecond)
         _ = desk.committed("1", desk.add(desk.dated(Self.incident("1", from: began), at: 900_000), at: 0))
         desk.limit(to: 5_000)
-        #expect(desk.shown.map(\.incident.began.milliseconds) == [5_000])
+        expectEqual(desk.shown.map(\.incident.began.milliseconds), [5_000])
         let ended = Moment(monotonicNanoseconds: 7_000 * Self.millisecond, wallClockNanoseconds: 12_000 * Self.millisecond)
         let dated = desk.dated(Self.incident("1", from: began, to: ended), at: 12_000)
         #expect(dated.began.milliseconds == 5_000 && dated.ended?.milliseconds == 12_000)
@@ -97,9 +98,9 @@ import Testing
             let id = "\(number)"
             _ = desk.committed(id, desk.add(Self.incident(id, isOver: number % 2 == 0), at: 0))
         }
-        #expect(desk.shown.filter { $0.incident.state == .open }.count == 125)
-        #expect(desk.shown.filter { $0.incident.state == .over }.count == Board.recentIncidents)
-        #expect(desk.shown.first?.incident.id == "249")
+        expectEqual(desk.shown.filter { $0.incident.state == .open }.count, 125)
+        expectEqual(desk.shown.filter { $0.incident.state == .over }.count, Board.recentIncidents)
+        expectEqual(desk.shown.first?.incident.id, "249")
     }
 
     private static func incident(_ id: String, isOver: Bool = false) -> Incident {

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -34,7 +35,7 @@ import Testing
         }
         let texts = try wait(count: 3)
         #expect(texts[1].hasPrefix("READY=1\nSTATUS=the "))
-        #expect(texts[2] == String(ready.dropFirst("READY=1\n".count)))
+        expectEqual(texts[2], String(ready.dropFirst("READY=1\n".count)))
         service.stop()
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Reachability
 import Testing
 
@@ -12,14 +13,14 @@ import Testing
         let effects = keeper.turn(
             250, results: [.init(target: 0, state: .up, roundTrip: 12, time: Self.start + 100)],
             events: [.server(TargetID(0), try Self.update("db.example:5432", .up, at: 100))])
-        #expect(
-            effects == [
+        expectEqual(
+            effects, [
                 "publish server db.example:5432 up",
                 "record begin 7 unknown +0, sample 7 up +100",
             ])
-        #expect(keeper.state.targets[0].onBoard.state == .up)
-        #expect(keeper.state.targets[0].roundTrip == .microseconds(120))
-        #expect(keeper.turn(500) == ["record"])
+        expectEqual(keeper.state.targets[0].onBoard.state, .up)
+        expectEqual(keeper.state.targets[0].roundTrip, .microseconds(120))
+        expectEqual(keeper.turn(500), ["record"])
     }
 
     @Test func `an outage whose first state and result arrive in one turn is counted once`() throws {
@@ -32,29 +33,29 @@ import Testing
         intake.take(&batch)
         var keeper = try Keeper(["db.example:5432"])
         let effects = keeper.names(keeper.state.turn(batch, at: Self.moment(250)))
-        #expect(effects.last == "record begin 7 unknown +0, sample 7 down +20, sample 7 down +120")
+        expectEqual(effects.last, "record begin 7 unknown +0, sample 7 down +20, sample 7 down +120")
     }
 
     @Test func `an incident is published after its commit`() throws {
         var keeper = try Keeper(["db.example:5432"])
         let incident = Self.incident("1")
-        #expect(keeper.turn(0, events: [.incident(incident)]).first == "record incident 1")
-        #expect(keeper.names(keeper.state.committed("1", 1)) == ["publish incident 1 recorded: true"])
-        #expect(keeper.state.incidents.shown.map(\.incident.id) == ["1"])
+        expectEqual(keeper.turn(0, events: [.incident(incident)]).first, "record incident 1")
+        expectEqual(keeper.names(keeper.state.committed("1", 1)), ["publish incident 1 recorded: true"])
+        expectEqual(keeper.state.incidents.shown.map(\.incident.id), ["1"])
     }
 
     @Test func `an incident is recorded with the numbers of its targets in the history, without the canary's`() throws {
         var keeper = try Keeper(["a.example:1", "b.example:1", "c.example:1"])
         let incident = Self.incident("1", members: TargetSet([0, 2, 3]))
-        #expect(keeper.turn(0, events: [.incident(incident)]).first == "record incident 1 7 9")
+        expectEqual(keeper.turn(0, events: [.incident(incident)]).first, "record incident 1 7 9")
     }
 
     @Test func `an incident without a commit is published as not recorded`() throws {
         var keeper = try Keeper(["db.example:5432"])
         _ = keeper.turn(0, events: [.incident(Self.incident("1"))])
-        #expect(keeper.state.deadline == 200_000_000)
-        #expect(keeper.turn(200).first == "publish incident 1 recorded: false")
-        #expect(keeper.names(keeper.state.committed("1", 1)) == ["publish incident 1 recorded: true"])
+        expectEqual(keeper.state.deadline, 200_000_000)
+        expectEqual(keeper.turn(200).first, "publish incident 1 recorded: false")
+        expectEqual(keeper.names(keeper.state.committed("1", 1)), ["publish incident 1 recorded: true"])
     }
 
     @Test func `a maintenance window replaces the state of its targets`() throws {
@@ -67,9 +68,9 @@ import Testing
         ]
         var keeper = try Keeper(["db.example:5432", "web.example:80"], configuration)
         _ = keeper.turn(0, events: [.server(TargetID(0), try Self.update("db.example:5432", .down, at: 0))])
-        #expect(keeper.turn(1_000) == ["record change 7 maintenance +1000"])
-        #expect(keeper.state.targets.map { $0.onBoard.state } == [.maintenance, .unknown])
-        #expect(keeper.turn(2_000) == ["record change 7 down +2000"])
+        expectEqual(keeper.turn(1_000), ["record change 7 maintenance +1000"])
+        expectEqual(keeper.state.targets.map { $0.onBoard.state }, [.maintenance, .unknown])
+        expectEqual(keeper.turn(2_000), ["record change 7 down +2000"])
     }
 
     @Test func `another configuration keeps the history of targets by their keys`() throws {
@@ -80,16 +81,16 @@ import Testing
         let difference = ConfigurationDifference(
             from: (keeper.configuration, keeper.settings), to: (next, next.targets.map(\.settings)))
         #expect(difference.removed == [0] && difference.added == [1])
-        #expect(difference.retained == [.init(former: 1, next: 0)])
+        expectEqual(difference.retained, [.init(former: 1, next: 0)])
         let addition = KeeperState.NewTarget(
             configured: next.targets[1], monitor: TargetID(2), number: 9, bars: TargetBars(keeper.state.frame))
         keeper.state.change(to: next, difference, additions: [addition], replacements: [], at: Self.moment(250))
-        #expect(keeper.state.targets.map(\.number) == [8, 9])
-        #expect(keeper.state.targets[0].update.state == .up)
-        #expect(keeper.turn(250) == ["record end 7 +0, begin 9 unknown +0"])
+        expectEqual(keeper.state.targets.map(\.number), [8, 9])
+        expectEqual(keeper.state.targets[0].update.state, .up)
+        expectEqual(keeper.turn(250), ["record end 7 +0, begin 9 unknown +0"])
         // A late result of the removed target is ignored.
         let late = keeper.turn(500, results: [.init(target: 0, state: .up, roundTrip: 1, time: Self.start + 400)])
-        #expect(late == ["record"])
+        expectEqual(late, ["record"])
     }
 
     @Test func `the bar of the day shows the outage`() throws {
@@ -97,8 +98,8 @@ import Testing
         _ = keeper.turn(0, events: [.server(TargetID(0), try Self.update("db.example:5432", .down, at: 0))])
         _ = keeper.turn(20_000)
         let bars = keeper.state.targets[0].bars.bars
-        #expect(bars.day.last?.state == .down)
-        #expect(bars.quarter.last?.times[.down] == 20_000)
+        expectEqual(bars.day.last?.state, .down)
+        expectEqual(bars.quarter.last?.times[.down], 20_000)
     }
 
     // MARK: The keeper in a test

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import NetworkLab
 import Reachability
@@ -59,7 +60,7 @@ import Testing
         let stopped = try calls.await { $0.boards >= before.boards + 2 }
         #expect(stopped.watchdogs <= before.watchdogs + 1)
         let later = try calls.await { $0.boards >= stopped.boards + 2 }
-        #expect(later.watchdogs == stopped.watchdogs)
+        expectEqual(later.watchdogs, stopped.watchdogs)
 
         gate.signal()
         _ = try calls.await { $0.watchdogs > later.watchdogs }

@@ -1,3 +1,4 @@
+import Expectations
 import Reachability
 import Testing
 
@@ -13,23 +14,25 @@ import Testing
 
     @Test func `few targets have their complete reports`() {
         var probes = LastProbes()
-        #expect(answer(&probes, 0) == nil)
+        expectNil(answer(&probes, 0))
         for number in 0..<LastProbes.limit { probes.add(PageSamples.report(at: Int64(number) * 1_000), of: TargetID(number)) }
         probes.add(PageSamples.report(at: 999_000), of: TargetID(7))
-        #expect(answer(&probes, 7) == PageSamples.report(at: 999_000))
-        #expect(answer(&probes, 8) == PageSamples.report(at: 8_000))
+        expectEqual(answer(&probes, 7), PageSamples.report(at: 999_000))
+        expectEqual(answer(&probes, 8), PageSamples.report(at: 8_000))
     }
 
     @Test func `a target beyond them has the times at once, and its complete report after the next probe`() throws {
         var probes = LastProbes()
         for number in 0...LastProbes.limit { probes.add(PageSamples.report(), of: TargetID(number)) }
         let first = try #require(answer(&probes, LastProbes.limit))
-        #expect(first.moment.milliseconds == PageSamples.now - 4_000)
-        #expect((first.resolution, first.connection) == (.microseconds(2_300), .microseconds(12_100)))
-        #expect((first.levels?.handshake, first.levels?.exchange) == (.microseconds(14_200), .microseconds(22_500)))
+        expectEqual(first.moment.milliseconds, PageSamples.now - 4_000)
+        expectEqual(first.resolution, .microseconds(2_300))
+        expectEqual(first.connection, .microseconds(12_100))
+        expectEqual(first.levels?.handshake, .microseconds(14_200))
+        expectEqual(first.levels?.exchange, .microseconds(22_500))
         #expect(first.levels?.tls == nil && first.succeeded)
         probes.add(PageSamples.report(), of: TargetID(LastProbes.limit))
-        #expect(answer(&probes, LastProbes.limit) == PageSamples.report())
+        expectEqual(answer(&probes, LastProbes.limit), PageSamples.report())
     }
 
     @Test func `the targets that were asked for last keep their complete reports`() {
@@ -38,7 +41,7 @@ import Testing
         for number in 0..<1_000 { _ = answer(&probes, number) }
         for number in 0..<1_000 { probes.add(PageSamples.report(), of: TargetID(number)) }
         let complete = (0..<1_000).filter { probes.isComplete(TargetID($0)) }
-        #expect(complete == Array(1_000 - LastProbes.limit..<1_000))
+        expectEqual(complete, Array(1_000 - LastProbes.limit..<1_000))
     }
 
     @Test func `a failed probe is known with its cause, or not at all`() {
@@ -47,24 +50,24 @@ import Testing
         var probes = LastProbes()
         for number in 0...LastProbes.limit { probes.add(PageSamples.report(), of: TargetID(number)) }
         for number in [0, LastProbes.limit] { probes.add(failed, of: TargetID(number)) }
-        #expect(answer(&probes, 0)?.cause == PageSamples.refused)
-        #expect(answer(&probes, LastProbes.limit) == nil)
+        expectEqual(answer(&probes, 0)?.cause, PageSamples.refused)
+        expectNil(answer(&probes, LastProbes.limit))
         // The question reserves a place for the next report.
         probes.add(failed, of: TargetID(LastProbes.limit))
-        #expect(answer(&probes, LastProbes.limit)?.cause == PageSamples.refused)
+        expectEqual(answer(&probes, LastProbes.limit)?.cause, PageSamples.refused)
     }
 
     @Test func `a target that is no longer monitored is forgotten, and its place is free`() {
         var probes = LastProbes()
         for number in 0..<LastProbes.limit { probes.add(PageSamples.report(), of: TargetID(number)) }
         probes.remove(TargetID(3))
-        #expect(answer(&probes, 3) == nil)
+        expectNil(answer(&probes, 3))
         probes.add(PageSamples.report(), of: TargetID(900))
         #expect(probes.isComplete(TargetID(900)))
     }
 
     @Test func `a target costs 24 bytes and its number`() {
-        #expect(MemoryLayout<ProbeTimes>.stride == 24)
+        expectEqual(MemoryLayout<ProbeTimes>.stride, 24)
     }
 
     @Test func `times that are out of range are limited`() throws {
@@ -73,6 +76,6 @@ import Testing
         report.connection = .seconds(Int64.max / 4)
         let times = try #require(ProbeTimes(report))
         #expect(times.report(of: endpoint).connection ?? .zero > .seconds(4_000))
-        #expect(times.report(of: endpoint).moment.milliseconds == 0)
+        expectEqual(times.report(of: endpoint).moment.milliseconds, 0)
     }
 }

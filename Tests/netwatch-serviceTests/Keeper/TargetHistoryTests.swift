@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import Testing
@@ -59,13 +60,13 @@ import Testing
         store.record(incident("other", PageSamples.refused, .server, from: 15_000, targets: [texts[3]]), of: TargetSet([3])) {}
         store.settle()
         let found = try detail(store, board(PageSamples.update(texts[24])))
-        #expect(found.outages.map(\.incident) == ["refused", "gateway"])
-        #expect(found.outages.map(\.state) == [.down, .unreachable])
-        #expect(found.outages.map(\.cause?.code) == [.refused, .gatewaySilent])
-        #expect(found.changes.map { $0.time - noon } == [55_000, 50_000, 38_000, 15_000])
-        #expect(found.changes.map(\.state) == [.up, .down, .up, .unreachable])
-        #expect(found.changes.map(\.cause?.code) == [nil, .refused, nil, .gatewaySilent])
-        #expect(found.roundTrips.map(\.probes) == [5])
+        expectEqual(found.outages.map(\.incident), ["refused", "gateway"])
+        expectEqual(found.outages.map(\.state), [.down, .unreachable])
+        expectEqual(found.outages.map(\.cause?.code), [.refused, .gatewaySilent])
+        expectEqual(found.changes.map { $0.time - noon }, [55_000, 50_000, 38_000, 15_000])
+        expectEqual(found.changes.map(\.state), [.up, .down, .up, .unreachable])
+        expectEqual(found.changes.map(\.cause?.code), [nil, .refused, nil, .gatewaySilent])
+        expectEqual(found.roundTrips.map(\.probes), [5])
         store.close()
     }
 
@@ -78,7 +79,7 @@ import Testing
             targets: TargetSet(20..<30))
         let found = try detail(store, board(PageSamples.update(texts[24]), [waiting]))
         #expect(found.outages.map(\.isRecorded) == [false] && found.outages.map(\.end) == [nil])
-        #expect(found.changes.map(\.cause?.code) == [.gatewaySilent])
+        expectEqual(found.changes.map(\.cause?.code), [.gatewaySilent])
         let other = try detail(store, board(PageSamples.update(texts[3]), [waiting]))
         #expect(other.outages.isEmpty && other.changes.isEmpty)
         store.close()
@@ -92,8 +93,8 @@ import Testing
         ) {}
         store.settle()
         let found = try detail(store, board(PageSamples.update(texts[24], .degraded, PageSamples.refused, since: noon + 20_000)))
-        #expect(found.outages.map(\.state) == [.degraded])
-        #expect(found.changes.map(\.cause?.code) == [.refused])
+        expectEqual(found.outages.map(\.state), [.degraded])
+        expectEqual(found.changes.map(\.cause?.code), [.refused])
         store.close()
     }
 
@@ -103,8 +104,8 @@ import Testing
             Sample(changeAt: 4, to: .unknown), Sample(time: 5, state: .up, roundTrip: 1), Sample(changeAt: 6, to: .maintenance),
             Sample(changeAt: 7, to: .up),
         ]
-        #expect(
-            TargetHistory.changes(samples) == [
+        expectEqual(
+            TargetHistory.changes(samples), [
                 .init(time: 7, state: .up), .init(time: 6, state: .maintenance),
             ])
     }

@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import Testing
 
@@ -17,7 +18,7 @@ import Testing
         let time = try Self.time(time)
         let day = calendar.day(containing: time)
         #expect(day.contains(time))
-        #expect(day.upperBound - day.lowerBound == hours * Self.hour)
+        expectEqual(day.upperBound - day.lowerBound, hours * Self.hour)
     }
 
     @Test(arguments: [
@@ -34,7 +35,7 @@ import Testing
             let day = calendar.day(containing: time)
             #expect(day.contains(time), "\(zone) \(time)")
             if let previous, previous != day {
-                #expect(previous.upperBound == day.lowerBound, "\(zone) \(time)")
+                expectEqual(previous.upperBound, day.lowerBound, "\(zone) \(time)")
             }
             previous = day
             time += 5 * Self.hour / 2

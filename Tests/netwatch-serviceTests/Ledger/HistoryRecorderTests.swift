@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -8,15 +9,15 @@ import Testing
         recorder.add(7)
         Self.read(&recorder, wall: 1_250, elapsed: 250)
         recorder.add(.init(target: 7, state: .up, roundTrip: 12, time: 1_100))
-        #expect(
-            recorder.takeTurn()
-                == HistoryTurn(
+        expectEqual(
+            recorder.takeTurn(),
+                HistoryTurn(
                     ClockReading(wall: 1_250, monotonic: 250, bootTime: 250),
                     [
                         .begin(target: 7, .unknown, at: 1_000),
                         .sample(target: 7, Sample(time: 1_100, state: .up, roundTrip: 12)),
                     ]))
-        #expect(recorder.takeTurn().events.isEmpty)
+        expectEmpty(recorder.takeTurn().events)
     }
 
     @Test func `a result never precedes the one before it, and never follows the clock`() {
@@ -24,7 +25,7 @@ import Testing
         recorder.add(7)
         recorder.add(.init(target: 7, state: .up, roundTrip: 1, time: 900))
         recorder.add(.init(target: 7, state: .up, roundTrip: 1, time: 5_000))
-        #expect(Self.times(recorder.takeTurn()) == [1_000, 1_000, 1_000])
+        expectEqual(Self.times(recorder.takeTurn()), [1_000, 1_000, 1_000])
     }
 
     @Test func `maintenance replaces the state until it ends`() {
@@ -35,8 +36,8 @@ import Testing
         recorder.change(7, to: .down, at: 0)
         recorder.add(.init(target: 7, state: .down, roundTrip: nil, time: 0))
         recorder.change(7, isInMaintenance: false)
-        #expect(
-            recorder.takeTurn().events == [
+        expectEqual(
+            recorder.takeTurn().events, [
                 .change(target: 7, .maintenance, at: 0),
                 .sample(target: 7, Sample(time: 0, state: .maintenance, roundTrip: nil)),
                 .change(target: 7, .down, at: 0),
@@ -50,11 +51,11 @@ import Testing
         Self.read(&recorder, wall: 40_000, elapsed: 250)
         recorder.add(.init(target: 7, state: .down, roundTrip: nil, time: 40_000))
         #expect(recorder.isRepeated)
-        #expect(recorder.takeTurn() == HistoryTurn(ClockReading(wall: 100_000, monotonic: 250, bootTime: 250)))
+        expectEqual(recorder.takeTurn(), HistoryTurn(ClockReading(wall: 100_000, monotonic: 250, bootTime: 250)))
         // The state of that time is known when the clock passes the recorded time.
         Self.read(&recorder, wall: 100_250, elapsed: 60_500)
         recorder.add(.init(target: 7, state: .down, roundTrip: nil, time: 100_250))
-        #expect(Self.times(recorder.takeTurn()) == [100_250])
+        expectEqual(Self.times(recorder.takeTurn()), [100_250])
     }
 
     @Test func `a suspended machine is a gap`() {
@@ -62,7 +63,7 @@ import Testing
         recorder.add(7)
         _ = recorder.takeTurn()
         _ = recorder.read(ClockReading(wall: 60_250, monotonic: 250, bootTime: 60_250))
-        #expect(recorder.takeTurn().events == [.gap(HistoryGap(period: 250..<60_250, reason: .suspend))])
+        expectEqual(recorder.takeTurn().events, [.gap(HistoryGap(period: 250..<60_250, reason: .suspend))])
     }
 
     @Test func `a clock that was far in the future withdraws the history, and all targets begin again`() {
@@ -71,9 +72,9 @@ import Testing
         recorder.add(8)
         _ = recorder.takeTurn()
         let time = recorder.read(ClockReading(wall: 1_000, monotonic: 250, bootTime: 250))
-        #expect(time == 1_000)
-        #expect(
-            recorder.takeTurn().events == [.begin(target: 7, .unknown, at: 1_000), .begin(target: 8, .unknown, at: 1_000)])
+        expectEqual(time, 1_000)
+        expectEqual(
+            recorder.takeTurn().events, [.begin(target: 7, .unknown, at: 1_000), .begin(target: 8, .unknown, at: 1_000)])
     }
 
     @Test func `results of a removed target are ignored`() {
@@ -82,7 +83,7 @@ import Testing
         recorder.remove(7)
         recorder.add(.init(target: 7, state: .up, roundTrip: 1, time: 0))
         recorder.change(7, to: .down, at: 0)
-        #expect(recorder.takeTurn().events == [.begin(target: 7, .unknown, at: 0), .end(target: 7, at: 0)])
+        expectEqual(recorder.takeTurn().events, [.begin(target: 7, .unknown, at: 0), .end(target: 7, at: 0)])
     }
 
     private static func read(_ recorder: inout HistoryRecorder, wall: Int64, elapsed: Int64) {

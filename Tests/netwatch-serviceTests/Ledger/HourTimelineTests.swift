@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -15,34 +16,39 @@ import Testing
 
     @Test func `each millisecond of a part is in the state of the last sample before it`() {
         let part = summary(15..<65)
-        #expect((part.times[.up], part.times[.down], part.times[.notRecorded]) == (10, 20, 20))
-        #expect((part.probes, part.lost, part.roundTrips.maximum) == (2, 1, 7))
-        #expect(part.times.total == 50)
-        #expect(summary(0..<3_600_000).times.total == 3_600_000)
+        expectEqual(part.times[.up], 10)
+        expectEqual(part.times[.down], 20)
+        expectEqual(part.times[.notRecorded], 20)
+        expectEqual(part.probes, 2)
+        expectEqual(part.lost, 1)
+        expectEqual(part.roundTrips.maximum, 7)
+        expectEqual(part.times.total, 50)
+        expectEqual(summary(0..<3_600_000).times.total, 3_600_000)
     }
 
     @Test func `time after the end is in no state`() {
-        #expect(summary(55..<100, until: 70).times.total == 15)
-        #expect(summary(80..<100, until: 70).times.total == 0)
+        expectEqual(summary(55..<100, until: 70).times.total, 15)
+        expectEqual(summary(80..<100, until: 70).times.total, 0)
     }
 
     @Test func `an outage begins once, also if a gap interrupts it`() {
-        #expect(summary(0..<100).outages == 1)
-        #expect((summary(25..<100).outages, summary(25..<100).continuesOutage) == (0, true))
-        #expect(summary(60..<100).overlappingOutages == 0)
+        expectEqual(summary(0..<100).outages, 1)
+        expectEqual(summary(25..<100).outages, 0)
+        expectEqual(summary(25..<100).continuesOutage, true)
+        expectEqual(summary(60..<100).overlappingOutages, 0)
     }
 
     @Test func `no samples make an empty summary`() {
-        #expect(HourTimeline(hour: 0..<100, samples: [], end: 100).summary(of: 0..<100) == PeriodSummary(0..<100))
+        expectEqual(HourTimeline(hour: 0..<100, samples: [], end: 100).summary(of: 0..<100), PeriodSummary(0..<100))
     }
 
     @Test func `a block keeps changes of the state`() throws {
-        #expect(try SampleBlock(samples).samples() == samples)
+        try expectEqual(SampleBlock(samples).samples(), samples)
     }
 
     @Test func `two parts of an hour are joined without repeating the state`() {
         let next = [Sample(changeAt: 60, to: .up), Sample(time: 70, state: .down, roundTrip: nil)]
-        #expect(samples.joined(with: next) == samples + next.dropFirst())
-        #expect(samples.joined(with: [Sample(changeAt: 60, to: .unknown)]).count == samples.count + 1)
+        expectEqual(samples.joined(with: next), samples + next.dropFirst())
+        expectEqual(samples.joined(with: [Sample(changeAt: 60, to: .unknown)]).count, samples.count + 1)
     }
 }

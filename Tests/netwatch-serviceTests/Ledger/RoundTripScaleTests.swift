@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -6,7 +7,7 @@ import Testing
 @Suite struct RoundTripScaleTests {
     @Test(arguments: [(0, 0), (99, 99), (143, 144), (250, 250), (1_204, 1_200), (1_213, 1_220), (5_237, 5_200), (9_999, 10_000)])
     func `a round trip keeps the digits that matter`(measured: UInt32, recorded: UInt32) {
-        #expect(Sample(time: 0, state: .up, roundTrip: measured).roundTrip == recorded)
+        expectEqual(Sample(time: 0, state: .up, roundTrip: measured).roundTrip, recorded)
     }
 
     @Test(arguments: 1...3 as ClosedRange<UInt64>)
@@ -17,12 +18,12 @@ import Testing
         for value in values.sorted() {
             let rounded = RoundTripScale.rounded(value)
             #expect(abs(Double(rounded) - Double(value)) <= Double(value) * 0.0125, "seed \(seed), \(value)")
-            #expect(RoundTripScale.rounded(rounded) == rounded)
+            expectEqual(RoundTripScale.rounded(rounded), rounded)
             let place = RoundTripScale.place(of: rounded)
-            #expect(RoundTripScale.value(at: place) == rounded, "seed \(seed), \(value)")
+            expectEqual(RoundTripScale.value(at: place), rounded, "seed \(seed), \(value)")
             #expect(last.value <= rounded && last.place <= place)
             last = (rounded, place)
         }
-        #expect(RoundTripScale.value(at: .max) == nil)
+        expectNil(RoundTripScale.value(at: .max))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -14,11 +15,11 @@ import Testing
         }
         let block = SampleBlock(samples)
         #expect(block.bytes.count <= 3 * samples.count + 20, "\(block.bytes.count) bytes")
-        #expect(try block.samples() == samples)
+        try expectEqual(block.samples(), samples)
     }
 
     @Test func `an empty block has no samples`() throws {
-        #expect(try SampleBlock([]).samples() == [])
+        try expectEqual(SampleBlock([]).samples(), [])
     }
 
     @Test func `extreme values are kept`() throws {
@@ -27,12 +28,12 @@ import Testing
             Sample(time: -limit, state: .unknown, roundTrip: .max), Sample(time: limit, state: .notRecorded, roundTrip: nil),
             Sample(time: 0, state: .down, roundTrip: 0), Sample(time: -1, state: .unreachable, roundTrip: 1),
         ]
-        #expect(try SampleBlock(samples).samples() == samples)
+        try expectEqual(SampleBlock(samples).samples(), samples)
     }
 
     @Test func `times beyond the limit are encoded as the limit`() throws {
         let samples = [Sample(time: .min, state: .up, roundTrip: 1), Sample(time: .max, state: .up, roundTrip: 1)]
-        #expect(try SampleBlock(samples).samples().map(\.time) == [-SampleBlock.timeLimit, SampleBlock.timeLimit])
+        try expectEqual(SampleBlock(samples).samples().map(\.time), [-SampleBlock.timeLimit, SampleBlock.timeLimit])
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
@@ -47,7 +48,7 @@ import Testing
                     time: time, state: state, roundTrip: random.next() % 4 == 0 ? nil : UInt32(truncatingIfNeeded: random.next()))
             }
             let block = SampleBlock(samples)
-            #expect(try block.samples() == samples, "seed \(seed)")
+            try expectEqual(block.samples(), samples, "seed \(seed)")
             var bytes = block.bytes
             bytes[Int(random.next() % UInt64(bytes.count))] ^= UInt8(1 << (random.next() % 8))
             #expect(throws: SampleBlock.DamageError.self, "seed \(seed)") { try SampleBlock(bytes: bytes).samples() }
@@ -66,6 +67,6 @@ import Testing
     }
 
     @Test func `the checksum is that of RFC 1952`() {
-        #expect(CRC32.checksum(of: Array("123456789".utf8)) == 0xCBF4_3926)
+        expectEqual(CRC32.checksum(of: Array("123456789".utf8)), 0xCBF4_3926)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -13,11 +14,14 @@ import Testing
         _ = ledger.change(to: .down, at: 1_100, in: &calendar)
         let ended = ledger.advance(to: Self.hour + 5, in: &calendar)
         let hour = try #require(ended.hours.first)
-        #expect((ended.hours.count, ended.days.count) == (1, 0))
-        #expect(hour.period == 0..<Self.hour)
-        #expect((hour.times[.unknown], hour.times[.up], hour.times[.down]) == (100, 1_000, Self.hour - 1_100))
-        #expect(ledger.currentHour.times[.down] == 5)
-        #expect(ledger.currentDay.times[.down] == Self.hour + 5 - 1_100)
+        expectEqual(ended.hours.count, 1)
+        expectEqual(ended.days.count, 0)
+        expectEqual(hour.period, 0..<Self.hour)
+        expectEqual(hour.times[.unknown], 100)
+        expectEqual(hour.times[.up], 1_000)
+        expectEqual(hour.times[.down], Self.hour - 1_100)
+        expectEqual(ledger.currentHour.times[.down], 5)
+        expectEqual(ledger.currentDay.times[.down], Self.hour + 5 - 1_100)
     }
 
     @Test func `an earlier time changes the state and no time`() {
@@ -25,7 +29,8 @@ import Testing
         var ledger = TargetLedger(.up, at: 1_000, in: &calendar)
         _ = ledger.change(to: .down, at: 500, in: &calendar)
         _ = ledger.advance(to: 1_010, in: &calendar)
-        #expect((ledger.currentHour.times[.up], ledger.currentHour.times[.down]) == (0, 10))
+        expectEqual(ledger.currentHour.times[.up], 0)
+        expectEqual(ledger.currentHour.times[.down], 10)
     }
 
     @Test func `results are counted in the hour and the day of their time`() throws {
@@ -33,9 +38,12 @@ import Testing
         var ledger = TargetLedger(at: 0, in: &calendar)
         _ = ledger.add(Sample(time: 10, state: .up, roundTrip: 100), in: &calendar)
         let ended = ledger.add(Sample(time: Self.hour, state: .down, roundTrip: nil), in: &calendar)
-        #expect(ended.hours.map(\.probes) == [1])
-        #expect((ledger.currentHour.probes, ledger.currentHour.lost) == (1, 1))
-        #expect((ledger.currentDay.probes, ledger.currentDay.lost, ledger.currentDay.roundTrips.maximum) == (2, 1, 100))
+        expectEqual(ended.hours.map(\.probes), [1])
+        expectEqual(ledger.currentHour.probes, 1)
+        expectEqual(ledger.currentHour.lost, 1)
+        expectEqual(ledger.currentDay.probes, 2)
+        expectEqual(ledger.currentDay.lost, 1)
+        expectEqual(ledger.currentDay.roundTrips.maximum, 100)
     }
 
     @Test func `a gap is time that was not recorded`() {
@@ -43,12 +51,12 @@ import Testing
         var ledger = TargetLedger(.up, at: Self.hour / 2, in: &calendar)
         let gap = Self.hour..<(3 * Self.hour + 60_000)
         let ended = ledger.skip(gap, in: &calendar)
-        #expect(ended.hours.map(\.period.lowerBound) == [0, Self.hour].prefix(ended.hours.count).map { $0 })
-        #expect(ledger.state == .up)
-        #expect(ledger.currentHour.period.lowerBound == 3 * Self.hour)
-        #expect(ledger.currentHour.times[.notRecorded] == 60_000)
-        #expect(ledger.currentDay.times[.notRecorded] == 2 * Self.hour + 60_000)
-        #expect(ledger.currentDay.times[.up] == Self.hour / 2)
+        expectEqual(ended.hours.map(\.period.lowerBound), [0, Self.hour].prefix(ended.hours.count).map { $0 })
+        expectEqual(ledger.state, .up)
+        expectEqual(ledger.currentHour.period.lowerBound, 3 * Self.hour)
+        expectEqual(ledger.currentHour.times[.notRecorded], 60_000)
+        expectEqual(ledger.currentDay.times[.notRecorded], 2 * Self.hour + 60_000)
+        expectEqual(ledger.currentDay.times[.up], Self.hour / 2)
     }
 
     @Test func `a gap of years makes at most the summaries of its first day`() {
@@ -56,10 +64,11 @@ import Testing
         var ledger = TargetLedger(.up, at: 0, in: &calendar)
         let years = 60 * 365 * 24 * Self.hour
         let ended = ledger.skip(1_000..<years + 1_000, in: &calendar)
-        #expect((ended.hours.count, ended.days.count) == (24, 1))
-        #expect(ended.days.first?.times.total == 24 * Self.hour)
-        #expect(ledger.end == years + 1_000)
-        #expect(ledger.currentDay.times[.notRecorded] == 1_000)
+        expectEqual(ended.hours.count, 24)
+        expectEqual(ended.days.count, 1)
+        expectEqual(ended.days.first?.times.total, 24 * Self.hour)
+        expectEqual(ledger.end, years + 1_000)
+        expectEqual(ledger.currentDay.times[.notRecorded], 1_000)
     }
 
     @Test(arguments: 1...5 as ClosedRange<UInt64>, ["UTC", "Europe/Berlin", "Asia/Kathmandu"])
@@ -92,19 +101,19 @@ import Testing
         }
         var end: Int64?
         for hour in ended.hours {
-            #expect(hour.period.upperBound - hour.period.lowerBound == Self.hour)
+            expectEqual(hour.period.upperBound - hour.period.lowerBound, Self.hour)
             if let end { unsummarized += hour.period.lowerBound - end }
             end = hour.period.upperBound
         }
         if let end { unsummarized += ledger.currentHour.period.lowerBound - end }
         let summed = ended.hours.reduce(ledger.currentHour.times.total) { $0 + $1.times.total }
-        #expect(summed + unsummarized == ledger.end - start, "seed \(seed)")
-        for hour in ended.hours.dropFirst() { #expect(hour.times.total == Self.hour, "seed \(seed)") }
+        expectEqual(summed + unsummarized, ledger.end - start, "seed \(seed)")
+        for hour in ended.hours.dropFirst() { expectEqual(hour.times.total, Self.hour, "seed \(seed)") }
         for day in ended.days.dropFirst() {
-            #expect(day.times.total == day.period.upperBound - day.period.lowerBound, "seed \(seed)")
+            expectEqual(day.times.total, day.period.upperBound - day.period.lowerBound, "seed \(seed)")
         }
         let days = ended.days.reduce(ledger.currentDay.times.total) { $0 + $1.times.total }
-        #expect(days == ledger.end - start, "seed \(seed): the longest gap is shorter than a day")
+        expectEqual(days, ledger.end - start, "seed \(seed): the longest gap is shorter than a day")
     }
 
     @Test func `availability counts degraded as up, and unreachable apart`() {
@@ -117,10 +126,10 @@ import Testing
         times[.maintenance] = 50
         times[.notRecorded] = 100
         let availability = Availability(times)
-        #expect(availability.server == 0.9)
-        #expect(availability.withLocalCauses == 0.45)
-        #expect(availability.observed == 0.5)
-        #expect(Availability(StateTimes()) == Availability(StateTimes()))
-        #expect(Availability(StateTimes()).server == nil)
+        expectEqual(availability.server, 0.9)
+        expectEqual(availability.withLocalCauses, 0.45)
+        expectEqual(availability.observed, 0.5)
+        expectEqual(Availability(StateTimes()), Availability(StateTimes()))
+        expectNil(Availability(StateTimes()).server)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import Testing
@@ -116,14 +117,14 @@ import Testing
         let target = try #require(PageSamples.site.targets.first { $0.key == "db-main" })
         let document = TargetDocument(board: PageSamples.site, target: target, detail: PageSamples.detail(), query: TargetQuery())
         let object = try #require(JSONSerialization.jsonObject(with: Data(document.json())) as? [String: Any])
-        #expect(object["status"] as? String == "down")
-        #expect((object["layers"] as? [[String: Any]])?.count == 10)
-        #expect((object["outages"] as? [[String: Any]])?.count == 3)
-        #expect((object["timeline"] as? [[String: Any]])?.count == 6)
+        expectEqual(object["status"] as? String, "down")
+        expectEqual((object["layers"] as? [[String: Any]])?.count, 10)
+        expectEqual((object["outages"] as? [[String: Any]])?.count, 3)
+        expectEqual((object["timeline"] as? [[String: Any]])?.count, 6)
         #expect(((object["availability"] as? [String: Any])?["24h"] as? [String: Any])?["percent"] is Double)
         #expect(object["last_probe"] is NSNull)
         let lines = PageSamples.text(document.csv()).split(separator: "\r\n")
-        #expect(lines.count == 4)
+        expectEqual(lines.count, 4)
         #expect(lines[2].hasPrefix("db.example:5432,db-main,Main database,unreachable,2026-11-25T01:03:07.000Z,"))
     }
 
@@ -136,7 +137,7 @@ import Testing
         #expect(probe["ts"] as? String == "2026-11-25T12:03:03.000Z" && probe["ok"] as? Bool == true)
         #expect(probe["address"] as? String == "198.51.100.9" && probe["rtt_ms"] as? Double == 11.8)
         let phases = try #require(probe["phases_ms"] as? [String: Double])
-        #expect(phases == ["dns": 2.3, "connect": 12.1, "tls": 14.2, "http": 22.5, "processing": 21.4, "transfer": 1.1])
+        expectEqual(phases, ["dns": 2.3, "connect": 12.1, "tls": 14.2, "http": 22.5, "processing": 21.4, "transfer": 1.1])
         let layers = try #require(object["layers"] as? [[String: Any]])
         let tls = try #require(layers.first { $0["layer"] as? String == "tls" }?["evidence"] as? [String: Any])
         #expect(tls["issuer"] as? String == "CN=Example CA R3,O=Example" && tls["not_after"] != nil)
@@ -184,7 +185,7 @@ import Testing
         #expect(PageSamples.text(Badge.named("Web", on: PageSamples.site).svg()).contains("3 of 4 up"))
         let lines = Badge(name: "two\nlines", state: .up, text: "up")
         #expect(PageSamples.text(lines.svg()).contains("<title>two lines: up</title>"))
-        #expect(Badge.named("x", on: PageSamples.site).state == nil)
+        expectNil(Badge.named("x", on: PageSamples.site).state)
         #expect(PageSamples.text(Badge.named("x", on: PageSamples.site).svg()).contains("x: not known"))
         #expect(PageSamples.text(Badge.named("site", on: PageSamples.site, span: .quarter).svg()).contains("% in 90d"))
         for name in PageSamples.hostileNames {
@@ -196,7 +197,7 @@ import Testing
 
     @Test func `the icon of a state is a shape of its own`() {
         let icons = RecordedState.bySeverity.map { Favicon.svg(state: $0.name) }
-        #expect(Set(icons).count == icons.count)
-        #expect(Favicon.svg(state: "\"><script>") == Favicon.svg(state: nil))
+        expectEqual(Set(icons).count, icons.count)
+        expectEqual(Favicon.svg(state: "\"><script>"), Favicon.svg(state: nil))
     }
 }

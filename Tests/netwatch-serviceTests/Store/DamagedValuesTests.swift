@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import GRDB
 import NetworkLab
@@ -104,7 +105,7 @@ import Testing
                 store.close()
             } catch {
                 // A line, and exit code 74.
-                #expect(error.code == .inputOutput, "\(error.reason) \(changes)")
+                expectEqual(error.code, .inputOutput, "\(error.reason) \(changes)")
             }
         }
     }
@@ -117,7 +118,7 @@ import Testing
         }
         try queue.close()
         let (store, recovered) = try stopped.open(at: noon + 40 * TestHistory.hour)
-        #expect(recovered.targets.map(\.key) == ["a", "b"])
+        expectEqual(recovered.targets.map(\.key), ["a", "b"])
         store.close()
     }
 }

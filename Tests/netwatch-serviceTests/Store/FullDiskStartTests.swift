@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import GRDB
 import Glibc
@@ -35,7 +36,7 @@ import Testing
             let (before, _) = try Self.open(settings, at: noon, Locked([]))
             // The write-ahead log of a long run may have room that its transactions do not use.
             try before.database.queue().writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
-            #expect(try before.numbers("a", "b") == [0, 1])
+            try expectEqual(before.numbers("a", "b"), [0, 1])
             before.record(noon, .begin(target: 0, .up, at: noon), .begin(target: 1, .down, at: noon))
             let incident = Incident(
                 id: "one", scope: .server, subject: .init(.target, "b"), cause: Cause(.tcp, .refused, detail: "refused"),
@@ -56,11 +57,11 @@ import Testing
             let statuses = Locked<[RecordingStatus]>([])
             var (store, recovered) = try Self.open(settings, at: noon + 60_000, statuses)
             #expect(!store.status.isRecording && store.status.since == noon + 60_000)
-            #expect(store.status.reason?.contains("the disk is full") == true, "\(store.status)")
+            expectEqual(store.status.reason?.contains("the disk is full"), true, "\(store.status)")
             #expect(recovered.targets.map(\.key) == ["a", "b"] && recovered.notes.isEmpty)
             #expect(recovered.lastAlive?.wall == noon + 10_000 && recovered.interrupted.map(\.id) == ["one"])
             #expect(recovered.ledgers[0]?.currentHour.times[.up] == 10_000 && recovered.ledgers[0]?.currentHour.probes == 1)
-            #expect(recovered.ledgers[1]?.end == noon + 10_000)
+            expectEqual(recovered.ledgers[1]?.end, noon + 10_000)
             #expect(try store.numbers("a", "c") == [0, 2] && store.numbers("c", "d") == [2, 3])
             var (began, stopped) = (noon + 60_000, noon + 10_000)
             func begin() {
@@ -74,7 +75,7 @@ import Testing
             #expect(!store.status.isRecording && store.droppedSamples == 1)
             // Questions have the history until the stop.
             let span = noon..<noon + 10_000
-            #expect(try store.query { try $0.summaries(span) }[0]?.times[.up] == 10_000)
+            try expectEqual(store.query { try $0.summaries(span) }[0]?.times[.up], 10_000)
             if isStoppedWhenFull {
                 store.close()
                 unlink(filler)
@@ -83,7 +84,7 @@ import Testing
                 (store, recovered) = try Self.open(settings, at: began, statuses)
                 stopped = try #require(recovered.lastAlive?.wall)
                 #expect(stopped == noon + 10_000 && recovered.ledgers[0]?.currentHour.times[.up] == 10_000)
-                #expect(try store.numbers("a", "c") == [0, 2])
+                try expectEqual(store.numbers("a", "c"), [0, 2])
                 begin()
             }
             // The end of SQLite's connection can free room, which the log then uses.
@@ -96,26 +97,26 @@ import Testing
                 store.settle()
             }
             #expect(store.status.isRecording)
-            #expect(statuses.withLock { $0.map(\.isRecording) } == (isStoppedWhenFull ? [false, false, true] : [false, true]))
-            #expect(try store.query { try $0.targets() }.map(\.key).prefix(3) == ["a", "b", "c"])
+            expectEqual(statuses.withLock { $0.map(\.isRecording) }, (isStoppedWhenFull ? [false, false, true] : [false, true]))
+            try expectEqual(store.query { try $0.targets() }.map(\.key).prefix(3), ["a", "b", "c"])
             let whole = noon..<time
             let running = try store.query { try $0.summaries(whole) }
             store.close()
 
             let reader = try HistoryReader.open(directory: settings.directory, calendar: DayCalendar { _ in 0 })
-            #expect(try reader.summaries(whole) == running)
+            try expectEqual(reader.summaries(whole), running)
             let gaps = try reader.gaps(0..<Int64.max)
-            #expect(gaps.first == HistoryGap(period: noon + 10_000..<began, reason: .stopped))
-            #expect(gaps.dropFirst().map(\.reason) == (isLost ? [.notRecorded] : []), "\(gaps)")
+            expectEqual(gaps.first, HistoryGap(period: noon + 10_000..<began, reason: .stopped))
+            expectEqual(gaps.dropFirst().map(\.reason), (isLost ? [.notRecorded] : []), "\(gaps)")
             #expect(gaps.dropFirst().allSatisfy { $0.period.lowerBound == began }, "\(gaps)")
             #expect(running[0]?.times[.up] == 10_000 && running[0]?.times.total == time - noon)
             // The time of a removed target ends with the former run.
             #expect(running[1]?.times[.down] == 10_000 && running[1]?.times[.notRecorded] == time - noon - 10_000)
             #expect(running[2]?.times[.degraded] ?? 0 > 0)
             let end = try reader.incidents(0..<Int64.max).elements.first?.ended?.milliseconds
-            #expect(end == noon + 10_000)
+            expectEqual(end, noon + 10_000)
             reader.close()
-            #expect(try HistoryReader.timeZone(of: StateDirectory(path: settings.directory)) == "Europe/Berlin")
+            try expectEqual(HistoryReader.timeZone(of: StateDirectory(path: settings.directory)), "Europe/Berlin")
         }
     }
 
@@ -124,10 +125,10 @@ import Testing
         let (store, _) = try Self.open(history.settings, at: noon, Locked([]))
         // Those logs have targets whose rows were never written.
         store.pending.withLock { $0.firstNumber = 5 }
-        #expect(try store.numbers("a", "b") == [5, 6])
+        try expectEqual(store.numbers("a", "b"), [5, 6])
         store.close()
         let (next, _) = try Self.open(history.settings, at: noon + 1_000, Locked([]))
-        #expect(try next.numbers("b", "c") == [6, 7])
+        try expectEqual(next.numbers("b", "c"), [6, 7])
         next.close()
     }
 
@@ -140,7 +141,7 @@ import Testing
             let error = #expect(throws: StoreError.self) { _ = try Self.open(settings, at: noon, Locked([])) }
             #expect(
                 error?.code == .inputOutput && error?.reason.contains("the disk is full") == true, "\(String(describing: error))")
-            #expect(error?.reason.contains("\n") == false)
+            expectEqual(error?.reason.contains("\n"), false)
         }
     }
 }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import Glibc
 import GRDB
@@ -44,7 +45,7 @@ import Testing
                 try #require(time < noon + 1_000_000)
             }
             let lost = time
-            #expect(store.status.reason?.contains("No space left on device") == true)
+            expectEqual(store.status.reason?.contains("No space left on device"), true)
             #expect(store.status.since == lost && store.droppedSamples == 500)
             // An incident waits, and so does a checkpoint.
             let isRecorded = Locked(false)
@@ -60,7 +61,7 @@ import Testing
             }
             #expect(!store.status.isRecording && !isRecorded.withLock { $0 })
             // A query still works.
-            #expect(try store.queryOfLogs { try $0.targets() }.count == 1)
+            try expectEqual(store.queryOfLogs { try $0.targets() }.count, 1)
 
             unlink(filler)
             let before = time
@@ -70,7 +71,7 @@ import Testing
                 store.settle()
             }
             #expect(store.status.isRecording && isRecorded.withLock { $0 })
-            #expect(statuses.withLock { $0.map(\.isRecording) } == [false, true])
+            expectEqual(statuses.withLock { $0.map(\.isRecording) }, [false, true])
             store.close()
             let (second, recovered) = try HistoryStore.open(
                 settings, calendar: DayCalendar { _ in 0 }, now: TestHistory.reading(time)
@@ -79,9 +80,9 @@ import Testing
             #expect(gap.reason == .notRecorded && gap.period.lowerBound == lost - 1_000)
             #expect(before - 2_000...before + 6_000 ~= gap.period.upperBound)
             let times = try #require(recovered.ledgers[0]?.currentHour.times)
-            #expect(times[.notRecorded] == gap.period.upperBound - gap.period.lowerBound)
-            #expect(times.total == time - noon)
-            #expect(try second.query { try $0.incidents(0..<Int64.max) }.elements.map(\.id) == ["one"])
+            expectEqual(times[.notRecorded], gap.period.upperBound - gap.period.lowerBound)
+            expectEqual(times.total, time - noon)
+            try expectEqual(second.query { try $0.incidents(0..<Int64.max) }.elements.map(\.id), ["one"])
             second.close()
         }
     }
@@ -107,7 +108,7 @@ import Testing
             }
             unlink(filler)
             let store = try open()
-            #expect(try store.numbers("a") == [0])
+            try expectEqual(store.numbers("a"), [0])
             store.close()
         }
     }
@@ -117,8 +118,8 @@ import Testing
         let store = try history.openWithTurns()
         // While the service runs.
         let running = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
-        #expect(try running.summaries(noon..<noon + 5_000)[0]?.times[.up] == 5_000)
-        #expect(try running.lastAlive() == noon + 5_000)
+        try expectEqual(running.summaries(noon..<noon + 5_000)[0]?.times[.up], 5_000)
+        try expectEqual(running.lastAlive(), noon + 5_000)
         running.close()
         store.close()
         let before = history.names
@@ -126,7 +127,7 @@ import Testing
         chmod(history.settings.directory, 0o555)
         defer { chmod(history.settings.directory, 0o755) }
         let stopped = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
-        #expect(try stopped.summaries(noon..<noon + 5_000)[0]?.times[.up] == 5_000)
+        try expectEqual(stopped.summaries(noon..<noon + 5_000)[0]?.times[.up], 5_000)
         stopped.close()
         #expect(history.names == before || getuid() == 0)
     }
@@ -141,12 +142,12 @@ import Testing
                 mount("none", folder.path, "none", UInt(MS_BIND | MS_REMOUNT | MS_RDONLY), nil) == 0
             else { throw POSIXError(.EPERM) }
             let reader = try HistoryReader.open(directory: settings.directory, calendar: DayCalendar { _ in 0 })
-            #expect(try reader.summaries(noon..<noon + 5_000)[0]?.times[.up] == 5_000)
+            try expectEqual(reader.summaries(noon..<noon + 5_000)[0]?.times[.up], 5_000)
             reader.close()
             let error = #expect(throws: StoreError.self) {
                 _ = try HistoryStore.open(settings, calendar: DayCalendar { _ in 0 }, now: TestHistory.reading(noon)) { _ in }
             }
-            #expect(error?.code == .refused)
+            expectEqual(error?.code, .refused)
         }
     }
 
@@ -155,7 +156,7 @@ import Testing
         let error = #expect(throws: StoreError.self) {
             _ = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
         }
-        #expect(error?.code == .missing)
+        expectEqual(error?.code, .missing)
     }
 
     /// Writes the hours and the blocks of a number of days.
@@ -203,8 +204,8 @@ import Testing
         store.record(noon)
         try store.checkpointAndWait()
         // The hour and the day that end after the limit are kept.
-        #expect(try count("block", store) == 3 * (2 * 24 + 1))
-        #expect(try count("hour", store) == 3 * (5 * 24 + 1))
+        try expectEqual(count("block", store), 3 * (2 * 24 + 1))
+        try expectEqual(count("hour", store), 3 * (5 * 24 + 1))
         #expect(try (8 * 3...9 * 3).contains(count("day", store)))
         store.close()
     }
@@ -243,8 +244,8 @@ import Testing
         for target in 0..<3 {
             #expect(table[target].count == 8 && table[target].allSatisfy { $0.state == .up && $0.share(of: .up) == 1 })
         }
-        #expect(table[3].map(\.state) == Array(repeating: .notRecorded, count: 8))
-        #expect(table[-1].count == 8)
+        expectEqual(table[3].map(\.state), Array(repeating: .notRecorded, count: 8))
+        expectEqual(table[-1].count, 8)
         store.close()
     }
 
@@ -255,15 +256,15 @@ import Testing
         // An empty hour is between the blocks. The day has not ended.
         try store.database.write { try $0.execute(sql: "DELETE FROM day; DELETE FROM block WHERE hour = \(noon - 5 * hour)") }
         for span in [Int64.min..<Int64.max, Int64.min..<noon, 0..<Int64.max] {
-            #expect(try store.query { try $0.samples(of: 1, span, limit: 100_000) }.elements.count == 23 * 360)
-            #expect(try store.query { try $0.summaries(.hour, of: 1, span) }.count == 24)
-            #expect(try store.query { try $0.summaries(span) }[1]?.times[.up] == 24 * hour)
-            #expect(
-                try store.query { try $0.gaps(span).count + $0.pathEvents(span).count + $0.incidents(span).elements.count } == 0)
+            try expectEqual(store.query { try $0.samples(of: 1, span, limit: 100_000) }.elements.count, 23 * 360)
+            try expectEqual(store.query { try $0.summaries(.hour, of: 1, span) }.count, 24)
+            try expectEqual(store.query { try $0.summaries(span) }[1]?.times[.up], 24 * hour)
+            try expectEqual(
+                store.query { try $0.gaps(span).count + $0.pathEvents(span).count + $0.incidents(span).elements.count }, 0)
         }
         for span in [Int64.min..<Int64.min, Int64.max..<Int64.max, noon..<noon] {
-            #expect(try store.query { try $0.samples(of: 1, span) }.elements.isEmpty)
-            #expect(try store.query { try $0.summaries(span) }[1]?.times.total == 0)
+            try expectEmpty(store.query { try $0.samples(of: 1, span) }.elements)
+            try expectEqual(store.query { try $0.summaries(span) }[1]?.times.total, 0)
         }
         // Pages have each sample once.
         var (cursor, times) = (String?.none, [Int64]())
@@ -284,7 +285,7 @@ import Testing
         let late = #expect(throws: StoreError.self) {
             try reader.run(until: MonotonicClock.now() - 1) { try $0.checkTime() }
         }
-        #expect(late?.code == .timedOut)
+        expectEqual(late?.code, .timedOut)
         // Within one step of SQLite: the next turn of the keeper interrupts it.
         let isOver = Locked(false)
         let interrupter = try Worker(name: "interrupter")
@@ -299,8 +300,8 @@ import Testing
             }
         }
         isOver.withLock { $0 = true }
-        #expect(error?.code == .timedOut)
-        #expect(try reader.targets().isEmpty)
+        expectEqual(error?.code, .timedOut)
+        try expectEmpty(reader.targets())
         reader.close()
         store.close()
     }

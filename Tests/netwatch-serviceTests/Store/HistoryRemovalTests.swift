@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import Glibc
 import Pacing
@@ -22,7 +23,7 @@ import Testing
         let log = history.path("recent-1.dat")
         try #require(history.names.contains("recent-1.dat"), "\(history.names)")
         // The reader has the turns of the log before it is lost.
-        #expect(try store.query { try $0.summaries(0..<Int64.max) }[0]?.times[.up] == 5_000)
+        try expectEqual(store.query { try $0.summaries(0..<Int64.max) }[0]?.times[.up], 5_000)
         switch loss {
         case "removed": unlink(log)
         case "truncated": truncate(log, 0)
@@ -30,7 +31,7 @@ import Testing
         }
         store.record(noon + 6_000)
         store.settle()
-        #expect(store.status.reason == "\(log): another program has \(loss) the file")
+        expectEqual(store.status.reason, "\(log): another program has \(loss) the file")
         // The next attempt comes after the interval.
         store.record(noon + 8_000)
         store.settle()
@@ -38,10 +39,10 @@ import Testing
         for time in [noon + 12_000, noon + 13_000] { store.record(time, .change(target: 0, .degraded, at: time)) }
         store.settle()
         #expect(store.status.isRecording && history.names.contains("recent-2.dat"))
-        #expect(history.statuses.withLock { $0.map(\.isRecording) } == [false, true])
+        expectEqual(history.statuses.withLock { $0.map(\.isRecording) }, [false, true])
         try store.checkpointAndWait()
         let gap = HistoryGap(period: noon..<noon + 8_000, reason: .notRecorded)
-        #expect(try store.query { try $0.gaps(0..<Int64.max) } == [gap])
+        try expectEqual(store.query { try $0.gaps(0..<Int64.max) }, [gap])
         // The target began in the lost log. It is up from the end of the gap on.
         let times = try store.query { try $0.summaries(0..<Int64.max) }[0]?.times
         #expect(times?[.up] == 4_000 && times?[.degraded] == 1_000 && times?[.unknown] == 0)
@@ -59,7 +60,7 @@ import Testing
         try Self.overwrite(log, at: try #require(written.lastIndex { $0 != 0 }))
         store.record(noon + 6_000)
         store.settle()
-        #expect(store.status.reason == "\(log): another program has overwritten the file")
+        expectEqual(store.status.reason, "\(log): another program has overwritten the file")
         #expect(history.names.contains { $0.hasPrefix("recent-1.dat.damaged-") } && !history.names.contains("recent-1.dat"))
         store.close()
     }
@@ -76,14 +77,14 @@ import Testing
         let killed = try TestHistory.withTurns().killed
         unlink(killed.path("history.sqlite-wal"))
         let (store, recovered) = try killed.open(at: noon + 14_000)
-        #expect(
-            recovered.notes == [
+        expectEqual(
+            recovered.notes, [
                 "\(killed.path("history.sqlite"))-wal: missing after a stop that was not regular; the last changes of the history may "
                     + "be missing"
             ])
         store.close()
         let (second, next) = try killed.open(at: noon + 15_000)
-        #expect(next.notes.isEmpty)
+        expectEmpty(next.notes)
         second.close()
     }
 
@@ -99,7 +100,7 @@ import Testing
         store.record(Self.incident) { isRecorded.withLock { $0 = true } }
         store.settle()
         #expect(!isRecorded.withLock { $0 })
-        #expect(store.status.reason == "\(database): the file was removed or replaced; restart the service")
+        expectEqual(store.status.reason, "\(database): the file was removed or replaced; restart the service")
         #expect(throws: StoreError.self) { try store.checkpointAndWait() }
         if loss == "renamed" {
             try FileManager.default.moveItem(atPath: database + ".old", toPath: database)
@@ -122,7 +123,7 @@ import Testing
         #expect(!isRecorded.withLock { $0 } && !store.status.isRecording)
         try store.checkpointAndWait()
         #expect(isRecorded.withLock { $0 } && store.status.isRecording)
-        #expect(try store.query { try $0.incidents(0..<Int64.max) }.elements.map(\.id) == ["one"])
+        try expectEqual(store.query { try $0.incidents(0..<Int64.max) }.elements.map(\.id), ["one"])
         store.close()
     }
 
@@ -134,7 +135,7 @@ import Testing
         unlink(history.path(name))
         for second in 6...20 as ClosedRange<Int64> { store.record(noon + second * 1_000) }
         store.settle()
-        #expect(store.status.reason == "\(history.path(name)): the file was removed or replaced; restart the service")
+        expectEqual(store.status.reason, "\(history.path(name)): the file was removed or replaced; restart the service")
         store.close()
     }
 
@@ -144,7 +145,7 @@ import Testing
         truncate(history.path("history.sqlite"), 0)
         store.record(noon + 6_000)
         store.settle()
-        #expect(store.status.reason == "\(history.path("history.sqlite")): the file was truncated; restart the service")
+        expectEqual(store.status.reason, "\(history.path("history.sqlite")): the file was truncated; restart the service")
         store.close()
     }
 

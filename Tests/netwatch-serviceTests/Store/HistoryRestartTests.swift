@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import Pacing
 import Testing
@@ -104,9 +105,9 @@ import Testing
                 let stopped = time
                 time += below(30_000_000)
                 (store, recovered) = try history.open(at: time)
-                #expect(recovered.lastAlive?.wall == stopped, "seed \(seed)")
+                expectEqual(recovered.lastAlive?.wall, stopped, "seed \(seed)")
                 for target in 0..<4 {
-                    #expect(recovered.ledgers[target]?.end == stopped, "seed \(seed)")
+                    expectEqual(recovered.ledgers[target]?.end, stopped, "seed \(seed)")
                     models[target].advance(to: time, as: .notRecorded)
                     models[target].state = .unknown
                 }
@@ -124,12 +125,13 @@ import Testing
         let sums = try offline.summaries(span)
         for target in 0..<4 {
             let (sum, model) = (try #require(sums[target]), models[target])
-            #expect(sum.times == model.times, "seed \(seed)")
-            #expect(sum.times.total == span.upperBound - span.lowerBound)
+            expectEqual(sum.times, model.times, "seed \(seed)")
+            expectEqual(sum.times.total, span.upperBound - span.lowerBound)
             let results = model.summary(of: span).results
-            #expect((sum.probes, sum.lost) == (results.count, results.count { $0.roundTrip == nil }))
+            expectEqual(sum.probes, results.count)
+            expectEqual(sum.lost, results.count { $0.roundTrip == nil })
             let samples = try offline.samples(of: target, 0..<Int64.max, limit: 100_000).elements
-            #expect(samples == model.samples.sorted { $0.time < $1.time }, "seed \(seed)")
+            expectEqual(samples, model.samples.sorted { $0.time < $1.time }, "seed \(seed)")
         }
         // Every part of the time is exact, whether its hours are in the database or in the logs.
         for _ in 0..<300 {
@@ -137,19 +139,19 @@ import Testing
             let part = start..<start + 1 + below(min(span.upperBound - start, below(2) == 0 ? 200_000 : .max))
             let sums = try offline.summaries(part)
             let running = try store.query { try $0.summaries(part) }
-            #expect(sums == running)
+            expectEqual(sums, running)
             for target in 0..<4 {
                 let (sum, expected) = (try #require(sums[target]), models[target].summary(of: part))
-                #expect(sum.times == expected.times, "seed \(seed), \(part), target \(target)")
+                expectEqual(sum.times, expected.times, "seed \(seed), \(part), target \(target)")
                 #expect(sum.probes == expected.results.count && sum.lost == expected.results.count { $0.roundTrip == nil })
-                #expect(sum.overlappingOutages == expected.outages, "seed \(seed), \(part), target \(target)")
+                expectEqual(sum.overlappingOutages, expected.outages, "seed \(seed), \(part), target \(target)")
             }
         }
         offline.close()
         store.close()
         let (last, _) = try history.open(at: time)
         let again = try last.query { try $0.summaries(span) }
-        #expect(again.mapValues(\.times) == sums.mapValues(\.times), "seed \(seed)")
+        expectEqual(again.mapValues(\.times), sums.mapValues(\.times), "seed \(seed)")
         last.close()
     }
 
@@ -166,7 +168,9 @@ import Testing
         store.close()
         let ledger = try #require(try history.open(at: noon + 50_000).recovered.ledgers[0])
         let times = ledger.currentHour.times
-        #expect((times[.up], times[.notRecorded], times[.down]) == (10_000, 20_000, 10_000))
+        expectEqual(times[.up], 10_000)
+        expectEqual(times[.notRecorded], 20_000)
+        expectEqual(times[.down], 10_000)
     }
 
     @Test func `withdrawing removes everything after a time, and the accounting continues there`() throws {
@@ -190,15 +194,15 @@ import Testing
         done.wait()
         let ledger = try #require(result.withLock { $0[0] })
         #expect(ledger.end == past && ledger.state == .down && ledger.currentHour.times.total == 90_000)
-        #expect(ledger.currentDay.times.total == 14 * hour + 90_000)
-        #expect(try store.query { try $0.samples(of: 0, 0..<Int64.max) }.elements.last?.time == noon + 2 * hour + 60_000)
-        #expect(try store.query { try $0.gaps(0..<Int64.max) }.isEmpty)
-        #expect(try store.query { try $0.pathEvents(0..<Int64.max) }.isEmpty)
+        expectEqual(ledger.currentDay.times.total, 14 * hour + 90_000)
+        try expectEqual(store.query { try $0.samples(of: 0, 0..<Int64.max) }.elements.last?.time, noon + 2 * hour + 60_000)
+        try expectEmpty(store.query { try $0.gaps(0..<Int64.max) })
+        try expectEmpty(store.query { try $0.pathEvents(0..<Int64.max) })
         store.record(past + 30_000, .change(target: 0, .up, at: past + 30_000))
         store.close()
         let recovered = try history.open(at: past + 40_000).recovered
-        #expect(recovered.lastAlive?.wall == past + 30_000)
-        #expect(recovered.ledgers[0]?.currentHour.times.total == 120_000)
+        expectEqual(recovered.lastAlive?.wall, past + 30_000)
+        expectEqual(recovered.ledgers[0]?.currentHour.times.total, 120_000)
     }
 
     @Test func `a silence of days is not accounted hour by hour`() throws {
@@ -210,7 +214,7 @@ import Testing
         store.record(later, .sample(target: 0, Sample(time: later, state: .up, roundTrip: 1)))
         store.close()
         let (second, recovered) = try history.open(at: later)
-        #expect(recovered.ledgers[0]?.end == later)
+        expectEqual(recovered.ledgers[0]?.end, later)
         #expect(try second.query { try $0.summaries(.hour, of: 0, 0..<Int64.max) }.count < 50)
         second.close()
     }
@@ -250,7 +254,7 @@ import Testing
             store.settle()
             try #require(time < noon + 1_000_000)
         }
-        #expect(store.status.reason?.contains("limit") == true)
+        expectEqual(store.status.reason?.contains("limit"), true)
         try store.checkpointAndWait()
         time += 10_000
         store.record(time)
@@ -259,7 +263,7 @@ import Testing
         store.close()
         let (last, recovered) = try history.open(at: time)
         #expect(recovered.lastAlive?.wall == time && recovered.ledgers[0]?.currentHour.times.total == time - noon)
-        #expect(try last.query { try $0.gaps(0..<Int64.max) }.map(\.reason) == [.notRecorded])
+        try expectEqual(last.query { try $0.gaps(0..<Int64.max) }.map(\.reason), [.notRecorded])
         last.close()
         last.record(time + 1)
         #expect(throws: HistoryStore.closedError) { _ = try last.numbers("b") }

@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import GRDB
 import NetworkLab
@@ -20,7 +21,7 @@ import Testing
         let history = try TestHistory()
         let (store, fresh) = try history.open()
         #expect(fresh.targets.isEmpty && fresh.lastAlive == nil && !fresh.hasBooted && fresh.notes.isEmpty)
-        #expect(try store.numbers("a", "b") == [0, 1])
+        try expectEqual(store.numbers("a", "b"), [0, 1])
         store.record(noon, .begin(target: 0, .unknown, at: noon), .begin(target: 1, .unknown, at: noon))
         store.record(noon + 1_000, sample(0, noon + 500), sample(1, noon + 600, .down, nil))
         store.record(noon + 10_000, sample(0, noon + 9_900))
@@ -31,15 +32,16 @@ import Testing
         let (second, recovered) = try killed.open(at: noon + 60_000)
         #expect(
             recovered.targets.map(\.key) == ["a", "b"] && recovered.targets.map(\.names.title) == ["title of a", "title of b"])
-        #expect(recovered.lastAlive == TestHistory.reading(noon + 12_000))
+        expectEqual(recovered.lastAlive, TestHistory.reading(noon + 12_000))
         let ledger = try #require(recovered.ledgers[0])
         #expect(ledger.end == noon + 12_000 && ledger.state == .up && ledger.currentHour.probes == 2)
-        #expect((ledger.currentHour.times[.unknown], ledger.currentHour.times[.up]) == (500, 11_500))
-        #expect(recovered.ledgers[1]?.currentHour.times[.down] == 11_400)
-        #expect(recovered.ledgers[1]?.currentHour.lost == 1)
+        expectEqual(ledger.currentHour.times[.unknown], 500)
+        expectEqual(ledger.currentHour.times[.up], 11_500)
+        expectEqual(recovered.ledgers[1]?.currentHour.times[.down], 11_400)
+        expectEqual(recovered.ledgers[1]?.currentHour.lost, 1)
         let samples = try second.query { try $0.samples(of: 0, 0..<Int64.max) }
-        #expect(samples.elements.map(\.time) == [noon + 500, noon + 9_900])
-        #expect(killed.names.filter { $0.hasPrefix("recent") }.isEmpty)
+        expectEqual(samples.elements.map(\.time), [noon + 500, noon + 9_900])
+        expectEmpty(killed.names.filter { $0.hasPrefix("recent") })
 
         // The time until now is a gap.
         second.record(
@@ -47,10 +49,10 @@ import Testing
             .begin(target: 0, .unknown, at: noon + 60_000))
         second.close()
         let (third, again) = try killed.open(at: noon + 70_000)
-        #expect(again.ledgers[0]?.currentHour.times[.notRecorded] == 48_000)
-        #expect(again.ledgers[1]?.end == noon + 12_000)
-        #expect(
-            try third.query { try $0.gaps(0..<Int64.max) } == [
+        expectEqual(again.ledgers[0]?.currentHour.times[.notRecorded], 48_000)
+        expectEqual(again.ledgers[1]?.end, noon + 12_000)
+        try expectEqual(
+            third.query { try $0.gaps(0..<Int64.max) }, [
                 HistoryGap(period: noon + 12_000..<noon + 60_000, reason: .stopped)
             ])
         third.close()
@@ -72,7 +74,7 @@ import Testing
         }
         // A crash after the transaction and before the removal of the log.
         let log = history.names.filter { $0.hasPrefix("recent") }
-        #expect(log.count == 1)
+        expectEqual(log.count, 1)
         let bytes = try Data(contentsOf: URL(fileURLWithPath: history.path(log[0])))
         try store.checkpointAndWait()
         let late = try history.killed()
@@ -80,9 +82,9 @@ import Testing
         copies.append((late, 20))
         for (copy, count) in copies {
             let (store, recovered) = try copy.open(at: noon + hour / 2)
-            #expect(recovered.ledgers[0]?.currentHour.probes == count)
+            expectEqual(recovered.ledgers[0]?.currentHour.probes, count)
             let samples = try store.query { try $0.samples(of: 0, 0..<Int64.max) }.elements
-            #expect(samples.map(\.time) == (1...count).map { noon + Int64($0) * 10_000 })
+            expectEqual(samples.map(\.time), (1...count).map { noon + Int64($0) * 10_000 })
             store.close()
         }
         store.close()
@@ -101,18 +103,18 @@ import Testing
         try store.checkpointAndWait()
         let hours = try store.query { [noon] in try $0.summaries(.hour, of: 0, noon..<Int64.max) }
         // The current hour and day have the time of the results so far.
-        #expect(hours.count == 13)
+        expectEqual(hours.count, 13)
         #expect(hours.map(\.probes) == Array(repeating: 60, count: 13) && hours[12].times.total == 59 * 60_000)
-        #expect(hours.map(\.outages) == [0, 1] + Array(repeating: 0, count: 11))
-        #expect(hours.map(\.continuesOutage) == [false, false] + Array(repeating: true, count: 11))
+        expectEqual(hours.map(\.outages), [0, 1] + Array(repeating: 0, count: 11))
+        expectEqual(hours.map(\.continuesOutage), [false, false] + Array(repeating: true, count: 11))
         #expect(hours[0].times[.up] == hour && hours[1].times[.down] == hour)
         #expect(hours[0].roundTrips.count == 60 && hours[0].roundTrips.maximum == 100)
         let days = try store.query { try $0.summaries(.day, of: 0, 0..<Int64.max) }
-        #expect(days.map(\.times.total) == [12 * hour, 59 * 60_000])
+        expectEqual(days.map(\.times.total), [12 * hour, 59 * 60_000])
         #expect(days.map(\.outages) == [1, 0] && days.map(\.overlappingOutages) == [1, 1])
         let samples = try store.query { try $0.samples(of: 0, 0..<Int64.max) }.elements
         #expect(samples.count == 13 * 60 && samples.map(\.time) == samples.map(\.time).sorted())
-        #expect(samples.filter { $0.state == .up }.count == 60)
+        expectEqual(samples.filter { $0.state == .up }.count, 60)
         store.close()
     }
 
@@ -120,8 +122,8 @@ import Testing
         let history = try TestHistory()
         let (store, _) = try history.open()
         let error = #expect(throws: StoreError.self) { _ = try history.open() }
-        #expect(error?.code == .inUse)
-        #expect(error?.reason.contains("process \(getpid())") == true)
+        expectEqual(error?.code, .inUse)
+        expectEqual(error?.reason.contains("process \(getpid())"), true)
         store.close()
         try history.open().store.close()
     }
@@ -136,7 +138,7 @@ import Testing
         try queue.close()
         for _ in 0..<2 {
             let error = #expect(throws: StoreError.self) { _ = try history.open() }
-            #expect(error?.code == .newer)
+            expectEqual(error?.code, .newer)
             let calendar = history.calendar
             #expect(throws: StoreError.self) {
                 _ = try HistoryReader.open(directory: history.settings.directory, calendar: calendar)
@@ -170,8 +172,8 @@ import Testing
         let (second, recovered) = try history.open()
         #expect(recovered.targets.isEmpty && recovered.notes.count == 1)
         let aside = try #require(history.names.first { $0.hasPrefix("history.sqlite.damaged-20261125T120000Z") })
-        #expect(recovered.notes.first?.contains(aside) == true)
-        #expect(try second.numbers("new") == [0])
+        expectEqual(recovered.notes.first?.contains(aside), true)
+        try expectEqual(second.numbers("new"), [0])
         second.close()
         let (third, again) = try history.open()
         #expect(again.notes.isEmpty && again.targets.map(\.key) == ["new"])
@@ -205,7 +207,7 @@ import Testing
                 for case .sample(_, let sample) in turn.events { times.append(sample.time) }
                 return true
             }
-            #expect(times == Array(expected.prefix(times.count)), "seed \(seed), byte \(place)")
+            expectEqual(times, Array(expected.prefix(times.count)), "seed \(seed), byte \(place)")
         }
         store.close()
     }
@@ -223,7 +225,7 @@ import Testing
                 id: id, state: to == nil ? .open : .over, scope: .server, subject: .init(.target, "192.0.2.1:443"), cause: cause,
                 targetCount: 12, targets: [endpoint], began: moment(from), ended: to.map(moment), moment: moment(to ?? from))
         }
-        #expect(try store.numbers("192.0.2.1:443", "other:1") == [0, 1])
+        try expectEqual(store.numbers("192.0.2.1:443", "other:1"), [0, 1])
         let first = incident("one", from: noon, to: nil)
         let done = Completion()
         store.record(noon + 5_000)
@@ -237,24 +239,24 @@ import Testing
         }
         store.settle()
         let page = try store.query { try $0.incidents(0..<Int64.max) }
-        #expect(
-            page.elements == [
+        expectEqual(
+            page.elements, [
                 incident("two", from: noon + 20_000, to: noon + 30_000), incident("one", from: noon, to: noon + 9_000),
             ])
         // A page at a time, and those of a target.
         let newest = try store.query { try $0.incidents(0..<Int64.max, of: 0, limit: 1) }
-        #expect(newest.elements.map(\.id) == ["two"])
+        expectEqual(newest.elements.map(\.id), ["two"])
         let next = try #require(newest.next)
-        #expect(try store.query { try $0.incidents(0..<Int64.max, limit: 1, after: next) }.elements.map(\.id) == ["one"])
-        #expect(try store.query { try $0.incidents(0..<Int64.max, of: 1) }.elements.isEmpty)
+        try expectEqual(store.query { try $0.incidents(0..<Int64.max, limit: 1, after: next) }.elements.map(\.id), ["one"])
+        try expectEmpty(store.query { try $0.incidents(0..<Int64.max, of: 1) }.elements)
         let between = noon + 10_000..<noon + 15_000
-        #expect(try store.query { try $0.incidents(between) }.elements.isEmpty)
+        try expectEmpty(store.query { try $0.incidents(between) }.elements)
         store.close()
 
         let (second, recovered) = try killed.open(at: noon + 60_000)
-        #expect(recovered.interrupted == [first])
-        #expect(
-            try second.query { try $0.incidents(0..<Int64.max) }.elements.map(\.ended?.wallClockNanoseconds) == [
+        expectEqual(recovered.interrupted, [first])
+        try expectEqual(
+            second.query { try $0.incidents(0..<Int64.max) }.elements.map(\.ended?.wallClockNanoseconds), [
                 (noon + 5_000) * 1_000_000
             ])
         second.close()
@@ -266,8 +268,8 @@ import Testing
         for index in 0..<3 { store.record(pathEvent: #"{"n":\#(index)}"#, at: noon + Int64(index)) }
         store.settle()
         let events = try store.query { try $0.pathEvents(0..<Int64.max) }
-        #expect(events.map(\.record) == [#"{"n":0}"#, #"{"n":1}"#, #"{"n":2}"#])
-        #expect(try store.query { try $0.pathEvents(0..<Int64.max, limit: 1) }.map(\.time) == [noon + 2])
+        expectEqual(events.map(\.record), [#"{"n":0}"#, #"{"n":1}"#, #"{"n":2}"#])
+        try expectEqual(store.query { try $0.pathEvents(0..<Int64.max, limit: 1) }.map(\.time), [noon + 2])
         try store.database.write { database in
             for index in 0..<10_500 {
                 try database.execute(sql: "INSERT INTO path_event (time, record) VALUES (?, '{}')", arguments: [index])
@@ -276,21 +278,21 @@ import Testing
         store.record(pathEvent: "{}", at: noon)
         store.settle()
         let count = try store.query { try $0.pathEvents(0..<Int64.max, limit: 20_000) }.count
-        #expect(count == HistoryDatabase.pathEventLimit)
+        expectEqual(count, HistoryDatabase.pathEventLimit)
         store.close()
     }
 
     @Test func `a target keeps its number and its history when its names change`() throws {
         let history = try TestHistory()
         let (store, _) = try history.open()
-        #expect(try store.numbers("a", "b", "a") == [0, 1, 0])
+        try expectEqual(store.numbers("a", "b", "a"), [0, 1, 0])
         store.register([.init(id: "a", text: "a.example:1", title: "another title")]) { _ in }
         store.settle()
-        #expect(
-            try store.query { try $0.targets() }.map(\.names) == [
+        try expectEqual(
+            store.query { try $0.targets() }.map(\.names), [
                 .init(id: "a", text: "a.example:1", title: "another title"), .init(id: nil, text: "b", title: "title of b"),
             ])
-        #expect(try store.numbers("c", "a") == [2, 0])
+        try expectEqual(store.numbers("c", "a"), [2, 0])
         store.close()
     }
 }

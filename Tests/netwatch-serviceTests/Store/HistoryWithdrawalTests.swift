@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Reachability
 import Testing
 
@@ -55,9 +56,9 @@ import Testing
         store.settle()
         withdraw(store, after: noon + 1_000)
         let found = try store.query { try $0.incidents(0..<Int64.max, of: 0) }.elements
-        #expect(Set(found.map(\.id)) == ["open", "over"])
+        expectEqual(Set(found.map(\.id)), ["open", "over"])
         #expect(found.allSatisfy { $0.began.milliseconds == noon + 1_000 })
-        #expect(found.first { $0.id == "over" }?.ended?.milliseconds == noon + 1_000)
+        expectEqual(found.first { $0.id == "over" }?.ended?.milliseconds, noon + 1_000)
         store.close()
     }
 
@@ -77,7 +78,7 @@ import Testing
         store.record(ahead, .gap(HistoryGap(period: fast + 300_000..<ahead, reason: .notRecorded)))
         withdraw(store, after: fast + 600_000)
         let times = try store.query { try $0.summaries(TestHistory.noon..<TestHistory.noon + TestHistory.hour) }[0]?.times
-        #expect(times?[.up] == 1_800_000)
+        expectEqual(times?[.up], 1_800_000)
         store.close()
     }
 
@@ -100,10 +101,10 @@ import Testing
         let (whole, part) = (noon - 24 * hour..<noon + 24 * hour, noon..<noon + 6 * hour)
         for span in [whole, part] {
             let times = try store.query { try $0.summaries(span) }[0]?.times
-            #expect(times?[.up] == 6 * hour - 60_000, "\(span)")
+            expectEqual(times?[.up], 6 * hour - 60_000, "\(span)")
         }
         let days = try store.query { try $0.summaries(.day, of: 0, 0..<Int64.max) }
-        #expect(days.map(\.times.total).reduce(0, +) == 6 * hour)
+        expectEqual(days.map(\.times.total).reduce(0, +), 6 * hour)
         for (day, next) in zip(days, days.dropFirst()) { #expect(day.period.upperBound <= next.period.lowerBound) }
         store.close()
     }
@@ -124,7 +125,7 @@ import Testing
         }
         try second.checkpointAndWait()
         try second.checkpointAndWait()
-        #expect(try second.query { try $0.summaries(TestHistory.noon..<TestHistory.noon + 5_000) }[0]?.times[.up] == 5_000)
+        try expectEqual(second.query { try $0.summaries(TestHistory.noon..<TestHistory.noon + 5_000) }[0]?.times[.up], 5_000)
         second.close()
     }
 
@@ -134,7 +135,7 @@ import Testing
         let gaps = (0..<5).map { HistoryGap(period: noon + $0 * 60_000..<noon + $0 * 60_000 + 1_000, reason: .suspend) }
         store.record(HistoryTurn(TestHistory.reading(noon + hour), gaps.map { .gap($0) }))
         try store.checkpointAndWait()
-        #expect(try store.query { try $0.gaps(0..<Int64.max, limit: 2) } == Array(gaps.suffix(2)))
+        try expectEqual(store.query { try $0.gaps(0..<Int64.max, limit: 2) }, Array(gaps.suffix(2)))
         store.close()
     }
 }

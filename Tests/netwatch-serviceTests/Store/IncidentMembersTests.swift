@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import GRDB
 import NetworkLab
@@ -34,8 +35,8 @@ import Testing
         store.settle()
         #expect(try incidents(store, of: 3) == ["many", "few"] && incidents(store, of: 24) == ["few"])
         #expect(try incidents(store, of: 23) == ["many"] && incidents(store, of: 25).isEmpty)
-        #expect(
-            try store.query { try $0.members(.min..<(.max)) } == ["few": TargetSet([3, 24]), "many": TargetSet(0..<24)])
+        try expectEqual(
+            store.query { try $0.members(.min..<(.max)) }, ["few": TargetSet([3, 24]), "many": TargetSet(0..<24)])
         let period = try HistoryPeriod(since: "1m", until: nil, now: noon + 9_000, offset: { _ in 0 })
         let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: (noon + 9_000) * 1_000_000)
         func worst(_ target: String?) throws -> [[String]] {
@@ -47,12 +48,12 @@ import Testing
         let all = try worst(nil)
         // The longest one comes first.
         #expect(all[3] == ["few", "many"] && all[23] == ["many"] && all[24] == ["few"])
-        #expect(try worst(texts[23]) == [["many"]])
+        try expectEqual(worst(texts[23]), [["many"]])
         let answered = try store.query { reader in
             try HistoryAnswers(timeZone: "UTC").history(.init(period: period, target: texts[23]), reader, at: moment)
         }
-        #expect(answered.incidents.map(\.incident.id) == ["many"])
-        #expect(answered.incidents.map(\.incident.targets.count) == [10])
+        expectEqual(answered.incidents.map(\.incident.id), ["many"])
+        expectEqual(answered.incidents.map(\.incident.targets.count), [10])
         store.close()
     }
 
@@ -65,20 +66,20 @@ import Testing
             store.settle()
         }
         let expected = TargetSet([0, 1, 2, 3, 7] + (40..<60))
-        #expect(try store.query { try $0.members(.min..<(.max)) } == ["one": expected])
-        for number in expected.numbers { #expect(try incidents(store, of: number) == ["one"], "\(number)") }
+        try expectEqual(store.query { try $0.members(.min..<(.max)) }, ["one": expected])
+        for number in expected.numbers { try expectEqual(incidents(store, of: number), ["one"], "\(number)") }
         store.close()
         // After a restart, and after its removal.
         let (second, _) = try history.open(at: noon + 60_000)
-        #expect(try incidents(second, of: 41) == ["one"])
+        try expectEqual(incidents(second, of: 41), ["one"])
         var retention = Retention()
         retention.days = 1
         try second.database.apply(retention, at: noon + 10 * 86_400_000)
-        #expect(try second.query { try $0.members(.min..<(.max)) }.isEmpty)
+        try expectEmpty(second.query { try $0.members(.min..<(.max)) })
         let rows = try second.database.read { database in
             try ["member", "members"].map { try Int.fetchOne(database, sql: "SELECT count(*) FROM \($0)") }
         }
-        #expect(rows == [0, 0])
+        expectEqual(rows, [0, 0])
         second.close()
     }
 
@@ -92,7 +93,7 @@ import Testing
         }
         // The incident is written at most once a second while the first probes fail.
         #expect(bytes < 60_000, "\(bytes) bytes")
-        #expect(members.bytes.count == 3)
+        expectEqual(members.bytes.count, 3)
     }
 
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
@@ -100,9 +101,9 @@ import Testing
         var random = SplitMix64(seed: seed)
         let limit = seed % 2 == 0 ? 300 : UInt64(TurnCoder.targetLimit)
         let set = TargetSet((0..<200).map { _ in Int(random.next() % limit) } + [0, TurnCoder.targetLimit - 1])
-        #expect(TargetSet(bytes: set.bytes) == set)
-        #expect(TargetSet(bytes: set.bytes.dropLast()) == nil)
-        #expect(TargetSet(bytes: []) == TargetSet())
+        expectEqual(TargetSet(bytes: set.bytes), set)
+        expectNil(TargetSet(bytes: set.bytes.dropLast()))
+        expectEqual(TargetSet(bytes: []), TargetSet())
         for _ in 0..<2_000 {
             let bytes = (0..<Int(random.next() % 12)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
             if let decoded = TargetSet(bytes: bytes) { #expect(decoded.ranges.last?.upperBound ?? 0 <= TurnCoder.targetLimit) }
@@ -136,15 +137,15 @@ import Testing
         let (store, recovered) = try history.open(at: noon + 60_000)
         #expect(recovered.notes.isEmpty && recovered.targets.map(\.key) == ["a.example:1", "b"])
         #expect(try incidents(store, of: 0) == ["old"] && incidents(store, of: 1).isEmpty)
-        #expect(try store.query { try $0.gaps(.min..<(.max)) }.count == 1)
+        try expectEqual(store.query { try $0.gaps(.min..<(.max)) }.count, 1)
         store.record(try incident("new", seconds: 20), of: TargetSet(0..<20)) {}
         store.settle()
         #expect(try incidents(store, of: 0) == ["new", "old"] && incidents(store, of: 1) == ["new"])
-        #expect(try store.database.number("schema") == 2)
+        try expectEqual(store.database.number("schema"), 2)
         store.close()
         let (second, again) = try history.open(at: noon + 90_000)
-        #expect(again.notes.isEmpty)
-        #expect(try incidents(second, of: 0) == ["new", "old"])
+        expectEmpty(again.notes)
+        try expectEqual(incidents(second, of: 0), ["new", "old"])
         second.close()
     }
 
@@ -152,9 +153,9 @@ import Testing
         let history = try former()
         for _ in 0..<2 {
             let reader = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
-            #expect(try reader.incidents(.min..<(.max), of: 0).elements.map(\.id) == ["old"])
-            #expect(try reader.incidents(.min..<(.max), of: 1).elements.isEmpty)
-            #expect(try reader.members(.min..<(.max)) == ["old": TargetSet([0])])
+            try expectEqual(reader.incidents(.min..<(.max), of: 0).elements.map(\.id), ["old"])
+            try expectEmpty(reader.incidents(.min..<(.max), of: 1).elements)
+            try expectEqual(reader.members(.min..<(.max)), ["old": TargetSet([0])])
             reader.close()
         }
     }

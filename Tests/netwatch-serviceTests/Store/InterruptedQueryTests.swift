@@ -1,4 +1,5 @@
 import EventLoop
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -30,6 +31,6 @@ import Testing
         }
         isDone.withLock { $0 = true }
         #expect(interrupted > 0)
-        #expect(try reader.targets().isEmpty)
+        try expectEmpty(reader.targets())
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import GRDB
 import Glibc
@@ -24,7 +25,7 @@ import Testing
         let history = try TestHistory.withTurns().killed
         try make(kind, at: history.path("recent-11.dat"), for: history)
         let reader = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
-        #expect(try reader.lastAlive() == noon + 5_000)
+        try expectEqual(reader.lastAlive(), noon + 5_000)
         reader.close()
         let (store, recovered) = try history.open(at: noon + 10_000)
         #expect(recovered.lastAlive?.wall == noon + 5_000 && recovered.notes.count == 1)
@@ -33,7 +34,7 @@ import Testing
         #expect(history.names.contains { $0.hasPrefix("recent-11.dat.damaged-") })
         store.close()
         #expect(!FileManager.default.fileExists(atPath: history.folder.file("victim")))
-        #expect(try history.open(at: noon + 20_000).recovered.notes.isEmpty)
+        try expectEmpty(history.open(at: noon + 20_000).recovered.notes)
     }
 
     @Test(arguments: ["", "-wal", "-shm"], ["a FIFO", "a symbolic link"])
@@ -82,7 +83,7 @@ import Testing
         chmod(history.settings.directory, mode)
         let error = #expect(throws: StoreError.self) { _ = try history.open() }
         #expect(error?.code == .refused && error?.reason.contains("other users") == true)
-        #expect(history.names.isEmpty)
+        expectEmpty(history.names)
     }
 
     @Test(.requiresOtherUsers) func `a directory of another user is refused, also behind a symbolic link`() throws {
@@ -92,7 +93,7 @@ import Testing
         try #require(chown(directory, 1, 1) == 0 && symlink(directory, history.settings.directory) == 0)
         let error = #expect(throws: StoreError.self) { _ = try history.open() }
         #expect(error?.code == .refused && error?.reason.contains("belongs to user 1") == true)
-        #expect(history.names.isEmpty)
+        expectEmpty(history.names)
         try #require(chown(directory, geteuid(), getegid()) == 0)
         try history.open().store.close()
     }
@@ -118,7 +119,7 @@ import Testing
         let killed = try TestHistory.withTurns().killed
         for name in killed.names where name != "lock" { chmod(killed.path(name), 0o644) }
         let (store, _) = try killed.open()
-        #expect(try modes(killed) == [0o600])
+        try expectEqual(modes(killed), [0o600])
         store.close()
     }
 
@@ -137,11 +138,11 @@ import Testing
         try Data().write(to: URL(fileURLWithPath: history.path("recent-13.dat")))
         try Data(count: 4_096).write(to: URL(fileURLWithPath: history.path("recent-14.dat")))
         let (store, recovered) = try history.open(at: noon + 10_000)
-        #expect(recovered.notes.count == 2, "\(recovered.notes)")
+        expectEqual(recovered.notes.count, 2, "\(recovered.notes)")
         for (note, name) in zip(recovered.notes, ["recent-11.dat", "recent-12.dat"]) {
             #expect(note.contains("\(name): damaged") && note.contains("\(name).damaged-"))
         }
-        #expect(history.names.filter { $0.hasPrefix("recent-") }.count == 2)
+        expectEqual(history.names.filter { $0.hasPrefix("recent-") }.count, 2)
         store.close()
     }
 
@@ -155,9 +156,9 @@ import Testing
         try Data(repeating: 0x5A, count: 40_000).write(to: URL(fileURLWithPath: history.path("history.sqlite-wal")))
         let (second, recovered) = try history.open(at: noon + 20_000)
         #expect(recovered.targets.map(\.key) == ["a"] && recovered.notes.count == 1)
-        #expect(recovered.notes.first?.contains("history.sqlite-wal: damaged") == true)
+        expectEqual(recovered.notes.first?.contains("history.sqlite-wal: damaged"), true)
         let aside = try #require(history.names.first { $0.hasPrefix("history.sqlite-wal.damaged-") })
-        #expect(StateFile(history.path(aside)).size == 40_000)
+        expectEqual(StateFile(history.path(aside)).size, 40_000)
         second.close()
     }
 
@@ -176,20 +177,20 @@ import Testing
         mkdir(history.settings.directory, 0o700)
         try Data().write(to: URL(fileURLWithPath: history.path("history.sqlite")))
         let (store, recovered) = try history.open()
-        #expect(recovered.notes == ["\(history.path("history.sqlite")): empty; a new history begins"])
+        expectEqual(recovered.notes, ["\(history.path("history.sqlite")): empty; a new history begins"])
         store.close()
-        #expect(try history.open().recovered.notes == [])
+        try expectEqual(history.open().recovered.notes, [])
     }
 
     @Test func `the history has the zone of the last service`() throws {
         let history = try TestHistory()
         let directory = StateDirectory(path: history.settings.directory)
         try history.open().store.close()
-        #expect(try HistoryReader.timeZone(of: directory) == nil)
+        try expectNil(HistoryReader.timeZone(of: directory))
         for zone in ["Europe/Berlin", "Asia/Kathmandu"] {
             history.settings.timeZone = zone
             try history.open().store.close()
-            #expect(try HistoryReader.timeZone(of: directory) == zone)
+            try expectEqual(HistoryReader.timeZone(of: directory), zone)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -17,14 +18,14 @@ import Testing
         }
         let bytes = ledger.bytes(isActive: seed % 2 == 0)
         let decoded = try #require(TargetLedger.decode(bytes))
-        #expect(decoded.isActive == (seed % 2 == 0))
+        expectEqual(decoded.isActive, (seed % 2 == 0))
         #expect(decoded.ledger.state == ledger.state && decoded.ledger.end == ledger.end)
         #expect(decoded.ledger.currentHour == ledger.currentHour && decoded.ledger.currentDay == ledger.currentDay)
         for index in bytes.indices {
             var damaged = bytes
             damaged[index] ^= UInt8(1 << (random.next() % 8))
-            #expect(TargetLedger.decode(damaged) == nil, "seed \(seed)")
-            #expect(TargetLedger.decode(Array(bytes[..<index])) == nil)
+            expectNil(TargetLedger.decode(damaged), "seed \(seed)")
+            expectNil(TargetLedger.decode(Array(bytes[..<index])))
         }
         // With a right checksum, any content is read without a trap.
         for _ in 0..<500 {

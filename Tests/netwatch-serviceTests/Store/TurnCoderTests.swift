@@ -1,3 +1,4 @@
+import Expectations
 import Pacing
 import Testing
 
@@ -50,7 +51,7 @@ import Testing
         for turn in Self.turns(300, targets: 40, seed: seed) {
             let bytes = encoder.encode(turn)
             #expect(bytes.count <= TurnCoder.bytesPerTurn + turn.events.count * TurnCoder.bytesPerEvent)
-            #expect(decoder.decode(bytes[...]) == turn, "seed \(seed)")
+            expectEqual(decoder.decode(bytes[...]), turn, "seed \(seed)")
         }
     }
 
@@ -104,16 +105,16 @@ import Testing
         let bytes = encoder.encode(turn)
         #expect(bytes.count <= TurnCoder.bytesPerTurn + events.count * TurnCoder.bytesPerEvent)
         let decoded = decoder.decode(bytes[...])
-        #expect(decoded?.events.count == events.count - 2)
+        expectEqual(decoded?.events.count, events.count - 2)
     }
 
     @Test func `a frame is read at its place of its log, and nowhere else`() {
         let frame = TurnLog.frame([1, 2, 3], generation: 7, at: 96)
-        #expect(TurnLog.frame(in: frame[...], generation: 7, at: 96) == .turn([1, 2, 3], size: frame.count))
-        #expect(TurnLog.frame(in: frame[...], generation: 8, at: 96) == .end)
-        #expect(TurnLog.frame(in: frame[...], generation: 7, at: 97) == .end)
-        #expect(TurnLog.frame(in: frame.dropLast(), generation: 7, at: 96) == .incomplete(size: frame.count))
-        #expect(TurnLog.frame(in: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0], generation: 7, at: 96) == .end)
+        expectEqual(TurnLog.frame(in: frame[...], generation: 7, at: 96), .turn([1, 2, 3], size: frame.count))
+        expectEqual(TurnLog.frame(in: frame[...], generation: 8, at: 96), .end)
+        expectEqual(TurnLog.frame(in: frame[...], generation: 7, at: 97), .end)
+        expectEqual(TurnLog.frame(in: frame.dropLast(), generation: 7, at: 96), .incomplete(size: frame.count))
+        expectEqual(TurnLog.frame(in: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0], generation: 7, at: 96), .end)
         for index in frame.indices {
             var damaged = frame
             damaged[index] ^= 0x10
@@ -124,13 +125,13 @@ import Testing
     @Test func `a header is the same after encoding, and a damaged one is refused`() {
         let header = TurnLog.Header(
             generation: .max, database: 77, boot: "0123456789-0123456789-0123456789-012", time: Self.start)
-        #expect(header.bytes.count == TurnLog.headerSize)
-        #expect(TurnLog.Header(header.bytes) == header)
+        expectEqual(header.bytes.count, TurnLog.headerSize)
+        expectEqual(TurnLog.Header(header.bytes), header)
         for index in 0..<92 {
             var damaged = header.bytes
             damaged[index] ^= 1
-            #expect(TurnLog.Header(damaged) == nil)
+            expectNil(TurnLog.Header(damaged))
         }
-        #expect(TurnLog.Header([]) == nil)
+        expectNil(TurnLog.Header([]))
     }
 }

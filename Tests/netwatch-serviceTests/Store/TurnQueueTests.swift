@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -16,14 +17,14 @@ import Testing
         queue.append(turn(0, .begin(target: 0, .up, at: 1_000_000), sample(0, .up)))
         queue.append(turn(1, sample(0, .down), sample(1, .up), .end(target: 2, at: 0)))
         for second in 2...60 { queue.append(turn(Int64(second))) }
-        #expect(queue.droppedSamples == 0)
+        expectEqual(queue.droppedSamples, 0)
         queue.append(turn(61))
         queue.append(turn(62))
         let (dropped, turns) = queue.takeAll()
-        #expect(turns.map(\.time.monotonic) == (2...62).map { $0 * 1_000 })
-        #expect(queue.droppedSamples == 3)
-        #expect(
-            dropped?.replacement.events == [
+        expectEqual(turns.map(\.time.monotonic), (2...62).map { $0 * 1_000 })
+        expectEqual(queue.droppedSamples, 3)
+        expectEqual(
+            dropped?.replacement.events, [
                 .gap(HistoryGap(period: 999_000..<1_001_000, reason: .notRecorded)), .begin(target: 0, .down, at: 1_001_000),
                 .begin(target: 1, .up, at: 1_001_000), .end(target: 2, at: 1_001_000),
             ])
@@ -33,16 +34,16 @@ import Testing
     @Test func `the next gap begins after the turns that were taken`() {
         var queue = TurnQueue(limit: 10_000, start: 0)
         queue.append(turn(0))
-        #expect(queue.takeAll().turns.count == 1)
+        expectEqual(queue.takeAll().turns.count, 1)
         queue.append(turn(1))
         queue.append(turn(100))
-        #expect(queue.takeAll().dropped?.gap.period == 1_000_000..<1_001_000)
+        expectEqual(queue.takeAll().dropped?.gap.period, 1_000_000..<1_001_000)
     }
 
     @Test func `a clock that is set forward drops nothing`() {
         var queue = TurnQueue(limit: 60_000, start: 0)
         queue.append(turn(0))
         queue.append(HistoryTurn(ClockReading(wall: 1 << 50, monotonic: 250, bootTime: 250)))
-        #expect(queue.takeAll().dropped == nil)
+        expectNil(queue.takeAll().dropped)
     }
 }

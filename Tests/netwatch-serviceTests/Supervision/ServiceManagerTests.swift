@@ -1,3 +1,4 @@
+import Expectations
 import FoundationEssentials
 import Glibc
 import NetworkLab
@@ -11,25 +12,25 @@ import Testing
         defer { manager.close() }
         let service = ServiceManager(["NOTIFY_SOCKET": manager.address, "WATCHDOG_USEC": "2000000"], processID: 7)
         service.notify(.ready(status: "3 of 5 targets up, uplink eth0"))
-        #expect(manager.receive() == "READY=1\nSTATUS=3 of 5 targets up, uplink eth0")
+        expectEqual(manager.receive(), "READY=1\nSTATUS=3 of 5 targets up, uplink eth0")
         service.notify(.reloading(monotonicMicroseconds: 42))
-        #expect(manager.receive() == "RELOADING=1\nMONOTONIC_USEC=42")
+        expectEqual(manager.receive(), "RELOADING=1\nMONOTONIC_USEC=42")
         service.notify(.watchdog)
-        #expect(manager.receive() == "WATCHDOG=1")
+        expectEqual(manager.receive(), "WATCHDOG=1")
         service.notify(.stopping)
-        #expect(manager.receive() == "STOPPING=1")
-        #expect(service.watchdogInterval == .seconds(2))
+        expectEqual(manager.receive(), "STOPPING=1")
+        expectEqual(service.watchdogInterval, .seconds(2))
     }
 
     @Test func `an abstract socket is reached`() throws {
         let manager = try FakeManager(abstract: true)
         defer { manager.close() }
         ServiceManager(["NOTIFY_SOCKET": manager.address]).notify(.watchdog)
-        #expect(manager.receive() == "WATCHDOG=1")
+        expectEqual(manager.receive(), "WATCHDOG=1")
     }
 
     @Test func `a status cannot add an assignment`() {
-        #expect(ServiceManager.Notification.status("eth0\nMAINPID=1").text == "STATUS=eth0 MAINPID=1")
+        expectEqual(ServiceManager.Notification.status("eth0\nMAINPID=1").text, "STATUS=eth0 MAINPID=1")
     }
 
     @Test(arguments: [
@@ -42,9 +43,9 @@ import Testing
 
     @Test func `the watchdog of another process is not fed`() {
         let environment = ["NOTIFY_SOCKET": "/run/x", "WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "8"]
-        #expect(ServiceManager(environment, processID: 7).watchdogInterval == nil)
-        #expect(ServiceManager(environment, processID: 8).watchdogInterval == .seconds(1))
-        #expect(ServiceManager(["WATCHDOG_USEC": "1000000"], processID: 8).watchdogInterval == nil)
+        expectNil(ServiceManager(environment, processID: 7).watchdogInterval)
+        expectEqual(ServiceManager(environment, processID: 8).watchdogInterval, .seconds(1))
+        expectNil(ServiceManager(["WATCHDOG_USEC": "1000000"], processID: 8).watchdogInterval)
     }
 }
 
@@ -85,10 +86,10 @@ import Testing
         defer { for descriptor in copies { close(descriptor) } }
         let first = copies[0]
         let inherited = InheritedSockets(["LISTEN_PID": "7", "LISTEN_FDS": "3"], processID: 7, first: first)
-        #expect(inherited.internet == [first])
-        #expect(inherited.local == [first + 1])
-        #expect(inherited.unusable == [first + 2])
-        #expect(fcntl(first, F_GETFD) == FD_CLOEXEC)
+        expectEqual(inherited.internet, [first])
+        expectEqual(inherited.local, [first + 1])
+        expectEqual(inherited.unusable, [first + 2])
+        expectEqual(fcntl(first, F_GETFD), FD_CLOEXEC)
     }
 
     @Test(arguments: [

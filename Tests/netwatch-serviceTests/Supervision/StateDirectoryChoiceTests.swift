@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -13,8 +14,8 @@ import Testing
         (["STATE_DIRECTORY": "", "HOME": "/home/ada"], "/home/ada/.local/state/netwatch"),
     ])
     func `the environment names the directory`(environment: [String: String], path: String) throws {
-        #expect(try StateDirectory.path(configured: nil, environment) == path)
-        #expect(try StateDirectory.path(configured: "/mine", environment) == "/mine")
+        try expectEqual(StateDirectory.path(configured: nil, environment), path)
+        try expectEqual(StateDirectory.path(configured: "/mine", environment), "/mine")
     }
 
     @Test func `without a home directory, the configuration must name the directory`() {
@@ -30,9 +31,9 @@ import Testing
                1: 0100007F:23AA 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0        0 4343 1 0 20 4 30 10 -1
                2: damaged
             """
-        #expect(SocketTable.listeners(in: table, port: 9130) == ["4242"])
-        #expect(SocketTable.listeners(in: table, port: 80).isEmpty)
-        #expect(SocketTable.listeners(in: "", port: 80).isEmpty)
+        expectEqual(SocketTable.listeners(in: table, port: 9130), ["4242"])
+        expectEmpty(SocketTable.listeners(in: table, port: 80))
+        expectEmpty(SocketTable.listeners(in: "", port: 80))
     }
 
     @Test(arguments: [
@@ -43,7 +44,7 @@ import Testing
     func `the owner of a port has the name of its executable if the kernel has cut it`(
         name: String, executable: String?, expected: String
     ) {
-        #expect(PortOwner.name(name, executable: executable) == expected)
+        expectEqual(PortOwner.name(name, executable: executable), expected)
     }
 }
 
@@ -54,7 +55,7 @@ import Testing
         try directory.create()
         try directory.create()
         let permissions = try FileManager.default.attributesOfItem(atPath: directory.path)[.posixPermissions] as? Int
-        #expect(permissions == 0o700)
+        expectEqual(permissions, 0o700)
         #expect(throws: StoreError.self) { try StateDirectory(path: "/dev/null/netwatch").create() }
     }
 }

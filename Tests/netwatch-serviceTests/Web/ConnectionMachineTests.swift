@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -19,26 +20,26 @@ import Testing
 
     @Test func `a request is passed on at its end, and the connection waits after its response`() {
         var machine = machine()
-        #expect(machine.idleSince == 0)
-        #expect(request(&machine, at: 1) == [.pass, .pass])
+        expectEqual(machine.idleSince, 0)
+        expectEqual(request(&machine, at: 1), [.pass, .pass])
         #expect(machine.idleSince == nil && !machine.isLastResponse)
-        #expect(machine.wroteEnd(at: 5) == .pass)
-        #expect(machine.idleSince == 5)
+        expectEqual(machine.wroteEnd(at: 5), .pass)
+        expectEqual(machine.idleSince, 5)
     }
 
     @Test func `a refusal is sent at once, or after the responses before it`() {
         var machine = machine()
-        #expect(machine.receivedHead(.init(), contentLength: nil, problem: problem, at: 0) == .refuse(problem))
-        #expect(request(&machine) == [.discard, .discard])
+        expectEqual(machine.receivedHead(.init(), contentLength: nil, problem: problem, at: 0), .refuse(problem))
+        expectEqual(request(&machine), [.discard, .discard])
         machine = self.machine()
         _ = request(&machine)
         _ = request(&machine)
-        #expect(machine.receivedHead(.init(), contentLength: nil, problem: problem, at: 0) == .discard)
-        #expect(request(&machine) == [.discard, .discard])
-        #expect(machine.wroteEnd(at: 1) == .pass)
-        #expect(machine.wroteEnd(at: 2) == .refuse(problem))
-        #expect(machine.closedOutput(at: 3) == .discard)
-        #expect(machine.closedInput(at: 4) == .close)
+        expectEqual(machine.receivedHead(.init(), contentLength: nil, problem: problem, at: 0), .discard)
+        expectEqual(request(&machine), [.discard, .discard])
+        expectEqual(machine.wroteEnd(at: 1), .pass)
+        expectEqual(machine.wroteEnd(at: 2), .refuse(problem))
+        expectEqual(machine.closedOutput(at: 3), .discard)
+        expectEqual(machine.closedInput(at: 4), .close)
     }
 
     @Test func `content above the limit is refused, whether its length is known or not`() {
@@ -47,39 +48,39 @@ import Testing
             Issue.record("not refused")
             return
         }
-        #expect(declared.status == 413)
+        expectEqual(declared.status, 413)
         machine = self.machine()
-        #expect(machine.receivedHead(.init(), contentLength: nil, problem: nil, at: 0) == .pass)
-        #expect(machine.receivedContent(65_536, at: 0) == .discard)
-        #expect(machine.receivedContent(1, at: 0) == .refuse(declared))
-        #expect(machine.receivedContent(.max, at: 0) == .discard)
-        #expect(machine.receivedEnd() == .discard)
+        expectEqual(machine.receivedHead(.init(), contentLength: nil, problem: nil, at: 0), .pass)
+        expectEqual(machine.receivedContent(65_536, at: 0), .discard)
+        expectEqual(machine.receivedContent(1, at: 0), .refuse(declared))
+        expectEqual(machine.receivedContent(.max, at: 0), .discard)
+        expectEqual(machine.receivedEnd(), .discard)
     }
 
     @Test func `a connection that does not stay open is finished after its response`() {
         var machine = machine()
         _ = request(&machine, .init(keepsAlive: false))
         #expect(machine.isLastResponse)
-        #expect(request(&machine) == [.discard, .discard])
-        #expect(machine.wroteEnd(at: 1) == .finish)
-        #expect(machine.idleSince == nil)
-        #expect(machine.closedOutput(at: 2) == .discard)
-        #expect(machine.idleSince == 2)
+        expectEqual(request(&machine), [.discard, .discard])
+        expectEqual(machine.wroteEnd(at: 1), .finish)
+        expectNil(machine.idleSince)
+        expectEqual(machine.closedOutput(at: 2), .discard)
+        expectEqual(machine.idleSince, 2)
     }
 
     @Test func `a client that only reads receives its responses`() {
         var machine = machine()
         _ = request(&machine)
-        #expect(machine.closedInput(at: 1) == .discard)
+        expectEqual(machine.closedInput(at: 1), .discard)
         #expect(machine.isLastResponse)
-        #expect(machine.wroteEnd(at: 2) == .finish)
-        #expect(machine.closedOutput(at: 3) == .close)
+        expectEqual(machine.wroteEnd(at: 2), .finish)
+        expectEqual(machine.closedOutput(at: 3), .close)
         // Without a request there is nothing to wait for, and a stream has no end.
         machine = self.machine()
-        #expect(machine.closedInput(at: 1) == .close)
+        expectEqual(machine.closedInput(at: 1), .close)
         machine = self.machine()
         _ = request(&machine, .init(isStream: true))
-        #expect(machine.closedInput(at: 1) == .close)
+        expectEqual(machine.closedInput(at: 1), .close)
     }
 
     @Test func `each state has its time limit`() {

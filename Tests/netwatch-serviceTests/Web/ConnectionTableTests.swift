@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -12,15 +13,15 @@ import Testing
 
     @Test func `the connection that has waited longest is closed for a new one, and one with a request is not`() {
         var table = ConnectionTable(limits: limits { $0.waiting = 2 })
-        #expect(table.admit(0, .loopback, at: 0) == .accepted(replacing: nil))
-        #expect(table.admit(1, .loopback, at: 1) == .accepted(replacing: nil))
-        #expect(table.beginRequests(0, at: 2) == .accepted(replacing: nil))
-        #expect(table.admit(2, .loopback, at: 3) == .accepted(replacing: nil))
-        #expect(table.admit(3, .loopback, at: 4) == .accepted(replacing: 1))
-        #expect(table.admit(4, .loopback, at: 5) == .accepted(replacing: 2))
+        expectEqual(table.admit(0, .loopback, at: 0), .accepted(replacing: nil))
+        expectEqual(table.admit(1, .loopback, at: 1), .accepted(replacing: nil))
+        expectEqual(table.beginRequests(0, at: 2), .accepted(replacing: nil))
+        expectEqual(table.admit(2, .loopback, at: 3), .accepted(replacing: nil))
+        expectEqual(table.admit(3, .loopback, at: 4), .accepted(replacing: 1))
+        expectEqual(table.admit(4, .loopback, at: 5), .accepted(replacing: 2))
         // Its place was taken before its request arrived.
-        #expect(table.beginRequests(1, at: 6) == .refused)
-        #expect(table.requests == 1)
+        expectEqual(table.beginRequests(1, at: 6), .refused)
+        expectEqual(table.requests, 1)
     }
 
     @Test func `a connection that never had a complete request is closed before an idle one`() {
@@ -31,7 +32,7 @@ import Testing
         table.setIdle(0, since: 1)
         for id in 1..<3 { _ = table.admitRequest(id, .loopback, at: Int64(id + 1)) }
         let decisions = [table.admitRequest(3, .loopback, at: 4), table.admitRequest(4, .loopback, at: 5)]
-        #expect(decisions == [.accepted(replacing: 1), .accepted(replacing: 2)])
+        expectEqual(decisions, [.accepted(replacing: 1), .accepted(replacing: 2)])
     }
 
     @Test(arguments: [WebLimits.leastOpenFiles, 256, 1_024, 65_536])
@@ -45,7 +46,7 @@ import Testing
         var remaining: [Int] = []
         for id in 0..<10_000 {
             let oldest = remaining.count == 3 ? remaining.removeFirst() : nil
-            #expect(table.admit(id, .loopback, at: Int64(id)) == .accepted(replacing: oldest))
+            expectEqual(table.admit(id, .loopback, at: Int64(id)), .accepted(replacing: oldest))
             remaining.append(id)
             if id % 7 == 6 { table.remove(remaining.removeLast()) }
         }
@@ -59,10 +60,10 @@ import Testing
             table.admitRequest(3, .socket, at: 3), table.admitRequest(4, .loopback, at: 4),
         ]
         #expect(decisions[..<3].allSatisfy { $0 == .accepted(replacing: nil) })
-        #expect(decisions[3] == .accepted(replacing: 1))
+        expectEqual(decisions[3], .accepted(replacing: 1))
         // Connections that wait are replaced in turn, so their number stays.
-        #expect(decisions[4] == .accepted(replacing: 0))
-        #expect(table.requests == 3)
+        expectEqual(decisions[4], .accepted(replacing: 0))
+        expectEqual(table.requests, 3)
     }
 
     @Test func `connections that make progress are not replaced, and the reserve is limited`() {
@@ -72,44 +73,44 @@ import Testing
             table.setIdle(id, since: nil)
         }
         var decisions = [table.admitRequest(3, .loopback, at: 1), table.admitRequest(4, .loopback, at: 1)]
-        #expect(decisions == [.reserved(replacing: nil), .reserved(replacing: 3)])
+        expectEqual(decisions, [.reserved(replacing: nil), .reserved(replacing: 3)])
         table.setIdle(4, since: nil)
         table.setIdle(9, since: nil)
         decisions = [table.admitRequest(5, .socket, at: 2)]
-        #expect(decisions == [.refused])
+        expectEqual(decisions, [.refused])
         // The client of one reads nothing any more.
         table.setIdle(1, since: 3)
         decisions = [table.admitRequest(6, .loopback, at: 4)]
-        #expect(decisions == [.accepted(replacing: 1)])
+        expectEqual(decisions, [.accepted(replacing: 1)])
     }
 
     @Test func `streams have places of their own, and one that is not read is replaced`() {
         var table = ConnectionTable(limits: limits { _ in })
         for id in 0..<3 { _ = table.admitRequest(id, .loopback, at: 0) }
         var decisions = [0, 1, 2, 0, 9].map { table.beginStream($0) }
-        #expect(decisions == [.accepted(replacing: nil), .accepted(replacing: nil), .refused, .refused, .refused])
+        expectEqual(decisions, [.accepted(replacing: nil), .accepted(replacing: nil), .refused, .refused, .refused])
         #expect(table.requests == 1 && table.streams == 2)
         table.setIdle(0, since: 5)
         decisions = [table.beginStream(2)]
-        #expect(decisions == [.accepted(replacing: 0)])
+        expectEqual(decisions, [.accepted(replacing: 0)])
         #expect(table.requests == 0 && table.streams == 2)
         table.remove(1)
         table.remove(1)
-        #expect(table.streams == 1)
+        expectEqual(table.streams, 1)
     }
 
     @Test func `another machine has a limit of its own`() {
         var table = ConnectionTable(limits: limits { $0.connections = 100 })
         let (client, other) = (ConnectionTable.Client.address("192.0.2.1"), ConnectionTable.Client.address("192.0.2.2"))
         var decisions = (0..<3).map { table.admit($0, client, at: Int64($0)) }
-        #expect(decisions == [.accepted(replacing: nil), .accepted(replacing: nil), .accepted(replacing: 0)])
+        expectEqual(decisions, [.accepted(replacing: nil), .accepted(replacing: nil), .accepted(replacing: 0)])
         table.setIdle(1, since: nil)
         table.setIdle(2, since: nil)
         decisions = [table.admit(3, client, at: 2), table.admit(4, other, at: 2)]
-        #expect(decisions == [.refused, .accepted(replacing: nil)])
+        expectEqual(decisions, [.refused, .accepted(replacing: nil)])
         table.remove(1)
         decisions = [table.admit(5, client, at: 3)]
-        #expect(decisions == [.accepted(replacing: nil)])
+        expectEqual(decisions, [.accepted(replacing: nil)])
     }
 }
 

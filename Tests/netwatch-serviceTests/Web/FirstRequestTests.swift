@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import netwatch_service
@@ -13,7 +14,7 @@ import Testing
         #expect(FirstRequest.isDue(bytes))
         let end = bytes.indices.first { FirstRequest.isDue(bytes[..<($0 + 1)]) }.map { $0 + 1 } ?? 0
         // The last byte ends an empty line.
-        #expect(bytes[..<end].filter { $0 != UInt8(ascii: "\r") }.suffix(2) == Array("\n\n".utf8)[...], "\(bytes[..<end])")
+        expectEqual(bytes[..<end].filter { $0 != UInt8(ascii: "\r") }.suffix(2), Array("\n\n".utf8)[...], "\(bytes[..<end])")
     }
 
     @Test(arguments: ["\u{16}\u{3}\u{1}", "get / HTTP/1.1", "GET /\r\n", "GET / HTPP/1.1\r\n", " GET / HTTP/1.1\r\n"])

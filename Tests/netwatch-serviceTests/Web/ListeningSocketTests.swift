@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -16,7 +17,7 @@ import Testing
         #expect(throws: Failure(71, "\(path): exists, and is not a socket; remove it")) {
             try ListeningSocket.unix(path: path, mode: 0o600)
         }
-        #expect(try String(contentsOfFile: path, encoding: .utf8) == "notes")
+        try expectEqual(String(contentsOfFile: path, encoding: .utf8), "notes")
     }
 
     @Test func `an inherited socket on another address than loopback is refused as listen is`() throws {
@@ -33,9 +34,9 @@ import Testing
                 return try ListeningSocket(inherited: descriptor).endpoint.map { "\($0.address)" } ?? "none"
             } catch { return "\(error.code) \(error.message.replacing(/:[0-9]+/, with: ":PORT"))" }
         }
-        #expect(try inherit(IPAddress(v4: 0x7f00_0001)) == "127.0.0.1")
-        #expect(
-            try inherit(IPAddress(v4: 0)) == """
+        try expectEqual(inherit(IPAddress(v4: 0x7f00_0001)), "127.0.0.1")
+        try expectEqual(
+            inherit(IPAddress(v4: 0)), """
                 78 the inherited socket 0.0.0.0:PORT: not a loopback address; others are not supported, because the page has no login
                 """)
     }

@@ -1,5 +1,6 @@
 import Console
 import EventLoop
+import Expectations
 import Foundation
 import NetworkLab
 import Testing
@@ -20,12 +21,12 @@ import Testing
                 clients.append(client)
             }
             let begin = Date()
-            #expect(try site.client().get("/-/healthy").status == 200)
-            #expect(try site.client().get("/").status == 200)
+            try expectEqual(site.client().get("/-/healthy").status, 200)
+            try expectEqual(site.client().get("/").status, 200)
             #expect(Date().timeIntervalSince(begin) < 20)
             #expect(site.server.connectionCount <= 80)
             // The oldest ones were closed for the others.
-            #expect(try clients[0].readToEnd() == "")
+            try expectEqual(clients[0].readToEnd(), "")
         }
         try await site.stop()
     }
@@ -37,12 +38,12 @@ import Testing
                 let client = try site.client()
                 client.send(part)
                 client.endInput()
-                #expect(try client.readToEnd() == "")
+                try expectEqual(client.readToEnd(), "")
             }
             let complete = try site.client()
             complete.send("GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n")
             complete.endInput()
-            #expect(try complete.response().status == 200)
+            try expectEqual(complete.response().status, 200)
         }
         try await site.stop()
     }
@@ -50,11 +51,11 @@ import Testing
     @Test func `the kernel keeps as many connections for the server as it asked for`() async throws {
         let site = try Site()
         let program = try Program(["ss", "-H", "-l", "-t", "-n", "sport = :\(site.port)"], output: .file)
-        #expect(try program.wait() == 0, "\(program.ending)")
+        try expectEqual(program.wait(), 0, "\(program.ending)")
         // The third column of a listening socket is its backlog (`man 8 ss`).
         let backlog = program.output.split(separator: " ").dropFirst(2).first.flatMap { Int32($0) }
         let maximum = try String(contentsOfFile: "/proc/sys/net/core/somaxconn", encoding: .utf8)
-        #expect(backlog == min(ListeningSocket.backlog, Int32(maximum.prefix { $0.isNumber }) ?? 0), "\(program.output)")
+        expectEqual(backlog, min(ListeningSocket.backlog, Int32(maximum.prefix { $0.isNumber }) ?? 0), "\(program.output)")
         try await site.stop()
     }
 
@@ -70,12 +71,12 @@ import Testing
             while site.held.withLock({ $0.count }) < 2, Date() < deadline { sched_yield() }
             // Idle connections take the reserve, and are replaced.
             let idle = try (0..<8).map { _ in try site.client() }
-            #expect(try site.client().get("/-/healthy").status == 200)
+            try expectEqual(site.client().get("/-/healthy").status, 200)
             let refused = try site.client().get("/")
             #expect(refused.status == 503 && refused.body.contains("too many connections"))
             site.release()
-            for client in busy { #expect(try client.response().status == 200) }
-            #expect(try site.client().get("/").status == 200)
+            for client in busy { try expectEqual(client.response().status, 200) }
+            try expectEqual(site.client().get("/").status, 200)
             withExtendedLifetime(idle) {}
         }
         try await site.stop()
@@ -110,16 +111,16 @@ import Testing
         let site = try Site(limits: limits)
         try await site.with { site in
             let silent = try site.client()
-            #expect(try silent.readToEnd() == "")
+            try expectEqual(silent.readToEnd(), "")
             let unfinished = try site.client()
             unfinished.send("GET / HTTP/1.1\r\n")
-            #expect(try unfinished.readToEnd() == "")
+            try expectEqual(unfinished.readToEnd(), "")
             let content = try site.client()
             content.send("POST /-/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nab")
-            #expect(try content.readToEnd() == "")
+            try expectEqual(content.readToEnd(), "")
             let idle = try site.client()
-            #expect(try idle.get("/-/healthy").status == 200)
-            #expect(try idle.readToEnd() == "")
+            try expectEqual(idle.get("/-/healthy").status, 200)
+            try expectEqual(idle.readToEnd(), "")
         }
         try await site.stop()
     }
@@ -134,7 +135,7 @@ import Testing
             _ = try client.read(until: "\r\n\r\n")
             let deadline = Date(timeIntervalSinceNow: 30)
             while site.server.connectionCount > 0, Date() < deadline { sched_yield() }
-            #expect(site.server.connectionCount == 0)
+            expectEqual(site.server.connectionCount, 0)
         }
         try await site.stop()
     }
@@ -150,7 +151,7 @@ import Testing
             _ = try client.readToEnd()
             return status
         }
-        #expect(status == 413)
+        expectEqual(status, 413)
         try await site.stop()
     }
 

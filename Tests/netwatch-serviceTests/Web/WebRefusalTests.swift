@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Foundation
 import NetworkLab
 import Pacing
@@ -25,15 +26,15 @@ import Testing
     ])
     func `only the names of this service are answered`(host: String, status: Int) async throws {
         let site = try Site()
-        #expect(try await statuses(site, "GET / HTTP/1.1\r\nHost: \(host)\r\n\r\n") == [status])
+        try await expectEqual(statuses(site, "GET / HTTP/1.1\r\nHost: \(host)\r\n\r\n"), [status])
         try await site.stop()
     }
 
     @Test func `a request without Host is misdirected, and HTTP/1.0 closes the connection`() async throws {
         let site = try Site()
-        #expect(try await statuses(site, "GET / HTTP/1.0\r\n\r\n") == [421])
-        #expect(try await statuses(site, "GET / HTTP/1.1\r\n\r\n") == [421])
-        #expect(try await statuses(site, "GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n") == [400])
+        try await expectEqual(statuses(site, "GET / HTTP/1.0\r\n\r\n"), [421])
+        try await expectEqual(statuses(site, "GET / HTTP/1.1\r\n\r\n"), [421])
+        try await expectEqual(statuses(site, "GET / HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n"), [400])
         let old = try await site.with { site in
             let client = try site.client()
             client.send("GET /-/healthy HTTP/1.0\r\nHost: localhost\r\n\r\n")
@@ -51,10 +52,10 @@ import Testing
     func `another site can neither reload nor open a stream`(field: String, status: Int) async throws {
         let site = try Site()
         let reload = try await site.with { try $0.client().get("/-/reload", method: "POST", field) }
-        #expect(reload.status == status)
-        #expect(try await site.with { try $0.client().stream("/api/v1/events", field) }.status == status)
+        expectEqual(reload.status, status)
+        try await expectEqual(site.with { try $0.client().stream("/api/v1/events", field) }.status, status)
         // A page may be linked.
-        #expect(try await site.with { try $0.client().get("/", field) }.status == 200)
+        try await expectEqual(site.with { try $0.client().get("/", field) }.status, 200)
         try await site.stop()
     }
 
@@ -63,21 +64,21 @@ import Testing
         let host = "Host: localhost\r\n"
         let long = String(repeating: "a", count: 100_000)
         let fields = (0..<500).map { "x\($0): y\r\n" }.joined()
-        #expect(try await statuses(site, "GET / HTTP/1.1\r\n\(host)X: \(long)\r\n\r\n") == [431])
-        #expect(try await statuses(site, "GET / HTTP/1.1\r\n\(host)\(fields)\r\n") == [431])
-        #expect(try await statuses(site, "GET /\(long) HTTP/1.1\r\n\(host)\r\n") == [431])
-        #expect(try await statuses(site, "POST /-/reload HTTP/1.1\r\n\(host)Content-Length: 65537\r\n\r\n") == [413])
-        #expect(
-            try await statuses(site, "POST /-/reload HTTP/1.1\r\n\(host)Content-Length: 99999999999999999999\r\n\r\n") == [400])
+        try await expectEqual(statuses(site, "GET / HTTP/1.1\r\n\(host)X: \(long)\r\n\r\n"), [431])
+        try await expectEqual(statuses(site, "GET / HTTP/1.1\r\n\(host)\(fields)\r\n"), [431])
+        try await expectEqual(statuses(site, "GET /\(long) HTTP/1.1\r\n\(host)\r\n"), [431])
+        try await expectEqual(statuses(site, "POST /-/reload HTTP/1.1\r\n\(host)Content-Length: 65537\r\n\r\n"), [413])
+        try await expectEqual(
+            statuses(site, "POST /-/reload HTTP/1.1\r\n\(host)Content-Length: 99999999999999999999\r\n\r\n"), [400])
         let chunks = String(repeating: "4000\r\n\(String(repeating: "b", count: 0x4000))\r\n", count: 5)
-        #expect(
-            try await statuses(site, "POST /-/reload HTTP/1.1\r\n\(host)Transfer-Encoding: chunked\r\n\r\n\(chunks)0\r\n\r\n")
-                == [413])
+        try await expectEqual(
+            statuses(site, "POST /-/reload HTTP/1.1\r\n\(host)Transfer-Encoding: chunked\r\n\r\n\(chunks)0\r\n\r\n"),
+                [413])
         let content = String(repeating: "b", count: 65_536)
-        #expect(
-            try await statuses(
-                site, "POST /-/reload HTTP/1.1\r\n\(host)Content-Length: 65536\r\n\r\n\(content)GET / HTTP/1.1\r\n\(host)\r\n")
-                == [200, 200])
+        try await expectEqual(
+            statuses(
+                site, "POST /-/reload HTTP/1.1\r\n\(host)Content-Length: 65536\r\n\r\n\(content)GET / HTTP/1.1\r\n\(host)\r\n"),
+                [200, 200])
         try await site.stop()
     }
 
@@ -92,7 +93,7 @@ import Testing
     ])
     func `malformed requests are answered once with 400`(text: String) async throws {
         let site = try Site()
-        #expect(try await statuses(site, text) == [400])
+        try await expectEqual(statuses(site, text), [400])
         try await site.stop()
     }
 
@@ -100,11 +101,11 @@ import Testing
         let site = try Site()
         let request = "GET /-/healthy HTTP/1.1\r\nHost: localhost\r\n\r\n"
         let many = String(repeating: request, count: 300)
-        #expect(
-            try await statuses(site, many + "\u{1}\u{2}garbage\r\n\r\n\(request)") == Array(repeating: 200, count: 300) + [400])
-        #expect(try await statuses(site, request + "GET / HTTP/1.1\r\n\r\n" + request) == [200, 421])
-        #expect(
-            try await statuses(site, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" + many) == [200])
+        try await expectEqual(
+            statuses(site, many + "\u{1}\u{2}garbage\r\n\r\n\(request)"), Array(repeating: 200, count: 300) + [400])
+        try await expectEqual(statuses(site, request + "GET / HTTP/1.1\r\n\r\n" + request), [200, 421])
+        try await expectEqual(
+            statuses(site, "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" + many), [200])
         try await site.stop()
     }
 
@@ -127,7 +128,7 @@ import Testing
             }
             #expect(received.isEmpty || received.hasPrefix("HTTP/1."), "seed \(seed)")
         }
-        #expect(try await site.with { try $0.client().get("/-/healthy") }.status == 200, "seed \(seed)")
+        try await expectEqual(site.with { try $0.client().get("/-/healthy") }.status, 200, "seed \(seed)")
         try await site.stop()
     }
 

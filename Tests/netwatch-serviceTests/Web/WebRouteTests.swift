@@ -1,5 +1,6 @@
 import Console
 import EventLoop
+import Expectations
 import Foundation
 import Testing
 
@@ -21,12 +22,12 @@ import Testing
         ]
         for (target, type) in expected {
             let response = try await site.with { try $0.client().get(target) }
-            #expect(response.status == 200, "\(target): \(response)")
-            #expect(response.fields["content-type"] == type, "\(target)")
-            #expect(response.fields["x-content-type-options"] == "nosniff", "\(target)")
-            #expect(response.fields["content-security-policy"]?.contains("frame-ancestors 'none'") == true, "\(target)")
-            #expect(response.fields["cache-control"] == (target == "/style.css" ? "no-cache" : "no-store"), "\(target)")
-            #expect(response.fields["date"]?.hasSuffix(" GMT") == true, "\(target)")
+            expectEqual(response.status, 200, "\(target): \(response)")
+            expectEqual(response.fields["content-type"], type, "\(target)")
+            expectEqual(response.fields["x-content-type-options"], "nosniff", "\(target)")
+            expectEqual(response.fields["content-security-policy"]?.contains("frame-ancestors 'none'"), true, "\(target)")
+            expectEqual(response.fields["cache-control"], (target == "/style.css" ? "no-cache" : "no-store"), "\(target)")
+            expectEqual(response.fields["date"]?.hasSuffix(" GMT"), true, "\(target)")
         }
         try await site.stop()
     }
@@ -35,14 +36,14 @@ import Testing
         let site = try Site(board: Site.board(targets: 150))
         let first = try object(try await site.with { try $0.client().get("/api/v1/status") }.body)
         #expect((first["targets"] as? [Any])?.count == 100 && first["total"] as? Int == 150)
-        #expect(first["instance"] as? String == "box")
-        #expect((first["recording"] as? [String: Any])?["ok"] as? Bool == true)
+        expectEqual(first["instance"] as? String, "box")
+        expectEqual((first["recording"] as? [String: Any])?["ok"] as? Bool, true)
         let next = try #require(first["next"] as? String)
         let second = try object(try await site.with { try $0.client().get("/api/v1/status?after=\(next)") }.body)
         #expect((second["targets"] as? [Any])?.count == 50 && second["next"] is NSNull)
         let one = try object(try await site.with { try $0.client().get("/api/v1/status?q=a7&limit=1000&status=up") }.body)
-        #expect((one["targets"] as? [[String: Any]])?.first?["target"] as? String == "a7:80")
-        #expect(Set(first.keys) == ["v", "ts", "path", "targets", "canary", "instance", "recording", "total", "next"])
+        expectEqual((one["targets"] as? [[String: Any]])?.first?["target"] as? String, "a7:80")
+        expectEqual(Set(first.keys), ["v", "ts", "path", "targets", "canary", "instance", "recording", "total", "next"])
         try await site.stop()
     }
 
@@ -58,9 +59,9 @@ import Testing
     func `a request that cannot be answered has an error in JSON`(target: String, status: Int) async throws {
         let site = try Site()
         let response = try await site.with { try $0.client().get(target) }
-        #expect(response.status == status, "\(response)")
-        #expect(response.fields["content-type"] == "application/json")
-        #expect(Set(try object(response.body).keys) == ["error", "detail"])
+        expectEqual(response.status, status, "\(response)")
+        expectEqual(response.fields["content-type"], "application/json")
+        expectEqual(Set(try object(response.body).keys), ["error", "detail"])
         try await site.stop()
     }
 
@@ -69,7 +70,7 @@ import Testing
         let page = try await site.with { try $0.client().get("/nothing", "Accept: text/html,*/*") }
         #expect(page.status == 404 && page.body == "<h1>404</h1>")
         let document = try await site.with { try $0.client().get("/api/none", "Accept: text/html,*/*") }
-        #expect(document.fields["content-type"] == "application/json")
+        expectEqual(document.fields["content-type"], "application/json")
         try await site.stop()
     }
 
@@ -93,9 +94,9 @@ import Testing
             let get = try client.get(target)
             let head = try client.get(target, method: "HEAD")
             #expect(head.status == 200 && head.body.isEmpty)
-            #expect(head.fields["content-length"] == "\(get.body.utf8.count)")
+            expectEqual(head.fields["content-length"], "\(get.body.utf8.count)")
             // The connection is in order after it.
-            #expect(try client.get(target).body == get.body)
+            try expectEqual(client.get(target).body, get.body)
         }
         let stream = try await site.with { site in
             let client = try site.client()
@@ -104,17 +105,17 @@ import Testing
         }
         #expect(stream.hasPrefix("HTTP/1.1 200 OK\r\n") && stream.contains("text/event-stream"))
         // No chunk follows the head.
-        #expect(stream.firstRange(of: "\r\n\r\n")?.upperBound == stream.endIndex, "\(stream)")
+        expectEqual(stream.firstRange(of: "\r\n\r\n")?.upperBound, stream.endIndex, "\(stream)")
         try await site.stop()
     }
 
     @Test func `an asset has a tag, and is immutable under the address that contains it`() async throws {
         let site = try Site()
         let plain = try await site.with { try $0.client().get("/style.css") }
-        #expect(plain.fields["etag"] == "\"t1\"")
+        expectEqual(plain.fields["etag"], "\"t1\"")
         let named = try await site.with { try $0.client().get("/style.css?v=t1") }
-        #expect(named.fields["cache-control"]?.contains("immutable") == true)
-        #expect(try await site.with { try $0.client().get("/style.css", "If-None-Match: \"t1\"") }.status == 304)
+        expectEqual(named.fields["cache-control"]?.contains("immutable"), true)
+        try await expectEqual(site.with { try $0.client().get("/style.css", "If-None-Match: \"t1\"") }.status, 304)
         try await site.stop()
     }
 
@@ -124,22 +125,22 @@ import Testing
         #expect(loaded.status == 200 && loaded.body == "the configuration was loaded\n")
         site.reloadOutcome.withLock { $0 = .loaded(restartKeys: ["state", "time_zone"]) }
         let partly = try await site.with { try $0.client().get("/-/reload", method: "POST") }
-        #expect(partly.body == "the configuration was loaded; a restart is needed for state, time_zone\n")
+        expectEqual(partly.body, "the configuration was loaded; a restart is needed for state, time_zone\n")
         site.reloadOutcome.withLock { $0 = .refused(Failure(78, "a.yaml:1:2: unknown key \"<b>\n\"")) }
         let refused = try await site.with { try $0.client().get("/-/reload", method: "POST", "Content-Length: 0") }
-        #expect(refused.status == 422)
-        #expect(try object(refused.body)["detail"] as? String == "a.yaml:1:2: unknown key \"<b>\n\"")
+        expectEqual(refused.status, 422)
+        try expectEqual(object(refused.body)["detail"] as? String, "a.yaml:1:2: unknown key \"<b>\n\"")
         try await site.stop()
     }
 
     @Test func `an unhealthy service answers 503`() async throws {
         let site = try Site(board: nil)
-        #expect(try await site.with { try $0.client().get("/-/healthy") }.status == 200)
+        try await expectEqual(site.with { try $0.client().get("/-/healthy") }.status, 200)
         site.isHealthy.withLock { $0 = false }
-        #expect(try await site.with { try $0.client().get("/-/healthy") }.status == 503)
+        try await expectEqual(site.with { try $0.client().get("/-/healthy") }.status, 503)
         // Before the first board there is nothing to show.
         for target in ["/", "/api/v1/status", "/api/v1/events", "/badge/office.svg"] {
-            #expect(try await site.with { try $0.client().get(target) }.status == 503, "\(target)")
+            try await expectEqual(site.with { try $0.client().get(target) }.status, 503, "\(target)")
         }
         try await site.stop()
     }
@@ -148,20 +149,20 @@ import Testing
         let site = try Site(board: Site.board(targets: 1000))
         let response = try await site.with { try $0.client().get("/api/v1/status?limit=1000", "Connection: close") }
         #expect(response.body.utf8.count > 200_000)
-        #expect((try object(response.body)["targets"] as? [Any])?.count == 1000)
+        expectEqual((try object(response.body)["targets"] as? [Any])?.count, 1000)
         try await site.stop()
     }
 
     @Test func `the Unix socket answers without Host`() async throws {
         let site = try Site()
         let mode = try FileManager.default.attributesOfItem(atPath: site.path)[.posixPermissions] as? Int
-        #expect(mode == 0o660)
+        expectEqual(mode, 0o660)
         let status = try await site.with { site in
             let client = try RawClient(path: site.path)
             client.send("GET /-/healthy HTTP/1.1\r\n\r\n")
             return try client.response().status
         }
-        #expect(status == 200)
+        expectEqual(status, 200)
         try await site.stop()
         #expect(!FileManager.default.fileExists(atPath: site.path))
     }

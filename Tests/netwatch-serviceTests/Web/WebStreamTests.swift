@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -13,10 +14,10 @@ import Testing
             #expect(head.fields["x-accel-buffering"] == "no" && head.fields["cache-control"] == "no-store")
             let first = try client.event()
             #expect(first.type == "hello" && first.id == nil)
-            #expect(first.data?.contains(#""targets":["a1:80","a2:80","a3:80"]"#) == true)
+            expectEqual(first.data?.contains(#""targets":["a1:80","a2:80","a3:80"]"#), true)
             let targets = try (0..<3).map { _ in try client.event() }
             #expect(targets.map(\.type) == ["target", "target", "target"] && targets.map(\.id) == [nil, nil, "0"])
-            #expect(targets[0].data?.contains(#""id":"office","flapping":false,"paused":false,"initial":true"#) == true)
+            expectEqual(targets[0].data?.contains(#""id":"office","flapping":false,"paused":false,"initial":true"#), true)
             site.appendPath()
             site.change(2)
             let (path, change) = (try client.event(), try client.event())
@@ -35,7 +36,7 @@ import Testing
                 _ = try client.stream(field == "X: y" ? "/api/v1/events?last_event_id=2" : "/api/v1/events", field)
                 return [try client.event(), try client.event()].map(\.id)
             }
-            #expect(ids == ["3", "4"])
+            expectEqual(ids, ["3", "4"])
         }
         // The last record is there: the stream is silent until the next one.
         let next = try await site.with { site in
@@ -44,7 +45,7 @@ import Testing
             site.change(3)
             return try client.event()
         }
-        #expect(next.id == "5")
+        expectEqual(next.id, "5")
         try await site.stop()
     }
 
@@ -94,9 +95,9 @@ import Testing
             events += [try client.event(), try client.event()]
             return events
         }
-        #expect(events.map(\.type) == ["hello", "target", "path", "target"])
-        #expect(events[0].data?.contains(#""targets":["a1:80"]"#) == true)
-        #expect(events[3].data?.contains(#""target":"a1:80""#) == true)
+        expectEqual(events.map(\.type), ["hello", "target", "path", "target"])
+        expectEqual(events[0].data?.contains(#""targets":["a1:80"]"#), true)
+        expectEqual(events[3].data?.contains(#""target":"a1:80""#), true)
         try await site.stop()
     }
 
@@ -133,7 +134,7 @@ import Testing
             }
         }
         #expect(records + superseded == 3_001 && records < 3_001, "\(records) received, \(superseded) superseded")
-        #expect(last == "3000")
+        expectEqual(last, "3000")
         try await site.stop()
     }
 
@@ -153,7 +154,7 @@ import Testing
                 types.append(event.type ?? "")
             }
         }
-        #expect(types.last == "hello")
+        expectEqual(types.last, "hello")
         try await site.stop()
     }
 
@@ -163,17 +164,17 @@ import Testing
         let site = try Site(limits: limits)
         try await site.with { site in
             var open = try (0..<2).map { _ in try site.client() }
-            for client in open { #expect(try client.stream().status == 200) }
+            for client in open { try expectEqual(client.stream().status, 200) }
             let refused = try site.client().stream()
             #expect(refused.status == 503 && refused.fields["retry-after"] == "1")
             // Documents have places of their own.
-            #expect(try site.client().get("/api/v1/status").status == 200)
+            try expectEqual(site.client().get("/api/v1/status").status, 200)
             open.removeLast()
             // The server learns of it from the kernel, at some time.
             let deadline = Date(timeIntervalSinceNow: 30)
             var status = 503
             while status == 503, Date() < deadline { status = try site.client().stream().status }
-            #expect(status == 200)
+            expectEqual(status, 200)
         }
         try await site.stop()
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -9,14 +10,14 @@ import Testing
         (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (Int.max, "Thu, 01 Jan 1970 00:00:00 GMT"),
     ])
     func `a date has the form of RFC 9110`(seconds: Int, text: String) {
-        #expect(HTTPDate.text(seconds) == text)
+        expectEqual(HTTPDate.text(seconds), text)
     }
 
     @Test(arguments: WebProblem.Kind.allCases) func `an error is a document with escaped text`(kind: WebProblem.Kind) throws {
         let hostile = "\"</script>\u{0}\u{202e}\n\\"
         let problem = WebProblem(kind, hostile)
         let object = try #require(try JSONSerialization.jsonObject(with: Data(problem.json)) as? [String: String])
-        #expect(object == ["error": kind.rawValue, "detail": hostile])
+        expectEqual(object, ["error": kind.rawValue, "detail": hostile])
         #expect(problem.json.allSatisfy { 0x20..<0x7f ~= $0 })
         #expect((400..<600).contains(problem.status))
     }

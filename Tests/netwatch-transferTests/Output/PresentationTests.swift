@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Foundation
 import Reachability
 import Testing
@@ -26,28 +27,28 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     }
 
     @Test func `each state has its text`() {
-        #expect(text([]) == "connecting")
-        #expect(text([.networkGone(Problems.noCarrier)]) == "waiting for the network: link: wlan0 has no carrier, since 13:00")
-        #expect(text([.failedForNow(Problems.busy)], wait: .seconds(8)) == "trying again in 8 s: the server answered 503")
-        #expect(
-            text([.failedForNow(Problems.busy)], wait: .seconds(125)) == "trying again in 2 min 05 s: the server answered 503")
-        #expect(text([.failedForNow(Problems.busy)], wait: .seconds(8), at: 7_600) == "trying again: the server answered 503")
-        #expect(text([.failedForNow(Problems.busy), .requested]) == "connecting again")
-        #expect(text([.answered(status: 200, phrase: "")]) == nil)
-        #expect(text([.answered(status: 200, phrase: "")], at: 12_000) == "no bytes received for 12 s")
+        expectEqual(text([]), "connecting")
+        expectEqual(text([.networkGone(Problems.noCarrier)]), "waiting for the network: link: wlan0 has no carrier, since 13:00")
+        expectEqual(text([.failedForNow(Problems.busy)], wait: .seconds(8)), "trying again in 8 s: the server answered 503")
+        expectEqual(
+            text([.failedForNow(Problems.busy)], wait: .seconds(125)), "trying again in 2 min 05 s: the server answered 503")
+        expectEqual(text([.failedForNow(Problems.busy)], wait: .seconds(8), at: 7_600), "trying again: the server answered 503")
+        expectEqual(text([.failedForNow(Problems.busy), .requested]), "connecting again")
+        expectNil(text([.answered(status: 200, phrase: "")]))
+        expectEqual(text([.answered(status: 200, phrase: "")], at: 12_000), "no bytes received for 12 s")
     }
 
     @Test func `the summary counts only the bytes of this run`() {
         var status = halfway()
         _ = status.apply(.finished, at: moment(7_000))
-        #expect(plain.ending(status) == "7.0 MiB in 7.0s, 1.0 MiB/s")
+        expectEqual(plain.ending(status), "7.0 MiB in 7.0s, 1.0 MiB/s")
         var kept = download()
         _ = kept.apply(.started, at: moment(0))
         _ = kept.apply(.requested, at: moment(0))
         _ = kept.apply(.continued(offset: 3 << 20, total: 4 << 20), at: moment(0))
         kept.sample(bytes: 4 << 20, total: 4 << 20, at: moment(2_000))
         _ = kept.apply(.finished, at: moment(2_000))
-        #expect(plain.ending(kept) == "1.0 MiB of 4.0 MiB in 2.0s, 512.0 KiB/s")
+        expectEqual(plain.ending(kept), "1.0 MiB of 4.0 MiB in 2.0s, 512.0 KiB/s")
     }
 
     @Test(
@@ -56,7 +57,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
             (12_897_484, "12.2 MiB"),
             (Int64.max, "7.9 EiB"),
         ] as [(Int64, String)])
-    func `byte counts have units`(_ count: Int64, _ text: String) { #expect(ByteCount.text(count) == text) }
+    func `byte counts have units`(_ count: Int64, _ text: String) { expectEqual(ByteCount.text(count), text) }
 
     @Test(
         arguments: [
@@ -65,7 +66,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
             ("k", nil), ("1.5M", nil), ("1 k", nil), ("1kB", nil), ("9223372036854775807k", nil), ("9223372036854775807", .max),
             ("٣", nil),
         ] as [(String, Int64?)])
-    func `--limit-rate parses sizes`(_ text: String, _ bytes: Int64?) { #expect(ByteCount.parse(text) == bytes) }
+    func `--limit-rate parses sizes`(_ text: String, _ bytes: Int64?) { expectEqual(ByteCount.parse(text), bytes) }
 }
 
 @Suite struct ProgressLineTests {
@@ -76,8 +77,8 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
 
     @Test func `a progress line drops parts that do not fit`() {
         let lines = [100, 80, 60, 40, 24, 12, 4].map { line(halfway(), $0) }
-        #expect(
-            lines == [
+        expectEqual(
+            lines, [
                 "big.bin  [===================>               ]   58 %     7.0 MiB/12.0 MiB     1.0 MiB/s       0:05",
                 "big.bin  [=======>       ]   58 %     7.0 MiB/12.0 MiB     1.0 MiB/s       0:05",
                 "big.bin   58 %     1.0 MiB/s       0:05",
@@ -105,9 +106,9 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     @Test func `a state text replaces the progress bar`() {
         var status = halfway()
         _ = status.apply(.networkGone(Problems.noCarrier), at: moment(7_000))
-        #expect(line(status, 100) == "big.bin   58 %  waiting for the network: link: wlan0 has no carrier, since 13:00")
-        #expect(line(status, 40) == "big.bin   58 %  waiting for the networ…")
-        #expect(line(status, 20) == "waiting for the ne…")
+        expectEqual(line(status, 100), "big.bin   58 %  waiting for the network: link: wlan0 has no carrier, since 13:00")
+        expectEqual(line(status, 40), "big.bin   58 %  waiting for the networ…")
+        expectEqual(line(status, 20), "waiting for the ne…")
     }
 
     @Test func `without a known length there is no progress bar`() {
@@ -121,23 +122,23 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     }
 
     @Test func `file names are sanitized and measured in columns`() {
-        #expect(DisplayWidth.harmless("a\u{1b}[2Jb\u{202e}c\u{200d}", isUnicode: true) == "a\u{fffd}[2Jb\u{fffd}c\u{fffd}")
-        #expect(DisplayWidth.harmless("naïve", isUnicode: false) == "na?ve")
-        #expect(DisplayWidth.columns("日本") == 4)
-        #expect(DisplayWidth.columns("e\u{301}") == 1)
-        #expect(DisplayWidth.cut("日本語テスト", to: 5, isUnicode: true) == "日本…")
-        #expect(DisplayWidth.fill("日本", to: 6, isUnicode: true) == "日本  ")
+        expectEqual(DisplayWidth.harmless("a\u{1b}[2Jb\u{202e}c\u{200d}", isUnicode: true), "a\u{fffd}[2Jb\u{fffd}c\u{fffd}")
+        expectEqual(DisplayWidth.harmless("naïve", isUnicode: false), "na?ve")
+        expectEqual(DisplayWidth.columns("日本"), 4)
+        expectEqual(DisplayWidth.columns("e\u{301}"), 1)
+        expectEqual(DisplayWidth.cut("日本語テスト", to: 5, isUnicode: true), "日本…")
+        expectEqual(DisplayWidth.fill("日本", to: 6, isUnicode: true), "日本  ")
     }
 }
 
 @Suite struct LiveBlockTests {
     @Test func `a frame replaces the previous one`() {
         var block = LiveBlock()
-        #expect(block.frame(live: ["one", "two"], columns: 80) == "one\u{1b}[K\ntwo\u{1b}[K\n")
-        #expect(block.frame(live: ["one", "two"], columns: 80) == "", "nothing has changed")
-        #expect(block.frame(live: ["one"], columns: 80) == "\u{1b}[2A\rone\u{1b}[K\n\u{1b}[J")
-        #expect(block.frame(permanent: ["done"], live: [], columns: 80) == "\u{1b}[1A\rdone\u{1b}[K\n\u{1b}[J")
-        #expect(block.frame(permanent: ["end"], live: [], columns: 80) == "end\u{1b}[K\n")
+        expectEqual(block.frame(live: ["one", "two"], columns: 80), "one\u{1b}[K\ntwo\u{1b}[K\n")
+        expectEqual(block.frame(live: ["one", "two"], columns: 80), "", "nothing has changed")
+        expectEqual(block.frame(live: ["one"], columns: 80), "\u{1b}[2A\rone\u{1b}[K\n\u{1b}[J")
+        expectEqual(block.frame(permanent: ["done"], live: [], columns: 80), "\u{1b}[1A\rdone\u{1b}[K\n\u{1b}[J")
+        expectEqual(block.frame(permanent: ["end"], live: [], columns: 80), "end\u{1b}[K\n")
     }
 
     @Test func `after the terminal became narrower, wrapped rows are erased`() {
@@ -150,13 +151,13 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     @Test func `output of other programs is not overwritten`() {
         var block = LiveBlock()
         _ = block.frame(live: ["one"], columns: 80)
-        #expect(block.frame(live: ["one"], columns: 80, isFresh: true) == "one\u{1b}[K\n")
+        expectEqual(block.frame(live: ["one"], columns: 80, isFresh: true), "one\u{1b}[K\n")
     }
 
     @Test func `a terminal with few rows shows the transfers that fit`() {
         var display = LiveDisplay(style: TextStyle(), stateText: plain, columns: 80, rows: 5)
         let text = display.frame((1...9).map { halfway("file\($0)") }, at: moment(7_000))
-        #expect(text.split(separator: "\n").count == 3)
+        expectEqual(text.split(separator: "\n").count, 3)
         #expect(text.contains("and 7 more"))
     }
 }
@@ -179,8 +180,8 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     ]
 
     @Test func `each change of state is one line`() {
-        #expect(
-            lines(story) == [
+        expectEqual(
+            lines(story), [
                 "big.bin: from http://example.test/big.bin", "big.bin: continued at 50 % (6.0 MiB of 12.0 MiB)",
                 "big.bin: 50 %, waiting for the network: link: wlan0 has no carrier, since 13:00",
                 "big.bin: 50 %, trying again: the server answered 503", "big.bin: restarted from the beginning",
@@ -190,7 +191,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
 
     @Test func `a verbose line shows no password of a redirect`() {
         let story = [(Int64(0), TransferEvent.started), (0, .requested), (10, .redirected(to: "http://bob:secret@other.test/"))]
-        #expect(lines(story, isVerbose: true).last == "big.bin: redirected to http://bob:***@other.test/")
+        expectEqual(lines(story, isVerbose: true).last, "big.bin: redirected to http://bob:***@other.test/")
     }
 
     @Test func `verbose lines include attempts and responses`() {
@@ -204,9 +205,9 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     @Test func `a transfer record has every key`() throws {
         var status = download()
         let first = TransferRecord(status: status, moment: moment(0)).encode(seq: 0)
-        #expect(
-            String(decoding: first, as: UTF8.self)
-                == #"{"v":1,"seq":0,"ts":"2026-08-02T12:00:00.000Z","mono_ns":1000000000000,"type":"transfer","#
+        expectEqual(
+            String(decoding: first, as: UTF8.self),
+                #"{"v":1,"seq":0,"ts":"2026-08-02T12:00:00.000Z","mono_ns":1000000000000,"type":"transfer","#
                 + #""url":"http://example.test/big.bin","state":"waiting","received":0,"sent":0,"total":null,"#
                 + #""resumed_from":null,"attempt":0,"unchanged":false,"file":null,"cause":null}"#)
         _ = status.apply(.started, at: moment(0))
@@ -222,9 +223,9 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     @Test func `progress records are at most two per second`() {
         var pacing = RecordPacing()
         var status = download()
-        #expect(pacing.isDue(status, of: 0, at: moment(0)) == true)
+        expectEqual(pacing.isDue(status, of: 0, at: moment(0)), true)
         _ = status.apply(.started, at: moment(1))
-        #expect(pacing.isDue(status, of: 0, at: moment(1)) == true, "another state")
+        expectEqual(pacing.isDue(status, of: 0, at: moment(1)), true, "another state")
         _ = status.apply(.requested, at: moment(1))
         _ = status.apply(.answered(status: 200, phrase: ""), at: moment(2))
         var due = 0
@@ -244,9 +245,9 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
         }
         var lines: [String] = []
         while let line = backlog.take() { lines.append(String(decoding: line, as: UTF8.self)) }
-        #expect(lines.count == RecordBacklog.limit)
+        expectEqual(lines.count, RecordBacklog.limit)
         #expect(lines.enumerated().allSatisfy { $1.contains("\"seq\":\($0),") }, "no gaps")
         let dropped = lines.compactMap { $0.firstMatch(of: /"superseded":(\d+)/).flatMap { Int($0.1) } }.reduce(0, +)
-        #expect(dropped == 10)
+        expectEqual(dropped, 10)
     }
 }

@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import HTTPSession
 import Reachability
 import Testing
@@ -28,21 +29,24 @@ func download(_ name: String = "big.bin") -> TransferStatus {
 @Suite struct TransferStatusTests {
     @Test func `a download without problems goes from waiting to finished`() {
         var status = download()
-        #expect(status.recordState == .waiting)
-        #expect(status.apply(.started, at: moment(1)) == true)
+        expectEqual(status.recordState, .waiting)
+        expectEqual(status.apply(.started, at: moment(1)), true)
         #expect(status.recordState == .running && status.attempt == 0)
-        #expect(status.apply(.requested, at: moment(2)) == false)
-        #expect(status.attempt == 1)
-        #expect(status.apply(.answered(status: 200, phrase: "OK"), at: moment(3)) == true)
+        expectEqual(status.apply(.requested, at: moment(2)), false)
+        expectEqual(status.attempt, 1)
+        expectEqual(status.apply(.answered(status: 200, phrase: "OK"), at: moment(3)), true)
         status.sample(bytes: 250, total: 1_000, at: moment(1_003))
-        #expect((status.percent, status.rate(at: moment(1_003))) == (25, 250))
-        #expect(status.timeLeft(at: moment(1_003)) == .seconds(3))
+        expectEqual(status.percent, 25)
+        expectEqual(status.rate(at: moment(1_003)), 250)
+        expectEqual(status.timeLeft(at: moment(1_003)), .seconds(3))
         status.sample(bytes: 1_000, total: 1_000, at: moment(2_000))
         #expect(status.isComplete)
-        #expect(status.apply(.finished, at: moment(2_001)) == true)
-        #expect(status.recordState == .finished)
-        #expect((status.total, status.resumedFrom, status.bytesOfEarlierRuns) == (1_000, nil, 0))
-        #expect(status.apply(.failed(Problems.gone), at: moment(3_000)) == false, "a finished transfer does not change")
+        expectEqual(status.apply(.finished, at: moment(2_001)), true)
+        expectEqual(status.recordState, .finished)
+        expectEqual(status.total, 1_000)
+        expectEqual(status.resumedFrom, nil)
+        expectEqual(status.bytesOfEarlierRuns, 0)
+        expectEqual(status.apply(.failed(Problems.gone), at: moment(3_000)), false, "a finished transfer does not change")
     }
 
     @Test func `a redirect belongs to its attempt`() {
@@ -50,22 +54,23 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         for event in [TransferEvent.started, .requested, .answered(status: 302, phrase: ""), .redirected(to: "/x"), .requested] {
             _ = status.apply(event, at: moment(1))
         }
-        #expect((status.attempt, status.phase) == (1, .connecting))
+        expectEqual(status.attempt, 1)
+        expectEqual(status.phase, .connecting)
     }
 
     @Test func `a retry counts an attempt and has a cause`() {
         var status = download()
         _ = status.apply(.started, at: moment(0))
         _ = status.apply(.requested, at: moment(0))
-        #expect(status.apply(.failedForNow(Problems.busy), at: moment(10)) == true)
+        expectEqual(status.apply(.failedForNow(Problems.busy), at: moment(10)), true)
         status.sample(bytes: 0, total: nil, wait: .seconds(8), at: moment(10))
-        #expect(
-            (status.recordState, status.problem, status.timeToNextAttempt(at: moment(3_010))) == (
-                .backingOff, Problems.busy, .seconds(5)
-            ))
-        #expect(status.apply(.failedForNow(Problems.busy), at: moment(20)) == false, "the same state is not reported twice")
-        #expect(status.apply(.requested, at: moment(8_010)) == true)
-        #expect((status.attempt, status.problem) == (2, nil))
+        expectEqual(status.recordState, .backingOff)
+        expectEqual(status.problem, Problems.busy)
+        expectEqual(status.timeToNextAttempt(at: moment(3_010)), .seconds(5))
+        expectEqual(status.apply(.failedForNow(Problems.busy), at: moment(20)), false, "the same state is not reported twice")
+        expectEqual(status.apply(.requested, at: moment(8_010)), true)
+        expectEqual(status.attempt, 2)
+        expectEqual(status.problem, nil)
     }
 
     @Test func `bytes of earlier runs do not count for the rate`() {
@@ -74,14 +79,17 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         status.sample(bytes: 610_000, total: 1_000_000, at: moment(1))
         _ = status.apply(.requested, at: moment(2))
         _ = status.apply(.answered(status: 206, phrase: ""), at: moment(3))
-        #expect(status.apply(.continued(offset: 610_000, total: 1_000_000), at: moment(3)) == true)
+        expectEqual(status.apply(.continued(offset: 610_000, total: 1_000_000), at: moment(3)), true)
         status.sample(bytes: 611_000, total: 1_000_000, at: moment(1_003))
-        #expect((status.rate(at: moment(1_003)), status.percent) == (1_000, 61))
-        #expect((status.resumedFrom, status.bytesOfEarlierRuns) == (610_000, 610_000))
+        expectEqual(status.rate(at: moment(1_003)), 1_000)
+        expectEqual(status.percent, 61)
+        expectEqual(status.resumedFrom, 610_000)
+        expectEqual(status.bytesOfEarlierRuns, 610_000)
         // The server had another version after all, and the download restarted.
         status.sample(bytes: 1_000, total: 900_000, at: moment(2_003))
-        #expect((status.resumedFrom, status.bytesOfEarlierRuns) == (nil, 0))
-        #expect(status.rate(at: moment(2_003)) == nil)
+        expectEqual(status.resumedFrom, nil)
+        expectEqual(status.bytesOfEarlierRuns, 0)
+        expectNil(status.rate(at: moment(2_003)))
     }
 
     @Test func `a continuation within a run has no bytes of earlier runs`() {
@@ -93,7 +101,9 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         _ = status.apply(.failedForNow(Problems.busy), at: moment(600))
         _ = status.apply(.requested, at: moment(700))
         _ = status.apply(.continued(offset: 500, total: 1_000), at: moment(800))
-        #expect((status.resumedFrom, status.bytesOfEarlierRuns, status.attempt) == (500, 0, 2))
+        expectEqual(status.resumedFrom, 500)
+        expectEqual(status.bytesOfEarlierRuns, 0)
+        expectEqual(status.attempt, 2)
     }
 
     @Test func `the network is missing since the first failed attempt`() {
@@ -103,18 +113,20 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         _ = status.apply(.networkGone(Problems.noCarrier), at: moment(1_000))
         _ = status.apply(.requested, at: moment(60_000))
         _ = status.apply(.networkGone(Problems.noCarrier), at: moment(61_000))
-        #expect((status.recordState, status.since) == (.waiting, moment(1_000)))
+        expectEqual(status.recordState, .waiting)
+        expectEqual(status.since, moment(1_000))
         _ = status.apply(.requested, at: moment(70_000))
         _ = status.apply(.continued(offset: 1, total: nil), at: moment(70_001))
         _ = status.apply(.networkGone(Problems.noCarrier), at: moment(80_000))
-        #expect(status.since == moment(80_000))
+        expectEqual(status.since, moment(80_000))
     }
 
     @Test func `a signal suspends the transfer`() {
         var status = download()
         _ = status.apply(.started, at: moment(0))
-        #expect(status.apply(.stopped, at: moment(5)) == true)
-        #expect((status.recordState, status.problem) == (.suspended, nil))
+        expectEqual(status.apply(.stopped, at: moment(5)), true)
+        expectEqual(status.recordState, .suspended)
+        expectEqual(status.problem, nil)
     }
 }
 
@@ -123,11 +135,12 @@ func download(_ name: String = "big.bin") -> TransferStatus {
 
     @Test func `the rate covers the last five seconds`() {
         var meter = RateMeter(bytes: 0, at: 0)
-        #expect(meter.rate(at: time(400)) == nil, "the time is too short")
+        expectNil(meter.rate(at: time(400)), "the time is too short")
         for tenth in 1...100 { meter.add(bytes: Int64(tenth) * 1_000, at: time(Int64(tenth) * 100)) }
-        #expect(meter.rate(at: time(10_000)) == 10_000)
+        expectEqual(meter.rate(at: time(10_000)), 10_000)
         for tenth in 101...200 { meter.add(bytes: 100_000, at: time(Int64(tenth) * 100)) }
-        #expect((meter.rate(at: time(20_000)), meter.silence(at: time(20_000))) == (0, time(10_000)))
+        expectEqual(meter.rate(at: time(20_000)), 0)
+        expectEqual(meter.silence(at: time(20_000)), time(10_000))
     }
 
     @Test func `close samples are merged`() {
@@ -139,29 +152,34 @@ func download(_ name: String = "big.bin") -> TransferStatus {
     @Test func `fewer bytes than before restart the meter`() {
         var meter = RateMeter(bytes: 1_000, at: 0)
         meter.add(bytes: 10, at: time(1_000))
-        #expect(meter.rate(at: time(1_100)) == nil)
+        expectNil(meter.rate(at: time(1_100)))
         meter.add(bytes: 1_010, at: time(2_000))
-        #expect(meter.rate(at: time(2_000)) == 1_000)
+        expectEqual(meter.rate(at: time(2_000)), 1_000)
     }
 
     @Test func `an upload is running once bytes are sent, whatever is answered before`() {
         var status = TransferStatus(.upload, url: "http://example.test/film", name: "film", at: moment(0))
         _ = status.apply(.started, at: moment(0))
         _ = status.apply(.requested, at: moment(1))
-        #expect(status.apply(.answered(status: 201, phrase: "Created"), at: moment(2)) == false)
-        #expect(status.phase == .connecting)
+        expectEqual(status.apply(.answered(status: 201, phrase: "Created"), at: moment(2)), false)
+        expectEqual(status.phase, .connecting)
         _ = status.apply(.requested, at: moment(3))
         status.sample(bytes: 400, total: 1_000, at: moment(4))
-        #expect((status.phase, status.attempt, status.percent) == (.moving, 1, 40))
+        expectEqual(status.phase, .moving)
+        expectEqual(status.attempt, 1)
+        expectEqual(status.percent, 40)
         _ = status.apply(.failedForNow(Problems.busy), at: moment(5))
         _ = status.apply(.requested, at: moment(6))
         // Some of the sent bytes were lost.
         _ = status.apply(.continued(offset: 300, total: 1_000), at: moment(7))
         status.sample(bytes: 0, total: 1_000, at: moment(7))
-        #expect((status.bytes, status.resumedFrom, status.attempt, status.bytesOfEarlierRuns) == (300, 300, 2, 0))
+        expectEqual(status.bytes, 300)
+        expectEqual(status.resumedFrom, 300)
+        expectEqual(status.attempt, 2)
+        expectEqual(status.bytesOfEarlierRuns, 0)
         status.sample(bytes: 1_000, total: 1_000, at: moment(8))
-        #expect(StateText(offset: 0).text(status, at: moment(8)) == "all bytes sent, waiting for the response")
-        #expect(status.apply(.finished, at: moment(9)) == true)
+        expectEqual(StateText(offset: 0).text(status, at: moment(8)), "all bytes sent, waiting for the response")
+        expectEqual(status.apply(.finished, at: moment(9)), true)
     }
 
     @Test func `records count sent and received bytes separately`() {
@@ -179,10 +197,10 @@ func download(_ name: String = "big.bin") -> TransferStatus {
             _ = status.apply(event, at: moment(1))
         }
         let late = TransferProblem(HTTPSessionError(.timedOut, "not done within 4.9 seconds"))
-        #expect(status.explained(late).cause.code == .handshakeStalled)
+        expectEqual(status.explained(late).cause.code, .handshakeStalled)
         #expect(!status.explained(late).message.contains("4.9"))
         status.usesTLS = false
-        #expect(status.explained(late).cause.code == .timeout)
+        expectEqual(status.explained(late).cause.code, .timeout)
     }
 
     @Test func `the cause of a timeout that the session has found stays`() {
@@ -201,18 +219,21 @@ func download(_ name: String = "big.bin") -> TransferStatus {
     @Test func `a response of the proxy names the proxy and is no connection failure`() {
         var status = download()
         let refused = TransferProblem(TransferAnswer(status: 407, phrase: "Proxy Authentication Required"))
-        #expect(status.explained(refused).message == "the server answered 407 Proxy Authentication Required")
+        expectEqual(status.explained(refused).message, "the server answered 407 Proxy Authentication Required")
         status.proxy = "192.0.2.1:3128"
-        #expect(status.explained(refused).message == "the proxy 192.0.2.1:3128 answered 407 Proxy Authentication Required")
-        #expect(status.explained(refused).cause.evidence["proxy"] == .text("192.0.2.1:3128"))
+        expectEqual(status.explained(refused).message, "the proxy 192.0.2.1:3128 answered 407 Proxy Authentication Required")
+        expectEqual(status.explained(refused).cause.evidence["proxy"], .text("192.0.2.1:3128"))
 
         let context = HTTPSessionError.Context(statusCode: 502)
         let error = HTTPSessionError(.proxyFailed, "the proxy refused the connection: 502 Bad Gateway", context: context)
         let named = status.explained(TransferProblem(error))
-        #expect((named.cause.layer, named.cause.code, named.kind) == (.http, .status, .temporary))
-        #expect(named.message == "the proxy 192.0.2.1:3128 refused the connection: 502 Bad Gateway")
-        #expect((named.cause.evidence["status"], named.cause.evidence["proxy"]) == (.number(502), .text("192.0.2.1:3128")))
+        expectEqual(named.cause.layer, .http)
+        expectEqual(named.cause.code, .status)
+        expectEqual(named.kind, .temporary)
+        expectEqual(named.message, "the proxy 192.0.2.1:3128 refused the connection: 502 Bad Gateway")
+        expectEqual(named.cause.evidence["status"], .number(502))
+        expectEqual(named.cause.evidence["proxy"], .text("192.0.2.1:3128"))
         // The server's own 502 does not name the proxy.
-        #expect(status.explained(Problems.busy) == Problems.busy)
+        expectEqual(status.explained(Problems.busy), Problems.busy)
     }
 }

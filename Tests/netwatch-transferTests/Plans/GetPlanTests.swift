@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Foundation
 import Testing
 
@@ -15,7 +16,7 @@ import Testing
         ("http://h/a%1b%5B2Jb", "a_[2Jb"),
     ])
     func `the file name is the last segment of the URL's path`(_ address: String, _ name: String) throws {
-        #expect(FileName.of(try #require(URL(string: address))) == name)
+        expectEqual(FileName.of(try #require(URL(string: address))), name)
     }
 
     @Test(arguments: [
@@ -32,7 +33,7 @@ import Testing
     )
         throws
     {
-        #expect(FileName.of(try #require(URL(string: "http://h/a/" + segment))) == name)
+        expectEqual(FileName.of(try #require(URL(string: "http://h/a/" + segment))), name)
     }
 
     @Test(arguments: ["", ".txt"]) func `a file name of one character with many accents keeps a stem`(_ end: String) {
@@ -50,10 +51,10 @@ import Testing
 
 @Suite struct GetPlanTests {
     @Test func `files are named by URL, --output and --directory`() throws {
-        #expect(try GetPlan(urls: ["http://h/a", "http://h/b?c"]).items.map(\.file) == ["a", "b"])
-        #expect(try GetPlan(urls: ["http://h/a"], directory: "x/").items.map(\.file) == ["x/a"])
-        #expect(try GetPlan(urls: ["http://h/a"], output: "y/z").items.map(\.file) == ["y/z"])
-        #expect(try GetPlan(urls: ["https://user:secret@h/a?b"]).items.map(\.address) == ["https://h/a?b"])
+        try expectEqual(GetPlan(urls: ["http://h/a", "http://h/b?c"]).items.map(\.file), ["a", "b"])
+        try expectEqual(GetPlan(urls: ["http://h/a"], directory: "x/").items.map(\.file), ["x/a"])
+        try expectEqual(GetPlan(urls: ["http://h/a"], output: "y/z").items.map(\.file), ["y/z"])
+        try expectEqual(GetPlan(urls: ["https://user:secret@h/a?b"]).items.map(\.address), ["https://h/a?b"])
     }
 
     @Test(arguments: [

@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Foundation
 import Testing
 
@@ -10,12 +11,12 @@ import Testing
         ("http://h/a/?x=1", "http://h/a/my%20file?x=1"), ("http://u:p@h/", "http://u:p@h/my%20file"),
     ]) func `the file's name is appended to a URL that ends with a slash`(address: String, target: String) throws {
         let plan = try PutPlan(file: "dir/my file", url: address)
-        #expect(plan.target.absoluteString == target)
-        #expect(plan.name == "my file")
+        expectEqual(plan.target.absoluteString, target)
+        expectEqual(plan.name, "my file")
     }
 
     @Test func `users and passwords are not shown`() throws {
-        #expect(try PutPlan(file: "a", url: "http://user:word@h/a").address == "http://h/a")
+        try expectEqual(PutPlan(file: "a", url: "http://user:word@h/a").address, "http://h/a")
     }
 
     @Test(arguments: [
@@ -23,7 +24,7 @@ import Testing
         ("a", "ftp://h/a", "URL 'ftp://h/a'"),
     ]) func `invalid arguments of put are usage errors`(file: String, url: String, subject: String) {
         let failure = #expect(throws: Failure.self) { try PutPlan(file: file, url: url) }
-        #expect(failure?.code == ExitCode.usage)
-        #expect(failure?.line.hasPrefix("netwatch: \(subject): ") == true)
+        expectEqual(failure?.code, ExitCode.usage)
+        expectEqual(failure?.line.hasPrefix("netwatch: \(subject): "), true)
     }
 }

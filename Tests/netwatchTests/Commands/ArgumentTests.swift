@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import Testing
@@ -117,18 +118,18 @@ import Testing
     }
 
     @Test func `a failure is one line whatever its text contains`() {
-        #expect(Failure(64, "a\nb\u{1b}[2J").line == "netwatch: a b\u{fffd}[2J")
+        expectEqual(Failure(64, "a\nb\u{1b}[2J").line, "netwatch: a b\u{fffd}[2J")
     }
 
     @Test func `every monitor error has its exit code and remedy`() {
-        #expect(
-            Failure(.noSuchNamespace(.init("x")))
-                == Failure(66, "--netns x: no network namespace 'x'; 'ip netns' lists them"))
-        #expect(Failure(.notPermitted(.init("x"))).code == 77)
-        #expect(Failure(.system(call: "socket", errno: 1)) == Failure(71, "socket: Operation not permitted"))
-        #expect(
-            Failure(.recording(path: "/x/y", errno: ELOOP)).message
-                == "/x/y: cannot create: it is a symbolic link, which is not followed; name the file itself")
-        #expect(Failure(.recording(path: "/x/y", errno: 2)) == Failure(73, "/x/y: cannot create: No such file or directory"))
+        expectEqual(
+            Failure(.noSuchNamespace(.init("x"))),
+                Failure(66, "--netns x: no network namespace 'x'; 'ip netns' lists them"))
+        expectEqual(Failure(.notPermitted(.init("x"))).code, 77)
+        expectEqual(Failure(.system(call: "socket", errno: 1)), Failure(71, "socket: Operation not permitted"))
+        expectEqual(
+            Failure(.recording(path: "/x/y", errno: ELOOP)).message,
+                "/x/y: cannot create: it is a symbolic link, which is not followed; name the file itself")
+        expectEqual(Failure(.recording(path: "/x/y", errno: 2)), Failure(73, "/x/y: cannot create: No such file or directory"))
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import Expectations
 import Foundation
 import Glibc
 import NetworkLab
@@ -18,8 +19,8 @@ import Testing
         let directory = try Directory()
         let path = "\(directory.path)/file.pem"
         for option in ["--cafile", "--crlfile"] {
-            #expect(try failure([option, path]).code == ExitCode.noInput)
-            #expect(try failure([option, directory.path]).code == ExitCode.noInput)
+            try expectEqual(failure([option, path]).code, ExitCode.noInput)
+            try expectEqual(failure([option, directory.path]).code, ExitCode.noInput)
             for text in ["", "garbage", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {
                 try Data(text.utf8).write(to: URL(fileURLWithPath: path))
                 let failure = try failure([option, path])
@@ -30,7 +31,7 @@ import Testing
         // A privileged user may read every file.
         for number in [EACCES, EPERM] {
             let error = TLSProbeSettings.FileError("file: cannot be read", systemError: number)
-            #expect(LevelOptions.failure("--cafile", error).code == ExitCode.notPermitted)
+            expectEqual(LevelOptions.failure("--cafile", error).code, ExitCode.notPermitted)
         }
     }
 }

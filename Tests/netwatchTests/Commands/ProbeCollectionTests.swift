@@ -1,3 +1,4 @@
+import Expectations
 import Reachability
 import Records
 import RecordSamples
@@ -15,13 +16,13 @@ import Testing
 
     @Test func `the collection is done when each target has its number of results, and ignores further ones`() {
         var probes = collection(count: 2, "192.0.2.9:22", "192.0.2.8:22")
-        #expect(probes.receive(Samples.hello) == .nothing)
+        expectEqual(probes.receive(Samples.hello), .nothing)
         for (target, number, isLast) in [(0, 1, false), (0, 2, true), (1, 1, false)] {
             let event = Samples.probe(target)
             guard case .probe(_, let report) = event else { return }
-            #expect(probes.receive(event) == .probe(report, number: number, isLast: isLast))
+            expectEqual(probes.receive(event), .probe(report, number: number, isLast: isLast))
         }
-        #expect(probes.receive(Samples.probe(0)) == .nothing)
+        expectEqual(probes.receive(Samples.probe(0)), .nothing)
         #expect(!probes.isDone(at: Samples.moment(1)))
         _ = probes.receive(Samples.probe(1, failed: true))
         #expect(probes.isDone(at: Samples.moment(1)))
@@ -30,11 +31,11 @@ import Testing
 
     @Test func `results that do not arrive end the collection`() {
         var probes = collection(count: 2, "192.0.2.9:22")
-        #expect(probes.deadline == Samples.moment(30))
+        expectEqual(probes.deadline, Samples.moment(30))
         _ = probes.receive(Samples.hello)
-        #expect(probes.deadline == Samples.moment(6))
+        expectEqual(probes.deadline, Samples.moment(6))
         _ = probes.receive(Samples.probe(at: 4))
-        #expect(probes.deadline == Samples.moment(10))
+        expectEqual(probes.deadline, Samples.moment(10))
         #expect(!probes.isDone(at: Samples.moment(9.9)) && probes.isDone(at: Samples.moment(10)))
     }
 
@@ -42,8 +43,8 @@ import Testing
     func `a target whose family is excluded, or whose address is unspecified, is done without a probe`(code: Cause.Code) {
         var probes = collection(count: 2, "192.0.2.9:22")
         let cause = Cause(.dns, code, detail: "not of the families that are tried")
-        #expect(probes.receive(Samples.server(0, "192.0.2.9:22", .unreachable, cause: cause)) == .excluded)
+        expectEqual(probes.receive(Samples.server(0, "192.0.2.9:22", .unreachable, cause: cause)), .excluded)
         #expect(probes.isDone(at: Samples.moment(0)))
-        #expect(ProbeSummary(moment: Samples.moment(1), targets: probes.statistics).verdict == .doesNotHold)
+        expectEqual(ProbeSummary(moment: Samples.moment(1), targets: probes.statistics).verdict, .doesNotHold)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Console
@@ -18,31 +19,31 @@ import Testing
     }
 
     @Test func `arguments are joined from the third in a row`() {
-        #expect(TargetArguments.join(["status", "a:1", "b:1", "c:1"]) == ["status", "a:1", "b:1\0c:1"])
-        #expect(TargetArguments.join(["status", "a:1"]) == ["status", "a:1"])
-        #expect(TargetArguments.join(["status"]) == ["status"])
-        #expect(TargetArguments.join([]) == [])
+        expectEqual(TargetArguments.join(["status", "a:1", "b:1", "c:1"]), ["status", "a:1", "b:1\0c:1"])
+        expectEqual(TargetArguments.join(["status", "a:1"]), ["status", "a:1"])
+        expectEqual(TargetArguments.join(["status"]), ["status"])
+        expectEqual(TargetArguments.join([]), [])
     }
 
     @Test func `options and their values, and the file of record, stay arguments of their own`() {
-        #expect(
-            TargetArguments.join(["record", "--for", "1s", "file", "a:1", "b:1", "--json", "c:1"])
-                == ["record", "--for", "1s", "file", "a:1\0b:1", "--json", "c:1"])
-        #expect(TargetArguments.join(["record", "-", "a:1", "b:1", "c:1"]) == ["record", "-", "a:1", "b:1", "c:1"])
-        #expect(TargetArguments.join(["status", "--", "-a:1", "-b:1", "-c:1"]) == ["status", "--", "-a:1", "-b:1", "-c:1"])
+        expectEqual(
+            TargetArguments.join(["record", "--for", "1s", "file", "a:1", "b:1", "--json", "c:1"]),
+                ["record", "--for", "1s", "file", "a:1\0b:1", "--json", "c:1"])
+        expectEqual(TargetArguments.join(["record", "-", "a:1", "b:1", "c:1"]), ["record", "-", "a:1", "b:1", "c:1"])
+        expectEqual(TargetArguments.join(["status", "--", "-a:1", "-b:1", "-c:1"]), ["status", "--", "-a:1", "-b:1", "-c:1"])
     }
 
     @Test(arguments: [
         ["replay", "f", "g", "h", "i"], ["get", "http://a", "http://b", "http://c"], ["help", "status", "x", "y"],
     ])
     func `arguments of commands without targets are not joined`(arguments: [String]) {
-        #expect(TargetArguments.join(arguments) == arguments)
+        expectEqual(TargetArguments.join(arguments), arguments)
     }
 
     @Test func `the targets keep their order among options, and empty ones remain`() {
-        #expect(
-            parsed(["a:1", "", "", "b:1", "--interface", "lo", "c:1", "d:1", "\u{301}e:1", "--json", "f:1"])
-                == ["a:1", "", "", "b:1", "c:1", "d:1", "\u{301}e:1", "f:1"])
+        expectEqual(
+            parsed(["a:1", "", "", "b:1", "--interface", "lo", "c:1", "d:1", "\u{301}e:1", "--json", "f:1"]),
+                ["a:1", "", "", "b:1", "c:1", "d:1", "\u{301}e:1", "f:1"])
     }
 
     @Test func `a wrong target among many is named alone`() {
@@ -57,6 +58,6 @@ import Testing
     // One by one, the parser takes a minute for them in a release build.
     @Test(.timeLimit(.minutes(1))) func `50,000 targets are parsed`() {
         let targets = (1..<50_000).map { "n\($0).example:9" } + ["malformed"]
-        #expect(parsed(targets) == targets)
+        expectEqual(parsed(targets), targets)
     }
 }

@@ -1,4 +1,5 @@
 import Console
+import Expectations
 import Foundation
 import NetworkLab
 import Reachability
@@ -20,13 +21,13 @@ import Testing
 
     @Test func `each line has one target, and comments, blanks and empty lines are ignored`() throws {
         let text = "# servers\n\ndb.example:5432\n  [2001:db8::1]:443\t# the web\r\n\ttcp://192.0.2.1:22   \n#192.0.2.9:1\n"
-        #expect(try targets(text) == ["db.example:5432", "[2001:db8::1]:443", "tcp://192.0.2.1:22"])
-        #expect(try targets("a:1") == ["a:1"])
+        try expectEqual(targets(text), ["db.example:5432", "[2001:db8::1]:443", "tcp://192.0.2.1:22"])
+        try expectEqual(targets("a:1"), ["a:1"])
     }
 
     @Test func `a malformed line is an error with code 65 that names the line`() throws {
         let failure = try failure("a:1\n# b\nc:0 # no port\n")
-        #expect(failure.code == ExitCode.badData)
+        expectEqual(failure.code, ExitCode.badData)
         #expect(failure.message.contains("line 3: 'c:0': port:"), "\(failure.message)")
     }
 
@@ -52,17 +53,17 @@ import Testing
     }
 
     @Test func `two targets on one line are an error`() throws {
-        #expect(try failure("a:1 b:2\n").code == ExitCode.badData)
+        try expectEqual(failure("a:1 b:2\n").code, ExitCode.badData)
     }
 
     @Test func `a file without a target is an error with code 65`() throws {
-        #expect(try failure("# none\n\n").code == ExitCode.badData)
-        #expect(try failure("").code == ExitCode.badData)
+        try expectEqual(failure("# none\n\n").code, ExitCode.badData)
+        try expectEqual(failure("").code, ExitCode.badData)
     }
 
     @Test func `a missing file is an error with code 66`() throws {
         let failure = try #require(throws: Failure.self) { try TargetFile.read("/nonexistent/targets") }
-        #expect(failure.code == ExitCode.noInput)
+        expectEqual(failure.code, ExitCode.noInput)
     }
 
     @Test func `text that is not UTF-8 is an error that names the line`() throws {

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Reachability
 import RecordSamples
@@ -13,10 +14,10 @@ import Testing
     @Test func `without targets the path decides wait`() {
         var condition = WaitCondition(endpoints: [])
         #expect(!condition.isDone(at: Samples.moment(0)))
-        #expect(condition.reason == "the path is not known yet")
+        expectEqual(condition.reason, "the path is not known yet")
         condition.receive(Samples.path(at: 1))
         #expect(!condition.isDone(at: Samples.moment(1)))
-        #expect(condition.reason == "path unsatisfied, link/no-carrier: eth0 has no carrier")
+        expectEqual(condition.reason, "path unsatisfied, link/no-carrier: eth0 has no carrier")
         condition.receive(Samples.path(Samples.satisfied, at: 2))
         #expect(condition.isFulfilled(at: Samples.moment(2)))
     }
@@ -27,7 +28,7 @@ import Testing
         condition.receive(Samples.server(0, first.text, at: 1))
         #expect(!condition.isDone(at: Samples.moment(1)))
         condition.receive(Samples.server(1, second.text, .down, cause: Samples.refused, at: 2))
-        #expect(condition.reason == "192.0.2.8:80 is down, tcp/refused: 192.0.2.9 refuses port 22")
+        expectEqual(condition.reason, "192.0.2.8:80 is down, tcp/refused: 192.0.2.9 refuses port 22")
         condition.receive(Samples.server(1, second.text, .degraded, at: 3))
         #expect(condition.isFulfilled(at: Samples.moment(3)))
     }
@@ -37,15 +38,15 @@ import Testing
         condition.receive(Samples.path())
         condition.receive(Samples.server(0, first.text, .unknown, initial: true, at: 0))
         // No probe has finished yet, so only the path is known.
-        #expect(
-            condition.reason
-                == "192.0.2.9:22 is unknown: no probe has ended; path unsatisfied, link/no-carrier: eth0 has no carrier")
+        expectEqual(
+            condition.reason,
+                "192.0.2.9:22 is unknown: no probe has ended; path unsatisfied, link/no-carrier: eth0 has no carrier")
         condition.receive(Samples.probe(failed: true))
-        #expect(condition.reason == "192.0.2.9:22: tcp/refused: 192.0.2.9 refuses port 22")
+        expectEqual(condition.reason, "192.0.2.9:22: tcp/refused: 192.0.2.9 refuses port 22")
         // A cause that no longer holds is not reported.
         condition.receive(Samples.probe(at: 2))
         condition.receive(Samples.path(Samples.satisfied, at: 2))
-        #expect(condition.reason == "192.0.2.9:22 is unknown")
+        expectEqual(condition.reason, "192.0.2.9:22 is unknown")
     }
 
     @Test(arguments: ["127.0.0.1:22", "[::1]:22", "localhost:22", "a.localhost:22", "198.18.0.77:22"])
@@ -59,7 +60,7 @@ import Testing
             cause: Cause(.route, .noRoute, detail: "no default route"))
         condition.receive(Samples.path(path))
         condition.receive(Samples.server(0, text, .unknown, initial: true, at: 0))
-        #expect(condition.reason == "\(Samples.endpoint(text).sentence) is unknown: no probe has ended")
+        expectEqual(condition.reason, "\(Samples.endpoint(text).sentence) is unknown: no probe has ended")
         // Another target may need the path.
         var both = WaitCondition(endpoints: [Samples.endpoint(text), first])
         both.receive(Samples.path(path))
@@ -77,10 +78,10 @@ import Testing
     @Test func `--stable restarts after each break`() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5))
         condition.receive(Samples.server(at: 1))
-        #expect(condition.deadline(at: Samples.moment(1)) == Samples.moment(6))
+        expectEqual(condition.deadline(at: Samples.moment(1)), Samples.moment(6))
         #expect(!condition.isDone(at: Samples.moment(5.9)))
         condition.receive(Samples.server(0, first.text, .down, cause: Samples.refused, at: 5.95))
-        #expect(condition.deadline(at: Samples.moment(6)) == nil)
+        expectNil(condition.deadline(at: Samples.moment(6)))
         #expect(!condition.isDone(at: Samples.moment(7)))
         condition.receive(Samples.server(at: 8))
         condition.receive(Samples.server(at: 10))
@@ -92,23 +93,23 @@ import Testing
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5))
         condition.receive(Samples.server(at: 1))
         condition.receive(.gap(from: Samples.moment(2), to: Samples.moment(4)))
-        #expect(condition.deadline(at: Samples.moment(4)) == Samples.moment(9))
+        expectEqual(condition.deadline(at: Samples.moment(4)), Samples.moment(9))
     }
 
     @Test func `--timeout ends wait without any event`() {
         var condition = WaitCondition(endpoints: [first], stable: .seconds(5), timeLimit: Samples.moment(3))
-        #expect(condition.deadline(at: Samples.moment(0)) == Samples.moment(3))
+        expectEqual(condition.deadline(at: Samples.moment(0)), Samples.moment(3))
         condition.receive(Samples.server(at: 1))
         #expect(!condition.isDone(at: Samples.moment(2.9)))
         #expect(condition.isDone(at: Samples.moment(3)))
         #expect(!condition.isFulfilled(at: Samples.moment(3)))
-        #expect(condition.reason == "it did not hold for 5.0s without a break")
+        expectEqual(condition.reason, "it did not hold for 5.0s without a break")
     }
 
     @Test func `the reason counts targets beyond three`() {
         let endpoints = (1...5).map { Samples.endpoint("192.0.2.\($0):1") }
         let condition = WaitCondition(endpoints: endpoints)
-        #expect(condition.reason == (1...3).map { "192.0.2.\($0):1 is unknown: no probe has ended; " }.joined() + "and 2 more")
+        expectEqual(condition.reason, (1...3).map { "192.0.2.\($0):1 is unknown: no probe has ended; " }.joined() + "and 2 more")
     }
 }
 
@@ -122,10 +123,10 @@ import Testing
     @Test func `without targets status is done with the settled path`() {
         var collection = collection([])
         #expect(!collection.isDone(at: Samples.moment(1)))
-        #expect(collection.document(at: Samples.moment(1)) == nil)
+        expectNil(collection.document(at: Samples.moment(1)))
         collection.receive(Samples.hello)
         #expect(collection.isDone(at: Samples.moment(1)))
-        #expect(collection.document(at: Samples.moment(1))?.verdict == .holds)
+        expectEqual(collection.document(at: Samples.moment(1))?.verdict, .holds)
     }
 
     @Test func `status waits for the canary, which is not among the targets`() {
@@ -135,7 +136,7 @@ import Testing
         collection.receive(Samples.hello)
         collection.receive(Samples.server(0, endpoint.text, .up, at: 1))
         #expect(!collection.isDone(at: Samples.moment(1)))
-        #expect(collection.document(at: Samples.moment(1))?.canary?.state == .unknown)
+        expectEqual(collection.document(at: Samples.moment(1))?.canary?.state, .unknown)
         collection.receive(Samples.server(1, url, .down, cause: Samples.refused, at: 2))
         #expect(collection.isDone(at: Samples.moment(2)))
         let document = collection.document(at: Samples.moment(2))
@@ -148,12 +149,12 @@ import Testing
         collection.receive(Samples.hello)
         collection.receive(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
         #expect(!collection.isDone(at: Samples.moment(1)))
-        #expect(collection.deadline(at: Samples.moment(1)) == Samples.moment(5))
+        expectEqual(collection.deadline(at: Samples.moment(1)), Samples.moment(5))
         collection.receive(Samples.server(0, endpoint.text, .down, cause: Samples.refused, at: 1))
         #expect(collection.isDone(at: Samples.moment(1)))
-        #expect(collection.document(at: Samples.moment(1))?.verdict == .doesNotHold)
+        expectEqual(collection.document(at: Samples.moment(1))?.verdict, .doesNotHold)
         // The update was not the monitor's first, but the record is the first in the document.
-        #expect(collection.document(at: Samples.moment(1))?.targets.map(\.isInitial) == [true])
+        expectEqual(collection.document(at: Samples.moment(1))?.targets.map(\.isInitial), [true])
     }
 
     @Test func `status ends soon after an indecisive probe`() {
@@ -162,16 +163,16 @@ import Testing
         collection.receive(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
         collection.receive(Samples.probe(at: 1))
         #expect(!collection.isDone(at: Samples.moment(1)))
-        #expect(collection.deadline(at: Samples.moment(1)) == Samples.moment(1.25))
+        expectEqual(collection.deadline(at: Samples.moment(1)), Samples.moment(1.25))
         #expect(collection.isDone(at: Samples.moment(1.25)))
-        #expect(collection.document(at: Samples.moment(2))?.verdict == .undetermined)
+        expectEqual(collection.document(at: Samples.moment(2))?.verdict, .undetermined)
     }
 
     @Test func `status ends after the deadline without a probe result`() {
         var collection = collection([endpoint])
-        #expect(collection.deadline(at: Samples.moment(0)) == Samples.moment(30))
+        expectEqual(collection.deadline(at: Samples.moment(0)), Samples.moment(30))
         collection.receive(Samples.hello)
         #expect(collection.isDone(at: Samples.moment(5)))
-        #expect(collection.document(at: Samples.moment(5))?.targets.map(\.state) == [.unknown])
+        expectEqual(collection.document(at: Samples.moment(5))?.targets.map(\.state), [.unknown])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Reachability
 import RecordSamples
 import Testing
@@ -44,13 +45,13 @@ import Testing
         why.receive(Samples.server(0, "192.0.2.9:22", .unknown, initial: true))
         #expect(!why.isDone(at: Samples.moment(1)))
         why.receive(report(cause: unproven, at: 3))
-        #expect(requests(&why, at: 3) == [.examineSilence])
+        expectEqual(requests(&why, at: 3), [.examineSilence])
         #expect(!why.isDone(at: Samples.moment(3)))
         why.receive(report(cause: unproven, at: 6))
         why.receive(Samples.server(0, "192.0.2.9:22", .down, cause: unproven, at: 6))
         #expect(why.isComplete(at: Samples.moment(6)))
-        #expect(try evidence(why, at: 6).update?.state == .down)
-        #expect(try evidence(why, at: 6).examined == .seconds(6))
+        try expectEqual(evidence(why, at: 6).update?.state, .down)
+        try expectEqual(evidence(why, at: 6).examined, .seconds(6))
     }
 
     @Test func `a neighbor entry that the kernel checks is awaited`() {
@@ -59,10 +60,10 @@ import Testing
         why.receive(report(cause: unproven, at: 3))
         _ = requests(&why, at: 3)
         why.receive(Samples.server(0, "192.0.2.9:22", .unreachable, cause: unproven, at: 6))
-        #expect(requests(&why, at: 6) == [.askNeighbor])
+        expectEqual(requests(&why, at: 6), [.askNeighbor])
         why.note(.state(.probe), of: 0, at: Samples.moment(6))
         #expect(!why.isDone(at: Samples.moment(6.2)) && why.deadline(at: Samples.moment(6.2)) == Samples.moment(6.25))
-        #expect(requests(&why, at: 6.25) == [.askNeighbor])
+        expectEqual(requests(&why, at: 6.25), [.askNeighbor])
         why.note(.state(.failed), of: 0, at: Samples.moment(6.25))
         #expect(why.isComplete(at: Samples.moment(6.25)))
     }
@@ -71,13 +72,13 @@ import Testing
         var why = batch("192.0.2.9:22")
         why.receive(Samples.hello)
         why.receive(Samples.server(0, "192.0.2.9:22", .unreachable, cause: unproven, at: 6))
-        #expect(requests(&why, at: 6) == [.askNeighbor])
+        expectEqual(requests(&why, at: 6), [.askNeighbor])
         var other = why
         why.note(.state(.reachable, confirmedAgo: 0), of: 0, at: Samples.moment(6))
         #expect(why.isComplete(at: Samples.moment(6)))
         other.note(.state(.delay), of: 0, at: Samples.moment(8.9))
         #expect(!other.isDone(at: Samples.moment(8.9)))
-        #expect(requests(&other, at: 9.2) == [.askNeighbor])
+        expectEqual(requests(&other, at: 9.2), [.askNeighbor])
         other.note(.state(.delay), of: 0, at: Samples.moment(9.2))
         #expect(other.isComplete(at: Samples.moment(9.2)))
     }
@@ -89,11 +90,11 @@ import Testing
         why.receive(answer)
         why.receive(Samples.server(0, "db.example:22", .up, at: 1))
         let addresses = ["192.0.2.9", "2001:db8::9"].map(Samples.address)
-        #expect(requests(&why, at: 1) == [.probeAddresses(addresses)])
+        expectEqual(requests(&why, at: 1), [.probeAddresses(addresses)])
         why.receive(answer)
         why.add(TargetID(7), member: 0, address: 0)
         why.add(TargetID(8), member: 0, address: 1)
-        #expect(why.targets(of: 0).count == 3)
+        expectEqual(why.targets(of: 0).count, 3)
         why.receive(Samples.server(7, "192.0.2.9:22", .up, at: 1.1))
         #expect(!why.isDone(at: Samples.moment(5)))
         // The result of an address is no probe of the name.
@@ -101,7 +102,7 @@ import Testing
         #expect(!why.isDone(at: Samples.moment(5)))
         why.receive(Samples.server(8, "[2001:db8::9]:22", .unreachable, cause: unproven, at: 7))
         #expect(why.isComplete(at: Samples.moment(7)))
-        #expect(try evidence(why, at: 7).addresses.map(\.state) == [.up, .unreachable])
+        try expectEqual(evidence(why, at: 7).addresses.map(\.state), [.up, .unreachable])
     }
 
     @Test func `a name with one address, and addresses of an excluded family, need no further probes`() {
@@ -116,7 +117,7 @@ import Testing
         var other = WhyBatch([(Self.target, member)], start: Samples.moment(0))
         other.receive(Samples.hello)
         other.receive(report(Self.target, "db.example:22", addresses: ["192.0.2.9", "2001:db8::9"], at: 1))
-        #expect(other.takeRequests(at: Samples.moment(1)).isEmpty)
+        expectEmpty(other.takeRequests(at: Samples.moment(1)))
     }
 
     @Test func `the last probe that had the verdict's cause is reported`() throws {
@@ -125,20 +126,20 @@ import Testing
         why.receive(Samples.probe(failed: true, at: 1))
         why.receive(Samples.probe(at: 2))
         why.receive(Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused, at: 2))
-        #expect(try evidence(why, at: 2).report?.moment == Samples.moment(1))
+        try expectEqual(evidence(why, at: 2).report?.moment, Samples.moment(1))
         var up = batch("192.0.2.9:22")
         up.receive(Samples.hello)
         up.receive(Samples.probe(failed: true, at: 1))
         up.receive(Samples.probe(at: 2))
         up.receive(Samples.server(at: 2))
-        #expect(try evidence(up, at: 2).report?.moment == Samples.moment(2))
+        try expectEqual(evidence(up, at: 2).report?.moment, Samples.moment(2))
     }
 
     @Test func `the collection ends without a verdict, and without a path`() {
         var why = batch("192.0.2.9:22")
         #expect(why.path == nil && why.isComplete(at: Samples.moment(30)) && !why.isDone(at: Samples.moment(29)))
         why.receive(Samples.hello)
-        #expect(why.deadline(at: Samples.moment(1)) == Samples.moment(11.1))
+        expectEqual(why.deadline(at: Samples.moment(1)), Samples.moment(11.1))
         #expect(why.isComplete(at: Samples.moment(12)) && !why.isDone(at: Samples.moment(11)))
         var path = WhyBatch([(nil, WhyCollection(endpoint: nil, settings: ProbeSettings()))], start: Samples.moment(0))
         #expect(!path.isDone(at: Samples.moment(0)))
@@ -159,7 +160,7 @@ import Testing
         #expect(!why.isDone(at: Samples.moment(3)) && why.takeRequests(at: Samples.moment(3)).isEmpty)
         why.receive(Samples.server(0, "http://canary.example/", .unreachable, cause: unproven, at: 6))
         #expect(why.isComplete(at: Samples.moment(6)) && why.takeRequests(at: Samples.moment(6)).isEmpty)
-        #expect(why.members.last?.update?.state == .unreachable)
+        expectEqual(why.members.last?.update?.state, .unreachable)
     }
 
     @Test func `several targets are complete when the last one is`() {
