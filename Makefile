@@ -68,8 +68,9 @@ docs:
 
 # Writes docs/interface.txt. Run it after a change of the public interface.
 interface:
-	@scripts/setup test
-	@scripts/interface
+	@scripts/setup run
+	@swift build >&2
+	@scripts/interface write
 
 # Installs the programs. PREFIX (default /usr/local) and DESTDIR are supported.
 install:
