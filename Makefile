@@ -13,7 +13,7 @@ test:
 setup:
 	@scripts/setup test
 
-# Runs the short checks: style, the repository's rules, warnings.
+# Runs the checks that need no build: style, spelling, the repository's rules.
 check:
 	@scripts/setup test
 	@scripts/check

@@ -99,7 +99,7 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
-        // The records of docs/command-line.md, for `watch` and for the service: values to text and JSON, and the stream.
+        // The records that docs/command-line.md describes, for `watch` and for the service: values to text and JSON, and the stream.
         .target(
             name: "Records",
             dependencies: [
@@ -272,8 +272,6 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: ["Reachability", "HTTPSession", "HTTPSessionJournal", "NetlinkBytes", "Pacing"]),
-        // The repository's rules that neither the compiler nor swift-format checks.
-        .testTarget(name: "TidyTests"),
         // The drivers of `make fuzz`, which the suite runs with their corpora.
         .testTarget(
             name: "FuzzTests",
@@ -352,7 +350,7 @@ let safeTargets: Set<String> = [
     "netwatch-transferTests", "netwatch-service", "netwatch-serviceTests",
 ]
 if let sanitizer = Context.environment["SUITE_SANITIZER"], sanitizer != "fuzzer" {
-    var omitted: Set<String> = ["TidyTests", "SimulationTests", "PacingTests", "FuzzTests", "ServiceTests"]
+    var omitted: Set<String> = ["SimulationTests", "PacingTests", "FuzzTests", "ServiceTests"]
     if sanitizer == "address" { omitted.formUnion(safeTargets) }
     package.targets.removeAll { omitted.contains($0.name) }
     package.products.removeAll { omitted.contains($0.name) }
