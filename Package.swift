@@ -147,28 +147,18 @@ let package = Package(
             resources: [.embedInCode("Pages/Assets")]
         ),
 
-        // The examples in the documents, which the tests compile and run. They are in no product, so that packages that depend
-        // on this one do not build them.
-        .executableTarget(name: "ReachabilityExamples", dependencies: ["Reachability"], path: "Examples/Reachability"),
+        // The examples of the documents, which the tests compile and run: one program, in no product, so that packages that depend on
+        // this one do not build it.
         .executableTarget(
-            name: "ReachabilityTestKitExamples", dependencies: ["Reachability", "ReachabilityTestKit"],
-            path: "Examples/ReachabilityTestKit"),
-        .executableTarget(
-            name: "HTTPSessionTestKitExamples",
-            dependencies: ["HTTPSession", "HTTPSessionTestKit", "Reachability", "ReachabilityTestKit"],
-            path: "Examples/HTTPSessionTestKit"),
-        .executableTarget(
-            name: "HTTPSessionExamples", dependencies: ["HTTPSession", "Reachability"], path: "Examples/HTTPSession"),
-        .executableTarget(
-            name: "HTTPSessionFoundationExamples", dependencies: ["HTTPSession", "HTTPSessionFoundation"],
-            path: "Examples/HTTPSessionFoundation"),
-        .executableTarget(
-            name: "HTTPSessionCompatibilityExamples", dependencies: ["HTTPSession", "HTTPSessionCompatibility"],
-            path: "Examples/HTTPSessionCompatibility"),
-        .executableTarget(
-            name: "HTTPSessionJournalExamples", dependencies: ["HTTPSession", "HTTPSessionJournal", "HTTPSessionTestKit"],
-            path: "Examples/HTTPSessionJournal"),
+            name: "Examples",
+            dependencies: [
+                "Reachability", "ReachabilityTestKit", "HTTPSession", "HTTPSessionFoundation", "HTTPSessionCompatibility",
+                "HTTPSessionJournal", "HTTPSessionTestKit",
+            ],
+            path: "Examples", exclude: ["README.md"]),
 
+        // Comparisons that compile quickly; it contains no tests.
+        .target(name: "Expectations", path: "Tests/Expectations"),
         // Test hosts that are network namespaces; it contains no tests.
         .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
         // Certificates with any fault, created in memory; it contains no tests.
@@ -177,41 +167,32 @@ let package = Package(
         .target(
             name: "FaultLaboratory", dependencies: ["NetworkLab", "EventLoop", "MemoryCertificates"],
             path: "Tests/FaultLaboratory"),
-        // The table of all faults, verdicts and times: `make verdicts`.
+        // The programs that tests and scripts start: transfers during outages and kills (`make chaos`), the table of all faults and
+        // verdicts (`make verdicts`), and a durable session to kill.
         .executableTarget(
-            name: "verdicts", dependencies: ["FaultLaboratory", "NetworkLab", "EventLoop"], path: "Tests/Verdicts"),
-        // Transfers during outages, kills and faults: `make chaos`, and a short form in the test suite.
-        .executableTarget(
-            name: "chaos",
+            name: "laboratory",
             dependencies: [
-                "HTTPSession", "HTTPSessionJournal", "HTTPSessionTestKit", "Reachability", "NetworkLab", "EventLoop", "Pacing",
-                .product(name: "HTTPTypes", package: "swift-http-types"),
+                "FaultLaboratory", "HTTPSession", "HTTPSessionJournal", "HTTPSessionTestKit", "Reachability", "NetworkLab",
+                "EventLoop",
+                "Pacing", .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
-            path: "Tests/Chaos"),
-        // A program with a durable session, which the tests kill.
-        .executableTarget(
-            name: "durable-client",
-            dependencies: ["HTTPSession", "HTTPSessionJournal", .product(name: "HTTPTypes", package: "swift-http-types")],
-            path: "Tests/DurableClient"),
+            path: "Tests/Laboratory"),
         // A program that uses only a session, whose memory the tests measure.
         .executableTarget(name: "small-client", dependencies: ["HTTPSession"], path: "Tests/SmallClient"),
         // rtnetlink messages built byte by byte; it contains no tests.
         .target(name: "NetlinkBytes", dependencies: ["Reachability"], path: "Tests/NetlinkBytes"),
-        .testTarget(name: "EventLoopTests", dependencies: ["EventLoop", "CLinux"]),
-        .testTarget(name: "PacingTests", dependencies: ["Pacing"]),
-        .testTarget(name: "ExpressionsTests", dependencies: ["Expressions"]),
-        // Probes of tls, http and https against servers with faults.
+        // What both libraries stand on.
         .testTarget(
-            name: "LevelsTests",
-            dependencies: ["Reachability", "HTTPSessionTestKit", "Certificates", "EventLoop", "Pacing", "CLinux"]),
-        .testTarget(
-            name: "CertificatesTests",
-            dependencies: ["Certificates", "COpenSSL", "EventLoop", "NetworkLab", "Pacing", "Reachability", "MemoryCertificates"]),
+            name: "SupportTests",
+            dependencies: [
+                "Certificates", "COpenSSL", "CLinux", "EventLoop", "Expressions", "MemoryCertificates", "NetworkLab", "Pacing",
+                "Reachability",
+            ]),
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [
-                "Reachability", "ReachabilityTestKit", "ReachabilityCompatibility", "Certificates", "Expressions", "NetlinkBytes",
-                "Pacing", "EventLoop", "CLinux", "NetworkLab",
+                "Reachability", "ReachabilityTestKit", "ReachabilityCompatibility", "Certificates", "Expressions",
+                "HTTPSessionTestKit", "NetlinkBytes", "Pacing", "EventLoop", "CLinux", "NetworkLab",
             ]
         ),
         .testTarget(
@@ -304,60 +285,13 @@ for target in package.targets where target.type != .system {
     target.swiftSettings = (target.swiftSettings ?? []) + strict
 }
 
-// Sanitizers check threads and unsafe code. Rules and pure single-threaded code are tested without them: their tests would take a
-// sixth of the time of a sanitizer's build.
-let pureTests: [String: [String]] = [
-    "netwatchTests": ["Commands"],
-    "RecordsTests": ["Documents", "Encoding"],
-    "netwatch-transferTests": ["Output", "Plans"],
-    "netwatch-serviceTests": ["Board", "Configuration", "Pages"],
-    "HTTPSessionTests": [
-        "Fields", "Messages", "Retry", "Task/PauseMachineTests.swift", "Task/TaskMachineContinuationTests.swift",
-        "Task/TaskMachineFailureTests.swift", "Task/TaskMachineHandlerTests.swift", "Task/TaskMachinePhaseTests.swift",
-        "Task/TaskMachineResponseTests.swift", "Task/TaskQueueRandomTests.swift", "Task/TaskQueueTests.swift",
-        "Task/TaskStateMachineRandomTests.swift", "Task/TaskStateMachineTests.swift", "Task/TaskTranscript.swift",
-        "Request/HTTPRequestSerializerTests.swift", "Request/JSONRequestSerializerTests.swift",
-        "Request/MultipartFormTests.swift", "Request/ParametersTests.swift", "Request/QueryStringTests.swift",
-        "Request/RedirectRulesTests.swift", "Request/RequestFieldsTests.swift", "Request/RequestURLTests.swift",
-        "Response/CompoundResponseSerializerTests.swift", "Response/DecodableResponseSerializerTests.swift",
-        "Response/JSONParserTests.swift", "Response/JSONResponseSerializerTests.swift", "Response/ResponseValidationTests.swift",
-        "Response/StringResponseSerializerTests.swift", "Resume/ContentRangeTests.swift", "Resume/ReprDigestTests.swift",
-        "Resume/ResumptionTests.swift",
-    ],
-    "ReachabilityTests": [
-        "Evidence", "Machine", "Status", "Interfaces/LinkLevelMatrixTests.swift", "Levels/HTTPExpectationTests.swift",
-        "Levels/HTTPProbeRequestTests.swift", "Levels/HTTPProbeTests.swift", "Levels/HTTPURLTests.swift",
-        "Levels/RedirectsTests.swift", "Names/NameCacheTests.swift",
-        "Names/NameTableRandomTests.swift", "Names/NameTableTests.swift", "Path/AddressTrackerTests.swift",
-        "Path/BogonFilterTests.swift", "Path/CaseSetTests.swift", "Path/DumpScheduleTests.swift",
-        "Path/DuplicateRoutesTests.swift", "Path/DuplicateRulesTests.swift", "Path/FollowedInterfaceTests.swift",
-        "Path/InterfaceCatalogTests.swift", "Path/PathCauseTests.swift", "Path/PathDifferenceTests.swift",
-        "Path/PathEvaluationTests.swift", "Path/PathMachineTests.swift", "Path/PathResyncTests.swift",
-        "Path/SnapshotKeeperTests.swift", "Path/StaleRoutesTests.swift", "Verdict/CauseOfFailureTests.swift",
-        "Verdict/CauseOfHTTPTests.swift", "Verdict/CauseOfTLSTests.swift", "Verdict/DueHeapTests.swift",
-        "Verdict/LookupFailureTests.swift", "Verdict/ProbeAdmissionTests.swift",
-        "Verdict/ProbeScheduleTests.swift", "Verdict/RouteBookTests.swift", "Verdict/TargetMachineTests.swift",
-        "Verdict/TargetPathTests.swift", "Verdict/TargetRaceTests.swift", "Verdict/TargetRandomTests.swift",
-        "Verdict/TargetStreakTests.swift",
-    ],
-]
-// AddressSanitizer finds faults of unsafe code and of the use of C libraries. These targets have next to none of either, and are
-// built on targets whose own tests run under it.
-let safeTargets: Set<String> = [
-    "HTTPSessionJournal", "HTTPSessionJournalTests", "HTTPSessionJournalExamples", "durable-client", "chaos",
-    "HTTPSessionExamples", "HTTPSessionFoundationExamples", "HTTPSessionCompatibilityExamples", "HTTPSessionTestKitExamples",
-    "HTTPSessionTestKitTests", "ReachabilityExamples", "ReachabilityTestKitExamples", "netwatch-transfer",
-    "netwatch-transferTests", "netwatch-service", "netwatch-serviceTests",
-]
-if let sanitizer = Context.environment["SUITE_SANITIZER"], sanitizer != "fuzzer" {
-    var omitted: Set<String> = ["SimulationTests", "PacingTests", "FuzzTests", "ServiceTests"]
-    if sanitizer == "address" { omitted.formUnion(safeTargets) }
+// Every test can compare values.
+for target in package.targets where target.type == .test { target.dependencies.append("Expectations") }
+
+// The targets that a shard of `make verify` does not build, separated by spaces.
+if let omitted = Context.environment["SUITE_OMITS"]?.split(separator: " ").map(String.init) {
     package.targets.removeAll { omitted.contains($0.name) }
     package.products.removeAll { omitted.contains($0.name) }
-    for target in package.targets {
-        target.exclude += pureTests[target.name] ?? []
-        if sanitizer == "address", target.name == "HTTPSessionTests" { target.exclude += ["Chaos", "Examples"] }
-    }
 }
 // The program of `make fuzz`, libFuzzer with all drivers, is built from the parsers and their dependencies alone, so that its build
 // takes half a minute.

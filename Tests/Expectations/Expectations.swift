@@ -49,7 +49,9 @@ func differenceText<Value: Equatable>(_ found: Value, _ expected: Value) -> Stri
 
 /// The first elements that differ, in two arrays or in the lines of two texts of several lines.
 private func firstDifference<Value>(_ found: Value, _ expected: Value) -> String? {
-    func lines(_ text: String) -> [any Sendable] { text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) }
+    func lines(_ text: String) -> [any Sendable] {
+        text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    }
     let parts: ([Any], [Any])? =
         switch (found, expected) {
         case (let found as String, let expected as String) where found.contains("\n") || expected.contains("\n"):

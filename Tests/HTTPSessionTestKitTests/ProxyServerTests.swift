@@ -75,11 +75,11 @@ struct ProxyServerTests {
         // A client that resolves names itself sends an address.
         try expectEqual(
             curl.run(["--proxy", "socks5://me:secret@127.0.0.1:\(proxy.port)", "http://127.0.0.1:\(origin.port)/y"]).output,
-                "GET /y ")
+            "GET /y ")
         #expect(proxy.passages.map(\.host).contains("127.0.0.1"))
         try expectEqual(
             curl.run(["--proxy", "socks4://me@127.0.0.1:\(proxy.port)", "http://127.0.0.1:\(origin.port)/y"]).output,
-                "GET /y ")
+            "GET /y ")
         expectEqual(Set(proxy.passages.map(\.kind)), [.connect, .absoluteForm, .socks5, .socks4])
     }
 

@@ -8,7 +8,8 @@ struct StubResponseTests {
         let (text, end) = try RawClient.exchange(
             StubResponse(404, fields: ["ETag": "\"a\"", "X-A": "1", "X-A": "2"], body: "gone"))
         expectEqual(
-            text, "HTTP/1.1 404 Not Found\r\nETag: \"a\"\r\nX-A: 1\r\nX-A: 2\r\nContent-Length: 4\r\n"
+            text,
+            "HTTP/1.1 404 Not Found\r\nETag: \"a\"\r\nX-A: 1\r\nX-A: 2\r\nContent-Length: 4\r\n"
                 + "Connection: close\r\n\r\ngone")
         expectEqual(end, .closed)
     }

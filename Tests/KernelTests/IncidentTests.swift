@@ -85,6 +85,8 @@ struct IncidentTests {
         }
         #expect(recorded.contains { $0["type"] as? String == "incident" })
         #expect(replayed.count >= recorded.count)
-        for (one, other) in zip(recorded, replayed) { expectEqual(NSDictionary(dictionary: one), NSDictionary(dictionary: other)) }
+        for (one, other) in zip(recorded, replayed) {
+            expectEqual(NSDictionary(dictionary: one), NSDictionary(dictionary: other))
+        }
     }
 }

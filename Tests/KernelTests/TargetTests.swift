@@ -67,7 +67,7 @@ struct TargetTests {
         let network = try network()
         try expectEqual(
             status(network, ["10.1.0.99:80", "[2001:db8:1::99]:80"], in: sandbox).map(\.line),
-                ["unreachable neighbor/host-silent by v0", "unreachable neighbor/host-silent by v0"])
+            ["unreachable neighbor/host-silent by v0", "unreachable neighbor/host-silent by v0"])
     }
 
     // The kernel then chooses the gateway by the sender's port, which is unknown before the packet is sent.
@@ -151,6 +151,6 @@ struct TargetTests {
         let name = family == "-4" ? server : "[\(server)]"
         try expectEqual(
             status(network, ["\(name):443", "\(name):8443"]).map(\.line),
-                ["down tcp/refused by v0", "down tcp/refused by v1"])
+            ["down tcp/refused by v0", "down tcp/refused by v1"])
     }
 }

@@ -151,7 +151,8 @@ struct WhyInHostTests {
     @Test func `a gateway that died in use gives no answer of any kind`() throws {
         let (target, why) = try whyBehindDeadGateway(try Row())
         expectEqual(
-            why.sentence, "x \(target) is unreachable: the gateway 10.1.0.254 gives no answer: not to datagrams, not to "
+            why.sentence,
+            "x \(target) is unreachable: the gateway 10.1.0.254 gives no answer: not to datagrams, not to "
                 + "connections, not to packets whose hop limit ends there (neighbor/gateway-silent, hop 10.1.0.254)")
         expectEqual(evidence(why.document, "neighbor")["inferred"] as? String, "datagram,connection,hop-limit")
     }
@@ -214,7 +215,8 @@ struct WhyInHostTests {
         expectEqual(why.marks, "++++.+x...")
         expectEqual(why.code, 1)
         expectEqual(
-            why.sentence, "x \(Row.server):9 is unreachable: 10.2.0.2 prohibits packets to \(Row.server) "
+            why.sentence,
+            "x \(Row.server):9 is unreachable: 10.2.0.2 prohibits packets to \(Row.server) "
                 + "(network/admin-prohibited, hop 10.2.0.2)")
     }
 

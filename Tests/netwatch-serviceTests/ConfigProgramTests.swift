@@ -32,11 +32,12 @@ import Testing
         let program = try run("check", "--config", "n.yaml")
         try expectEqual(program.wait(), 78)
         expectEqual(
-            program.standardError, """
-                netwatch: n.yaml:1:1: unknown key 'intervall'; the nearest is 'interval'
-                netwatch: n.yaml:2:11: target 'x': port: is missing; write x:PORT
+            program.standardError,
+            """
+            netwatch: n.yaml:1:1: unknown key 'intervall'; the nearest is 'interval'
+            netwatch: n.yaml:2:11: target 'x': port: is missing; write x:PORT
 
-                """)
+            """)
         try expectEqual(program.remainingLines(), [])
     }
 

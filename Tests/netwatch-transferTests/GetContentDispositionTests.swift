@@ -149,6 +149,6 @@ import Testing
         try expectEqual(program.wait(), 64, "\(program.ending)")
         expectEqual(
             program.standardError,
-                "netwatch: -o --content-disposition: they exclude each other: either you name the file, or its server does\n")
+            "netwatch: -o --content-disposition: they exclude each other: either you name the file, or its server does\n")
     }
 }

@@ -114,7 +114,7 @@ import Testing
         try expectEqual(program.wait(), 69, "\(program.ending)")
         expectEqual(
             program.standardError,
-                "netwatch: get: the program netwatch-transfer is missing: searched \(copy)-transfer and "
+            "netwatch: get: the program netwatch-transfer is missing: searched \(copy)-transfer and "
                 + "\(folder.path)/../libexec/netwatch/netwatch-transfer; install it beside netwatch\n")
         try FileManager.default.createDirectory(atPath: folder.file("bin"), withIntermediateDirectories: true)
         try FileManager.default.createDirectory(atPath: folder.file("libexec/netwatch"), withIntermediateDirectories: true)

@@ -90,7 +90,7 @@ import Testing
         expectEqual(code, 0)
         expectEqual(
             sentence,
-                "+ the canary \(url(server)) is up: its answer is the known one, so no captive portal answers in its place")
+            "+ the canary \(url(server)) is up: its answer is the known one, so no captive portal answers in its place")
         #expect(server.requests.allSatisfy { $0.target == "/generate_204" } && server.requests.count == 3)
     }
 

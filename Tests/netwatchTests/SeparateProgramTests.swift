@@ -27,7 +27,7 @@ import Testing
     @Test func `a separate program is searched beside this one and in libexec`() {
         expectEqual(
             SeparateProgram.transfer.places(besides: "/usr/bin/netwatch"),
-                ["/usr/bin/netwatch-transfer", "/usr/bin/../libexec/netwatch/netwatch-transfer"])
+            ["/usr/bin/netwatch-transfer", "/usr/bin/../libexec/netwatch/netwatch-transfer"])
     }
 
     @Test func `a name without a directory does not run a program in the working directory`() {

@@ -50,7 +50,7 @@ private struct Job: Codable {
             try bytes(number, sizes[number]).write(to: URL(fileURLWithPath: job.file))
         }
         try JSONEncoder().encode(jobs).write(to: folder.url("manifest"))
-        let command = [try Programs.built("durable-client"), folder.file("state"), folder.file("manifest"), folder.file("log")]
+        let command = [try Programs.built("laboratory"), "durable-client", folder.file("state"), folder.file("manifest"), folder.file("log")]
         var kills = 0
         while kills < 30 {
             // timeout(1) kills on time; this thread would be late while many tests run.
@@ -94,15 +94,15 @@ private struct Job: Codable {
     }
 
     @Test func `a second process fails with the identifier of the first until the first is killed`() async throws {
-        let first = try Program([try Programs.built("durable-client"), folder.file("state")])
+        let first = try Program([try Programs.built("laboratory"), "durable-client", folder.file("state")])
         try expectEqual(first.nextLine(), "open")
-        let second = try Program([try Programs.built("durable-client"), folder.file("state")])
+        let second = try Program([try Programs.built("laboratory"), "durable-client", folder.file("state")])
         let line = try #require(try second.nextLine())
         #expect(line.hasPrefix("in-use: process \(first.processID) has the durable session 'killed' open"))
         try expectEqual(second.wait(), 0, "\(second.ending)")
         try first.signal(SIGKILL)
         _ = try first.wait()
-        let third = try Program([try Programs.built("durable-client"), folder.file("state")])
+        let third = try Program([try Programs.built("laboratory"), "durable-client", folder.file("state")])
         try expectEqual(third.nextLine(), "open")
     }
 
@@ -114,7 +114,7 @@ private struct Job: Codable {
         // A number that 3 divides has no handler: the sequence delivers its event.
         let jobs = (0..<6).map { Job(url: server.url("/\($0)"), file: folder.file("\($0)"), isUpload: false) }
         try JSONEncoder().encode(jobs).write(to: folder.url("manifest"))
-        let command = [try Programs.built("durable-client"), folder.file("state"), folder.file("manifest"), folder.file("log")]
+        let command = [try Programs.built("laboratory"), "durable-client", folder.file("state"), folder.file("manifest"), folder.file("log")]
         let numbers = (0..<6).filter { ($0 % 3 == 0) == (remainder == 0) }.map { "\($0)" }
         var deliveries: [[String]] = []
         for _ in 0..<2 {

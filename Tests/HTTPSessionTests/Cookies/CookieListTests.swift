@@ -21,10 +21,10 @@ import Testing
         expectEqual(CookieChanges(from: old, to: []), CookieChanges(removed: old))
         expectEqual(
             CookieChanges(from: old, to: [line("a"), line("b", "w"), line("c"), line("d")]),
-                CookieChanges(set: [line("b", "w")]))
+            CookieChanges(set: [line("b", "w")]))
         expectEqual(
             CookieChanges(from: old, to: [line("b", "w"), line("a"), line("d"), line("e")]),
-                CookieChanges(removed: [line("c")], set: [line("b", "w"), line("e")]))
+            CookieChanges(removed: [line("c")], set: [line("b", "w"), line("e")]))
     }
 
     @Test func `applying the cookie changes between two random lists gives the second list`() {

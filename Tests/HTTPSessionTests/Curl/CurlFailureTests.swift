@@ -64,7 +64,7 @@ import Testing
         expectEqual(meaning(CURLE_UNSUPPORTED_PROTOCOL) { $0.hasRequested = true }, .badServerResponse)
         expectEqual(
             meaning(CURLE_RECV_ERROR) { $0.text = "Illegal or missing hexadecimal sequence in chunked-encoding" },
-                .badServerResponse)
+            .badServerResponse)
         expectEqual(meaning(CURLE_RECV_ERROR) { $0.text = "Too large response headers: 307201 > 307200" }, .badServerResponse)
         expectEqual(meaning(CURLE_WRITE_ERROR) { $0.refusal = HTTPSessionError(.responseTooLarge, "") }, .responseTooLarge)
         expectEqual(meaning(CURLE_SSL_CONNECT_ERROR) { $0.trust = HTTPSessionError(.pinMismatch, "") }, .pinMismatch)
@@ -91,7 +91,7 @@ import Testing
         let text = "TLS connect error: error:0A000410:SSL routines::ssl/tls alert handshake failure"
         expectEqual(
             error(CURLE_SSL_CONNECT_ERROR, CurlEvidence(text: text))?.reason,
-                "the TLS handshake failed: ssl/tls alert handshake failure")
+            "the TLS handshake failed: ssl/tls alert handshake failure")
     }
 
     @Test func `a CURLMcode is an error unless it is CURLM_OK or CURLM_CALL_MULTI_PERFORM`() {

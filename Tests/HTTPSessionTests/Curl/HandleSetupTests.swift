@@ -33,7 +33,8 @@ import Testing
         // A new property of a plan is either set by every attempt or compared; add it to one of these lists.
         let setByEachAttempt = ["url", "headerLines", "usesProxy", "preemptiveCredential", "requestsCompression"]
         expectEqual(
-            Mirror(reflecting: plan()).children.count, setByEachAttempt.count + ["login", "proxyLogin", "body"].count
+            Mirror(reflecting: plan()).children.count,
+            setByEachAttempt.count + ["login", "proxyLogin", "body"].count
                 + others.count)
     }
 

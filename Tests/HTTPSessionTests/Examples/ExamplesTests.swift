@@ -18,7 +18,7 @@ import Testing
     private func run(_ words: String..., environment: [String: String?] = [:]) throws -> Program {
         let hosts = folder.file("hosts")
         try Data("127.0.0.1 localhost api.example.com canary.example.com\n".utf8).write(to: URL(fileURLWithPath: hosts))
-        let command = [try Programs.built(words[0])] + words.dropFirst()
+        let command = [try Programs.built("Examples")] + words
         return try withOwnMounts { [host] in
             guard mount(hosts, "/etc/hosts", "none", UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
             // Output to a terminal is written line by line.
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func `the path example prints an unsatisfied and a satisfied path`() throws {
-        let program = try run("ReachabilityExamples", "path")
+        let program = try run("Reachability", "path")
         try expectEqual(program.nextLine()?.hasPrefix("unsatisfied"), true)
         let router = try addUplink()
         defer { withExtendedLifetime(router) {} }
@@ -62,29 +62,29 @@ import Testing
 
     @Test func `the server example prints that the server is up, and then that it refuses connections`() throws {
         var server: Server? = try host.serve(at: "127.0.0.1", port: 443)
-        let program = try run("ReachabilityExamples", "server")
+        let program = try run("Reachability", "server")
         #expect(try program.nextLine { $0.hasPrefix("up via") }.hasPrefix("up via lo "))
         server = nil
         expectNil(server)
         #expect(try program.nextLine(within: .seconds(60)) { !$0.hasPrefix("up via") }.contains("refuses"))
     }
 
-    @Test func `the canary example prints that the canary is reachable, and then that a captive portal answers`() throws {
+    @Test func `the canary example prints that the canary is up, and then that a captive portal answers`() throws {
         let isOpen = Locked(true)
         var options = TestServer.Options()
         options.namespace = host.path
         let server = try TestServer(at: .ip("127.0.0.1", port: 80), options: options) { _ in
             isOpen.withLock { $0 } ? StubResponse(204) : StubResponse(302).field("Location", "http://portal.example/")
         }
-        let program = try run("ReachabilityExamples", "canary")
-        _ = try program.nextLine { $0.hasPrefix("reachable: true") }
+        let program = try run("Reachability", "canary")
+        _ = try program.nextLine { $0.hasPrefix("up") }
         isOpen.withLock { $0 = false }
-        _ = try program.nextLine { $0.hasPrefix("a captive portal answers") }
+        _ = try program.nextLine { $0.hasPrefix("down: a captive portal answers") }
         #expect(server.requests.allSatisfy { $0.target == "/generate_204" && $0["host"] == "canary.example.com" })
     }
 
     @Test func `the callbacks example prints path updates by callback and by notification`() throws {
-        let program = try run("ReachabilityExamples", "callbacks")
+        let program = try run("Reachability", "callbacks")
         // The first path may be posted before the example observes it; a callback always starts with the current path.
         _ = try program.nextLine { $0.hasPrefix("unsatisfied") }
         let router = try addUplink()
@@ -105,18 +105,18 @@ import Testing
             default: StubResponse(404)
             }
         }
-        let program = try run("HTTPSessionExamples", "readme", folder.file("big.bin"), environment: trusting)
+        let program = try run("HTTPSession", "readme", folder.file("big.bin"), environment: trusting)
         #expect(try program.nextLine { $0.hasPrefix("user") }.hasPrefix("user Ada"))
         #expect(try program.nextLine { $0.hasPrefix("order") }.contains("1"))
         try expectEqual(program.wait(), 0, "\(program.ending)")
         try expectEqual(Data(contentsOf: folder.url("big.bin")), pattern(300_000))
-        let callbacks = try run("HTTPSessionExamples", "callbacks", environment: trusting)
+        let callbacks = try run("HTTPSession", "callbacks", environment: trusting)
         #expect(try callbacks.nextLine { $0.contains("heard") }.contains("kind=start"))
         expectEqual(server.requests.map(\.path), ["/v1/users/7", "/v1/orders", "/v1/models/big.bin", "/v1/events"])
     }
 
     @Test func `the test kit example prints the paths that a test publishes`() throws {
-        let program = try run("ReachabilityTestKitExamples")
+        let program = try run("ReachabilityTestKit")
         try expectEqual(program.nextLine()?.hasPrefix("satisfied, wifi"), true)
         try expectEqual(program.nextLine()?.hasPrefix("unsatisfied, no-carrier"), true)
         try expectEqual(program.nextLine()?.hasPrefix("wlan0"), true)
@@ -127,7 +127,7 @@ import Testing
 
     @Test func `a view model is tested without a socket and without waiting`() throws {
         let start = ContinuousClock.now
-        let program = try run("HTTPSessionTestKitExamples")
+        let program = try run("HTTPSessionTestKit")
         var lines: [String] = []
         while lines.count < 6, let line = try program.nextLine() { lines.append(line.filter { $0 != "\r" && $0 != "\n" }) }
         expectEqual(
@@ -145,7 +145,7 @@ import Testing
             default: StubResponse(body: .pattern(300_000))
             }
         }
-        let program = try run("HTTPSessionFoundationExamples", folder.file("big.bin"), environment: trusting)
+        let program = try run("HTTPSessionFoundation", folder.file("big.bin"), environment: trusting)
         #expect(try program.nextLine { $0.hasPrefix("document") }.contains(#"Optional("feed")"#))
         #expect(try program.nextLine { $0.hasPrefix("progress") }.contains("true"))
         #expect(try program.nextLine { $0.hasPrefix("task") }.contains("signed"))
@@ -156,7 +156,7 @@ import Testing
 
     @Test func `the journal example finishes a download of a durable session`() throws {
         let server = try serve { _ in StubResponse(body: .pattern(300_000)) }
-        let program = try run("HTTPSessionJournalExamples", folder.file("state"), environment: trusting)
+        let program = try run("HTTPSessionJournal", folder.file("state"), environment: trusting)
         #expect(try program.nextLine { $0.hasPrefix("https://") }.contains("finished"))
         #expect(try program.nextLine { $0.hasPrefix("photo https://") }.contains("finished"))
         try expectEqual(program.wait(), 0, "\(program.ending)")
@@ -167,7 +167,7 @@ import Testing
     }
 
     @Test func `the example of a test completes a download that was cut in a second durable session, without a network`() throws {
-        let program = try run("HTTPSessionJournalExamples", folder.file("state"), "test")
+        let program = try run("HTTPSessionJournal", folder.file("state"), "test")
         try expectEqual(program.nextLine()?.hasPrefix(#"["complete", "bytes=100000-"]"#), true)
         try expectEqual(program.nextLine()?.hasPrefix("big.bin expired"), true)
         try expectEqual(program.wait(), 0, "\(program.ending)")

@@ -38,9 +38,9 @@ struct StructuredFieldTests {
         expectEqual(StructuredField.dictionary(""), [:])
         expectEqual(
             StructuredField.dictionary("max-size=100, max-age=5;x,a ,\tb=(1 \"x\";q=1 );z, *c=?0"),
-                [
-                    "max-size": .integer(100), "max-age": .integer(5), "a": .boolean(true), "b": .other, "*c": .boolean(false),
-                ])
+            [
+                "max-size": .integer(100), "max-age": .integer(5), "a": .boolean(true), "b": .other, "*c": .boolean(false),
+            ])
         expectEqual(StructuredField.dictionary("a=1, a=2"), ["a": .integer(2)])
     }
 

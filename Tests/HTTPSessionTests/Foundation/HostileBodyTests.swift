@@ -33,7 +33,8 @@ import Testing
             for text in [beginning + "1" + String(repeating: close, count: depth), beginning] {
                 try expectEqual(code(JSONResponseSerializer(), text, "application/json"), .cannotDecodeContent)
                 try expectEqual(code(JSONObjectResponseSerializer(), text, "application/json"), .cannotDecodeContent)
-                try expectEqual(code(DecodableResponseSerializer<[String: Int]>(), text, "application/json"), .cannotDecodeContent)
+                try expectEqual(
+                    code(DecodableResponseSerializer<[String: Int]>(), text, "application/json"), .cannotDecodeContent)
             }
         }
         for (open, close) in [("<array>", "</array>"), ("<dict><key>a</key>", "</dict>")] {

@@ -43,6 +43,6 @@ import Testing
         let serializer = PropertyListRequestSerializer(base: HTTPRequestSerializer(headerFields: [:]), format: .openStep)
         expectEqual(
             HTTPSessionError.thrown { try SerializedRequest(.post, parameters: [:], by: serializer) }?.code,
-                .cannotEncodeRequest)
+            .cannotEncodeRequest)
     }
 }

@@ -13,7 +13,8 @@ private typealias Challenge = AuthenticateField.Challenge
     @Test func `the example of RFC 9110 section 11-6-1 is read`() {
         let text = #"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#
         expectEqual(
-            parse(text), [
+            parse(text),
+            [
                 Challenge(scheme: "Basic", parameters: ["realm": "simple"]),
                 Challenge(scheme: "Newauth", parameters: ["realm": "apps", "type": "1", "title": #"Login to "apps""#]),
             ])
@@ -31,7 +32,8 @@ private typealias Challenge = AuthenticateField.Challenge
 
     @Test func `unusual spacing, names of any case and empty elements are read`() {
         expectEqual(
-            parse(#" , ,Basic , ,REALM = "a"  ,, charset =UTF-8 ,"#), [
+            parse(#" , ,Basic , ,REALM = "a"  ,, charset =UTF-8 ,"#),
+            [
                 Challenge(scheme: "Basic", parameters: ["realm": "a", "charset": "UTF-8"])
             ])
         expectEqual(parse("Basic\trealm=a"), [Challenge(scheme: "Basic", parameters: ["realm": "a"])])
@@ -44,14 +46,16 @@ private typealias Challenge = AuthenticateField.Challenge
     @Test func `single values instead of parameters are read`() {
         expectEqual(parse("Negotiate YII/+a-b._~=="), [Challenge(scheme: "Negotiate", token68: "YII/+a-b._~==")])
         expectEqual(
-            parse("NTLM TlRM=, Basic realm=\"x\""), [
+            parse("NTLM TlRM=, Basic realm=\"x\""),
+            [
                 Challenge(scheme: "NTLM", token68: "TlRM="), Challenge(scheme: "Basic", parameters: ["realm": "x"]),
             ])
     }
 
     @Test func `commas, equal signs and schemes inside quotes are text`() {
         expectEqual(
-            parse(#"Basic realm="a, Digest realm=\"b\", c=d""#), [
+            parse(#"Basic realm="a, Digest realm=\"b\", c=d""#),
+            [
                 Challenge(scheme: "Basic", parameters: ["realm": #"a, Digest realm="b", c=d"#])
             ])
     }

@@ -41,7 +41,7 @@ import Testing
     @Test func `a media type has no parameters`() throws {
         try expectEqual(
             #require(parsed("HTTP/1.1 200 OK\r\nContent-Type: Text/HTML ; charset=x\r\n\r\n")).mediaType?.essence,
-                "text/html")
+            "text/html")
         try expectNil(#require(parsed("HTTP/1.1 200 OK\r\n\r\n")).mediaType)
     }
 

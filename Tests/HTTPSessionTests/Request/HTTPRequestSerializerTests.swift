@@ -71,7 +71,8 @@ import Testing
     @Test func `a custom query serialization is used for queries and forms`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.queryStringSerialization = .custom { request, _ in "method=\(request.method)" }
-        try expectEqual(SerializedRequest(.get, parameters: ["a": 1], by: serializer).url, "https://example.com/things?method=GET")
+        try expectEqual(
+            SerializedRequest(.get, parameters: ["a": 1], by: serializer).url, "https://example.com/things?method=GET")
         try expectEqual(SerializedRequest(.put, parameters: ["a": 1], by: serializer).body, "method=PUT")
     }
 

@@ -26,7 +26,7 @@ import Testing
         let body = try SerializedRequest(.post, parameters: parameters, by: serializer).body
         expectEqual(
             body,
-                #"{"a":true,"b":1,"c":1.5,"d":null,"e":"ü\n\"","f":[],"g":{},"h":18446744073709551615,"i":-9223372036854775808}"#
+            #"{"a":true,"b":1,"c":1.5,"d":null,"e":"ü\n\"","f":[],"g":{},"h":18446744073709551615,"i":-9223372036854775808}"#
         )
     }
 
@@ -47,7 +47,7 @@ import Testing
         let fields: HTTPFields = [.contentType: "application/vnd.api+json"]
         try expectEqual(
             SerializedRequest(.post, fields: fields, parameters: [:], by: serializer).field(.contentType),
-                fields[.contentType])
+            fields[.contentType])
     }
 
     @Test(

@@ -33,18 +33,19 @@ import Testing
             try $0.appendPart(data: Data("{}".utf8), name: "file", fileName: "a.json", mimeType: "application/json")
         }
         try await expectEqual(
-            wire(form), """
-                --B\r
-                Content-Disposition: form-data; name="field"\r
-                \r
-                value\r
-                --B\r
-                Content-Disposition: form-data; name="file"; filename="a.json"\r
-                Content-Type: application/json\r
-                \r
-                {}\r
-                --B--\r\n
-                """)
+            wire(form),
+            """
+            --B\r
+            Content-Disposition: form-data; name="field"\r
+            \r
+            value\r
+            --B\r
+            Content-Disposition: form-data; name="file"; filename="a.json"\r
+            Content-Type: application/json\r
+            \r
+            {}\r
+            --B--\r\n
+            """)
         expectEqual(form.contentType, "multipart/form-data; boundary=B")
     }
 
@@ -104,25 +105,26 @@ import Testing
             return
         }
         try await expectEqual(
-            wire(completeForm), """
-                --B\r
-                Content-Disposition: form-data; name="bytes"\r
-                \r
-                \r\n\r
-                --B\r
-                Content-Disposition: form-data; name="user[]"\r
-                \r
-                a b\r
-                --B\r
-                Content-Disposition: form-data; name="user[]"\r
-                \r
-                \r
-                --B\r
-                Content-Disposition: form-data; name="z"\r
-                \r
-                last\r
-                --B--\r\n
-                """)
+            wire(completeForm),
+            """
+            --B\r
+            Content-Disposition: form-data; name="bytes"\r
+            \r
+            \r\n\r
+            --B\r
+            Content-Disposition: form-data; name="user[]"\r
+            \r
+            a b\r
+            --B\r
+            Content-Disposition: form-data; name="user[]"\r
+            \r
+            \r
+            --B\r
+            Content-Disposition: form-data; name="z"\r
+            \r
+            last\r
+            --B--\r\n
+            """)
         expectEqual(serialized.headerFields[.contentType], "multipart/form-data; boundary=B")
         #expect(!serialized.headerFields.contains(.contentLength))
     }
@@ -164,7 +166,7 @@ import Testing
         expectNil(completeForm.contentLength)
         expectEqual(
             HTTPSessionError.thrown { try completeForm.appendPart(stream: stream, length: -1, name: "", fileName: "") }?.code,
-                .invalidRequest)
+            .invalidRequest)
     }
 
     @Test func `the length of a multipart form is unknown if the sum overflows`() throws {

@@ -50,7 +50,7 @@ import Testing
         encoder.dateEncodingStrategy = .iso8601
         try expectEqual(
             Parameters(encoding: Person(), encoder: encoder),
-                ["first_name": "Ada", "born": "1970-01-01T00:00:00Z", "ids": [1, 2], "is_known": true, "height": 1.5])
+            ["first_name": "Ada", "born": "1970-01-01T00:00:00Z", "ids": [1, 2], "is_known": true, "height": 1.5])
     }
 
     @Test func `integers of an Encodable value stay exact`() throws {

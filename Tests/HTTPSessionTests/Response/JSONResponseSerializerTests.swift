@@ -31,7 +31,8 @@ import Testing
         let text =
             #" {"a":[1,-0,1.5,true,false,null,"ü\ud83d\ude00"],"b":{},"c":9223372036854775807,"d":18446744073709551615,"e":1e3,"f":"1"} "#
         try expectEqual(
-            serializer.serialize(response(text, type: json)), [
+            serializer.serialize(response(text, type: json)),
+            [
                 "a": [1, 0, 1.5, true, false, nil, "ü😀"], "b": [:], "c": .integer(.max), "d": .number(18_446_744_073_709_551_616),
                 "e": .number(1000), "f": "1",
             ])
@@ -94,11 +95,11 @@ import Testing
         for depth in [513, 1_000_000] {
             expectEqual(
                 HTTPSessionError.thrown { try stripping.serialize(response(nested(depth), type: json)) }?.code,
-                    .cannotDecodeContent)
+                .cannotDecodeContent)
             let objects = JSONObjectResponseSerializer(removesKeysWithNullValues: true)
             expectEqual(
                 HTTPSessionError.thrown { try objects.serialize(response(nested(depth), type: json)) }?.code,
-                    .cannotDecodeContent)
+                .cannotDecodeContent)
         }
     }
 

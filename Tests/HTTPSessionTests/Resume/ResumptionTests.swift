@@ -33,7 +33,8 @@ struct ResumptionTests {
         try expectEqual(tagged().total, 1_000)
         try expectEqual(dated().validator, .lastModified("Sun, 06 Nov 1994 08:49:37 GMT"))
         // The tag takes precedence over the date.
-        try expectEqual(resumption("ETag: \"a\"", modified, "Date: Sun, 06 Nov 1994 08:49:38 GMT")?.validator, .entityTag("\"a\""))
+        try expectEqual(
+            resumption("ETag: \"a\"", modified, "Date: Sun, 06 Nov 1994 08:49:38 GMT")?.validator, .entityTag("\"a\""))
         try expectNil(resumption("Transfer-Encoding: chunked", "ETag: \"a\"")?.total)
     }
 

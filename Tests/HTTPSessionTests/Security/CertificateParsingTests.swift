@@ -16,7 +16,8 @@ import Testing
 
     @Test func `a text of several certificates is read in order`() throws {
         try expectEqual(
-            Certificate.all(in: MintedCertificates.data("leaf-chain.pem")).map(\.subject), [
+            Certificate.all(in: MintedCertificates.data("leaf-chain.pem")).map(\.subject),
+            [
                 "CN=leaf", "CN=Test Intermediate",
             ])
         #expect(throws: HTTPSessionError.self) { try Certificate(MintedCertificates.data("leaf-chain.pem")) }

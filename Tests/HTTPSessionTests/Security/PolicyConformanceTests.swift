@@ -74,7 +74,7 @@ import HTTPSessionFoundation
         @Test(arguments: modes) func `another site's valid chain is refused`(_ mode: SecurityPolicy.PinningMode) throws {
             try expectEqual(
                 connect(policy(mode, "leaf"), to: "foreign-leaf-chain", host: nil, roots: "foreign-root"),
-                    .refused(.pinMismatch))
+                .refused(.pinMismatch))
         }
         @Test(arguments: modes) func `the pinned leaf is refused for the wrong name`(_ mode: SecurityPolicy.PinningMode) throws {
             try expectEqual(connect(policy(mode, "leaf"), to: "leaf-chain", host: "apple.com"), .refused(.certificateUntrusted))
@@ -141,15 +141,16 @@ import HTTPSessionFoundation
         @Test func `invalid certificates not allowed: self-signed is refused`() throws {
             try expectEqual(
                 connect(policy(.none, allowing: false), to: "self-signed-san", host: nil),
-                    .refused(.certificateHasUnknownRoot))
+                .refused(.certificateHasUnknownRoot))
         }
         @Test func `invalid certificates allowed, public key pinning without pins: self-signed is refused`() throws {
-            try expectEqual(connect(policy(.publicKey), to: "self-signed-san", host: "foobar.com"), .refused(.certificateUntrusted))
+            try expectEqual(
+                connect(policy(.publicKey), to: "self-signed-san", host: "foobar.com"), .refused(.certificateUntrusted))
         }
         @Test func `invalid certificates allowed, pins but no pinning mode, name validation: self-signed is refused`() throws {
             try expectEqual(
                 connect(policy(.none, pins: "self-signed-san"), to: "self-signed-san", host: "foobar.com"),
-                    .refused(.certificateUntrusted))
+                .refused(.certificateUntrusted))
         }
         @Test func `invalid certificates allowed, no pins, name validation: self-signed is refused`() throws {
             try expectEqual(connect(policy(.none), to: "self-signed-san", host: "foobar.com"), .refused(.certificateUntrusted))

@@ -94,7 +94,7 @@ import Testing
         policy.allowsInvalidCertificates = true
         try expectEqual(
             connect(policy, to: "foreign-leaf-chain", extra: ["leaf", "intermediate"], host: "localhost"),
-                .refused(.pinMismatch))
+            .refused(.pinMismatch))
         try expectEqual(connect(policy, to: "leaf", host: "localhost"), .accepted)
         try expectEqual(connect(policy, to: "leaf", host: "elsewhere.test"), .refused(.certificateUntrusted))
     }
@@ -125,7 +125,8 @@ import Testing
     }
 
     @Test func `a revocation list of another authority makes the chain untrusted`() throws {
-        try expectEqual(connect(Self.revocation("root.crl"), to: "leaf-chain", host: "localhost"), .refused(.certificateUntrusted))
+        try expectEqual(
+            connect(Self.revocation("root.crl"), to: "leaf-chain", host: "localhost"), .refused(.certificateUntrusted))
     }
 
     @Test func `checking the complete chain requires a revocation list of each authority`() throws {

@@ -110,7 +110,8 @@ import Testing
         try await expectEqual(gentle.dataTask(for: request(server)).response.statusCode, 200)
         publish(.wifi, isConstrained: true)
         await expectEqual(failure(gentle.dataTask(for: try request(server)))?.code, .networkNotAllowed)
-        try await expectEqual(gentle.dataTask(for: request(server) { $0.allowsConstrainedAccess = true }).response.statusCode, 200)
+        try await expectEqual(
+            gentle.dataTask(for: request(server) { $0.allowsConstrainedAccess = true }).response.statusCode, 200)
         try await expectEqual(sparing.dataTask(for: request(server)).response.statusCode, 200)
         expectEqual(server.requests.count, 4)
     }

@@ -105,7 +105,9 @@ private struct DigestServer: Sendable {
         let asked = Counter()
         let session = try localSession(
             handlers: answering(Credential(user: "user", password: "word", persistence: .none), asked: asked))
-        for _ in 0..<2 { try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 200) }
+        for _ in 0..<2 {
+            try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 200)
+        }
         expectEqual(asked.count, 2)
     }
 
@@ -139,13 +141,15 @@ private struct DigestServer: Sendable {
             credentials: store, monitors: [log])
         try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.statusCode, 200)
         expectEqual(
-            server.requests.map { $0["authorization"] }, [
+            server.requests.map { $0["authorization"] },
+            [
                 nil, basic("user", "typo"), basic("user", "old"), basic("user", "word"),
             ])
         // Monitors are notified of every challenge, whichever source answers it.
         session.finishTasksAndInvalidate()
         await expectEqual(
-            log.awaitInvalidation().filter { $0.hasPrefix("started") || $0.hasPrefix("challenged") }, [
+            log.awaitInvalidation().filter { $0.hasPrefix("started") || $0.hasPrefix("challenged") },
+            [
                 "started 1", "challenged basic", "started 2", "challenged basic", "started 3", "challenged basic", "started 4",
             ])
     }
@@ -182,7 +186,7 @@ private struct DigestServer: Sendable {
         })
         try await expectEqual(
             localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.data,
-                Data("in".utf8))
+            Data("in".utf8))
         expectEqual(schemes.withLock { $0 }, [.bearer, .digest, .basic])
     }
 
@@ -236,7 +240,7 @@ private struct DigestServer: Sendable {
         })
         try await expectEqual(
             localSession(handlers: handlers).dataTask(for: TransferRequest(url: server.url())).response.statusCode,
-                401)
+            401)
     }
 
     @Test func `a credential for one origin is not sent to another after a redirect`() async throws {

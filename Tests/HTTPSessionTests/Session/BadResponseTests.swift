@@ -83,11 +83,12 @@ private func peakMemory() throws -> Int {
     @Test func `content that is not in its declared Content-Encoding fails as cannotDecodeContent`() async throws {
         try await expectEqual(
             error(StubResponse(fields: ["Content-Encoding": "gzip"], body: "no gzip at all"))?.code,
-                .cannotDecodeContent)
+            .cannotDecodeContent)
         try await expectEqual(
             error(StubResponse(fields: ["Content-Encoding": "br"], body: "no brotli at all, certainly"))?.code,
-                .cannotDecodeContent)
-        try await expectEqual(error(StubResponse(fields: ["Content-Encoding": "nonsense"], body: "x"))?.code, .cannotDecodeContent)
+            .cannotDecodeContent)
+        try await expectEqual(
+            error(StubResponse(fields: ["Content-Encoding": "nonsense"], body: "x"))?.code, .cannotDecodeContent)
     }
 
     @Test func `gzip content with a wrong checksum fails as cannotDecodeContent`() async throws {

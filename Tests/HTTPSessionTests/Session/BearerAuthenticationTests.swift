@@ -58,7 +58,8 @@ import Testing
         let expired = BearerAuthentication(token: "old") { _ in throw Refused() }
         try await expectEqual(session(expired).dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401)
         let none = BearerAuthentication { _ in throw Refused() }
-        await expectEqual(failure(try session(none).dataTask(for: TransferRequest(url: server.url())))?.code, .authenticationFailed)
+        await expectEqual(
+            failure(try session(none).dataTask(for: TransferRequest(url: server.url())))?.code, .authenticationFailed)
     }
 
     @Test func `a token is renewed before it expires, and used until it expires if renewal fails`() async throws {
@@ -99,7 +100,9 @@ import Testing
             BearerToken("b\(fetches.add())")
         }
         let session = try session(tokens)
-        for _ in 0..<3 { try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401) }
+        for _ in 0..<3 {
+            try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401)
+        }
         expectEqual(fetches.count, 3)
         // When no unexpired token exists, reaching the limit is an error.
         let expired = BearerAuthentication(renewal: TokenRenewal(maximumCount: 1, period: .seconds(3_600))) { _ in

@@ -203,7 +203,8 @@ import Testing
         let server = try TestServer(at: .ip("127.19.68.211", port: 0), options: options) { _ in StubResponse(body: "inside") }
         let inside = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
         try await expectEqual(inside.dataTask(for: TransferRequest(url: server.url())).response.data, Data("inside".utf8))
-        await expectEqual(failure(try localSession().dataTask(for: TransferRequest(url: server.url())))?.code, .cannotConnectToHost)
+        await expectEqual(
+            failure(try localSession().dataTask(for: TransferRequest(url: server.url())))?.code, .cannotConnectToHost)
         let error = #expect(throws: HTTPSessionError.self) {
             try localSession { $0.networkNamespace = NetworkNamespace("/nowhere") }
         }

@@ -76,6 +76,7 @@ import Testing
         let session = try localSession { $0.maximumDecompressionRatio = 1_100 }
         await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url())))?.code, .responseTooLarge)
         let trusting = try localSession { $0.maximumDecompressionRatio = 33_000 }
-        try await expectEqual(trusting.dataTask(for: TransferRequest(url: server.url())).response.data, Data(count: 80 * 128 << 10))
+        try await expectEqual(
+            trusting.dataTask(for: TransferRequest(url: server.url())).response.data, Data(count: 80 * 128 << 10))
     }
 }

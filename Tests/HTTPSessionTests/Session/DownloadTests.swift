@@ -147,7 +147,7 @@ import Testing
         let nowhere = try #require(URL(string: "http://a/b"))
         await expectEqual(
             failure(session.downloadTask(for: TransferRequest(url: server.url()), to: .init(nowhere)))?.code,
-                .cannotWriteFile)
+            .cannotWriteFile)
     }
 
     @Test(.requiresMounts, arguments: [true, false]) func `a full disk fails as cannotWriteFile and the partial file is removed`(

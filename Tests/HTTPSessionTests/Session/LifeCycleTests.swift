@@ -96,7 +96,8 @@ import Testing
         _ = try await session.dataTask(for: request(server)).response
         session.finishTasksAndInvalidate()
         await expectEqual(
-            log.awaitInvalidation(), [
+            log.awaitInvalidation(),
+            [
                 "created", "resumed", "started 1", "response 302", "transaction 302", "redirected 302", "started 2",
                 "response 401",
                 "transaction 401", "challenged basic", "started 3", "interim 103", "response 200", "transaction 200", "completed",
@@ -125,7 +126,8 @@ import Testing
         session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
         expectEqual(
-            Array(events.drop { $0 != "completed" }.dropFirst()), [
+            Array(events.drop { $0 != "completed" }.dropFirst()),
+            [
                 "created", "resumed", "started 1", "transaction 0", "retry connection-lost", "started 2", "suspended", "resumed",
                 "response 404", "transaction 404", "failed unacceptable-status", "invalidated",
             ])

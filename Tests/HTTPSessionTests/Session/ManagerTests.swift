@@ -53,7 +53,8 @@ import Testing
             recorded.append(["method", "target", "body", "type"].map { json?[$0]?.string ?? "" }.joined(separator: " "))
         }
         expectEqual(
-            recorded, [
+            recorded,
+            [
                 "GET /v1/a?k=v%20w  -", "   ", "DELETE /v1/a?k=v%20w  -",
                 "POST /v1/a k=v%20w application/x-www-form-urlencoded", "PUT /v1/a k=v%20w application/x-www-form-urlencoded",
                 "PATCH /v1/a k=v%20w application/x-www-form-urlencoded", "POST /v1/a  application/x-www-form-urlencoded",
@@ -71,7 +72,7 @@ import Testing
         expectEqual(json?["type"]?.string, "multipart/form-data; boundary=B")
         expectEqual(
             json?["body"]?.string,
-                "--B\r\nContent-Disposition: form-data; name=\"k\"\r\n\r\nv\r\n--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nbytes\r\n--B--\r\n"
+            "--B\r\nContent-Disposition: form-data; name=\"k\"\r\n\r\nv\r\n--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\nbytes\r\n--B--\r\n"
         )
         expectEqual(server.requests.first?["content-length"], "\(server.requests.first?.bodyLength ?? 0)")
     }

@@ -91,7 +91,8 @@ import Testing
         await end.wait()
         session.finishTasksAndInvalidate()
         await expectEqual(
-            log.awaitInvalidation(), [
+            log.awaitInvalidation(),
+            [
                 "created", "move failed cannot-write-file", "failed cannot-write-file", "invalidated",
             ])
         expectEqual(server.seen.connections, 0)

@@ -212,9 +212,11 @@ import Testing
         try await expectEqual(localSession(handlers: handlers).dataTask(for: TransferRequest(url: url)).response.statusCode, 200)
         var parts = try #require(URLComponents(url: url, resolvingAgainstBaseURL: false))
         (parts.user, parts.password) = ("user", "word")
-        try await expectEqual(localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response.statusCode, 200)
+        try await expectEqual(
+            localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response.statusCode, 200)
         parts.password = "wrong"
-        try await expectEqual(localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response.statusCode, 401)
+        try await expectEqual(
+            localSession().dataTask(for: TransferRequest(url: try #require(parts.url))).response.statusCode, 401)
     }
 
     @Test(arguments: ["gzip", "deflate", "brotli"]) func `compressed responses are decompressed`(_ coding: String) async throws {

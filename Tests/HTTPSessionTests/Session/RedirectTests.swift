@@ -203,7 +203,8 @@ import Testing
             return .follow
         })
         let session = try localSession({ $0.handlerTimeout = .milliseconds(100) }, handlers: handlers)
-        await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "/x")))))?.code, .handlerTimedOut)
+        await expectEqual(
+            failure(session.dataTask(for: TransferRequest(url: server.url(path(to: "/x")))))?.code, .handlerTimedOut)
     }
 
     @Test func `a task can be suspended or canceled while its redirect handler runs`() async throws {

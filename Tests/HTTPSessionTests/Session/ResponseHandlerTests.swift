@@ -69,7 +69,8 @@ import Testing
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         session.finishTasksAndInvalidate()
         await expectEqual(
-            log.awaitInvalidation().filter { !$0.hasPrefix("transaction") }, [
+            log.awaitInvalidation().filter { !$0.hasPrefix("transaction") },
+            [
                 "created", "resumed", "started 1", "response 200", "became download file", "moved", "completed", "invalidated",
             ])
     }
@@ -97,7 +98,7 @@ import Testing
         let session = try localSession(handlers: TransferHandlers(response: { _ in .cancel }))
         try await expectEqual(
             session.dataTask(for: TransferRequest(url: server.url()), handlers: TransferHandlers()).response.statusCode,
-                200)
+            200)
         await expectEqual(failure(session.dataTask(for: TransferRequest(url: server.url())))?.code, .cancelled)
     }
 

@@ -80,7 +80,7 @@ import Testing
         let session = try resumingSession()
         await expectEqual(
             failure(session.downloadTask(withResumeData: Data(text.utf8), to: place("file", .remove)))?.code,
-                .cannotResume)
+            .cannotResume)
         let request = TransferRequest(url: source.server.url())
         _ = try await session.downloadTask(withResumeData: Data(text.utf8), for: request, to: place("file", .remove)).response
         try expectCompleteFile()

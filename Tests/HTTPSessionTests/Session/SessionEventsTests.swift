@@ -41,7 +41,8 @@ import Testing
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         await session.close()
         await expectEqual(
-            names(events), [
+            names(events),
+            [
                 "created", "resumed", "started 1", "response 200", "transaction", "completed", "invalidated",
             ])
     }

@@ -85,7 +85,9 @@ import Testing
         let server = try Self.server(Self.separate)
         let session = try localSession { $0.proxy = .explicit("http://127.0.0.1:\(server.port)") }
         let url = try #require(URL(string: "http://example.test/asked"))
-        for _ in 0..<3 { try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.data, Data("right".utf8)) }
+        for _ in 0..<3 {
+            try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.data, Data("right".utf8))
+        }
         expectEqual(server.requests.map(\.connection), [1, 1, 2, 3])
     }
 

@@ -60,7 +60,8 @@ import Testing
         expectEqual(server.requests.map(\.text), ["abcde"])
         expectEqual(decider.asked.map(\.host), ["127.0.0.1"])
         expectEqual(decider.asked.first?.policyError?.code, .certificateHasUnknownRoot)
-        expectEqual(decider.asked.first?.certificates, (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
+        expectEqual(
+            decider.asked.first?.certificates, (try Certificate.all(in: MintedCertificates.data("foreign-leaf-chain.pem"))))
         _ = try await session.dataTask(for: request(server)).response
         expectEqual(decider.asked.count, 1, "and never again")
     }
@@ -213,12 +214,12 @@ import Testing
             certificate: MintedCertificates.data("foreign-leaf.pem"), privateKey: MintedCertificates.data("foreign-leaf.key"))
         await expectEqual(
             failure(try session { $0.clientIdentity = foreign }.dataTask(for: request(server)))?.code,
-                .clientCertificateRejected)
+            .clientCertificateRejected)
         await expectEqual(
             failure(
                 try session { $0.clientIdentity = foreign }.dataTask(
                     for: TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 3_000_000)))))?.code,
-                .clientCertificateRejected)
+            .clientCertificateRejected)
         expectEqual(server.requests.count, 6)
     }
 

@@ -87,7 +87,8 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         for body in [RequestBody.data(Data()), .file(folder.url("empty")), stream([], length: 0)] {
             try await expectEqual(session.dataTask(for: post(body, to: server)).response.data, Data("POST 0 0".utf8))
         }
-        try await expectEqual(session.dataTask(for: post(stream([Data()]), to: server)).response.data, Data("POST chunked 0".utf8))
+        try await expectEqual(
+            session.dataTask(for: post(stream([Data()]), to: server)).response.data, Data("POST chunked 0".utf8))
         try await expectEqual(session.dataTask(for: post(.none, to: server)).response.data, Data("POST 0 0".utf8))
     }
 
@@ -106,13 +107,13 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         await expectEqual(failure(session.dataTask(for: post(.file(folder.url("none")), to: server)))?.code, .cannotReadFile)
         await expectEqual(
             failure(session.dataTask(for: post(.file(URL(fileURLWithPath: folder.path)), to: server)))?.code,
-                .cannotReadFile)
+            .cannotReadFile)
         await expectEqual(
             failure(session.dataTask(for: post(.file(URL(fileURLWithPath: "/dev/zero")), to: server)))?.code,
-                .cannotReadFile)
+            .cannotReadFile)
         await expectEqual(
             failure(session.dataTask(for: post(.file(try #require(URL(string: "http://a/b"))), to: server)))?.code,
-                .cannotReadFile
+            .cannotReadFile
         )
         expectEqual(server.seen.connections, 0)
     }

@@ -57,7 +57,7 @@ import Testing
         expectEqual(task.addedLines, ["Accept-Encoding: identity"])
         try expectEqual(
             task.head(206, "Content-Range: bytes 0-9/10"),
-                "abort: the server sent partial content (206) that was not requested")
+            "abort: the server sent partial content (206) that was not requested")
     }
 
     @Test(arguments: [
@@ -69,7 +69,7 @@ import Testing
         let task = try interrupted()
         try expectEqual(
             task.head(try #require(Int(answer[0])), lines: answer.dropFirst()),
-                "abort: the remaining range is of another version")
+            "abort: the remaining range is of another version")
         expectEqual(task.endTransfer(.badServerResponse), "release slot, waiting, enqueue first")
         task.startNextAttempt()
         expectEqual(task.addedLines, ["Accept-Encoding: identity"])
@@ -183,6 +183,6 @@ import Testing
         _ = locked(.admitted)
         expectEqual(
             locked(.partialFileOpened(.failure(HTTPSessionError(.cannotWriteFile, "locked")))),
-                "release slot, end cannot-write-file")
+            "release slot, end cannot-write-file")
     }
 }

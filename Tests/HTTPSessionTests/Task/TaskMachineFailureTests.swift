@@ -30,7 +30,8 @@ import Testing
         let unsent = try TaskTranscript(.post)
         _ = unsent(.resume)
         _ = unsent(.admitted)
-        expectEqual(unsent.endTransfer(.cannotConnectToHost), "report retry after cannot-connect-to-host, backingOff, release slot")
+        expectEqual(
+            unsent.endTransfer(.cannotConnectToHost), "report retry after cannot-connect-to-host, backingOff, release slot")
         let key = try #require(HTTPField.Name("Idempotency-Key"))
         let vouched = try TaskTranscript(.post, fields: [key: "1"])
         vouched.start()
@@ -42,7 +43,7 @@ import Testing
         task.start()
         expectEqual(
             task.endTransfer(.connectionLost) { $0.wasResent = true },
-                "report retry after connection-lost, release slot, waiting, enqueue first")
+            "report retry after connection-lost, release slot, waiting, enqueue first")
         #expect(task.needsFreshConnection)
         task.startNextAttempt()
         // This happens once.
@@ -55,7 +56,7 @@ import Testing
         _ = try task.head(302, "Location: /next")
         expectEqual(
             task.endTransfer(.connectionLost) { $0.hadSurplus = true },
-                "report retry after connection-lost, release slot, waiting, enqueue first")
+            "report retry after connection-lost, release slot, waiting, enqueue first")
         expectEqual(task.request, "GET https://host/file")
     }
 
@@ -125,7 +126,7 @@ import Testing
         _ = task(.admitted)
         expectEqual(
             task.after(60),
-                "abandon, report stalled lookup, release slot, lookup continues, end timed-out")
+            "abandon, report stalled lookup, release slot, lookup continues, end timed-out")
     }
 
     @Test func `the resource timeout ends the task in every state`() throws {
@@ -193,7 +194,7 @@ import Testing
         let refusal = HTTPSessionError(.networkNotAllowed, "cellular")
         expectEqual(
             task(.startFailed(refusal, hasBegun: true)),
-                "waitingForConnectivity, report waiting: network-not-allowed, release slot")
+            "waitingForConnectivity, report waiting: network-not-allowed, release slot")
         // Routes change without a change of the path.
         expectEqual(task.after(5), "check networks")
         expectEqual(task(.networkAllowed), "waiting, enqueue first")
@@ -208,13 +209,13 @@ import Testing
         connected.start()
         expectEqual(
             connected(.connectionSuspect("another way")),
-                "abandon silently, report retry after connection-lost, backingOff, release slot")
+            "abandon silently, report retry after connection-lost, backingOff, release slot")
         let connecting = try TaskTranscript(policy: .never)
         _ = connecting(.resume)
         _ = connecting(.admitted)
         expectEqual(
             connecting(.connectionSuspect("another way")),
-                "abandon silently, release slot, lookup continues, waiting, enqueue first")
+            "abandon silently, release slot, lookup continues, waiting, enqueue first")
         // A request that may have been executed stays on its connection.
         let post = try TaskTranscript(.post)
         post.start()

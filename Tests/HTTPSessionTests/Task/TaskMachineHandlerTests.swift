@@ -65,13 +65,13 @@ import Testing
                 expectEqual(task.endTransfer(.connectionLost), "ask interceptors about connection-lost")
                 expectEqual(
                     task.answer(.intercepted(.retry(), HTTPSessionError(.connectionLost, ""))),
-                        "report retry after connection-lost, release slot, waiting, enqueue first")
+                    "report retry after connection-lost, release slot, waiting, enqueue first")
             } else {
                 try expectEqual(task.head(401), "")
                 expectEqual(task.endTransfer(), "ask interceptors about 401")
                 expectEqual(
                     task.answer(.intercepted(.retry(), nil)),
-                        "report retry after unacceptable-status, release slot, waiting, enqueue first")
+                    "report retry after unacceptable-status, release slot, waiting, enqueue first")
             }
         }
         begin()
@@ -95,11 +95,11 @@ import Testing
         _ = task(.admitted)
         expectEqual(
             task.endTransfer(.clientCertificateRequired, authorities: ["CN=a"]),
-                "report client certificate challenge, ask for an identity")
+            "report client certificate challenge, ask for an identity")
         let challenge = ClientCertificateChallenge(host: "host", port: 443, authorities: ["CN=a"])
         expectEqual(
             task.answer(.clientCertificate(challenge, .performDefaultHandling)),
-                "record identity, release slot, waiting, enqueue first")
+            "record identity, release slot, waiting, enqueue first")
         _ = task(.admitted)
         _ = task.endTransfer(.clientCertificateRequired, authorities: ["CN=a"])
         expectEqual(task.answer(.clientCertificate(challenge, .cancel)), "release slot, end client-certificate-required")
@@ -117,7 +117,7 @@ import Testing
         _ = task(.admitted)
         expectEqual(
             task.endTransfer(.clientCertificateRequired, authorities: []),
-                "release slot, end certificate-untrusted")
+            "release slot, end certificate-untrusted")
     }
 
     @Test func `an upload is compared with the digest that its server sends`() throws {
@@ -162,7 +162,7 @@ import Testing
         let error = HTTPSessionError(.timedOut, "")
         expectEqual(
             task(.handlerAnswered(question: question, .intercepted(.proceed, error))),
-                "release slot, lookup continues, end timed-out")
+            "release slot, lookup continues, end timed-out")
     }
 
     @Test func `a download that began in a file does not continue in memory`() throws {

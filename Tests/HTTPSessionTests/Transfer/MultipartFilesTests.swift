@@ -180,7 +180,7 @@ import Testing
                 _ = try await spill(form, to: directory.appending(path: name))
                 try expectEqual(
                     manager.attributesOfItem(atPath: directory.appending(path: name).path)[.type] as? FileAttributeType,
-                        .typeRegular)
+                    .typeRegular)
             }
             try expectEqual(Data(contentsOf: victim), precious)
             try expectEqual(Data(contentsOf: directory.appending(path: "a.part")), precious)

@@ -212,7 +212,8 @@ struct DraftMachineTests {
         }
         var upload = UploadTranscript(.draft)
         expectEqual(
-            text(upload), [
+            text(upload),
+            [
                 "PUT https://host/files", "authorization: Bearer x", "content-type: video/mp4", "upload-complete: ?1",
                 "upload-draft-interop-version: 8", "upload-length: 100", "want-repr-digest: sha-256=10, sha-512=5",
             ])
@@ -220,7 +221,8 @@ struct DraftMachineTests {
         #expect(text(upload).contains("upload-complete: ?0"))
         try upload.answer(201, place, incomplete, is: .next, then: .append(offset: 40, count: 40))
         expectEqual(
-            text(upload), [
+            text(upload),
+            [
                 "PATCH https://host/up/1", "authorization: Bearer x", "content-type: application/partial-upload",
                 "upload-complete: ?0", "upload-draft-interop-version: 8", "upload-offset: 40",
             ])

@@ -191,20 +191,23 @@ struct TusMachineTests {
         ])
         var upload = UploadTranscript(.tus(metadata: ["filename": "film", "private": ""]))
         expectEqual(
-            text(upload.machine.transferRequest(of: original)), [
+            text(upload.machine.transferRequest(of: original)),
+            [
                 "POST https://host/files?x=1", "authorization: Bearer x", "idempotency-key: 1", "if-match: *",
                 "tus-resumable: 1.0.0",
                 "upload-length: 100", "upload-metadata: filename ZmlsbQ==,private", "x-own: y",
             ])
         try upload.answer(201, version, place, is: .next, then: .append(offset: 0, count: 100))
         expectEqual(
-            text(upload.machine.transferRequest(of: original)), [
+            text(upload.machine.transferRequest(of: original)),
+            [
                 "PATCH https://host/up/1", "authorization: Bearer x", "content-type: application/offset+octet-stream",
                 "tus-resumable: 1.0.0", "upload-offset: 0", "want-repr-digest: sha-256=10, sha-512=5", "x-own: y",
             ])
         upload.lost(sent: 50, then: .askOffset)
         expectEqual(
-            text(upload.machine.transferRequest(of: original)), [
+            text(upload.machine.transferRequest(of: original)),
+            [
                 "HEAD https://host/up/1", "authorization: Bearer x", "tus-resumable: 1.0.0", "x-own: y",
             ])
     }

@@ -58,7 +58,8 @@ import Testing
             try await expectNil(upload(try field("abcdef", algorithm), body))
             let error = try await upload(try field("abcdeg", algorithm), body)
             expectEqual(error?.code, .digestMismatch)
-            expectEqual(error?.reason, "the server has received other bytes than the upload's: their \(algorithm.rawValue) differs")
+            expectEqual(
+                error?.reason, "the server has received other bytes than the upload's: their \(algorithm.rawValue) differs")
         }
     }
 

@@ -28,10 +28,10 @@ import Testing
         for state in [Neighbor.State.failed, .incomplete] {
             expectEqual(
                 line(silent(Place.routed(neighbor: .state(state)))),
-                    "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 does not answer on its link")
+                "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 does not answer on its link")
             expectEqual(
                 line(silent(Place.onLink(neighbor: .state(state)), hops: nil)),
-                    "unreachable neighbor/host-silent: 192.0.2.9 does not answer on its link")
+                "unreachable neighbor/host-silent: 192.0.2.9 does not answer on its link")
         }
     }
 
@@ -39,7 +39,7 @@ import Testing
         let evidence = silent(reachable, firstHop: Self.mute)
         expectEqual(
             line(evidence),
-                "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 gives no answer: not to datagrams, not to connections, "
+            "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 gives no answer: not to datagrams, not to connections, "
                 + "not to packets whose hop limit ends there")
         let cause = Diagnosis(evidence).cause
         expectEqual(cause?.evidence["inferred"], .text("datagram,connection,hop-limit"))
@@ -90,10 +90,10 @@ import Testing
         let inspection = Place.onLink(neighbor: .state(.reachable, confirmedAgo: 20_000_000_000))
         expectEqual(
             line(silent(inspection, hops: nil, firstHop: Self.mute)),
-                "unreachable tcp/timeout: the fault, and gives no other answer: not to datagrams, not to connections")
+            "unreachable tcp/timeout: the fault, and gives no other answer: not to datagrams, not to connections")
         expectEqual(
             line(silent(inspection, hops: nil, firstHop: HopAnswers(asked: [.connection], answered: .connection))),
-                "down tcp/timeout: the fault, although the host is alive")
+            "down tcp/timeout: the fault, although the host is alive")
     }
 
     @Test func `only a silent first hop that no probe has proved alive is asked`() {
@@ -121,7 +121,7 @@ import Testing
         let tunnel = address("10.8.0.2", 4)
         expectEqual(
             line(withoutRoute([address("2001:db8::2", 2), tunnel])),
-                "unreachable address/no-address: interface eth0 has no usable IPv4 address")
+            "unreachable address/no-address: interface eth0 has no usable IPv4 address")
         expectEqual(Diagnosis(withoutRoute([])).cause?.evidence["interface"], .text("eth0"))
         expectEqual(line(withoutRoute([address("10.0.0.2", 2)])), "unreachable route/no-route: the fault")
         expectEqual(line(withoutRoute(nil)), "unreachable route/no-route: the fault")
@@ -166,10 +166,10 @@ import Testing
         let refused = Place.cause(.tcp, .refused)
         expectEqual(
             line(named(("192.0.2.9", .up, nil), ("2001:db8::9", .unreachable, Place.cause(.network, .netUnreachable)))),
-                "degraded network/net-unreachable: IPv6 is broken and IPv4 works: the fault")
+            "degraded network/net-unreachable: IPv6 is broken and IPv4 works: the fault")
         expectEqual(
             line(named(("192.0.2.9", .up, nil), ("192.0.2.10", .down, refused), ("192.0.2.11", .up, nil))),
-                "degraded tcp/refused: 1 of 3 addresses fail: the fault")
+            "degraded tcp/refused: 1 of 3 addresses fail: the fault")
         expectEqual(Diagnosis(named(("192.0.2.9", .up, nil), ("192.0.2.10", .down, refused))).steps[7].finding, .fails)
     }
 

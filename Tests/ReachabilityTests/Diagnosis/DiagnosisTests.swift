@@ -68,7 +68,7 @@ import Testing
         expectEqual(step.finding, .works)
         expectEqual(
             step.detail,
-                "the handshake is complete (TLSv1.3, TLS_AES_256_GCM_SHA384); the errors of the certificate are ignored: "
+            "the handshake is complete (TLSv1.3, TLS_AES_256_GCM_SHA384); the errors of the certificate are ignored: "
                 + "20 no issuer (depth 1), 10 expired")
         expectEqual(step.evidence["verify_errors"], .list(["20 no issuer (depth 1)", "10 expired"]))
     }

@@ -143,7 +143,8 @@ struct IncidentTranscript {
         t.fail(2, T.hop("192.0.2.1"))
         t.fail(3, Cause(.network, .adminProhibited, detail: "", evidence: ["hop": .text("192.0.2.1")]))
         expectEqual(
-            t.published(), [
+            t.published(),
+            [
                 "open 1 gateway 192.0.2.1 ×1", "open 2 gateway 192.0.2.2 ×1", "open 3 hop 192.0.2.1 ×1",
                 "open 4 hop 192.0.2.1 ×1",
             ])
@@ -260,7 +261,8 @@ struct IncidentTranscript {
         try expectEqual(key(cause(.dns, .serverFailure, ["resolver": "192.0.2.53"])), "path resolver 192.0.2.53")
         try expectEqual(key(cause(.dns, .nameNotFound), unreachable: false), "server target b:2")
         try expectEqual(key(cause(.network, .tunnelSilent, ["interface": "wg0"])), "path interface wg0")
-        try expectEqual(key(cause(.network, .hostUnreachable, ["hop": "192.0.2.1", "address": "192.0.2.9"])), "path hop 192.0.2.1")
+        try expectEqual(
+            key(cause(.network, .hostUnreachable, ["hop": "192.0.2.1", "address": "192.0.2.9"])), "path hop 192.0.2.1")
         let own = cause(.network, .portFiltered, ["hop": "192.0.2.9", "address": "192.0.2.9"])
         try expectEqual(key(own, unreachable: false), "server target b:2")
         try expectEqual(key(cause(.tls, .certificateExpired), unreachable: false), "server target b:2")

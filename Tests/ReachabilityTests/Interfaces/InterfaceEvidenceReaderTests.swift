@@ -38,7 +38,7 @@ import Testing
         try show("nosuchdev0", uevent: "DEVTYPE=wwan\n", driver: "qmi_wwan", bus: "usb")
         expectEqual(
             read(link(), wireless: nil),
-                InterfaceEvidence(deviceType: "wwan", driver: "qmi_wwan", bus: "usb", sources: ["sysfs"]))
+            InterfaceEvidence(deviceType: "wwan", driver: "qmi_wwan", bus: "usb", sources: ["sysfs"]))
     }
 
     @Test(arguments: ["phy80211", "wireless"])

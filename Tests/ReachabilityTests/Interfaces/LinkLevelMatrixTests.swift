@@ -46,7 +46,7 @@ import Testing
     func `a port without carrier does not change the level of a device that has no carrier itself`(link: Link) {
         expectEqual(
             LinkLevelMatrix.level(of: link, addresses: Self.none, ports: [Self.deadPort]),
-                LinkLevelMatrix.level(of: link, addresses: Self.none, ports: []))
+            LinkLevelMatrix.level(of: link, addresses: Self.none, ports: []))
     }
 
     @Test(arguments: [link(.dormant, flags: [.up, .lowerUp, .dormant], master: 2), link(.down, flags: [], master: 2)])

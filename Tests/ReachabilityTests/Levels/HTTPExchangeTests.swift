@@ -13,8 +13,8 @@ import Testing
         expectEqual(exchange.body, Array("hello".utf8))
         expectEqual(
             exchange.facts,
-                HTTPResponseFacts(
-                    status: 200, version: "1.1", reason: "OK", server: "a", receivedBytes: 54, bodyBytes: 5))
+            HTTPResponseFacts(
+                status: 200, version: "1.1", reason: "OK", server: "a", receivedBytes: 54, bodyBytes: 5))
         exchange.endOfInput()
         expectEqual(exchange.progress, .complete)
     }
@@ -152,7 +152,7 @@ import Testing
         // The bytes have the escapes of C, as those of a server without TLS.
         expectEqual(
             received(bytes: Array("é\\\t\u{1B}[31m\u{202E}".utf8) + [0xFF]).facts.excerpt,
-                "\\xc3\\xa9\\\\\\t\\x1b[31m\\xe2\\x80\\xae\\xff")
+            "\\xc3\\xa9\\\\\\t\\x1b[31m\\xe2\\x80\\xae\\xff")
         expectEqual(received(bytes: [UInt8](repeating: 0x80, count: 64), end: false).progress, .failed(.notHTTP))
         expectNil(received(bytes: Array("HTT".utf8), end: false).facts.failure)
     }

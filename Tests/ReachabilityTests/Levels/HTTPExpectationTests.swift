@@ -39,7 +39,7 @@ import Testing
         expectNil(expectation.mismatch(of: exchange("HTTP/1.0 204 No Content\r\n\r\n")))
         expectEqual(
             expectation.mismatch(of: exchange("HTTP/1.1 503 Busy\r\n\r\n", isEnded: false)),
-                HTTPMismatch(.status, expectation: "200-299"))
+            HTTPMismatch(.status, expectation: "200-299"))
         expectNil(expectation.mismatch(of: exchange("HTTP/1.1 503 Busy\r\n", isEnded: false)))
     }
 
@@ -61,7 +61,7 @@ import Testing
         expectEqual(mismatch("1.1 200 OK", "all fine"), HTTPMismatch(.header, expectation: "^web[0-9]+$", field: "x-node"))
         expectEqual(
             mismatch("1.1 200 OK\(fields)\r\nSERVER: very old", "all fine"),
-                HTTPMismatch(.excludedHeader, expectation: "old", field: "server"))
+            HTTPMismatch(.excludedHeader, expectation: "old", field: "server"))
         expectEqual(mismatch("1.1 200 OK\(fields)", "bad"), HTTPMismatch(.body, expectation: "fine"))
         expectEqual(mismatch("1.1 200 OK\(fields)", "fine, no Error"), HTTPMismatch(.excludedBody, expectation: "(?i)error"))
         expectation = HTTPExpectation(body: try Expression(String(repeating: "long", count: 500)))

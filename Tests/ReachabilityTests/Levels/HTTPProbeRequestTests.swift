@@ -13,7 +13,7 @@ import Testing
     @Test func `a request without options is GET`() throws {
         try expectEqual(
             text(HTTPProbeRequest(url: url)),
-                "GET /health?full HTTP/1.1\r\nHost: example.com:8080\r\nConnection: close\r\n"
+            "GET /health?full HTTP/1.1\r\nHost: example.com:8080\r\nConnection: close\r\n"
                 + "User-Agent: netwatch/\(PackageVersion.text)\r\nAccept: */*\r\n\r\n")
     }
 
@@ -24,7 +24,7 @@ import Testing
             authorization: .basic(user: "Aladdin", password: "open sesame"))
         expectEqual(
             text(request),
-                "PATCH /health?full HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\nAccept: */*\r\n"
+            "PATCH /health?full HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\nAccept: */*\r\n"
                 + "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\nuser-agent: probe\r\nX-A:  b\tä \r\nX-A: c\r\n"
                 + "Content-Length: 2\r\n\r\n{}")
         let bearer = try HTTPProbeRequest(method: "POST", url: url, authorization: .bearer("abc.def"))

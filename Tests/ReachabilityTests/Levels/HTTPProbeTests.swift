@@ -21,9 +21,9 @@ import Testing
         #expect(probe.next() == .finished && probe.next() == .finished)
         expectEqual(
             probe.facts,
-                HTTPProbeFacts(
-                    response: HTTPResponseFacts(status: 200, version: "1.1", reason: "OK", receivedBytes: 40, bodyBytes: 2),
-                    redirects: ["http://b.example/c"], otherHost: "b.example", isDowngraded: true, isRedirectAuthentic: true))
+            HTTPProbeFacts(
+                response: HTTPResponseFacts(status: 200, version: "1.1", reason: "OK", receivedBytes: 40, bodyBytes: 2),
+                redirects: ["http://b.example/c"], otherHost: "b.example", isDowngraded: true, isRedirectAuthentic: true))
     }
 
     @Test func `a probe that does not follow redirects reads the redirect to its end`() throws {

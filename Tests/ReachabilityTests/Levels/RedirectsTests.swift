@@ -71,9 +71,10 @@ import Testing
         }
         try expectEqual(
             redirects.next(after: head(302, "/#again"), to: second),
-                .failed(RedirectFailure(.loop, location: "https://a.example/")))
+            .failed(RedirectFailure(.loop, location: "https://a.example/")))
         var own = Redirects(of: first)
-        try expectEqual(own.next(after: head(302, ""), to: first), .failed(RedirectFailure(.loop, location: "https://a.example/")))
+        try expectEqual(
+            own.next(after: head(302, ""), to: first), .failed(RedirectFailure(.loop, location: "https://a.example/")))
     }
 
     @Test func `a redirect that sets a cookie is followed with the cookie, and is a loop if it sets the same one again`() throws {
@@ -93,7 +94,7 @@ import Testing
         #expect(lines.contains("\r\nCookie: a=1; b=2\r\n"))
         try expectEqual(
             redirects.next(after: head(answer), to: second),
-                .failed(RedirectFailure(.loop, location: "https://a.example/")))
+            .failed(RedirectFailure(.loop, location: "https://a.example/")))
         // Another host receives no cookie, and http none with Secure.
         let other = "HTTP/1.1 302 Found\r\nLocation: http://b.example/\r\nSet-Cookie: c=3\r\n\r\n"
         guard case .follow(let third) = try redirects.next(after: head(other), to: second) else {
@@ -139,7 +140,7 @@ import Testing
         }
         try expectEqual(
             redirects.next(after: head(302, "/11"), to: request),
-                .failed(RedirectFailure(.limit, location: "https://a.example/11", limit: .redirects)))
+            .failed(RedirectFailure(.limit, location: "https://a.example/11", limit: .redirects)))
         expectEqual(redirects.locations.count, 10)
     }
 
@@ -172,7 +173,7 @@ import Testing
             var redirects = Redirects(of: request)
             try expectEqual(
                 redirects.next(after: head(302, location), to: request),
-                    .failed(RedirectFailure(.location, location: location, reason: reason)))
+                .failed(RedirectFailure(.location, location: location, reason: reason)))
         }
         // A path stays on the server, whatever its address is.
         #expect(try next(302, "/b", of: request("GET", "http://[fe80::1%eth0]/")) != nil)

@@ -15,7 +15,8 @@ import Testing
             .link(link, flags: RawMessage.multi | RawMessage.interrupted, sequence: 4), .done(4),
         ]
         expectEqual(
-            NetlinkDecoder.decode(datagram.bytes), [
+            NetlinkDecoder.decode(datagram.bytes),
+            [
                 NetlinkMessage(.link(link), sequence: 4), NetlinkMessage(.link(link), sequence: 4, wasInterrupted: true),
                 NetlinkMessage(.done(errno: 0), sequence: 4),
             ])

@@ -87,7 +87,8 @@ import Testing
     @Test func `linkdown alone does not make a route dead: the kernel still uses it`() {
         let message = message(routeFlags: 0x10) { $0.add(4, UInt32(2)) }
         expectEqual(
-            decode(message), [
+            decode(message),
+            [
                 .route(Route(defaultKey, nextHops: [Route.NextHop(interface: 2)]), replaces: false, isDead: false)
             ])
     }
@@ -149,7 +150,7 @@ import Testing
         let expected = Route(defaultKey, nextHops: [Route.NextHop(interface: 2)])
         expectEqual(
             decode(message(flags: RawMessage.replace) { $0.add(4, UInt32(2)) }),
-                [.route(expected, replaces: true, isDead: false)])
+            [.route(expected, replaces: true, isDead: false)])
         expectEqual(decode(message(25) { $0.add(4, UInt32(2)) }), [.routeRemoved(expected)])
     }
 
@@ -168,7 +169,7 @@ import Testing
         let query = RouteQuery(IPAddress(v4: 0xc633_6401))
         expectEqual(
             RouteAnswer(NetlinkDecoder.decode(chosen.bytes), to: query),
-                .route(ChosenRoute(interface: 2, gateway: gateway, source: IPAddress(v4: 0xc000_0209))))
+            .route(ChosenRoute(interface: 2, gateway: gateway, source: IPAddress(v4: 0xc000_0209))))
         expectEqual(
             RouteAnswer(NetlinkDecoder.decode(RawMessage.error(4, errno: 113).bytes), to: query), .refused(errno: 113))
         expectNil(RouteAnswer([], to: query))

@@ -74,9 +74,9 @@ import Testing
             })
         expectEqual(
             decoded,
-                Rule(
-                    family: .v4, priority: 0, action: 2, target: 1_000, incomingInterface: "eth0", outgoingInterface: "lo",
-                    suppressedGroup: 4, isL3MasterDevice: true, tunnel: 0x0102_0304, origin: 186))
+            Rule(
+                family: .v4, priority: 0, action: 2, target: 1_000, incomingInterface: "eth0", outgoingInterface: "lo",
+                suppressedGroup: 4, isL3MasterDevice: true, tunnel: 0x0102_0304, origin: 186))
     }
 
     @Test func `a rule's from and to are decoded with their prefixes`() throws {

@@ -113,7 +113,7 @@ import Testing
         let (before, after) = (Set(one.allRoutes), Set(other.allRoutes))
         expectEqual(
             Set(changes),
-                Set(before.subtracting(after).map { .routeRemoved($0) } + after.subtracting(before).map { .routeAdded($0) }))
+            Set(before.subtracting(after).map { .routeRemoved($0) } + after.subtracting(before).map { .routeAdded($0) }))
         expectEqual(Set(changes).count, changes.count)
         one.apply(changes)
         expectEqual(one, other)

@@ -215,7 +215,8 @@ import Testing
         var keeper = keeper(.address(Net.address), .route(route), .route(Net.onLink))
         let outcome = keeper.apply(.linkRemoved(2))
         expectEqual(
-            Set(outcome.changes), [
+            Set(outcome.changes),
+            [
                 .linkRemoved(2), .addressRemoved(Net.address.key), .routeRemoved(route), .routeRemoved(Net.onLink),
             ])
         #expect(outcome.staleTables.contains(.addresses))

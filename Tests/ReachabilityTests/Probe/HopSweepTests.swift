@@ -36,7 +36,7 @@ import Testing
     @Test func `the server is a hop of its own`() {
         expectEqual(
             lines([answer(1, .exceeded, router(1)), answer(3, .server, server), answer(2, .server, server)]),
-                ["1 10.0.0.1", "2 192.0.2.9 server"])
+            ["1 10.0.0.1", "2 192.0.2.9 server"])
         // ICMP from the server's own packet filter.
         expectEqual(lines([answer(2, .refused, server), answer(3, .refused, server)]), ["2 192.0.2.9 server"])
     }

@@ -132,7 +132,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let (answer, milliseconds) = try bench.ask()
         expectEqual(
             verdict(bench, answer, "errno", "hop", "resolver"),
-                "dns/resolver-refused errno=ECONNREFUSED hop=127.0.0.1 resolver=127.0.0.1")
+            "dns/resolver-refused errno=ECONNREFUSED hop=127.0.0.1 resolver=127.0.0.1")
         #expect(milliseconds < limit(300))
     }
 
@@ -211,7 +211,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         try expectEqual(bench.ask("box").answer.addresses, [Self.v4])
         expectEqual(
             server.questions.sorted(),
-                ["A box.one.example", "A box.two.example", "AAAA box.one.example", "AAAA box.two.example"])
+            ["A box.one.example", "A box.two.example", "AAAA box.one.example", "AAAA box.two.example"])
     }
 
     @Test func `1,000 targets of one name cause one question for each family`() throws {

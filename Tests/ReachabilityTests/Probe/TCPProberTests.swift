@@ -279,7 +279,7 @@ import Testing
         try expectEqual(probe(ProbeAttempt(id: 1, address: address, port: 9)), ProbeResult(id: 1, errno: EINVAL, call: "connect"))
         try expectEqual(
             probe(ProbeAttempt(id: 2, address: address, zone: 700, port: 9)),
-                ProbeResult(id: 2, errno: ECONNREFUSED, call: "handshake"))
+            ProbeResult(id: 2, errno: ECONNREFUSED, call: "handshake"))
     }
 
     @Test func `the kernel itself reports an IPv6 host on the link that does not answer neighbor discovery`() throws {

@@ -123,7 +123,7 @@ import Testing
         let (count, number) = (lines.count - 2, lines.count - 1)
         try expectEqual(
             replay(short).damage,
-                Replay.DamageError(line: number, reason: "counts \(count) inputs where there are \(count - 1)"))
+            Replay.DamageError(line: number, reason: "counts \(count) inputs where there are \(count - 1)"))
         for text in ["", "garbage", line(.turnEnded), lines[lines.count - 1]] {
             let (events, damage) = try replay(lines + [text])
             expectEqual(damage, Replay.DamageError(line: lines.count + 1, reason: "stands after the end of the recording"))
@@ -132,7 +132,7 @@ import Testing
         let former = #"{"netwatch_recording_end":2,"inputs":\#(count)}"#
         try expectEqual(
             replay(lines.dropLast() + [former]).damage,
-                Replay.DamageError(line: lines.count, reason: "ends a recording of format 2"))
+            Replay.DamageError(line: lines.count, reason: "ends a recording of format 2"))
     }
 
     @Test func `a recording without any turn is complete with its end line`() throws {
@@ -163,7 +163,7 @@ import Testing
         try expectEqual(replay(["#!/bin/sh"]).damage?.reason, "is not the header of a recording")
         try expectEqual(
             replay([#"{"netwatch_recording":2,"other":"keys"}"#]).damage?.reason,
-                "has format 2; this version reads format 3")
+            "has format 2; this version reads format 3")
         let future = Self.header.replacing("\"any\"", with: "\"cleverest\"")
         try expectEqual(replay([future]).damage?.reason.contains("cleverest"), true)
     }

@@ -81,7 +81,8 @@ import Testing
         var failure = silence()
         failure.host = state(.answered)
         expectEqual(verdict(failure), "down tcp/timeout")
-        expectEqual(failure.cause(in: host.localState).detail, "192.0.2.1 does not answer on port 443, although the host is alive")
+        expectEqual(
+            failure.cause(in: host.localState).detail, "192.0.2.1 does not answer on port 443, although the host is alive")
     }
 
     @Test func `a gateway that was confirmed during the probe proves the route, one confirmed before does not`() {
@@ -238,7 +239,7 @@ import Testing
         expectEqual(verdict(ownSilence(state(.answered))), "down tcp/timeout")
         expectEqual(
             ownSilence(state(.answered)).cause(in: host.localState).detail,
-                "this machine (192.0.2.1) does not answer on port 443, although it answers on others: "
+            "this machine (192.0.2.1) does not answer on port 443, although it answers on others: "
                 + "its server accepts no more connections, or its packet filter drops them")
     }
 

@@ -86,7 +86,8 @@ private let hour: Int64 = 3_600 * second
     @Test func `limits out of range are set to the nearest in range`() {
         let limits = MeteredLimits(intervalFactor: 0, bytesPerDay: -5)
         #expect(limits.intervalFactor == 1 && limits.bytesPerDay == 1)
-        expectEqual(MeteredLimits(intervalFactor: 5_000, bytesPerDay: nil), MeteredLimits(intervalFactor: 1_000, bytesPerDay: nil))
+        expectEqual(
+            MeteredLimits(intervalFactor: 5_000, bytesPerDay: nil), MeteredLimits(intervalFactor: 1_000, bytesPerDay: nil))
         #expect(MeteredLimits().bytesPerDay == 5_000_000 && MeteredLimits().intervalFactor == 6)
     }
 }

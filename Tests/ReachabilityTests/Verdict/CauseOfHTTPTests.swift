@@ -53,17 +53,18 @@ import Testing
         #expect(cause?.layer == .http && cause?.code == .status)
         expectEqual(cause?.detail, "a.example answers 503 Service Unavailable, not 200-299")
         expectEqual(
-            cause?.evidence, [
+            cause?.evidence,
+            [
                 "elapsed_ms": .number(7), "status": .number(503), "http_version": .text("1.1"), "body_bytes": .number(2),
                 "expectation": .text("200-299"),
             ])
         try expectEqual(
             text(Row(responses: [Self.found, "HTTP/1.1 404 \r\n\r\n"])),
-                "http/status: a.example redirects to http://portal.lan/login, which answers 404, not 200-299")
+            "http/status: a.example redirects to http://portal.lan/login, which answers 404, not 200-299")
         // The status is known before the deadline and before the limit.
         try expectEqual(
             text(Row(responses: ["HTTP/1.1 503 Busy\r\n\r\n"], ending: .deadline)),
-                "http/status: a.example answers 503 Busy, not 200-299")
+            "http/status: a.example answers 503 Busy, not 200-299")
     }
 
     @Test func `a deadline is a timeout`() throws {
@@ -71,13 +72,13 @@ import Testing
             text(Row(responses: [], ending: .deadline)), "http/timeout: a.example does not answer the request in time")
         try expectEqual(
             text(Row(responses: ["HTTP/1.1 2"], ending: .deadline)),
-                "http/timeout: a.example does not send a complete head in time")
+            "http/timeout: a.example does not send a complete head in time")
         try expectEqual(
             text(Row(responses: ["HTTP/1.1 200 OK\r\n\r\nslo"], ending: .deadline)),
-                "http/timeout: a.example does not send the complete response in time")
+            "http/timeout: a.example does not send the complete response in time")
         try expectEqual(
             text(Row(responses: ["SSH-2"], ending: .deadline)),
-                "http/invalid-response: a.example does not speak HTTP: it answers 'SSH-2'")
+            "http/invalid-response: a.example does not speak HTTP: it answers 'SSH-2'")
     }
 
     @Test(arguments: [
@@ -113,7 +114,7 @@ import Testing
         func redirect(_ location: String) -> String { "HTTP/1.1 302 Found\r\nLocation: \(location)\r\n\r\n" }
         try expectEqual(
             text(Row(responses: [redirect("/b"), redirect("/c"), redirect("/b")])),
-                "http/invalid-response: a.example redirects in a loop, back to http://a.example/b")
+            "http/invalid-response: a.example redirects in a loop, back to http://a.example/b")
         let chain = try cause(Row(responses: (0..<11).map { redirect("/\($0)") }))
         expectEqual(chain?.detail, "a.example redirects more than 10 times")
         expectEqual(chain?.evidence["limit"], .text("10 redirects"))
@@ -121,14 +122,14 @@ import Testing
         expectEqual(chain?.evidence["location"], .text("/10"))
         try expectEqual(
             text(Row(responses: [redirect("ftp://b/")])),
-                "http/invalid-response: a.example redirects to 'ftp://b/', which no probe can request "
+            "http/invalid-response: a.example redirects to 'ftp://b/', which no probe can request "
                 + "(scheme: 'ftp' is neither http nor https)")
     }
 
     @Test func `status 511 is a captive portal`() throws {
         try expectEqual(
             text(Row(responses: ["HTTP/1.1 511 Network Authentication Required\r\n\r\n"])),
-                "http/captive-portal: a.example answers 511: the network requires a login")
+            "http/captive-portal: a.example answers 511: the network requires a login")
     }
 
     @Test func `a declared expectation that a redirect to another host does not meet is a captive portal`() throws {
@@ -153,7 +154,7 @@ import Testing
         let known = HTTPExpectation(body: try Expression(literal: "success"))
         try expectEqual(
             text(Row(responses: [Self.page], expectation: empty, isCanary: true)),
-                "http/captive-portal: a login page of the network answers for a.example, with 200 OK and another page")
+            "http/captive-portal: a login page of the network answers for a.example, with 200 OK and another page")
         try expectEqual(cause(Row(responses: [Self.page], expectation: known, isCanary: true))?.code, .captivePortal)
         // A canary's redirect is not followed (`LevelPlan`).
         let own = "HTTP/1.1 307 Go\r\nLocation: /login\r\n\r\n"
@@ -177,14 +178,14 @@ import Testing
         let url = "https://a.example/"
         try expectEqual(
             text(Row(responses: [Self.found, Self.page], expectation: body, url: url)),
-                "http/unexpected-body: a.example redirects to http://portal.lan/login, which sends a body that does not match "
+            "http/unexpected-body: a.example redirects to http://portal.lan/login, which sends a body that does not match "
                 + "'fine'")
         try expectEqual(
             text(Row(responses: [Self.found], expectation: empty, isFollowing: false, isCanary: true, url: url)),
-                "http/status: a.example answers 302 Found with a redirect to http://portal.lan/login, not 204")
+            "http/status: a.example answers 302 Found with a redirect to http://portal.lan/login, not 204")
         try expectEqual(
             text(Row(responses: [Self.page], expectation: empty, isCanary: true, url: url)),
-                "http/status: a.example answers 200 OK, not 204")
+            "http/status: a.example answers 200 OK, not 204")
         try expectEqual(cause(Row(responses: [Self.page], expectation: body, isCanary: true, url: url))?.code, .unexpectedBody)
         let login = "HTTP/1.1 511 Network Authentication Required\r\n\r\n"
         try expectEqual(cause(Row(responses: [login], url: url))?.code, .status)
@@ -194,7 +195,7 @@ import Testing
         try expectEqual(cause(Row(responses: [Self.found, login], url: url))?.code, .captivePortal)
         try expectEqual(
             cause(Row(responses: [Self.found, Self.page], expectation: body, url: url, isInsecure: true))?.code,
-                .captivePortal)
+            .captivePortal)
         let secureLogin = "HTTP/1.1 302 Found\r\nLocation: https://portal.lan/\r\n\r\n"
         try expectEqual(cause(Row(responses: [secureLogin, Self.page], expectation: body))?.code, .captivePortal)
         try expectEqual(cause(Row(responses: [secureLogin, login]))?.code, .captivePortal)
@@ -206,19 +207,19 @@ import Testing
         }
         try expectEqual(
             text(HTTPExpectation(body: Expression("fine"))),
-                "http/unexpected-body: a.example sends a body that does not match 'fine'")
+            "http/unexpected-body: a.example sends a body that does not match 'fine'")
         try expectEqual(
             text(HTTPExpectation(excludedBody: Expression("bad"))),
-                "http/unexpected-body: a.example sends a body that matches 'bad'")
+            "http/unexpected-body: a.example sends a body that matches 'bad'")
         try expectEqual(
             text(HTTPExpectation(fields: [.init("X-Node", Expression("."))])),
-                "http/unexpected-header: a.example sends no field x-node that matches '.'")
+            "http/unexpected-header: a.example sends no field x-node that matches '.'")
         try expectEqual(
             text(HTTPExpectation(fields: [.init("Server", Expression("old"), isExcluded: true)])),
-                "http/unexpected-header: a.example sends a field server that matches 'old'")
+            "http/unexpected-header: a.example sends a field server that matches 'old'")
         try expectEqual(
             text(HTTPExpectation(versions: ["1.1"])),
-                "http/invalid-response: a.example answers with HTTP/1.0, not HTTP/1.1")
+            "http/invalid-response: a.example answers with HTTP/1.0, not HTTP/1.1")
     }
 
     @Test(arguments: [

@@ -66,7 +66,8 @@ import Testing
         expectNil(handshake.cause)
         handshake.isInsecure = false
         handshake.facts.certificate?.notAfter = Self.now + 100 * Self.day
-        expectEqual(handshake.cause?.detail, "203.0.113.5 sends a chain with a certificate that expires on 2026-12-08, in 13 days")
+        expectEqual(
+            handshake.cause?.detail, "203.0.113.5 sends a chain with a certificate that expires on 2026-12-08, in 13 days")
         handshake.facts.chainNotAfter = Self.now - 1
         expectNil(handshake.cause)
     }
@@ -90,12 +91,13 @@ import Testing
         let many = handshake(facts(errors: [error(62)], names: names, nameCount: 2000)).cause
         expectEqual(
             many?.detail,
-                "203.0.113.5 presents a certificate for 1.test, 2.test, 3.test, 4.test, 5.test and 1995 other names, not for a.test"
+            "203.0.113.5 presents a certificate for 1.test, 2.test, 3.test, 4.test, 5.test and 1995 other names, not for a.test"
         )
         expectEqual(many?.evidence["names"], .list(names + ["and 1991 others"]))
         let none = handshake(facts(errors: [error(62)], names: [])).cause
         expectEqual(
-            none?.detail, "203.0.113.5 presents a certificate without a subject alternative name, so it is not for a.test: "
+            none?.detail,
+            "203.0.113.5 presents a certificate without a subject alternative name, so it is not for a.test: "
                 + "a common name does not count")
     }
 
@@ -103,7 +105,8 @@ import Testing
         var facts = facts(errors: [error(64)], names: ["a.test", "127.0.0.1"])
         facts.serverName = "127.0.0.1"
         expectEqual(
-            handshake(facts).cause?.detail, "203.0.113.5 presents a certificate that has 127.0.0.1 as a DNS name and not as an "
+            handshake(facts).cause?.detail,
+            "203.0.113.5 presents a certificate that has 127.0.0.1 as a DNS name and not as an "
                 + "IP address, so it is not for this address")
     }
 

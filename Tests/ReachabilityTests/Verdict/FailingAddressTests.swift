@@ -69,14 +69,16 @@ private let third = "192.0.2.3"
                 lines += try answer(attempt, with: "\(attempt.address)" == failing ? Self.busy : Self.ok, in: &target, at: time)
             }
             expectEqual(
-                lines.filter { !$0.hasPrefix("connect") }, [
+                lines.filter { !$0.hasPrefix("connect") },
+                [
                     "report ok", "up \(working) eth0", "degraded http/status \(working) eth0",
                 ])
             let isFamily = failing.contains(":") != working.contains(":")
             let family = failing.contains(":") ? "IPv6 is broken and IPv4 works" : "IPv4 is broken and IPv6 works"
             let cause = try #require(target.cause)
             expectEqual(
-                cause.detail, (isFamily ? family : "1 of 2 addresses fail")
+                cause.detail,
+                (isFamily ? family : "1 of 2 addresses fail")
                     + ": at \(failing), a.example answers 503 Busy, not 200-299")
             expectEqual(cause.evidence["address"], .text(failing))
         }
@@ -86,7 +88,8 @@ private let third = "192.0.2.3"
         var target = try target(first, second, settings: ProbeSettings(failAfter: 1))
         try expectEqual(answer(attempt(target), with: Self.busy, in: &target, at: 1), ["connect 3 \(second)"])
         try expectEqual(
-            answer(attempt(target), with: Self.ok, in: &target, at: 1), [
+            answer(attempt(target), with: Self.ok, in: &target, at: 1),
+            [
                 "report ok", "degraded http/status \(second) eth0", "connect 4 \(first)",
             ])
         try expectEqual(answer(attempt(target), with: Self.busy, in: &target, at: 2), [])
@@ -103,7 +106,8 @@ private let third = "192.0.2.3"
         var target = try target(first, second)
         try expectEqual(answer(attempt(target), with: Self.busy, in: &target, at: 1), ["connect 3 \(second)"])
         try expectEqual(
-            answer(attempt(target), with: Self.ok, in: &target, at: 1), [
+            answer(attempt(target), with: Self.ok, in: &target, at: 1),
+            [
                 "report ok", "up \(second) eth0", "connect 4 \(first)",
             ])
         let redirect = "HTTP/1.1 302 Found\r\nLocation: http://other.example/\r\nContent-Length: 0\r\n\r\n"

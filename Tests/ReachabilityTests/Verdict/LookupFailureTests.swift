@@ -37,7 +37,8 @@ import Testing
         expectEqual(name(cause), "down dns/name-not-found")
         expectEqual(cause.detail, "there is no name a.example")
         expectEqual(
-            cause.evidence, [
+            cause.evidence,
+            [
                 "name": .text("a.example"), "elapsed_ms": .number(7), "answered_by": .text("dns"), "rcode": .text("NXDOMAIN"),
                 "resolver": .text("192.0.2.53"),
             ])
@@ -58,7 +59,7 @@ import Testing
         }
         expectEqual(
             detail("a.example", "b", "c"),
-                "a.example has no address: its aliases (CNAME) form a loop, from a.example to c and back")
+            "a.example has no address: its aliases (CNAME) form a loop, from a.example to c and back")
         expectEqual(detail("b"), "a.example has no address: b is an alias (CNAME) of itself")
     }
 

@@ -244,7 +244,8 @@ import Testing
         #expect(cause?.layer == .quality && cause?.code == .loss)
         expectEqual(cause?.detail, "4 of the last 12 packets were lost (limit 20 %)")
         expectEqual(
-            cause?.evidence, [
+            cause?.evidence,
+            [
                 "results": .number(12), "lost": .number(4), "loss_percent": .number(33), "loss_limit_percent": .number(20),
             ])
     }

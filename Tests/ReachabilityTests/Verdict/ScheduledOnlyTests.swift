@@ -45,7 +45,7 @@ private let server = "192.0.2.1"
         var target = try Transcript("192.0.2.1:443", settings)
         expectEqual(
             target.at(0, .begin),
-                ["initial unknown", "report link/no-interface", "unreachable link/no-interface 192.0.2.1"])
+            ["initial unknown", "report link/no-interface", "unreachable link/no-interface 192.0.2.1"])
         expectEqual(target.tickDue, 1000)
         expectEqual(target.at(1000, .tick), ["report link/no-interface"])
     }

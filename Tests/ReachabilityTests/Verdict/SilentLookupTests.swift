@@ -72,9 +72,11 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         expectEqual(target.at(2100, route(to: resolver)), ["neighbor? 10.0.0.1 on 2"])
         expectEqual(target.at(2650, .neighbor(gateway, .state(.reachable))), Self.silentGateway)
         let cause = try #require(target.cause)
-        expectEqual(cause.detail, "the gateway 10.0.0.1, which leads to the name server 203.0.113.53, does not answer on its link")
         expectEqual(
-            cause.evidence, [
+            cause.detail, "the gateway 10.0.0.1, which leads to the name server 203.0.113.53, does not answer on its link")
+        expectEqual(
+            cause.evidence,
+            [
                 "name": .text("server.example"), "elapsed_ms": .number(2100), "answered_by": .text("dns"),
                 "resolver": .text(resolver), "interface": .text("eth0"), "gateway": .text("10.0.0.1"),
                 "neighbor_state": .text("REACHABLE"), "first_hop": .text("silent"),
@@ -134,7 +136,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         let server = ResolverConfiguration.Nameserver(try #require(IPAddress(resolver)))
         expectEqual(
             target.at(5, lookup(1, [NameServerExchange(server, .answered, rcode: 2), NameServerExchange(server, .silent)])),
-                ["report dns/server-failure", "unreachable dns/server-failure"])
+            ["report dns/server-failure", "unreachable dns/server-failure"])
     }
 
     @Test func `a kernel that does not answer ends the examination`() throws {

@@ -200,7 +200,8 @@ private let server = "192.0.2.1"
             target.host.levels[1] = .off
             _ = target.at(0, .begin)
             expectEqual(
-                target.at(0, .route(to: address, over: 1, gateway: nil, kind: .local)), [
+                target.at(0, .route(to: address, over: 1, gateway: nil, kind: .local)),
+                [
                     "unreachable link/interface-down \(address) lo"
                 ])
         }

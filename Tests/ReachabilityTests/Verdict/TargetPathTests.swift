@@ -167,7 +167,7 @@ private let server = "192.0.2.1"
         expectEqual(target.at(10_500, .localStateChanged), ["route? 192.0.2.1"])
         expectEqual(
             target.at(10_500, .noRoute(to: server)),
-                ["report route/no-route", "cancel 2", "unreachable route/no-route 192.0.2.1"])
+            ["report route/no-route", "cancel 2", "unreachable route/no-route 192.0.2.1"])
         expectEqual(target.at(10_600, .connected(2)), [])
     }
 
@@ -182,7 +182,7 @@ private let server = "192.0.2.1"
             expectEqual(target.at(time, .localStateChanged), ["route? 192.0.2.1"])
             expectEqual(
                 target.at(time, .route(to: server, over: over)),
-                    ["cancel \(attempt)", "connect \(attempt + 1) 192.0.2.1"])
+                ["cancel \(attempt)", "connect \(attempt + 1) 192.0.2.1"])
         }
         _ = target.at(time + 200, .localStateChanged)
         expectEqual(target.at(time + 200, .route(to: server, over: 2)), [])
@@ -243,7 +243,7 @@ private let server = "192.0.2.1"
             target.at(0, .begin), ["initial unknown", "unreachable dns/unusable-address \(address)"])
         expectEqual(
             target.cause?.detail,
-                "\(address) is the unspecified address, to which no connection is possible; \(loopback) is this machine")
+            "\(address) is the unspecified address, to which no connection is possible; \(loopback) is this machine")
         expectNil(target.tickDue)
         expectEqual(target.at(1000, .localStateChanged), [])
         expectEqual(target.at(2000, .tick), [])

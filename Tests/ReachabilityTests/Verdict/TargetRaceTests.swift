@@ -15,7 +15,7 @@ import Testing
         var target = try named()
         expectEqual(
             target.at(5, .found(1, "2001:db8::1", "2001:db8::2", "192.0.2.1")),
-                ["route? 2001:db8::1", "route? 192.0.2.1", "route? 2001:db8::2"])
+            ["route? 2001:db8::1", "route? 192.0.2.1", "route? 2001:db8::2"])
         expectEqual(target.at(5, .route(to: "2001:db8::1")), [])
         expectEqual(target.at(5, .noRoute(to: "192.0.2.1")), [])
         expectEqual(target.at(5, .route(to: "2001:db8::2")), ["connect 2 2001:db8::1"])
@@ -86,11 +86,12 @@ import Testing
         _ = target.at(250, .tick)
         expectEqual(
             target.at(3000, .tick),
-                ["cancel 2", "cancel 3", "neighbor? fe80::1 on 2", "neighbor? 10.0.0.1 on 2"])
+            ["cancel 2", "cancel 3", "neighbor? fe80::1 on 2", "neighbor? 10.0.0.1 on 2"])
         let (v6, v4) = (try #require(IPAddress("fe80::1")), IPAddress(v4: 0x0a00_0001))
         expectEqual(target.at(3001, .neighbor(Neighbor.Key(interface: 2, address: v6), .state(.failed))), [])
         expectEqual(
-            target.at(3001, .neighbor(Neighbor.Key(interface: 2, address: v4), .state(.incomplete))), [
+            target.at(3001, .neighbor(Neighbor.Key(interface: 2, address: v4), .state(.incomplete))),
+            [
                 "report neighbor/gateway-silent"
             ])
         expectEqual(target.cause?.evidence["neighbor_state"], .text("FAILED"))
@@ -115,7 +116,7 @@ import Testing
         let host = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0009))
         expectEqual(
             target.at(3000, .neighbor(host, .state(.incomplete))),
-                ["report neighbor/host-silent", "unreachable neighbor/host-silent 10.0.0.9 eth0"])
+            ["report neighbor/host-silent", "unreachable neighbor/host-silent 10.0.0.9 eth0"])
     }
 
     @Test func `a probe tries all addresses, also if the first four refuse`() throws {
@@ -223,7 +224,7 @@ import Testing
         var target = try named(ProbeSettings(failAfter: 1, families: [.v6]))
         expectEqual(
             target.at(5, .found(1, "192.0.2.1")),
-                ["report dns/no-address-for-family", "down dns/no-address-for-family"])
+            ["report dns/no-address-for-family", "down dns/no-address-for-family"])
     }
 
     @Test(arguments: [(LookupAnswer.Source.dns, "down"), (.nss, "down"), (.hosts, "unreachable")])

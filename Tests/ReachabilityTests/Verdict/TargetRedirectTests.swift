@@ -117,7 +117,8 @@ import Testing
         _ = target.at(0, .begin)
         _ = try answered(&target, redirect(to: "http://b.example/"))
         expectEqual(
-            target.at(9, .notFound(3, .nameNotFound)), [
+            target.at(9, .notFound(3, .nameNotFound)),
+            [
                 "report dns/name-not-found", "down dns/name-not-found 192.0.2.1 eth0",
             ])
 
@@ -125,7 +126,8 @@ import Testing
         _ = target.at(0, .begin)
         try expectEqual(answered(&target, redirect(to: "http://192.0.2.2/")), ["route? 192.0.2.2"])
         expectEqual(
-            target.at(9, route(&target, to: Self.second, isOpen: false)), [
+            target.at(9, route(&target, to: Self.second, isOpen: false)),
+            [
                 "report route/no-route", "unreachable route/no-route 192.0.2.1 eth0",
             ])
 
@@ -167,7 +169,8 @@ import Testing
         _ = target.at(0, .begin)
         _ = try answered(&target, redirect(to: "http://portal.lan/login"))
         expectEqual(
-            target.at(9, .notFound(3, .nameNotFound)), [
+            target.at(9, .notFound(3, .nameNotFound)),
+            [
                 "report dns/name-not-found", "down dns/name-not-found 192.0.2.1 eth0",
             ])
         let detail = "a.example redirects to http://portal.lan/login: there is no name portal.lan"
@@ -214,7 +217,8 @@ import Testing
             let attempt = try #require(Self.attempt(target.effects))
             expectEqual(attempt.port, 1)
             expectEqual(
-                target.at(1, .failed(attempt.id, .connectionRefused)), [
+                target.at(1, .failed(attempt.id, .connectionRefused)),
+                [
                     "report tcp/refused", "down tcp/refused 192.0.2.1 eth0",
                 ])
             expectEqual(
@@ -249,7 +253,8 @@ import Testing
         let attempt = try #require(Self.attempt(target.effects))
         expectEqual(target.at(100, .localStateChanged), ["route? 192.0.2.1"])
         expectEqual(
-            target.at(101, .noRoute(to: Self.first)), [
+            target.at(101, .noRoute(to: Self.first)),
+            [
                 "report route/no-route", "cancel \(attempt.id)", "unreachable route/no-route 192.0.2.1",
             ])
     }

@@ -105,7 +105,8 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.rejected(at: 0)
         expectEqual(
-            streak.rejected(at: 10_000, (3, 13)), [
+            streak.rejected(at: 10_000, (3, 13)),
+            [
                 "report network/admin-prohibited", "unreachable network/admin-prohibited 192.0.2.1 eth0",
             ])
         expectEqual(streak.silent(at: 20_000), ["report network/admin-prohibited"])
@@ -130,7 +131,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         _ = streak.rejected(at: 0)
         expectEqual(
             streak.silent(at: 10_000, .state(.failed)),
-                ["report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0"])
+            ["report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0"])
     }
 
     @Test func `a success ends the streak of a router's error`() throws {
@@ -147,7 +148,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         streak.probe(at: 10_000)
         expectEqual(
             streak.target.at(10_000, .failed(streak.attempt, .connectionRefused)),
-                ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+            ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
         expectEqual(streak.silent(at: 20_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
@@ -160,7 +161,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         _ = streak.target.at(8000, .tick)
         expectEqual(
             streak.target.at(8000, .neighbor(gateway, .state(.reachable))),
-                ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+            ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `a lost route ends the streak of a router's error`() throws {
@@ -184,7 +185,8 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         // The gateway answers no queries, dead or alive.
         streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
         expectEqual(
-            streak.silent(at: 0, .state(.failed)), [
+            streak.silent(at: 0, .state(.failed)),
+            [
                 "report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0",
             ])
         expectEqual(streak.silent(at: 10_000, neighbor), ["report neighbor/gateway-silent"])
@@ -197,7 +199,8 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: true)
         expectEqual(streak.silent(at: 10_000), ["report neighbor/gateway-silent"])
         expectEqual(
-            streak.silent(at: 13_100), [
+            streak.silent(at: 13_100),
+            [
                 "report neighbor/gateway-silent", "unreachable neighbor/gateway-silent 192.0.2.1 eth0",
             ])
     }
@@ -207,7 +210,8 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         _ = streak.rejected(at: 0, (3, 13))
         streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: true)
         expectEqual(
-            streak.silent(at: 1), [
+            streak.silent(at: 1),
+            [
                 "report network/admin-prohibited", "unreachable network/admin-prohibited 192.0.2.1 eth0",
             ])
     }
@@ -263,7 +267,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         _ = target.at(0, .begin)
         expectEqual(
             target.at(0, .route(to: "127.0.0.1", over: 1, gateway: nil, kind: .local, source: "127.0.0.1")),
-                ["connect 1 127.0.0.1"])
+            ["connect 1 127.0.0.1"])
         expectEqual(target.at(3000, .tick).last, "\(line) 127.0.0.1 lo")
     }
 

@@ -48,7 +48,8 @@ import Testing
     @Test func `status shows the canary after the targets, as they are shown`() throws {
         let document = try status(canary(.down, Self.portal), targets: [canary(.up)])
         expectEqual(
-            StatusText(document: document, style: TextStyle()).lines.suffix(6), [
+            StatusText(document: document, style: TextStyle()).lines.suffix(6),
+            [
                 "", "targets",
                 "  + http://canary.example/204  up  1.25 ms from 192.0.2.9 via eth0 (wired)",
                 "", "canary",
@@ -66,12 +67,12 @@ import Testing
         expectEqual(lines(nil), [])
         try expectEqual(
             lines(canary(.up)),
-                ["+ \(name) is up: its answer is the known one, so no captive portal answers in its place"])
+            ["+ \(name) is up: its answer is the known one, so no captive portal answers in its place"])
         try expectEqual(
             lines(canary(.down, Self.portal)), ["x \(name) is down: \(Self.portal.detail) (http/captive-portal)"])
         try expectEqual(
             lines(canary(.unreachable, Samples.noCarrier)),
-                ["x \(name) is unreachable: eth0 has no carrier (link/no-carrier)"])
+            ["x \(name) is unreachable: eth0 has no carrier (link/no-carrier)"])
         try expectEqual(lines(canary(.unknown)), ["? the state of \(name) is not known: no probe has ended"])
         try expectEqual(lines(canary(.up), columns: 60).count, 2)
     }

@@ -77,7 +77,7 @@ import Testing
         let document = ProbeSummary(moment: Samples.moment(1), targets: [Self.statistics(10, nil, 12)])
         expectEqual(
             String(decoding: document.encode(), as: UTF8.self),
-                #"{"v":1,"ts":"2026-08-02T12:00:01.000Z","targets":[{"target":"192.0.2.9:22","sent":3,"ok":2,"loss":0.333,"#
+            #"{"v":1,"ts":"2026-08-02T12:00:01.000Z","targets":[{"target":"192.0.2.9:22","sent":3,"ok":2,"loss":0.333,"#
                 + #""rtt_ms":{"min":10,"median":11,"max":12,"jitter":2},"cause":{"layer":"tcp","code":"refused","#
                 + #""detail":"192.0.2.9 refuses port 22","evidence":{"errno":"ECONNREFUSED"}}}]}"#)
     }
@@ -90,7 +90,8 @@ import Testing
         var other = ProbeStatistics(Samples.endpoint("db.example:5432"))
         other.add(Self.report(nil))
         expectEqual(
-            text.summary([Self.statistics(10, 12, nil), other]), [
+            text.summary([Self.statistics(10, 12, nil), other]),
+            [
                 "",
                 "target           sent  ok    loss       min    median       max    jitter",
                 "192.0.2.9:22        3   2  33.3 %  10.00 ms  11.00 ms  12.00 ms  2.000 ms  tcp/refused: 192.0.2.9 refuses port 22",

@@ -117,7 +117,8 @@ import Testing
         var lines = PlainLines(header: Samples.header, style: TextStyle())
         let text = Samples.oneOfEach.map { lines.line(Record(event: $0)) }
         expectEqual(
-            text, [
+            text,
+            [
                 "2026-08-02T12:00:00.000Z hello  netwatch 0.1.0: path satisfied via eth0 (wired), IPv4 IPv6 DNS, "
                     + "gateway 192.0.2.1 fe80::1%eth0",
                 "2026-08-02T12:00:01.000Z path   unsatisfied link/no-carrier: eth0 has no carrier "
@@ -136,12 +137,12 @@ import Testing
         func text(_ event: MonitorEvent) -> Substring { lines.line(Record(event: event)).dropFirst(34) }
         expectEqual(
             text(Samples.incident(1_000, over: 63.5)),
-                "interface eth0 over 1000 targets (192.0.2.0:22, 192.0.2.1:22, 192.0.2.2:22, …), "
+            "interface eth0 over 1000 targets (192.0.2.0:22, 192.0.2.1:22, 192.0.2.2:22, …), "
                 + "link/no-carrier: eth0 has no carrier after 1m02s")
         let limit = Cause(.local, .fileLimit, detail: "no descriptor is left")
         expectEqual(
             text(Samples.incident(2, cause: limit, subject: .init(.interface, nil))),
-                "this machine open 2 targets (192.0.2.0:22, 192.0.2.1:22), local/file-limit: no descriptor is left")
+            "this machine open 2 targets (192.0.2.0:22, 192.0.2.1:22), local/file-limit: no descriptor is left")
         let evil = Samples.incident(2, subject: .init(.hop, "e\u{1b}[2J\n"))
         #expect(!lines.line(Record(event: evil)).contains { $0 == "\u{1b}" || $0.isNewline })
     }
@@ -156,7 +157,7 @@ import Testing
         let record = Record(event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), superseded: 4)
         expectEqual(
             lines.line(record),
-                "2026-08-02T12:00:01.000Z target 192.0.2.9:22 down tcp/refused: 192.0.2.9 refuses port 22 [4 superseded]")
+            "2026-08-02T12:00:01.000Z target 192.0.2.9:22 down tcp/refused: 192.0.2.9 refuses port 22 [4 superseded]")
     }
 }
 
@@ -170,18 +171,19 @@ import Testing
         ]
         let text = events.flatMap { live.lines(Record(event: $0)) }.joined(separator: "\n")
         expectEqual(
-            text, """
-                netwatch 0.1.0 · this machine · 2026-08-02T12:00:00.000Z
-                   +0.000s ✓ path satisfied  via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1 fe80::1%eth0
-                             eth0  wired     routable  192.0.2.7/24 fe80::7/64
-                             lo    loopback  carrier   127.0.0.1/8
-                   +0.000s ? 192.0.2.9:22  unknown
-                   +0.020s ✓ 192.0.2.9:22  up  1.25 ms from 192.0.2.9 via eth0 (wired)
-                  +1m03.5s ✗ path unsatisfied  link/no-carrier: eth0 has no carrier
-                             eth0 routable → no-carrier, -192.0.2.7/24, -fe80::7/64
-                             eth0  wired  no-carrier
-                  +1m03.5s ✗ 192.0.2.9:22  unreachable  link/no-carrier: eth0 has no carrier  (was up for 1m03s)
-                """)
+            text,
+            """
+            netwatch 0.1.0 · this machine · 2026-08-02T12:00:00.000Z
+               +0.000s ✓ path satisfied  via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1 fe80::1%eth0
+                         eth0  wired     routable  192.0.2.7/24 fe80::7/64
+                         lo    loopback  carrier   127.0.0.1/8
+               +0.000s ? 192.0.2.9:22  unknown
+               +0.020s ✓ 192.0.2.9:22  up  1.25 ms from 192.0.2.9 via eth0 (wired)
+              +1m03.5s ✗ path unsatisfied  link/no-carrier: eth0 has no carrier
+                         eth0 routable → no-carrier, -192.0.2.7/24, -fe80::7/64
+                         eth0  wired  no-carrier
+              +1m03.5s ✗ 192.0.2.9:22  unreachable  link/no-carrier: eth0 has no carrier  (was up for 1m03s)
+            """)
     }
 
     @Test func `a terminal shows incidents of several targets`() {
@@ -191,12 +193,14 @@ import Testing
         // The records of the path and of the only target say the same.
         #expect(text(Samples.incident(0)).isEmpty && text(Samples.incident(1)).isEmpty)
         expectEqual(
-            text(Samples.incident(2)), [
+            text(Samples.incident(2)),
+            [
                 "   +1.000s ✗ incident interface eth0  open  2 targets (192.0.2.0:22, 192.0.2.1:22), "
                     + "link/no-carrier: eth0 has no carrier"
             ])
         expectEqual(
-            text(Samples.incident(2, over: 3.5)), [
+            text(Samples.incident(2, over: 3.5)),
+            [
                 "   +3.500s ✓ incident interface eth0  over  2 targets (192.0.2.0:22, 192.0.2.1:22), "
                     + "link/no-carrier: eth0 has no carrier after 2.5s"
             ])
@@ -256,19 +260,20 @@ import Testing
         let document = StatusDocument(moment: Samples.moment(9), path: path, targets: [up, down])
         let text = StatusText(document: document, style: TextStyle(), showsEvidence: true).lines.joined(separator: "\n")
         expectEqual(
-            text, """
-                path  + satisfied  via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1 fe80::1%eth0
+            text,
+            """
+            path  + satisfied  via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1 fe80::1%eth0
 
-                interfaces
-                  eth0  wired     routable  192.0.2.7/24 fe80::7/64
-                      ARPHRD_ETHER
-                      driver e1000e
-                  lo    loopback  carrier   127.0.0.1/8
+            interfaces
+              eth0  wired     routable  192.0.2.7/24 fe80::7/64
+                  ARPHRD_ETHER
+                  driver e1000e
+              lo    loopback  carrier   127.0.0.1/8
 
-                targets
-                  + 192.0.2.9:22       up    1.25 ms from 192.0.2.9 via eth0 (wired)
-                  x [2001:db8::9]:443  down  tcp/refused: 192.0.2.9 refuses port 22
-                """)
+            targets
+              + 192.0.2.9:22       up    1.25 ms from 192.0.2.9 via eth0 (wired)
+              x [2001:db8::9]:443  down  tcp/refused: 192.0.2.9 refuses port 22
+            """)
         expectEqual(document.verdict, .doesNotHold)
     }
 
@@ -317,10 +322,10 @@ import Testing
         let new = path([first, Samples.prefix("203.0.113.5", 24)], gateways: ["198.18.0.2"])
         expectEqual(
             PathChanges(old: old, new: new, isUnicode: true).texts,
-                ["+203.0.113.5/24", "gateway 198.18.0.1 → 198.18.0.2"])
+            ["+203.0.113.5/24", "gateway 198.18.0.1 → 198.18.0.2"])
         expectEqual(
             PathChanges(old: new, new: old, isUnicode: false).texts,
-                ["-203.0.113.5/24", "gateway 198.18.0.2 -> 198.18.0.1"])
+            ["-203.0.113.5/24", "gateway 198.18.0.2 -> 198.18.0.1"])
         expectEqual(PathChanges(old: new, new: new, isUnicode: true).texts, [])
     }
 
@@ -384,7 +389,8 @@ import Testing
             event: Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused), seq: 12, superseded: 3)
         let variables = Dictionary(HookEnvironment.variables(for: record)) { first, _ in first }
         expectEqual(
-            variables, [
+            variables,
+            [
                 "NETWATCH_TYPE": "target", "NETWATCH_STATUS": "down", "NETWATCH_TARGET": "192.0.2.9:22",
                 "NETWATCH_ADDRESS": "192.0.2.9", "NETWATCH_INTERFACE": "eth0", "NETWATCH_INTERFACE_TYPE": "wired",
                 "NETWATCH_CAUSE": "tcp/refused", "NETWATCH_DETAIL": "192.0.2.9 refuses port 22", "NETWATCH_SEQ": "12",

@@ -74,7 +74,8 @@ enum WhySamples {
 
     @Test func `each layer has a mark, a time, a sentence and its evidence, and the last line is the conclusion`() {
         expectEqual(
-            lines(WhySamples.silent), [
+            lines(WhySamples.silent),
+            [
                 "✓ link                eth0 (wired) is switched on and has carrier",
                 "                      interface=eth0 level=routable type=wired",
                 "✓ address             packets are sent from 192.0.2.7",
@@ -101,7 +102,8 @@ enum WhySamples {
     @Test func `the addresses of a name follow the layers, and one that fails degrades the target`() {
         let lines = lines(WhySamples.partial)
         expectEqual(
-            lines.suffix(5), [
+            lines.suffix(5),
+            [
                 "✓ 192.0.2.9    1.250 ms  answers",
                 "✗ 192.0.2.10             tcp/timeout: 192.0.2.9 does not answer on port 22",
                 "· 2001:db8::9            route/no-route: there is no route to 2001:db8::9",
@@ -154,7 +156,8 @@ enum WhySamples {
     @Test func `the facts of a certificate follow the conclusion, a line each, and leave the line of evidence`() {
         let lines = lines(WhySamples.expired)
         expectEqual(
-            lines.suffix(11), [
+            lines.suffix(11),
+            [
                 "✗ tls                 192.0.2.9 presents a certificate that expired on 2026-11-01, 3 days ago",
                 "                      cipher=TLS_AES_256_GCM_SHA384 version=TLSv1.3",
                 "· http                not asked: the target is tcp",

@@ -83,11 +83,11 @@ import Testing
     @Test func `resync and gap have their reasons`() {
         expectEqual(
             Samples.text(.resync(.dumpInterrupted, Samples.moment(2))),
-                #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:02.000Z","mono_ns":7000000000,"type":"resync","#
+            #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:02.000Z","mono_ns":7000000000,"type":"resync","#
                 + #""reason":"dump_interrupted"}"#)
         expectEqual(
             Samples.text(.gap(from: Samples.moment(3), to: Samples.moment(60))),
-                #"{"v":1,"seq":1,"ts":"2026-08-02T12:01:00.000Z","mono_ns":65000000000,"type":"gap","reason":"suspend","#
+            #"{"v":1,"seq":1,"ts":"2026-08-02T12:01:00.000Z","mono_ns":65000000000,"type":"gap","reason":"suspend","#
                 + #""from":"2026-08-02T12:00:03.000Z","to":"2026-08-02T12:01:00.000Z"}"#)
     }
 

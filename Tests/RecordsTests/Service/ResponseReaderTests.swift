@@ -39,7 +39,8 @@ import Testing
         var events: [EventStreamReader.Event] = []
         for piece in Array(text.utf8).pieces(of: size) { events += reader.append(piece) }
         expectEqual(
-            events, [
+            events,
+            [
                 .init(type: "path", data: Array("{\"a\":1}".utf8)), .init(type: "message", data: Array("x\ny".utf8)),
             ])
         expectEqual(reader.lastID, "7")

@@ -36,20 +36,21 @@ import Testing
         try expectEqual(run([Samples.path()], command), [])
         expectEqual(directory.text("record"), Samples.text(Samples.path()) + "\n")
         expectEqual(
-            directory.text("variables"), """
-                NETWATCH_ADDRESS=
-                NETWATCH_CAUSE=link/no-carrier
-                NETWATCH_DETAIL=eth0 has no carrier
-                NETWATCH_INTERFACE=
-                NETWATCH_INTERFACE_TYPE=
-                NETWATCH_SEQ=1
-                NETWATCH_STATUS=unsatisfied
-                NETWATCH_SUPERSEDED=0
-                NETWATCH_TARGET=
-                NETWATCH_TS=2026-08-02T12:00:01.000Z
-                NETWATCH_TYPE=path
+            directory.text("variables"),
+            """
+            NETWATCH_ADDRESS=
+            NETWATCH_CAUSE=link/no-carrier
+            NETWATCH_DETAIL=eth0 has no carrier
+            NETWATCH_INTERFACE=
+            NETWATCH_INTERFACE_TYPE=
+            NETWATCH_SEQ=1
+            NETWATCH_STATUS=unsatisfied
+            NETWATCH_SUPERSEDED=0
+            NETWATCH_TARGET=
+            NETWATCH_TS=2026-08-02T12:00:01.000Z
+            NETWATCH_TYPE=path
 
-                """)
+            """)
     }
 
     @Test func `queued changes are replaced by newer ones and counted`() throws {
@@ -67,7 +68,7 @@ import Testing
         try expectEqual(run([Samples.path()], "exit 3"), ["--exec: 'exit 3' failed with exit code 3"])
         try expectEqual(
             run([Samples.path()], "exit 3 # http://bob:secret@host/"),
-                ["--exec: 'exit 3 # http://bob:***@host/' failed with exit code 3"])
+            ["--exec: 'exit 3 # http://bob:***@host/' failed with exit code 3"])
         try expectEqual(run([Samples.path()], "kill -9 $$"), ["--exec: 'kill -9 $$' ended by signal 9"])
     }
 

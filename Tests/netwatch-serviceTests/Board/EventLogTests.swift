@@ -34,7 +34,7 @@ import Testing
         let log = log(events: [event(7)])
         expectEqual(
             log.read(after: EventLog.Cursor(seq: -1)),
-                .frames(Array("id: 0\nevent: target\ndata: {\"n\":7}\n\n".utf8), EventLog.Cursor(seq: 0)))
+            .frames(Array("id: 0\nevent: target\ndata: {\"n\":7}\n\n".utf8), EventLog.Cursor(seq: 0)))
     }
 
     @Test func `a reader continues after its last record`() throws {

@@ -18,13 +18,13 @@ import Testing
     @Test func `a scalar that two files of a layer set is an error that names both places`() throws {
         try expectEqual(
             merge("retention:\n  size: 1GiB", "retention: {size: 2GiB}").problems,
-                ["1.yaml:1:19: 'retention.size' is already set at 0.yaml:2:9"])
+            ["1.yaml:1:19: 'retention.size' is already set at 0.yaml:2:9"])
     }
 
     @Test func `different kinds of a value in one layer are an error`() throws {
         try expectEqual(
             merge("retention: {size: 1GiB}", "retention: 5").problems,
-                ["1.yaml:1:12: 'retention' is a single value here, and a map of keys at 0.yaml:1:12"])
+            ["1.yaml:1:12: 'retention' is a single value here, and a map of keys at 0.yaml:1:12"])
     }
 
     @Test func `a higher layer replaces scalars and lists, and merges maps`() throws {

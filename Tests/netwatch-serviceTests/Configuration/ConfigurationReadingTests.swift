@@ -184,10 +184,10 @@ import Testing
     @Test func `targets with the same key are an error that names both places`() {
         expectEqual(
             YAML.problems("targets: [\"a:1\", \"a:1\"]"),
-                ["f.yaml:1:18: the target 'a:1' is already used at f.yaml:1:11; give one of them an 'id'"])
+            ["f.yaml:1:18: the target 'a:1' is already used at f.yaml:1:11; give one of them an 'id'"])
         expectEqual(
             YAML.problems("targets:\n- {id: x, target: \"a:1\"}\n- {id: x, target: \"b:1\"}"),
-                ["f.yaml:3:3: the id 'x' is already used at f.yaml:2:3"])
+            ["f.yaml:3:3: the id 'x' is already used at f.yaml:2:3"])
     }
 
     @Test func `a hundred errors are noted, and further ones are counted`() throws {
@@ -230,7 +230,8 @@ import Testing
     @Test func `finer data that outlast coarser ones are a contradiction`() {
         expectEqual(Retention().contradictions, [])
         expectEqual(
-            Retention(samples: 120, hours: 90, days: 30).contradictions, [
+            Retention(samples: 120, hours: 90, days: 30).contradictions,
+            [
                 "'retention.samples' (120d) is longer than 'retention.hours' (90d)",
                 "'retention.hours' (90d) is longer than 'retention.days' (30d)",
             ])

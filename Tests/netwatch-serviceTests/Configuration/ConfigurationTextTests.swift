@@ -15,7 +15,8 @@ import Testing
             try YAML.tree("targets:\n  - id: shop\n    target: \"a:1\"\n  - \"b:1\"", file: "/etc/n.yaml")
         ).lines
         expectEqual(
-            lines.suffix(4), [
+            lines.suffix(4),
+            [
                 "targets:", "  - id: shop                              # /etc/n.yaml:2",
                 "    target: a:1                           # /etc/n.yaml:3",
                 "  - b:1                                   # /etc/n.yaml:4",

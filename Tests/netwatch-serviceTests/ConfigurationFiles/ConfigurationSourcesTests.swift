@@ -40,7 +40,8 @@ import Testing
         expectEqual(loaded.configuration.retention.size, 1 << 30)
         expectEqual(loaded.configuration.targets.map(\.key), ["system:1", "a:1", "b:1", "argument:1"])
         expectEqual(
-            loaded.files.map { $0.dropFirst(scratch.path.count + 1) }, [
+            loaded.files.map { $0.dropFirst(scratch.path.count + 1) },
+            [
                 "system/netwatch.yaml", "system/conf.d/10-a.yaml", "system/conf.d/20-b.yaml", "user/netwatch/netwatch.yaml",
             ])
     }
@@ -95,7 +96,8 @@ import Testing
         let loaded = sources().load()
         expectEqual(loaded.problems, [])
         expectEqual(
-            loaded.notes.map(\.description), [
+            loaded.notes.map(\.description),
+            [
                 "\(scratch.file("system/netwatch.yaml")):1:12: 'retention.samples' (91d) is longer than 'retention.hours' (90d)"
             ])
     }
@@ -148,7 +150,8 @@ import Testing
         expectEqual(symlink("/dev/zero", "\(folder)/g.yaml"), 0)
         let problems = sources().load().problems.map { $0.description.dropFirst(folder.count + 1) }
         expectEqual(
-            problems, [
+            problems,
+            [
                 "a.yaml: its symbolic links form a loop, or are too many",
                 "b.yaml: its symbolic links form a loop, or are too many",
                 "c.yaml: is not a regular file", "d.yaml: is a directory", "e.yaml: is larger than 1 MiB",

@@ -14,7 +14,8 @@ import Testing
             250, results: [.init(target: 0, state: .up, roundTrip: 12, time: Self.start + 100)],
             events: [.server(TargetID(0), try Self.update("db.example:5432", .up, at: 100))])
         expectEqual(
-            effects, [
+            effects,
+            [
                 "publish server db.example:5432 up",
                 "record begin 7 unknown +0, sample 7 up +100",
             ])

@@ -105,7 +105,8 @@ import Testing
             Sample(changeAt: 7, to: .up),
         ]
         expectEqual(
-            TargetHistory.changes(samples), [
+            TargetHistory.changes(samples),
+            [
                 .init(time: 7, state: .up), .init(time: 6, state: .maintenance),
             ])
     }

@@ -30,7 +30,7 @@ import Testing
         expectEqual(clock.read(Self.at(9 * Self.minute, 4 * Self.minute)), .repeated)
         expectEqual(
             clock.read(Self.at(10 * Self.minute + 250, 5 * Self.minute + 250)),
-                .time(10 * Self.minute + 250))
+            .time(10 * Self.minute + 250))
     }
 
     @Test func `after a clock is set back by more than an hour, the later history is withdrawn`() {
@@ -50,7 +50,7 @@ import Testing
         expectEqual(clock.read(Self.at(2 * Self.minute, 2 * Self.minute)), .repeated)
         expectEqual(
             clock.read(Self.at(last + 10 * Self.minute, 3 * Self.minute)),
-                .gap(last + Self.minute..<last + 10 * Self.minute, .clockSet))
+            .gap(last + Self.minute..<last + 10 * Self.minute, .clockSet))
     }
 
     @Test func `a time of an earlier run is believed after a day`() {

@@ -11,12 +11,12 @@ import Testing
         recorder.add(.init(target: 7, state: .up, roundTrip: 12, time: 1_100))
         expectEqual(
             recorder.takeTurn(),
-                HistoryTurn(
-                    ClockReading(wall: 1_250, monotonic: 250, bootTime: 250),
-                    [
-                        .begin(target: 7, .unknown, at: 1_000),
-                        .sample(target: 7, Sample(time: 1_100, state: .up, roundTrip: 12)),
-                    ]))
+            HistoryTurn(
+                ClockReading(wall: 1_250, monotonic: 250, bootTime: 250),
+                [
+                    .begin(target: 7, .unknown, at: 1_000),
+                    .sample(target: 7, Sample(time: 1_100, state: .up, roundTrip: 12)),
+                ]))
         expectEmpty(recorder.takeTurn().events)
     }
 
@@ -37,7 +37,8 @@ import Testing
         recorder.add(.init(target: 7, state: .down, roundTrip: nil, time: 0))
         recorder.change(7, isInMaintenance: false)
         expectEqual(
-            recorder.takeTurn().events, [
+            recorder.takeTurn().events,
+            [
                 .change(target: 7, .maintenance, at: 0),
                 .sample(target: 7, Sample(time: 0, state: .maintenance, roundTrip: nil)),
                 .change(target: 7, .down, at: 0),

@@ -12,9 +12,10 @@ import Testing
     @Test func `literals are markup, and text is escaped`() {
         let name = "<b>\"a\" & 'b'</b>"
         expectEqual(
-            Self.text("<td title=\"\(name)\">\(name)</td>"), """
-                <td title="&lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;">&lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;</td>
-                """)
+            Self.text("<td title=\"\(name)\">\(name)</td>"),
+            """
+            <td title="&lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;">&lt;b&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/b&gt;</td>
+            """)
     }
 
     @Test func `a piece within a piece is not escaped twice`() {

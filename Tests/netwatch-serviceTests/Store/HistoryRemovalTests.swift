@@ -78,7 +78,8 @@ import Testing
         unlink(killed.path("history.sqlite-wal"))
         let (store, recovered) = try killed.open(at: noon + 14_000)
         expectEqual(
-            recovered.notes, [
+            recovered.notes,
+            [
                 "\(killed.path("history.sqlite"))-wal: missing after a stop that was not regular; the last changes of the history may "
                     + "be missing"
             ])

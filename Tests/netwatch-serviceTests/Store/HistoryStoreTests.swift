@@ -52,7 +52,8 @@ import Testing
         expectEqual(again.ledgers[0]?.currentHour.times[.notRecorded], 48_000)
         expectEqual(again.ledgers[1]?.end, noon + 12_000)
         try expectEqual(
-            third.query { try $0.gaps(0..<Int64.max) }, [
+            third.query { try $0.gaps(0..<Int64.max) },
+            [
                 HistoryGap(period: noon + 12_000..<noon + 60_000, reason: .stopped)
             ])
         third.close()
@@ -240,7 +241,8 @@ import Testing
         store.settle()
         let page = try store.query { try $0.incidents(0..<Int64.max) }
         expectEqual(
-            page.elements, [
+            page.elements,
+            [
                 incident("two", from: noon + 20_000, to: noon + 30_000), incident("one", from: noon, to: noon + 9_000),
             ])
         // A page at a time, and those of a target.
@@ -256,7 +258,8 @@ import Testing
         let (second, recovered) = try killed.open(at: noon + 60_000)
         expectEqual(recovered.interrupted, [first])
         try expectEqual(
-            second.query { try $0.incidents(0..<Int64.max) }.elements.map(\.ended?.wallClockNanoseconds), [
+            second.query { try $0.incidents(0..<Int64.max) }.elements.map(\.ended?.wallClockNanoseconds),
+            [
                 (noon + 5_000) * 1_000_000
             ])
         second.close()
@@ -289,7 +292,8 @@ import Testing
         store.register([.init(id: "a", text: "a.example:1", title: "another title")]) { _ in }
         store.settle()
         try expectEqual(
-            store.query { try $0.targets() }.map(\.names), [
+            store.query { try $0.targets() }.map(\.names),
+            [
                 .init(id: "a", text: "a.example:1", title: "another title"), .init(id: nil, text: "b", title: "title of b"),
             ])
         try expectEqual(store.numbers("c", "a"), [2, 0])

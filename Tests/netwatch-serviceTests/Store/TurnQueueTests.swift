@@ -24,7 +24,8 @@ import Testing
         expectEqual(turns.map(\.time.monotonic), (2...62).map { $0 * 1_000 })
         expectEqual(queue.droppedSamples, 3)
         expectEqual(
-            dropped?.replacement.events, [
+            dropped?.replacement.events,
+            [
                 .gap(HistoryGap(period: 999_000..<1_001_000, reason: .notRecorded)), .begin(target: 0, .down, at: 1_001_000),
                 .begin(target: 1, .up, at: 1_001_000), .end(target: 2, at: 1_001_000),
             ])

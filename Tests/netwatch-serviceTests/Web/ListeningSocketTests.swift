@@ -36,8 +36,9 @@ import Testing
         }
         try expectEqual(inherit(IPAddress(v4: 0x7f00_0001)), "127.0.0.1")
         try expectEqual(
-            inherit(IPAddress(v4: 0)), """
-                78 the inherited socket 0.0.0.0:PORT: not a loopback address; others are not supported, because the page has no login
-                """)
+            inherit(IPAddress(v4: 0)),
+            """
+            78 the inherited socket 0.0.0.0:PORT: not a loopback address; others are not supported, because the page has no login
+            """)
     }
 }

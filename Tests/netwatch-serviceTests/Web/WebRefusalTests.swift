@@ -73,12 +73,12 @@ import Testing
         let chunks = String(repeating: "4000\r\n\(String(repeating: "b", count: 0x4000))\r\n", count: 5)
         try await expectEqual(
             statuses(site, "POST /-/reload HTTP/1.1\r\n\(host)Transfer-Encoding: chunked\r\n\r\n\(chunks)0\r\n\r\n"),
-                [413])
+            [413])
         let content = String(repeating: "b", count: 65_536)
         try await expectEqual(
             statuses(
                 site, "POST /-/reload HTTP/1.1\r\n\(host)Content-Length: 65536\r\n\r\n\(content)GET / HTTP/1.1\r\n\(host)\r\n"),
-                [200, 200])
+            [200, 200])
         try await site.stop()
     }
 

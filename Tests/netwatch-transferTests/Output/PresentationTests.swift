@@ -78,7 +78,8 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
     @Test func `a progress line drops parts that do not fit`() {
         let lines = [100, 80, 60, 40, 24, 12, 4].map { line(halfway(), $0) }
         expectEqual(
-            lines, [
+            lines,
+            [
                 "big.bin  [===================>               ]   58 %     7.0 MiB/12.0 MiB     1.0 MiB/s       0:05",
                 "big.bin  [=======>       ]   58 %     7.0 MiB/12.0 MiB     1.0 MiB/s       0:05",
                 "big.bin   58 %     1.0 MiB/s       0:05",
@@ -181,7 +182,8 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
 
     @Test func `each change of state is one line`() {
         expectEqual(
-            lines(story), [
+            lines(story),
+            [
                 "big.bin: from http://example.test/big.bin", "big.bin: continued at 50 % (6.0 MiB of 12.0 MiB)",
                 "big.bin: 50 %, waiting for the network: link: wlan0 has no carrier, since 13:00",
                 "big.bin: 50 %, trying again: the server answered 503", "big.bin: restarted from the beginning",
@@ -207,7 +209,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
         let first = TransferRecord(status: status, moment: moment(0)).encode(seq: 0)
         expectEqual(
             String(decoding: first, as: UTF8.self),
-                #"{"v":1,"seq":0,"ts":"2026-08-02T12:00:00.000Z","mono_ns":1000000000000,"type":"transfer","#
+            #"{"v":1,"seq":0,"ts":"2026-08-02T12:00:00.000Z","mono_ns":1000000000000,"type":"transfer","#
                 + #""url":"http://example.test/big.bin","state":"waiting","received":0,"sent":0,"total":null,"#
                 + #""resumed_from":null,"attempt":0,"unchanged":false,"file":null,"cause":null}"#)
         _ = status.apply(.started, at: moment(0))

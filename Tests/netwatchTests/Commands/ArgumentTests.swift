@@ -124,12 +124,12 @@ import Testing
     @Test func `every monitor error has its exit code and remedy`() {
         expectEqual(
             Failure(.noSuchNamespace(.init("x"))),
-                Failure(66, "--netns x: no network namespace 'x'; 'ip netns' lists them"))
+            Failure(66, "--netns x: no network namespace 'x'; 'ip netns' lists them"))
         expectEqual(Failure(.notPermitted(.init("x"))).code, 77)
         expectEqual(Failure(.system(call: "socket", errno: 1)), Failure(71, "socket: Operation not permitted"))
         expectEqual(
             Failure(.recording(path: "/x/y", errno: ELOOP)).message,
-                "/x/y: cannot create: it is a symbolic link, which is not followed; name the file itself")
+            "/x/y: cannot create: it is a symbolic link, which is not followed; name the file itself")
         expectEqual(Failure(.recording(path: "/x/y", errno: 2)), Failure(73, "/x/y: cannot create: No such file or directory"))
     }
 }

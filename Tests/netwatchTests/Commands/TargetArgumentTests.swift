@@ -28,7 +28,7 @@ import Testing
     @Test func `options and their values, and the file of record, stay arguments of their own`() {
         expectEqual(
             TargetArguments.join(["record", "--for", "1s", "file", "a:1", "b:1", "--json", "c:1"]),
-                ["record", "--for", "1s", "file", "a:1\0b:1", "--json", "c:1"])
+            ["record", "--for", "1s", "file", "a:1\0b:1", "--json", "c:1"])
         expectEqual(TargetArguments.join(["record", "-", "a:1", "b:1", "c:1"]), ["record", "-", "a:1", "b:1", "c:1"])
         expectEqual(TargetArguments.join(["status", "--", "-a:1", "-b:1", "-c:1"]), ["status", "--", "-a:1", "-b:1", "-c:1"])
     }
@@ -43,7 +43,7 @@ import Testing
     @Test func `the targets keep their order among options, and empty ones remain`() {
         expectEqual(
             parsed(["a:1", "", "", "b:1", "--interface", "lo", "c:1", "d:1", "\u{301}e:1", "--json", "f:1"]),
-                ["a:1", "", "", "b:1", "c:1", "d:1", "\u{301}e:1", "f:1"])
+            ["a:1", "", "", "b:1", "c:1", "d:1", "\u{301}e:1", "f:1"])
     }
 
     @Test func `a wrong target among many is named alone`() {

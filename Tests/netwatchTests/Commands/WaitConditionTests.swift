@@ -40,7 +40,7 @@ import Testing
         // No probe has finished yet, so only the path is known.
         expectEqual(
             condition.reason,
-                "192.0.2.9:22 is unknown: no probe has ended; path unsatisfied, link/no-carrier: eth0 has no carrier")
+            "192.0.2.9:22 is unknown: no probe has ended; path unsatisfied, link/no-carrier: eth0 has no carrier")
         condition.receive(Samples.probe(failed: true))
         expectEqual(condition.reason, "192.0.2.9:22: tcp/refused: 192.0.2.9 refuses port 22")
         // A cause that no longer holds is not reported.

@@ -6,15 +6,14 @@ import NetworkLab
 /// Makes every fault of the laboratory and prints a table: the fault, the expected verdict, the program's verdict, the seconds
 /// from the fault to it, and the answers of other programs. The exit code is 1 if a verdict is wrong.
 ///
-/// `verdicts [--parallel N] [--only TEXT]`
-@main
+/// `laboratory verdicts [--parallel N] [--only TEXT]`
 struct Verdicts {
     private var parallel = 4
     private var only = ""
 
-    static func main() async throws {
+    static func main(_ arguments: [String]) async throws {
         var verdicts = Verdicts()
-        var words = CommandLine.arguments.dropFirst()
+        var words = arguments[...]
         while let word = words.popFirst() {
             guard let value = words.popFirst() else { usage() }
             switch (word, Int(value)) {
@@ -31,7 +30,7 @@ struct Verdicts {
     }
 
     private static func usage() -> Never {
-        print("usage: verdicts [--parallel NUMBER] [--only TEXT]")
+        print("usage: laboratory verdicts [--parallel NUMBER] [--only TEXT]")
         exit(64)
     }
 

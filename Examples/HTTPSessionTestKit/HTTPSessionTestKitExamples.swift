@@ -3,10 +3,6 @@ import HTTPSessionTestKit
 import Reachability
 import ReachabilityTestKit
 
-struct User: Codable {
-    var name: String
-}
-
 /// The model of a view: the state of the network, and a user.
 struct ViewModel {
     let monitor: PathMonitor
@@ -20,8 +16,9 @@ struct ViewModel {
     func user() async throws -> User { try await session.get("users/7").decode() }
 }
 
-@main struct Examples {
-    static func main() async throws {
+/// The examples of HTTPSessionTestKit's documentation.
+struct HTTPSessionTestKitExamples {
+    static func main(_ arguments: [String]) async throws {
         let network = ScriptedNetwork(.satisfied(over: .wifi()))
         let transport = ScriptedTransport()
         transport.stub("/v1/users/7", with: StubResponse(503), StubResponse(body: #"{"name": "Ada"}"#))

@@ -3,14 +3,14 @@ import HTTPSession
 import HTTPSessionJournal
 import HTTPSessionTestKit
 
-/// The examples of the README and of the documentation of HTTPSessionJournal: `HTTPSessionJournalExamples DIRECTORY`. With `test` as a second
+/// The examples of the README and of the documentation of HTTPSessionJournal: `Examples HTTPSessionJournal DIRECTORY`. With `test` as a second
 /// argument, it runs the example of a test without a network.
-@main struct Examples {
-    static func main() async throws {
-        guard let directory = CommandLine.arguments.dropFirst().first, let url = URL(string: "https://api.example.com/big.bin")
-        else { return print("usage: HTTPSessionJournalExamples DIRECTORY") }
+struct HTTPSessionJournalExamples {
+    static func main(_ arguments: [String]) async throws {
+        guard let directory = arguments.first, let url = URL(string: "https://api.example.com/big.bin")
+        else { return print("usage: Examples HTTPSessionJournal DIRECTORY") }
         let state = URL(fileURLWithPath: directory)
-        if CommandLine.arguments.dropFirst(2).first == "test" {
+        if arguments.dropFirst().first == "test" {
             return try await test(state, url, state.appendingPathComponent("big.bin"))
         }
         try await download(state, url, state.appendingPathComponent("big.bin"))

@@ -2,11 +2,11 @@ import Foundation
 import HTTPSession
 import HTTPSessionCompatibility
 
-/// The example of the documentation: `HTTPSessionCompatibilityExamples FILE`.
-@main struct Examples {
-    static func main() async throws {
-        guard let file = CommandLine.arguments.dropFirst().first else {
-            return print("usage: HTTPSessionCompatibilityExamples FILE")
+/// The example of the documentation: `Examples HTTPSessionCompatibility FILE`.
+struct HTTPSessionCompatibilityExamples {
+    static func main(_ arguments: [String]) async throws {
+        guard let file = arguments.first else {
+            return print("usage: Examples HTTPSessionCompatibility FILE")
         }
         try await upload(URL(fileURLWithPath: file))
     }

@@ -16,7 +16,7 @@ import Testing
     private func client(
         _ settings: TLSClientSettings? = nil, name: String = "a.test", protocols: [String] = []
     ) throws -> TLSClient {
-        let context = TLSClientContext.of(try settings ?? CertificatesTests.settings())
+        let context = TLSClientContext.of(try settings ?? SupportTests.settings())
         return try TLSClient(context: context, serverName: name, applicationProtocols: protocols)
     }
 
@@ -197,7 +197,7 @@ import Testing
             converse(client, try MemoryServer(certificate, chain: chain))
             expectEqual(client.state, .established)
             let cause = causeOf(client)
-            return (CertificatesTests.name(cause), cause?.detail ?? "", client.facts.verificationErrors.map(\.code))
+            return (SupportTests.name(cause), cause?.detail ?? "", client.facts.verificationErrors.map(\.code))
         }
         let chain = [certificates.intermediate]
         var result = try run(certificates.expired, chain: chain)

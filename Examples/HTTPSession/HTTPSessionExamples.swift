@@ -12,9 +12,8 @@ struct Order: Codable, Sendable {
 }
 
 /// The examples of HTTPSession's documentation.
-@main struct Examples {
-    static func main() async throws {
-        let arguments = Array(CommandLine.arguments.dropFirst())
+struct HTTPSessionExamples {
+    static func main(_ arguments: [String]) async throws {
         let file = arguments.dropFirst().first.map { URL(fileURLWithPath: $0) }
         switch (arguments.first, file) {
         case ("readme", let file?): try await readme(file)
@@ -34,8 +33,8 @@ struct Order: Codable, Sendable {
         case ("identity", let file?): try await showIdentity(file)
         case ("roots", let file?): try await trustOwnRoots(file)
         default:
-            print("usage: HTTPSessionExamples callbacks|value|data|errors|events|stream|server|token|pins")
-            print("       HTTPSessionExamples readme|form|keep|resume|upload|identity|roots FILE")
+            print("usage: Examples HTTPSession callbacks|value|data|errors|events|stream|server|token|pins")
+            print("       Examples HTTPSession readme|form|keep|resume|upload|identity|roots FILE")
         }
     }
 

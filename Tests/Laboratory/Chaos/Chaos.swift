@@ -6,9 +6,8 @@ import Pacing
 /// The chaos test: a client that is repeatedly killed transfers files over links that flap. Its servers restart, change their
 /// files and send wrong ranges.
 ///
-/// `chaos [--OPTION NUMBER]…`, see ``options``. It prints the seed, and at the end a table. The exit code is 1 if a transfer is
+/// `laboratory chaos [--OPTION NUMBER]…`, see ``options``. It prints the seed, and at the end a table. The exit code is 1 if a transfer is
 /// wrong, or if there were fewer flaps and kills than requested.
-@main
 struct Chaos {
     var seed = UInt64.random(in: 0 ... .max)
     var downloads = 22
@@ -42,8 +41,7 @@ struct Chaos {
         "--ratio": { $0.ratio = $1 },
     ]
 
-    static func main() async throws {
-        let words = Array(CommandLine.arguments.dropFirst())
+    static func main(_ words: [String]) async throws {
         if words.first == "client", words.count >= 2 {
             return try await ChaosClient.run(words[1], lastEvent: words.count > 2 ? Int(words[2]) : nil)
         }
@@ -62,7 +60,7 @@ struct Chaos {
     }
 
     private static func usage() -> Never {
-        print("usage: chaos [--seed|\(options.keys.sorted().joined(separator: "|")) NUMBER]…")
+        print("usage: laboratory chaos [--seed|\(options.keys.sorted().joined(separator: "|")) NUMBER]…")
         exit(64)
     }
 
@@ -166,7 +164,7 @@ struct Chaos {
         var random = SplitMix64(seed: seed)
         var killed = 0
         while true {
-            var command = [CommandLine.arguments[0], "client", folder.file("manifest")]
+            var command = [CommandLine.arguments[0], "chaos", "client", folder.file("manifest")]
             let isLast = killed >= kills
             let moment = Int.random(in: 100...life, using: &random)
             // Some clients kill themselves between the handling of an event and its acknowledgement, if an event arrives before

@@ -4,12 +4,12 @@ import FoundationXML
 import HTTPSession
 import HTTPSessionFoundation
 
-/// The examples of HTTPSessionFoundation's documentation: `HTTPSessionFoundationExamples FILE`.
-@main struct Examples {
-    static func main() async throws {
-        guard let file = CommandLine.arguments.dropFirst().first, let url = URL(string: "https://api.example.com/v1/users/7")
+/// The examples of HTTPSessionFoundation's documentation: `Examples HTTPSessionFoundation FILE`.
+struct HTTPSessionFoundationExamples {
+    static func main(_ arguments: [String]) async throws {
+        guard let file = arguments.first, let url = URL(string: "https://api.example.com/v1/users/7")
         else {
-            return print("usage: HTTPSessionFoundationExamples FILE")
+            return print("usage: Examples HTTPSessionFoundation FILE")
         }
         var request = URLRequest(url: url)
         request.setValue("signed", forHTTPHeaderField: "Authorization")

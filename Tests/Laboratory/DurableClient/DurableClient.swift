@@ -5,11 +5,10 @@ import HTTPTypes
 
 /// The program that tests kill.
 ///
-/// `durable-client DIRECTORY MANIFEST LOG` makes the tasks of its manifest that neither the journal nor its log contains, logs every event
+/// `laboratory durable-client DIRECTORY MANIFEST LOG` makes the tasks of its manifest that neither the journal nor its log contains, logs every event
 /// before it acknowledges it, and exits when no task is left. A handler receives the events of two tasks in three, the sequence of events the
 /// others. With a fourth argument, `unacknowledged`, it prints the events, acknowledges none, and runs until it is killed.
-/// `durable-client DIRECTORY` holds the session open until it is killed.
-@main
+/// `laboratory durable-client DIRECTORY` holds the session open until it is killed.
 enum DurableClient {
     /// An element of the manifest, which is a JSON array. Its number is the context of the task.
     struct Job: Codable, Sendable {
@@ -18,17 +17,16 @@ enum DurableClient {
         var isUpload: Bool
     }
 
-    static func main() async throws {
-        let arguments = CommandLine.arguments
-        guard [2, 4, 5].contains(arguments.count) else { exit(64) }
-        let directory = URL(fileURLWithPath: arguments[1])
+    static func main(_ arguments: [String]) async throws {
+        guard [1, 3, 4].contains(arguments.count) else { exit(64) }
+        let directory = URL(fileURLWithPath: arguments[0])
         var configuration = SessionConfiguration()
         configuration.insecureHTTP = .allowed
         configuration.proxy = .none
-        guard arguments.count > 2 else { return try await hold(directory, configuration) }
-        let jobs = try JSONDecoder().decode([Job].self, from: Data(contentsOf: URL(fileURLWithPath: arguments[2])))
-        let log = try AppendedLog(arguments[3])
-        let acknowledges = arguments.count == 4
+        guard arguments.count > 1 else { return try await hold(directory, configuration) }
+        let jobs = try JSONDecoder().decode([Job].self, from: Data(contentsOf: URL(fileURLWithPath: arguments[1])))
+        let log = try AppendedLog(arguments[2])
+        let acknowledges = arguments.count == 3
         let acknowledged = AsyncStream<Void>.makeStream()
         let process: @Sendable (DurableEvent) async -> Void = { event in
             let line = "event \(String(decoding: event.task.context, as: UTF8.self)) \(event.id) \(event.outcome.line)"

@@ -13,8 +13,8 @@ struct NetworkModel {
 }
 
 /// The examples of ReachabilityTestKit's documentation.
-@main struct Examples {
-    static func main() async throws {
+struct ReachabilityTestKitExamples {
+    static func main(_ arguments: [String]) async throws {
         showPath()
         showCallback()
         try await showServer()

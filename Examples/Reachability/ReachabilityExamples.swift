@@ -2,9 +2,9 @@ import Foundation
 import Reachability
 
 /// The examples of Reachability's documentation.
-@main struct Examples {
-    static func main() async throws {
-        switch CommandLine.arguments.dropFirst().first {
+struct ReachabilityExamples {
+    static func main(_ arguments: [String]) async throws {
+        switch arguments.first {
         case "path": try await watchPath()
         case "causes": try await watchCauses()
         case "present": try await printPresentPath()
@@ -13,7 +13,7 @@ import Reachability
         case "group": try await watchGroup()
         case "canary": try await watchCanary()
         case "callbacks": try await watchWithCallbacks()
-        default: print("usage: ReachabilityExamples path|causes|present|wifi|server|group|canary|callbacks")
+        default: print("usage: Examples Reachability path|causes|present|wifi|server|group|canary|callbacks")
         }
     }
 

@@ -155,7 +155,7 @@ import Testing
         let expired = try result([intermediate.revocationList(of: []), root.revocationList(of: [], hours: -48 ... -24)])
         expectEqual(
             expired.1,
-                "the revocation list that was given has expired, so it is not known whether CN=Intermediate in the chain "
+            "the revocation list that was given has expired, so it is not known whether CN=Intermediate in the chain "
                 + "of 203.0.113.5 is revoked")
         // A certificate stays revoked when the list expires.
         try expectEqual(
