@@ -33,13 +33,13 @@ bench:
 # Counts the instructions and allocations of a request, a change and a probe, and compares them with the recorded ones.
 counts:
 	@scripts/setup test
-	@for product in netwatch small-client; do swift build -c release --product $$product >&2; done
+	@scripts/build netwatch small-client
 	@scripts/counts $(ARGS)
 
 # Compares the service with Prometheus and blackbox_exporter: three rounds of a minute each. It needs both, and root.
 bench-service:
 	@scripts/setup test
-	@swift build -c release --product netwatch-service >&2
+	@scripts/build netwatch-service
 	@scripts/bench-service $(ARGS)
 
 # Runs ten minutes of outages, kills and faults, and a million simulated steps. The test suite has short forms of both.

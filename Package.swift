@@ -288,10 +288,17 @@ for target in package.targets where target.type != .system {
 // Every test can compare values.
 for target in package.targets where target.type == .test { target.dependencies.append("Expectations") }
 
-// The targets that a shard of `make verify` does not build, separated by spaces.
-if let omitted = Context.environment["SUITE_OMITS"]?.split(separator: " ").map(String.init) {
-    package.targets.removeAll { omitted.contains($0.name) }
-    package.products.removeAll { omitted.contains($0.name) }
+// The targets of a build, with what they use: SwiftPM builds one product or all of them. `scripts/build` names programs, and a shard of
+// `make verify` its tests.
+if let names = Context.environment["NETWATCH_TARGETS"], !names.isEmpty {
+    var used: Set<String> = []
+    var added = names.split(separator: " ").map(String.init)
+    while let name = added.popLast() {
+        guard used.insert(name).inserted, let target = package.targets.first(where: { $0.name == name }) else { continue }
+        for case .byNameItem(let dependency, _) in target.dependencies { added.append(dependency) }
+    }
+    package.targets.removeAll { !used.contains($0.name) }
+    package.products = []
 }
 // The program of `make fuzz`, libFuzzer with all drivers, is built from the parsers and their dependencies alone, so that its build
 // takes half a minute.
