@@ -72,7 +72,7 @@ interface:
 	@swift build >&2
 	@scripts/interface write
 
-# Installs the programs. PREFIX (default /usr/local) and DESTDIR are supported.
+# Builds the programs of `make run` and netwatch-transfer, and installs them without debug information. PREFIX (default /usr/local) and DESTDIR are supported.
 install:
 	@scripts/setup run
 	@scripts/install
