@@ -4,7 +4,7 @@
 # Builds netwatch and runs the service with its page; with ARGS, the command of ARGS.
 run:
 	@scripts/setup run
-	@scripts/run $(ARGS)
+	@scripts/job scripts/run $(ARGS)
 
 # Runs the complete test suite, as continuous integration does.
 test:
