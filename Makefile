@@ -59,11 +59,11 @@ verdicts:
 
 # Fuzzes the parsers. SECONDS is the time of all drivers, DRIVER selects one, and REPLAY is a file that the driver runs.
 fuzz:
-	@scripts/setup run
+	@scripts/setup build
 	@scripts/fuzz "$(or $(SECONDS),60)" "$(DRIVER)" $(REPLAY)
 
 docs:
-	@scripts/setup run
+	@scripts/setup build
 	@scripts/docs
 
 # Writes docs/interface.txt. Run it after a change of the public interface.
