@@ -1,4 +1,3 @@
-import Hummingbird
 import NIOCore
 import NIOHTTP1
 
@@ -7,7 +6,7 @@ import NIOHTTP1
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
-    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundIn = WebResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
     private let connections: Connections
@@ -77,9 +76,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
             if machine.isLastResponse { head.headers.replaceOrAdd(name: "connection", value: "close") }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body where machine.current?.isHead == true: promise?.succeed()
-        case .body: context.write(data, promise: promise)
+        case .body(let bytes): context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: promise)
         case .end:
-            if endsWithHead { promise?.succeed() } else { context.write(data, promise: promise) }
+            if endsWithHead { promise?.succeed() } else { context.write(wrapOutboundOut(.end(nil)), promise: promise) }
             perform(machine.wroteEnd(at: now), context)
         }
     }

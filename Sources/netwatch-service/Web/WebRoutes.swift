@@ -1,27 +1,20 @@
-import HTTPTypes
-import Hummingbird
-import HummingbirdCore
-import Logging
 import NIOCore
+import NIOHTTP1
 import Reachability
-
-/// A request on its way through the routes.
-struct WebContext: RequestContext {
-    var coreContext: CoreRequestContextStorage
-    let channel: any Channel
-
-    init(source: ApplicationRequestContextSource) {
-        coreContext = CoreRequestContextStorage(source: source)
-        channel = source.channel
-    }
-}
 
 /// The resources of the service. `Web/RequestCheck.swift` has accepted the request before.
 struct WebRoutes: Sendable {
     /// The paths for supervisors, which are answered when everything else is busy.
     static let statePaths: Set<String> = ["/-/healthy", "/-/ready"]
-    /// The number of bytes of a document that are written at once. A client that reads slowly keeps no more in the kernel's queue.
-    private static let pieceSize = 1 << 16
+
+    private enum Resource {
+        case status, target, badge, favicon
+        case asset(PageContent)
+        case statusDocument, historyDocument, events
+        case healthy, ready, reload
+        /// A resource of later versions.
+        case planned(String)
+    }
 
     let content: WebContent
 
@@ -32,59 +25,78 @@ struct WebRoutes: Sendable {
     /// Returns the methods of the resource at a path, for the field `Allow`.
     static func methods(of path: some StringProtocol) -> String { path == reloadPath ? "POST" : readMethods }
 
-    /// The routes. Each path has the methods that it supports; the others are refused with them.
-    func makeRouter() -> Router<WebContext> {
-        let router = Router(context: WebContext.self)
-        router.add(middleware: ProblemResponses(pages: content.pages))
-        get(router, "/") { request, _ in
-            let board = try board()
-            return document(await content.pages.status(board, request.queryText))
-        }
-        get(router, "/target/:key") { request, _ in
-            let board = try board()
-            guard let page = try await content.pages.target(board, request.pathText, request.queryText) else {
-                throw WebProblem(.notFound, "no target has this identifier or text")
+    /// Answers a request whose method is GET, HEAD or POST. The body of a response to HEAD is that to GET; the caller omits it.
+    func respond(to request: WebRequest, on channel: any Channel) async -> WebResponse {
+        do {
+            guard let resource = resource(request) else {
+                throw WebProblem(.notFound, "nothing has the path \(request.path)")
             }
-            return document(page)
+            return try await respond(to: request, resource, on: channel)
+        } catch {
+            return ProblemResponses(pages: content.pages).response(to: error, request)
         }
-        get(router, "/badge/:name") { request, _ in try badge(request) }
-        get(router, "/favicon.svg") { request, _ in document(content.pages.favicon(request.queryText)) }
-        for (path, asset) in content.pages.assets {
-            get(router, RouterPath(path)) { request, _ in self.asset(asset, request) }
-        }
-        get(router, "/api/v1/status") { request, _ in
-            let (board, query) = (try board(), BoardQuery(QueryParameters(request.queryText)))
-            if let problem = query.problem { throw WebProblem(problem) }
-            return json(BoardDocument(board, query, content.header(board)).encode())
-        }
-        get(router, "/api/v1/history") { request, _ in document(try await content.history(request.queryText)) }
-        get(router, "/api/v1/events") { request, context in try events(request, context) }
-        get(router, "/-/healthy") { _, _ in try state(content.isHealthy(), "the service does not work") }
-        get(router, "/-/ready") { _, _ in try state(content.isReady(), "the service has no results yet") }
-        router.post(RouterPath(Self.reloadPath)) { _, _ in
-            let outcome = await content.reload()
-            if case .refused = outcome { throw WebProblem(.unprocessable, outcome.sentence) }
-            return text("\(outcome.sentence)\n")
-        }
-        router.get(RouterPath(Self.reloadPath)) { _, _ -> Response in
-            throw WebProblem(.methodNotAllowed, "reloading changes something; use POST", allow: Self.methods(of: Self.reloadPath))
-        }
-        // The places of later versions.
-        for path in ["/metrics", "/probe"] {
-            get(router, RouterPath(path)) { _, _ in throw WebProblem(.notFound, "a later version will have \(path)") }
-        }
-        return router
     }
 
-    /// Adds a resource that is only read. HEAD is routed as GET.
-    private func get(
-        _ router: Router<WebContext>, _ path: RouterPath,
-        _ handler: @escaping @Sendable (Request, WebContext) async throws -> Response
-    ) {
-        router.get(path, use: handler)
-        router.post(path) { _, _ -> Response in
+    private func resource(_ request: WebRequest) -> Resource? {
+        let segments = request.segments
+        let path = "/\(segments.joined(separator: "/"))"
+        switch path {
+        case "/": return .status
+        case "/favicon.svg": return .favicon
+        case "/api/v1/status": return .statusDocument
+        case "/api/v1/history": return .historyDocument
+        case EventStream.path: return .events
+        case "/-/healthy": return .healthy
+        case "/-/ready": return .ready
+        case Self.reloadPath: return .reload
+        case "/metrics", "/probe": return .planned(path)
+        default: break
+        }
+        guard segments.count != 2 || segments[0] != "target" else { return .target }
+        guard segments.count != 2 || segments[0] != "badge" else { return .badge }
+        return content.pages.assets[path].map { .asset($0) }
+    }
+
+    private func respond(to request: WebRequest, _ resource: Resource, on channel: any Channel) async throws -> WebResponse {
+        let isPost = request.head.method == .POST
+        if case .reload = resource {
+            guard isPost else {
+                throw WebProblem(
+                    .methodNotAllowed, "reloading changes something; use POST", allow: Self.methods(of: Self.reloadPath))
+            }
+            return try await reload()
+        }
+        guard !isPost else {
             throw WebProblem(.methodNotAllowed, "this resource can only be read", allow: Self.readMethods)
         }
+        switch resource {
+        case .status: return Self.response(await content.pages.status(try board(), request.query))
+        case .target:
+            guard let page = try await content.pages.target(try board(), request.path, request.query) else {
+                throw WebProblem(.notFound, "no target has this identifier or text")
+            }
+            return Self.response(page)
+        case .badge: return try badge(request)
+        case .favicon: return Self.response(content.pages.favicon(request.query))
+        case .asset(let asset): return self.asset(asset, request)
+        case .statusDocument:
+            let (board, query) = (try board(), BoardQuery(QueryParameters(request.query)))
+            if let problem = query.problem { throw WebProblem(problem) }
+            let json = BoardDocument(board, query, content.header(board)).encode()
+            return Self.response(PageContent(type: "application/json", bytes: json))
+        case .historyDocument: return Self.response(try await content.history(request.query))
+        case .events: return try events(request, on: channel)
+        case .healthy: return try state(content.isHealthy(), "the service does not work")
+        case .ready: return try state(content.isReady(), "the service has no results yet")
+        case .planned(let path): throw WebProblem(.notFound, "a later version will have \(path)")
+        case .reload: return try await reload()
+        }
+    }
+
+    private func reload() async throws -> WebResponse {
+        let outcome = await content.reload()
+        if case .refused = outcome { throw WebProblem(.unprocessable, outcome.sentence) }
+        return text("\(outcome.sentence)\n")
     }
 
     private func board() throws -> Board {
@@ -92,23 +104,23 @@ struct WebRoutes: Sendable {
         return board
     }
 
-    private func badge(_ request: Request) throws -> Response {
-        let segment = request.pathText.dropFirst("/badge/".count)
+    private func badge(_ request: WebRequest) throws -> WebResponse {
+        let segment = request.path.dropFirst("/badge/".count)
         guard segment.hasSuffix(".svg"),
             let image = content.pages.badge(try board(), QueryParameters.decoded(segment.dropLast(4).utf8))
         else { throw WebProblem(.notFound, "no target and no group has this badge") }
-        var response = document(image)
+        var response = Self.response(image)
         // Other sites show badges.
-        response.headers[.crossOriginResourcePolicy] = "cross-origin"
+        response.headers.add(name: "Cross-Origin-Resource-Policy", value: "cross-origin")
         return response
     }
 
-    private func events(_ request: Request, _ context: WebContext) throws -> Response {
+    private func events(_ request: WebRequest, on channel: any Channel) throws -> WebResponse {
         guard let board = content.boards.current(), board.path != nil else {
             throw WebProblem(.unavailable, "the service is starting")
         }
         // The length of the request's target limits the number.
-        let parameters = QueryParameters(request.queryText, list: "target", limit: 1_000)
+        let parameters = QueryParameters(request.query, list: "target", limit: 1_000)
         if let problem = parameters.problem { throw WebProblem(problem) }
         let keys = try parameters.all("target").map { text throws(WebProblem) in
             guard let target = board.target(named: text) else {
@@ -120,83 +132,46 @@ struct WebRoutes: Sendable {
         if let text = parameters["last_event_id"], !text.isEmpty, Int(text) == nil {
             throw WebProblem(.badRequest, "last_event_id: write the id of a record")
         }
-        let lastEventID = request.headers[.lastEventID] ?? parameters["last_event_id"]
-        let body = ResponseBody { [content] writer in
+        let lastEventID = request.field("Last-Event-ID") ?? parameters["last_event_id"]
+        let body = WebResponse.Body.stream { [content] write in
             let waiter = EventFeed.Waiter()
-            context.channel.closeFuture.whenComplete { _ in waiter.end() }
+            channel.closeFuture.whenComplete { _ in waiter.end() }
             defer { content.events.remove(waiter) }
             var stream = EventStream(
                 content, keys: keys.isEmpty ? nil : Set(keys), lastEventID: lastEventID, waiter: waiter)
-            while let bytes = await stream.next() { try await writer.write(ByteBuffer(bytes: bytes)) }
-            try await writer.finish(nil)
+            while let bytes = await stream.next() { try await write(ByteBuffer(bytes: bytes)) }
         }
-        let headers: HTTPFields = [
-            .contentType: "text/event-stream", .cacheControl: Caching.noStore, .accelBuffering: "no",
+        let headers: HTTPHeaders = [
+            "Content-Type": "text/event-stream", "Cache-Control": Caching.noStore, "X-Accel-Buffering": "no",
         ]
-        return Response(status: .ok, headers: headers, body: body)
+        return WebResponse(headers: headers, body: body)
     }
 
-    private func state(_ isGood: Bool, _ detail: String) throws -> Response {
+    private func state(_ isGood: Bool, _ detail: String) throws -> WebResponse {
         guard isGood else { throw WebProblem(.unavailable, detail) }
         return text("ok\n")
     }
 
-    private func asset(_ asset: PageContent, _ request: Request) -> Response {
+    private func asset(_ asset: PageContent, _ request: WebRequest) -> WebResponse {
         let tag = asset.tag ?? ""
-        let isNamed = !tag.isEmpty && QueryParameters(request.queryText)["v"] == tag
-        var headers: HTTPFields = [
-            .contentType: asset.type, .cacheControl: isNamed ? Caching.immutable : Caching.revalidate,
+        let isNamed = !tag.isEmpty && QueryParameters(request.query)["v"] == tag
+        var headers: HTTPHeaders = [
+            "Content-Type": asset.type, "Cache-Control": isNamed ? Caching.immutable : Caching.revalidate,
         ]
-        if !tag.isEmpty { headers[.eTag] = "\"\(tag)\"" }
-        guard tag.isEmpty || request.headers[.ifNoneMatch] != "\"\(tag)\"" else {
-            return Response(status: .notModified, headers: headers)
+        if !tag.isEmpty { headers.add(name: "ETag", value: "\"\(tag)\"") }
+        guard tag.isEmpty || request.field("If-None-Match") != "\"\(tag)\"" else {
+            return WebResponse(status: 304, headers: headers)
         }
-        return Response(status: .ok, headers: headers, body: Self.body(asset.bytes))
+        return WebResponse(headers: headers, body: .bytes(ByteBuffer(bytes: asset.bytes)))
     }
 
-    private func text(_ text: String) -> Response {
-        document(PageContent(type: "text/plain; charset=utf-8", bytes: Array(text.utf8)))
+    private func text(_ text: String) -> WebResponse {
+        Self.response(PageContent(type: "text/plain; charset=utf-8", bytes: Array(text.utf8)))
     }
 
-    private func json(_ bytes: [UInt8]) -> Response { document(PageContent(type: "application/json", bytes: bytes)) }
-
-    private func document(_ page: PageContent) -> Response { Self.response(page) }
-
-    static func response(_ page: PageContent) -> Response {
-        let headers: HTTPFields = [.contentType: page.type, .cacheControl: Caching.noStore]
-        return Response(status: .init(code: page.status), headers: headers, body: body(page.bytes))
+    static func response(_ page: PageContent) -> WebResponse {
+        WebResponse(
+            status: page.status, headers: ["Content-Type": page.type, "Cache-Control": Caching.noStore],
+            body: .bytes(ByteBuffer(bytes: page.bytes)))
     }
-
-    private static func body(_ bytes: [UInt8]) -> ResponseBody {
-        let buffer = ByteBuffer(bytes: bytes)
-        guard buffer.readableBytes > pieceSize else { return ResponseBody(byteBuffer: buffer) }
-        return ResponseBody(contentLength: buffer.readableBytes) { writer in
-            var rest = buffer
-            while let piece = rest.readSlice(length: min(pieceSize, rest.readableBytes)), piece.readableBytes > 0 {
-                try await writer.write(piece)
-            }
-            try await writer.finish(nil)
-        }
-    }
-}
-
-extension Request {
-    /// The path of the target, percent-encoded.
-    var pathText: String { String((head.path ?? "/").prefix { $0 != "?" && $0 != "#" }) }
-
-    /// The text of the target after the question mark.
-    var queryText: String {
-        let target = head.path ?? ""
-        guard let mark = target.firstIndex(of: "?") else { return "" }
-        return String(target[target.index(after: mark)...].prefix { $0 != "#" })
-    }
-}
-
-extension HTTPField.Name {
-    /// The name of a field; these are valid tokens.
-    private static func known(_ name: String) -> Self { Self(name) ?? .via }
-
-    static let lastEventID = known("Last-Event-ID")
-    static let accelBuffering = known("X-Accel-Buffering")
-    static let crossOriginResourcePolicy = known("Cross-Origin-Resource-Policy")
 }

@@ -1,13 +1,7 @@
 import Console
 import Dispatch
-import HTTPTypes
-import Hummingbird
-import HummingbirdCore
-import Logging
 import NIOCore
 import NIOHTTP1
-import NIOHTTPTypes
-import NIOHTTPTypesHTTP1
 import NIOPosix
 import EventLoop
 
@@ -59,7 +53,7 @@ final class WebServer: Sendable {
                             // It ends when the connection is closed.
                             connections.tasks.enter()
                             Task {
-                                await handler.handle(value: value, logger: WebConnection.logger)
+                                await handler.answer(value)
                                 connections.ended.withLock { $0 += 1 }
                                 connections.tasks.leave()
                             }
@@ -118,36 +112,21 @@ final class WebServer: Sendable {
 }
 
 /// One connection: its handlers, and the task that answers its requests.
-struct WebConnection: HTTPChannelHandler {
-    typealias Value = NIOAsyncChannel<HTTPRequestPart, HTTPResponsePart>
+struct WebConnection: Sendable {
+    typealias AsyncChannel = NIOAsyncChannel<HTTPServerRequestPart, WebResponsePart>
+    /// The number of bytes of a document that are written at once. A client that reads slowly keeps no more in the kernel's queue.
+    private static let pieceSize = 1 << 16
 
-    static let logger = Logger(label: "netwatch.web") { _ in SwiftLogNoOpLogHandler() }
-
-    let responder: Responder
+    private let routes: WebRoutes
     private let limits: WebLimits
 
     init(_ content: WebContent, limits: WebLimits) {
+        routes = WebRoutes(content: content)
         self.limits = limits
-        let routes = WebRoutes(content: content).makeRouter().buildResponder()
-        responder = { request, writer, channel in
-            let context = WebContext(source: ApplicationRequestContextSource(channel: channel, logger: Self.logger))
-            let isHead = request.method == .head
-            var response: Response
-            do {
-                response = try await routes.respond(to: isHead ? request.asGet : request, context: context)
-            } catch {
-                response = Response(status: .internalServerError)
-            }
-            for (name, value) in PageHeaders.all {
-                if let name = HTTPField.Name(name), response.headers[name] == nil { response.headers[name] = value }
-            }
-            response.headers[.date] = HTTPDate.now
-            try await writer.write(response: response.head, body: isHead ? ResponseBody() : response.body)
-        }
     }
 
     /// Adds the handlers of a connection, on the event loop.
-    func setUp(_ channel: any Channel, _ first: ConnectionHandler) throws -> Value {
+    func setUp(_ channel: any Channel, _ first: ConnectionHandler) throws -> AsyncChannel {
         var decoding = NIOHTTPDecoderLimitConfiguration()
         decoding.maxHeaderFieldSize = limits.fieldBytes
         decoding.maxHeaderListSize = limits.fieldsBytes
@@ -157,23 +136,48 @@ struct WebConnection: HTTPChannelHandler {
             withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,
             withEncoderConfiguration: .init(), withDecoderLimitConfiguration: decoding)
         try pipeline.addHandler(first)
-        try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
         return try NIOAsyncChannel(
             wrappingChannelSynchronously: channel, configuration: .init(isOutboundHalfClosureEnabled: true))
     }
 
-    func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
-        channel.eventLoop.makeFailedFuture(ChannelError.operationUnsupported)
+    /// Answers requests until the connection is closed. ``ConnectionHandler`` answers malformed ones.
+    func answer(_ channel: AsyncChannel) async {
+        try? await channel.executeThenClose { inbound, outbound in
+            for try await part in inbound {
+                guard case .head(let head) = part else { continue }
+                try await answer(WebRequest(head: head), on: channel.channel, outbound)
+                if head.headers["Connection"] == ["close"] { break }
+            }
+            outbound.finish()
+            try await channel.channel.closeFuture.get()
+        }
     }
 
-    func handle(value: Value, logger: Logger) async { await handleHTTP(asyncChannel: value, logger: logger) }
-}
-
-extension Request {
-    /// The request with the method GET, to which a response to HEAD corresponds.
-    fileprivate var asGet: Request {
-        var head = head
-        head.method = .get
-        return Request(head: head, body: RequestBody(buffer: ByteBuffer()))
+    private func answer(
+        _ request: WebRequest, on channel: any Channel, _ outbound: NIOAsyncChannelOutboundWriter<WebResponsePart>
+    ) async throws {
+        let response = await routes.respond(to: request, on: channel)
+        var headers = response.headers
+        if case .bytes(let bytes) = response.body { headers.add(name: "Content-Length", value: "\(bytes.readableBytes)") }
+        for (name, value) in PageHeaders.all where !headers.contains(name: name) { headers.add(name: name, value: value) }
+        headers.add(name: "Date", value: HTTPDate.now)
+        let status = HTTPResponseStatus(statusCode: response.status)
+        let head = WebResponsePart.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))
+        guard request.head.method != .HEAD else { return try await outbound.write(contentsOf: [head, .end(nil)]) }
+        switch response.body {
+        case .bytes(var bytes):
+            guard bytes.readableBytes > Self.pieceSize else {
+                let body = bytes.readableBytes == 0 ? [] : [WebResponsePart.body(bytes)]
+                return try await outbound.write(contentsOf: [head] + body + [.end(nil)])
+            }
+            try await outbound.write(head)
+            while let piece = bytes.readSlice(length: min(Self.pieceSize, bytes.readableBytes)), piece.readableBytes > 0 {
+                try await outbound.write(.body(piece))
+            }
+        case .stream(let stream):
+            try await outbound.write(head)
+            try await stream { try await outbound.write(.body($0)) }
+        }
+        try await outbound.write(.end(nil))
     }
 }

@@ -1,0 +1,41 @@
+import NIOCore
+import NIOHTTP1
+
+/// The parts of a response. The encoder of NIO also accepts parts of files, which are not `Sendable`.
+typealias WebResponsePart = HTTPPart<HTTPResponseHead, ByteBuffer>
+
+/// A request that ``RequestCheck`` has accepted. Its content has been discarded.
+struct WebRequest: Sendable {
+    let head: HTTPRequestHead
+
+    /// The path of the target, percent-encoded.
+    var path: String { String(head.uri.prefix { $0 != "?" && $0 != "#" }) }
+
+    /// The text of the target after the question mark.
+    var query: String {
+        guard let mark = head.uri.firstIndex(of: "?") else { return "" }
+        return String(head.uri[head.uri.index(after: mark)...].prefix { $0 != "#" })
+    }
+
+    /// The segments of the target's path, percent-encoded. Empty segments are ignored.
+    var segments: [Substring] { head.uri.prefix { $0 != "?" }.split(separator: "/") }
+
+    /// Returns the value of a field, or the list of its values (RFC 9110 section 5.3).
+    func field(_ name: String) -> String? {
+        let values = head.headers[name]
+        return values.isEmpty ? nil : values.joined(separator: ", ")
+    }
+}
+
+/// A response without the fields that all responses have.
+struct WebResponse: Sendable {
+    enum Body: Sendable {
+        case bytes(ByteBuffer)
+        /// A stream of records, whose end is that of the closure.
+        case stream(@Sendable (_ write: (ByteBuffer) async throws -> Void) async throws -> Void)
+    }
+
+    var status = 200
+    var headers: HTTPHeaders
+    var body = Body.bytes(ByteBuffer())
+}
