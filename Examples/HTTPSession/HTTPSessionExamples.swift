@@ -2,7 +2,7 @@ import Foundation
 import HTTPSession
 import Reachability
 
-struct User: Codable, Sendable {
+struct User: Codable {
     var name: String
 }
 

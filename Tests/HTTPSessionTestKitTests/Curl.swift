@@ -6,9 +6,9 @@ struct Curl {
     func run(_ arguments: [String]) throws -> (output: String, code: Int32) {
         let environment: [String: String?] = ["http_proxy": nil, "https_proxy": nil, "all_proxy": nil, "no_proxy": nil]
         let program = try Program(
-            ["curl", "--disable", "--silent", "--max-time", "20", "--noproxy", ""] + arguments, environment: environment,
+            ["curl", "--disable", "--silent", "--max-time", "60", "--noproxy", ""] + arguments, environment: environment,
             output: .file)
-        let code = try program.wait(within: .seconds(30))
+        let code = try program.wait(within: .seconds(120))
         return (program.output, code)
     }
 }

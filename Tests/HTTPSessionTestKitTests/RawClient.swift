@@ -117,7 +117,7 @@ final class RawClient {
     }
 
     /// All bytes until the end, and the end; `.open` if nothing came for `patience`.
-    func readToEnd(patience: Duration = .seconds(20)) -> (bytes: [UInt8], end: End) {
+    func readToEnd(patience: Duration = .seconds(60)) -> (bytes: [UInt8], end: End) {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 65536)
         while true {
@@ -146,7 +146,7 @@ final class RawClient {
     func read(until end: String) -> String {
         var bytes: [UInt8] = []
         var buffer = [UInt8](repeating: 0, count: 1)
-        while !String(decoding: bytes.suffix(end.utf8.count), as: UTF8.self).hasSuffix(end), isReadable(within: .seconds(20)) {
+        while !String(decoding: bytes.suffix(end.utf8.count), as: UTF8.self).hasSuffix(end), isReadable(within: .seconds(60)) {
             let count = tls.map { Int(SSL_read($0, &buffer, 1)) } ?? recv(socket, &buffer, 1, 0)
             guard count == 1 else { break }
             bytes += buffer
@@ -166,7 +166,7 @@ final class RawClient {
 extension RawClient {
     /// The bytes that a server of one response sends to one GET, and how it ends the connection.
     static func exchange(
-        _ reply: StubResponse, method: String = "GET", patience: Duration = .seconds(20)
+        _ reply: StubResponse, method: String = "GET", patience: Duration = .seconds(60)
     ) throws -> (text: String, end: End) {
         let server = try TestServer { _ in reply }
         let client = try RawClient(server)

@@ -22,7 +22,7 @@ struct DuplicateRulesTests {
         try host.run("sh", "-c", "ip rule save | ip rule restore")
         let watching = try observer ?? observe()
         func expectFresh(mainRules: Int, _ sourceLocation: SourceLocation = #_sourceLocation) throws {
-            let end = ContinuousClock.now + .seconds(5)
+            let end = ContinuousClock.now + patience
             var difference: [Kernel.Change] = []
             repeat {
                 difference = try FreshDump.take(of: host).changes(since: watching.settledState().snapshot)

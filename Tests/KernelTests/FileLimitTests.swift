@@ -52,7 +52,7 @@ struct FileLimitTests {
             try Program(["bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/\(server.port) && exec sleep 600"], on: host)
         }
         defer { for client in clients { client.stop() } }
-        let end = ContinuousClock.now + .seconds(30)
+        let end = ContinuousClock.now + patience
         var lines: [String] = []
         while lines != ["unreachable local port-exhausted"], ContinuousClock.now < end {
             lines = try run(host, limit: 1_024, ["127.0.0.1:\(server.port)"]).targets.map(line)

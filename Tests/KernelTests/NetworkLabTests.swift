@@ -221,6 +221,6 @@ struct ProgramTests {
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        expectEqual(poll(&polled, 1, 10_000), 1)
+        expectEqual(poll(&polled, 1, 60_000), 1)
     }
 }

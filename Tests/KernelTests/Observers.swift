@@ -152,7 +152,7 @@ extension LibraryObserver {
     }
 
     /// The monitor's state once it is settled: it has read the kernel's messages and completed its dumps and queries.
-    func settledState(within limit: Duration = .seconds(30)) throws -> MonitorState {
+    func settledState(within limit: Duration = patience) throws -> MonitorState {
         let end = ContinuousClock.now + limit
         while true {
             let state = try state()

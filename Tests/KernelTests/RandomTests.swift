@@ -73,12 +73,12 @@ struct RandomTests {
     private func compare(_ observer: LibraryObserver, _ host: LabHost, _ log: [String], _ seed: UInt64) throws {
         var (last, since): ([Kernel.Snapshot], ContinuousClock.Instant) = ([], .now)
         let start = since
-        while start.duration(to: .now) < .seconds(30) {
+        while start.duration(to: .now) < patience {
             let known = try observer.settledState().snapshot
             let real = try FreshDump.take(of: host)
             if known == real { return }
             if last != [known, real] { (last, since) = ([known, real], .now) }
-            guard since.duration(to: .now) > .seconds(3) else {
+            guard since.duration(to: .now) > .seconds(30) else {
                 poll(nil, 0, 50)
                 continue
             }

@@ -94,7 +94,7 @@ struct SnapshotTests {
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
         _ = try observer.nextPath()
         func expectFresh(_ sourceLocation: SourceLocation = #_sourceLocation) throws {
-            let end = ContinuousClock.now + .seconds(3)
+            let end = ContinuousClock.now + patience
             var difference: [Kernel.Change] = []
             repeat {
                 difference = try FreshDump.take(of: host).changes(since: observer.settledState().snapshot)
@@ -127,7 +127,7 @@ struct SnapshotTests {
         _ observer: LibraryObserver, _ host: LabHost, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         // The kernel announces a carrier's change up to a second after its tables show it.
-        let end = ContinuousClock.now + .seconds(10)
+        let end = ContinuousClock.now + patience
         var (known, real) = (SnapshotRows(), SnapshotRows())
         repeat {
             (known, real) = (SnapshotRows(try observer.settledState().snapshot), try SnapshotRows(of: host))

@@ -105,7 +105,7 @@ struct TargetTests {
                 """)
         let observer = try ProgramObserver(
             watching: network.host.path,
-            ["--interval", "300ms", "--probe-timeout", "200ms", "--count", "8", "-v", "192.0.2.1:80"])
+            ["--interval", "1s", "--probe-timeout", "1s", "--count", "6", "-v", "192.0.2.1:80"])
         var targets: [String] = []
         var probes: [String] = []
         while let record = try observer.nextRecord() {

@@ -115,7 +115,7 @@ struct WhyInHostTests {
         let row = try Row()
         // The last router drops everything that it would forward, so that nothing beyond it answers.
         try row.filter(row.far, "forward", "drop")
-        let why = try row.why(server.contains(":") ? "[\(server)]:9" : "\(server):9", "--probe-timeout", "300ms")
+        let why = try row.why(server.contains(":") ? "[\(server)]:9" : "\(server):9", "--probe-timeout", "1s")
         expectEqual(why.marks, "++++.+.x..")
         expectEqual(why.code, 1)
         #expect(why.sentence.contains(" does not answer on port 9") && why.sentence.contains("(tcp/timeout)"), "\(why.sentence)")
@@ -131,7 +131,7 @@ struct WhyInHostTests {
         try row.near.filter(.input, "meta l4proto { tcp, udp, icmp } drop")
         try row.near.filter(.output, "meta l4proto icmp drop")
         try row.near.filter(.forward, "ip daddr \(Row.server) drop")
-        let why = try row.why("\(Row.server):9", "--probe-timeout", "300ms")
+        let why = try row.why("\(Row.server):9", "--probe-timeout", "1s")
         #expect(why.document["status"] as? String == "down" && why.marks.hasPrefix("++++."), "\(why.sentence)")
         expectEqual(evidence(why.document, "tcp")["first_hop"] as? String, "answered")
     }
@@ -142,7 +142,7 @@ struct WhyInHostTests {
         let target = "\(Row.server):\(open.port)"
         try expectEqual(row.netwatch("status", target).wait(within: patience), 0)
         try row.near.silence("in0")
-        let why = try row.why(target, "--probe-timeout", "300ms")
+        let why = try row.why(target, "--probe-timeout", "1s")
         expectEqual(why.marks, "+++x......")
         expectEqual(why.code, 1)
         return (target, why)
@@ -187,7 +187,7 @@ struct WhyInHostTests {
     @Test func `a port that the server's filter drops is the server's fault, and the network works`() throws {
         let row = try Row()
         try row.filter(row.server, "input", "tcp dport 9 drop")
-        let why = try row.why("\(Row.server):9", "--probe-timeout", "300ms")
+        let why = try row.why("\(Row.server):9", "--probe-timeout", "1s")
         expectEqual(why.marks, "++++.++x..")
         expectEqual(why.code, 1)
         expectEqual(why.document["status"] as? String, "down")
@@ -203,7 +203,7 @@ struct WhyInHostTests {
         try row.client.ip("link set v1 up")
         try row.client.ip("addr add 10.9.0.1/24 dev v1")
         try row.client.ip("route add 10.3.0.9/32 dev v1")
-        let why = try row.why("\(Row.server):9", "--probe-timeout", "300ms", "--interface", "v0")
+        let why = try row.why("\(Row.server):9", "--probe-timeout", "1s", "--interface", "v0")
         #expect(why.sentence.hasSuffix("; the last hop that answers is 10.2.0.2, hop 2"), "\(why.sentence)")
         withExtendedLifetime(elsewhere) {}
     }

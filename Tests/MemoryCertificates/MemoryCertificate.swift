@@ -47,12 +47,14 @@ package final class MemoryCertificate {
     ///   - issuer: the authority that signs; without one, the certificate is self-signed.
     ///   - names: the alternative names, such as `DNS:a.test` and `IP:127.0.0.1`.
     ///   - isAuthority: whether the certificate may sign others.
-    ///   - days: the validity, in days from now.
+    ///   - days: the validity, in days from `now`.
     ///   - algorithm: the algorithm of the key.
+    ///   - now: the time of creation, in seconds since 1970.
     /// - Throws: ``Failure``.
     package init(
         _ name: String, issuer: MemoryCertificate? = nil, names: [String] = [], isAuthority: Bool = false,
-        days: ClosedRange<Int> = -1...100, algorithm: Algorithm = .p256
+        days: ClosedRange<Int> = -1...100, algorithm: Algorithm = .p256,
+        at now: Int = Int(Date().timeIntervalSince1970)
     ) throws {
         OpenSSL.prepare()
         let context = EVP_PKEY_CTX_new_id(algorithm.identifier, nil)
@@ -65,9 +67,11 @@ package final class MemoryCertificate {
         self.x509 = x509
         X509_set_version(x509, 2)
         ASN1_INTEGER_set_uint64(X509_get_serialNumber(x509), UInt64.random(in: 1 << 56..<1 << 60))
-        X509_gmtime_adj(X509_getm_notBefore(x509), days.lowerBound * 86_400)
-        // The number of days stays the same while a suite runs.
-        X509_gmtime_adj(X509_getm_notAfter(x509), days.upperBound * 86_400 + 1_800)
+        // One reading of the clock for both ends, so that the length of the validity is exact.
+        var now = now
+        X509_time_adj(X509_getm_notBefore(x509), days.lowerBound * 86_400, &now)
+        // In messages, the number of days stays the same for half a day after `now`.
+        X509_time_adj(X509_getm_notAfter(x509), days.upperBound * 86_400 + 43_200, &now)
         let subject = X509_get_subject_name(x509)
         // MBSTRING_UTF8, a cast in C.
         X509_NAME_add_entry_by_NID(subject, NID_commonName, 0x1000, name, -1, -1, 0)
@@ -130,12 +134,16 @@ package final class MemoryCertificate {
     ///
     /// - Parameters:
     ///   - revoked: the certificates that the list revokes.
-    ///   - hours: the validity, in hours from now.
+    ///   - hours: the validity, in hours from `now`.
+    ///   - now: the time of creation, in seconds since 1970.
     /// - Returns: the list.
     /// - Throws: ``Failure``.
-    package func revocationList(of revoked: [MemoryCertificate], hours: ClosedRange<Int> = -1...24) throws -> Data {
-        guard let list = X509_CRL_new(), let time = X509_gmtime_adj(nil, hours.lowerBound * 3600),
-            let next = X509_gmtime_adj(nil, hours.upperBound * 3600)
+    package func revocationList(
+        of revoked: [MemoryCertificate], hours: ClosedRange<Int> = -1...24, at now: Int = Int(Date().timeIntervalSince1970)
+    ) throws -> Data {
+        var now = now
+        guard let list = X509_CRL_new(), let time = X509_time_adj(nil, hours.lowerBound * 3600, &now),
+            let next = X509_time_adj(nil, hours.upperBound * 3600, &now)
         else { throw Failure() }
         defer {
             X509_CRL_free(list)

@@ -60,7 +60,7 @@ public final class LabHost: Sendable {
 
     /// Runs a program to its end. - Returns: its output. - Throws: its standard error, if it fails.
     @discardableResult
-    public func run(_ command: String..., input: String = "", within limit: Duration = .seconds(30)) throws -> String {
+    public func run(_ command: String..., input: String = "", within limit: Duration = .seconds(120)) throws -> String {
         try runProgram(command, on: self, input: input, within: limit)
     }
 
@@ -93,7 +93,7 @@ public final class LabHost: Sendable {
 /// Runs a program to its end on a host, or in the test's own namespace.
 @discardableResult
 func runProgram(
-    _ command: [String], on host: LabHost?, input: String = "", within limit: Duration = .seconds(30)
+    _ command: [String], on host: LabHost?, input: String = "", within limit: Duration = .seconds(120)
 ) throws -> String {
     let program = try Program(command, on: host, input: .text(input), output: .file)
     let code = try program.wait(within: limit)

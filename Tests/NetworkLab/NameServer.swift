@@ -32,22 +32,39 @@ public final class NameServer: Sendable {
         case alias(String)
         /// Answers over UDP with an empty, truncated message, and does not listen on TCP.
         case truncatedOnly
-        /// Answers the first behavior, AAAA after this many milliseconds.
-        indirect case late(Behavior, milliseconds: Int64)
+        /// Answers the first behavior, AAAA when ``NameServer/release()`` is called.
+        indirect case late(Behavior)
+    }
+
+    fileprivate struct Answer: Sendable {
+        var descriptor: Int32
+        var bytes: [UInt8]
+        var peer: sockaddr_storage
+        var size: socklen_t
+
+        func send() {
+            withUnsafeBytes(of: peer) { name in
+                guard let peer = name.baseAddress?.assumingMemoryBound(to: sockaddr.self) else { return }
+                _ = sendto(descriptor, bytes, bytes.count, 0, peer, size)
+            }
+        }
     }
 
     private let stop: Waker
+    private let settling: Waker
+    private let settled: Waker
     private let thread: LoopThread
     private let log: Locked<[String]>
+    private let held = Locked<[Answer]>([])
 
     /// The questions so far, such as `A server.example`, with `tcp` before those over TCP.
     public var questions: [String] { log.withLock { $0 } }
 
     /// Starts a server on an address of a namespace, which is given by the path of its file. A link-local address has a zone.
     public init(_ behavior: Behavior, in namespace: String, address: String = "127.0.0.1") throws {
-        let stop = try Waker()
-        let log = Locked<[String]>([])
-        (self.stop, self.log) = (stop, log)
+        let (stop, settling, settled) = (try Waker(), try Waker(), try Waker(blocks: true))
+        let (log, held) = (Locked<[String]>([]), held)
+        (self.stop, self.log, self.settling, self.settled) = (stop, log, settling, settled)
         thread = try LoopThread(name: "name-server", namespace: namespace) { () throws(LoopError) in
             let datagrams = try Self.bound(address, SOCK_DGRAM)
             var listener: Int32 = -1
@@ -56,7 +73,9 @@ public final class NameServer: Sendable {
                 listener = try Self.bound(address, SOCK_STREAM)
                 listen(listener, 64)
             }
-            var answerer = Answerer(behavior: behavior, datagrams: datagrams, listener: listener, stop: stop, log: log)
+            let answerer = Answerer(
+                behavior: behavior, datagrams: datagrams, listener: listener, stop: stop, settling: settling, settled: settled,
+                log: log, held: held)
             return { answerer.serve() }
         }
     }
@@ -64,6 +83,21 @@ public final class NameServer: Sendable {
     deinit {
         stop.wake()
         thread.join()
+    }
+
+    /// Waits until the server has answered every question that has been sent to it.
+    public func settle() {
+        settling.wake()
+        settled.waitAndAcknowledge()
+    }
+
+    /// Sends the answers that were late so far.
+    public func release() {
+        let answers = held.withLock { held in
+            defer { held = [] }
+            return held
+        }
+        for answer in answers { answer.send() }
     }
 
     private static func bound(_ address: String, _ type: __socket_type) throws(LoopError) -> Int32 {
@@ -102,15 +136,11 @@ public final class NameServer: Sendable {
 private struct Answerer {
     let behavior: NameServer.Behavior
     let datagrams, listener: Int32
-    let stop: Waker
+    let stop, settling, settled: Waker
     let log: Locked<[String]>
-    private var late: [(due: Int64, bytes: [UInt8], peer: sockaddr_storage, size: socklen_t)] = []
+    let held: Locked<[NameServer.Answer]>
 
-    init(behavior: NameServer.Behavior, datagrams: Int32, listener: Int32, stop: Waker, log: Locked<[String]>) {
-        (self.behavior, self.datagrams, self.listener, self.stop, self.log) = (behavior, datagrams, listener, stop, log)
-    }
-
-    mutating func serve() {
+    func serve() {
         defer {
             close(datagrams)
             if listener >= 0 { close(listener) }
@@ -119,21 +149,19 @@ private struct Answerer {
             pollfd(fd: datagrams, events: Int16(POLLIN), revents: 0),
             pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: listener, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: settling.descriptor, events: Int16(POLLIN), revents: 0),
         ]
         while true {
-            let due = late.map(\.due).min()
-            let wait = due.map { Int32(clamping: max(0, ($0 - MonotonicClock.now() + 999_999) / 1_000_000)) } ?? -1
-            guard poll(&polled, 3, wait) >= 0, polled[1].revents == 0 else { return }
+            guard poll(&polled, 4, -1) >= 0, polled[1].revents == 0 else { return }
             if polled[0].revents != 0 { answerDatagram() }
             if polled[2].revents != 0 { answerStream() }
-            for index in late.indices.reversed() where late[index].due <= MonotonicClock.now() {
-                let answer = late.remove(at: index)
-                send(answer.bytes, answer.peer, answer.size)
-            }
+            guard polled[0].revents == 0, polled[2].revents == 0, polled[3].revents != 0 else { continue }
+            settling.acknowledge()
+            settled.wake()
         }
     }
 
-    private mutating func answerDatagram() {
+    private func answerDatagram() {
         var question = [UInt8](repeating: 0, count: 512)
         var name = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -143,20 +171,9 @@ private struct Answerer {
         }
         guard count > 12, let message = Message(Array(question.prefix(count))) else { return }
         log.withLock { $0.append(message.description) }
-        if case .late(let behavior, let milliseconds) = behavior {
-            guard let answer = message.answer(behavior, limit: 512) else { return }
-            if message.isA { return send(answer, name, size) }
-            late.append((MonotonicClock.now() + milliseconds * 1_000_000, answer, name, size))
-        } else if let answer = message.answer(behavior, limit: 512) {
-            send(answer, name, size)
-        }
-    }
-
-    private func send(_ bytes: [UInt8], _ peer: sockaddr_storage, _ size: socklen_t) {
-        withUnsafeBytes(of: peer) { name in
-            guard let peer = name.baseAddress?.assumingMemoryBound(to: sockaddr.self) else { return }
-            _ = sendto(datagrams, bytes, bytes.count, 0, peer, size)
-        }
+        guard let bytes = message.answer(behavior, limit: 512) else { return }
+        let answer = NameServer.Answer(descriptor: datagrams, bytes: bytes, peer: name, size: size)
+        if case .late = behavior, !message.isA { held.withLock { $0.append(answer) } } else { answer.send() }
     }
 
     // One connection at a time, with any number of questions. A client that sends nothing for a second is left.
@@ -206,7 +223,7 @@ private struct Message: CustomStringConvertible {
     func answer(_ behavior: NameServer.Behavior, limit: Int) -> [UInt8]? {
         switch behavior {
         case .silent: return nil
-        case .late(let behavior, _): return answer(behavior, limit: limit)
+        case .late(let behavior): return answer(behavior, limit: limit)
         case .code(let code): return message(code)
         case .address(let address): return message(records: isA ? record(address, ttl: 1) : [], count: isA ? 1 : 0)
         case .onlyA(let address): return isA ? message(records: record(address, ttl: 60), count: 1) : nil

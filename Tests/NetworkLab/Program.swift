@@ -50,6 +50,7 @@ public final class Program: Sendable {
     private let lines: Locked<LineReader?>
     private let input: Locked<Descriptor?>
     private let exitCode = Locked<Int32?>(nil)
+    private let usedTime = Locked(Duration.zero)
 
     /// Starts a program on a host, or in the test's own network namespace. `command` names it by a path, or by a name looked up
     /// in PATH, and its arguments follow. `environment` adds to the test's own variables, and a nil value removes one.
@@ -126,6 +127,10 @@ public final class Program: Sendable {
     public var ending: String {
         "\(name): exit code \(exitCode.withLock { $0 }.map { "\($0)" } ?? "none yet"); stderr: \(standardError)"
     }
+
+    /// The processor time of the program and of the children that it waited for; zero until ``wait(within:)`` has seen its end. Unlike the time of
+    /// a clock, it does not grow while other programs use the processors.
+    public var processorTime: Duration { usedTime.withLock { $0 } }
 
     /// The text that the program has written so far to an output of kind ``Output/file``.
     public var output: String { file?.contents() ?? "" }
@@ -237,8 +242,10 @@ public final class Program: Sendable {
         exitCode.withLock { code in
             if let code { return code }
             kill(-processID, SIGKILL)
-            var status: Int32 = 0
-            while waitpid(processID, &status, 0) < 0 && errno == EINTR {}
+            var (status, usage) = (Int32(0), rusage())
+            while wait4(processID, &status, 0, &usage) < 0 && errno == EINTR {}
+            let times = [usage.ru_utime, usage.ru_stime].map { Duration.seconds($0.tv_sec) + .microseconds($0.tv_usec) }
+            usedTime.withLock { $0 = times[0] + times[1] }
             if case .success(let watchdog) = Watchdog.shared { watchdog.release(.processGroup(processID)) }
             let result = netwatch_exit_code(status)
             code = result

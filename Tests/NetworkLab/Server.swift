@@ -61,7 +61,7 @@ public final class Server: Sendable {
     }
 
     /// Waits for one more connection to an accepting server. - Returns: false if none comes in time.
-    public func awaitConnection(within limit: Duration = .seconds(10)) throws -> Bool {
+    public func awaitConnection(within limit: Duration = .seconds(120)) throws -> Bool {
         guard let accepted else { throw LabError("this server does not accept") }
         guard try Deadline(in: limit).await(accepted.number) else { return false }
         var byte: UInt8 = 0

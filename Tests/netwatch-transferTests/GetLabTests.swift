@@ -105,9 +105,9 @@ import Testing
 
     @Test func `a timeout names the missing network layer`() throws {
         try client.ip("route del default")
-        let program = try get("-q", "--timeout", "2s")
+        let program = try get("-q", "--timeout", "4s")
         try expectEqual(program.wait(within: .seconds(60)), 1, "\(program.ending)")
-        #expect(program.standardError.hasPrefix("netwatch: \(source.url): timed out after 2s: route: "))
+        #expect(program.standardError.hasPrefix("netwatch: \(source.url): timed out after 4s: route: "))
     }
 
     @Test func `a full disk exits with 74`() throws {

@@ -15,8 +15,8 @@ import Testing
     @Test(
         arguments: [
             (["404"], 1, "the server answered 404 Not Found"), (["403"], 1, "the server answered 403 Forbidden"),
-            (["--timeout", "1s", "never"], 1, "timed out after 1s"),
-            (["--timeout", "2s", "503"], 1, "the server answered 503 Service Unavailable"),
+            (["--timeout", "4s", "never"], 1, "timed out after 4s"),
+            (["--timeout", "4s", "503"], 1, "the server answered 503 Service Unavailable"),
             (["loop"], 1, "more than 20 redirects"),
         ] as [([String], Int32, String)])
     func `each permanent error has its exit code and message`(arguments: [String], code: Int32, message: String) throws {
@@ -99,11 +99,13 @@ import Testing
             return StubResponse(302, fields: ["Location": location])
         }
         let (tls, tcp) = ("https://127.0.0.1:\(securePort)/x", "http://127.0.0.1:\(closedPort)/x")
-        for (path, locations, layer) in [
+        // All programs run in parallel, because each takes its timeout.
+        let programs = try [
             ("tls", [tls], "tls"), ("closed", [tcp], "tcp"), ("first", ["\(server.origin)/closed", tcp], "tcp"),
-        ] {
-            let address = "\(server.origin)/\(path)"
-            let program = try folder.run(["get", "--json", "--timeout", "2s", address])
+        ].map { path, locations, layer in
+            (try folder.run(["get", "--json", "--timeout", "4s", "\(server.origin)/\(path)"]), locations, layer)
+        }
+        for (program, locations, layer) in programs {
             let records = try program.remainingLines().map(TransferLine.init)
             try expectEqual(program.wait(), 1, "\(program.ending)")
             let beginning = "127.0.0.1 redirects to \(locations[locations.count - 1]): "

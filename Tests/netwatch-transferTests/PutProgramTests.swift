@@ -165,9 +165,9 @@ import Testing
     @Test func `a timeout of put is reported`() throws {
         let server = try TestServer { _ in .never }
         try folder.make("film", size: 1_000)
-        let program = try folder.put("-q", "--timeout", "1s", "film", server.origin + "/a")
+        let program = try folder.put("-q", "--timeout", "4s", "film", server.origin + "/a")
         try expectEqual(program.wait(), 1, "\(program.ending)")
-        expectEqual(program.standardError, "netwatch: \(server.origin)/a: timed out after 1s\n")
+        expectEqual(program.standardError, "netwatch: \(server.origin)/a: timed out after 4s\n")
     }
 
     @Test func `a file that cannot be sent is reported before the first request`() throws {

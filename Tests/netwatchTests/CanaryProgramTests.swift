@@ -149,7 +149,7 @@ import Testing
     @Test func `a canary that the network does not reach has the cause of the network`() throws {
         let target = "http://\(Self.absent)/"
         try router.silence("down0")
-        let silent = try verdict(target, "--probe-timeout", "300ms")
+        let silent = try verdict(target, "--probe-timeout", "1s")
         #expect(silent.verdict.hasPrefix("unreachable ") && !silent.verdict.contains("http/") && silent.code == 1, "\(silent)")
         try host.ip("route del default")
         // Another satisfied path must not hide it: this one has a route of its own to the destination that the path asks for.

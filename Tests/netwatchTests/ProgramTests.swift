@@ -153,7 +153,7 @@ import Testing
         let recorder = try netwatch("record", "--json", file)
         let hello = try recorder.nextLine()
         // The hello belongs to a turn that has ended. Each turn is written completely, soon after its end.
-        let end = ContinuousClock.now + .seconds(20)
+        let end = ContinuousClock.now + .seconds(120)
         var held: String?
         while held == nil, ContinuousClock.now < end {
             let replay = try netwatch("replay", "--json", file)

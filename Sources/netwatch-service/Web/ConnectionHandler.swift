@@ -120,6 +120,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
         context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
 
+    /// Makes the response that is written the last one of the connection.
+    func endAfterResponse() { machine.endAfterResponse() }
+
     /// Closes the connection if it has exceeded a time limit.
     func check(_ channel: any Channel, at now: Int64) {
         if machine.isOverdue(at: now) { channel.close(promise: nil) }

@@ -124,9 +124,12 @@ final class Connections: @unchecked Sendable {
         Task.detached { malloc_trim(0) }
     }
 
-    /// Closes the connections that wait for a request, and returns when the others are closed too, or after ``closeAll()``.
+    /// Closes the connections that wait for a request, and the others after the response that is being written. Returns when all are closed, or
+    /// after ``closeAll()``.
     func drain(on loop: any NIOCore.EventLoop) -> EventLoopFuture<Void> {
-        for connection in open.values where connection.isIdle { connection.channel.close(promise: nil) }
+        for connection in open.values {
+            if connection.isIdle { connection.channel.close(promise: nil) } else { connection.handler?.endAfterResponse() }
+        }
         guard !open.isEmpty else { return loop.makeSucceededVoidFuture() }
         let promise = loop.makePromise(of: Void.self)
         whenEmpty = promise

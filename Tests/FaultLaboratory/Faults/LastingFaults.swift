@@ -43,7 +43,7 @@ extension Fault {
             let isNoticed = !number.isMultiple(of: 3)
             if isNear { try network.client.ip("link set v0 down") } else { try network.router.ip("link set rv0 down") }
             if isNoticed {
-                guard try watch.await(within: .seconds(20), { $0.all { $0.status != "up" } }) else {
+                guard try watch.await(within: .seconds(60), { $0.all { $0.status != "up" } }) else {
                     throw LabError("flap \(number) was not noticed")
                 }
             }
@@ -53,7 +53,7 @@ extension Fault {
                 try network.router.ip("link set rv0 up")
             }
             if isNoticed {
-                guard try watch.await(within: .seconds(20), { $0.all { $0.status == "up" } }) else {
+                guard try watch.await(within: .seconds(60), { $0.all { $0.status == "up" } }) else {
                     throw LabError("not up again after flap \(number): \(watch.latest)")
                 }
             }

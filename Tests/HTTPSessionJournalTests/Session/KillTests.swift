@@ -50,7 +50,8 @@ private struct Job: Codable {
             try bytes(number, sizes[number]).write(to: URL(fileURLWithPath: job.file))
         }
         try JSONEncoder().encode(jobs).write(to: folder.url("manifest"))
-        let command = [try Programs.built("laboratory"), "durable-client", folder.file("state"), folder.file("manifest"), folder.file("log")]
+        let files = ["state", "manifest", "log"].map(folder.file)
+        let command = [try Programs.built("laboratory"), "durable-client"] + files
         var kills = 0
         while kills < 30 {
             // timeout(1) kills on time; this thread would be late while many tests run.
@@ -114,7 +115,8 @@ private struct Job: Codable {
         // A number that 3 divides has no handler: the sequence delivers its event.
         let jobs = (0..<6).map { Job(url: server.url("/\($0)"), file: folder.file("\($0)"), isUpload: false) }
         try JSONEncoder().encode(jobs).write(to: folder.url("manifest"))
-        let command = [try Programs.built("laboratory"), "durable-client", folder.file("state"), folder.file("manifest"), folder.file("log")]
+        let files = ["state", "manifest", "log"].map(folder.file)
+        let command = [try Programs.built("laboratory"), "durable-client"] + files
         let numbers = (0..<6).filter { ($0 % 3 == 0) == (remainder == 0) }.map { "\($0)" }
         var deliveries: [[String]] = []
         for _ in 0..<2 {

@@ -7,7 +7,8 @@ import Testing
     @Test func `every transfer completes although networks, servers and processes fail`() throws {
         // On a busy machine more transfers run at the moment of a failure.
         let program = try Program([
-            try Programs.built("laboratory"), "chaos", "--downloads", "22", "--uploads", "12", "--mebibytes", "16", "--kills", "12", "--flaps",
+            try Programs.built("laboratory"), "chaos", "--downloads", "22", "--uploads", "12", "--mebibytes", "16", "--kills",
+            "12", "--flaps",
             "20", "--rate", "500000", "--ratio", "150",
         ])
         let lines = try program.remainingLines(within: .seconds(900))

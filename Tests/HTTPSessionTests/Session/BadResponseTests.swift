@@ -19,7 +19,7 @@ private func peakMemory() throws -> Int {
     {
         let server = try TestServer { _ in reply }
         let session = try localSession {
-            $0.requestTimeout = .seconds(20)
+            $0.requestTimeout = .seconds(120)
             change(&$0)
         }
         return await failure(session.dataTask(for: TransferRequest(url: server.url())))

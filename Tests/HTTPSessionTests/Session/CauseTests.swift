@@ -113,7 +113,7 @@ import Testing
     @Test func `the errors of a status and of a missing response have the causes of HTTP`() async throws {
         let server = try TestServer { $0.target == "/slow" ? .never : StubResponse($0.target == "/login" ? 511 : 503) }
         defer { server.stop() }
-        let session = try localSession { $0.requestTimeout = .milliseconds(500) }
+        let session = try localSession()
         func unacceptable(_ path: String) async throws -> HTTPSessionError? {
             let response = try await session.dataTask(for: TransferRequest(url: server.url(path))).response
             return #expect(throws: HTTPSessionError.self) { try ResponseValidation().validate(response) }
@@ -123,8 +123,9 @@ import Testing
         expectEqual(status.cause?.detail, "127.0.0.1 answers 503 Service Unavailable, not 200-299")
         let login = try #require(try await unacceptable("/login"))
         expectEqual(login.cause?.code, .captivePortal)
+        let impatient = try localSession { $0.requestTimeout = .milliseconds(500) }
         let slow = try #require(
-            await failure(session.dataTask(for: TransferRequest(url: server.url("/slow")), handlers: .init())))
+            await failure(impatient.dataTask(for: TransferRequest(url: server.url("/slow")), handlers: .init())))
         #expect(slow.code == .timedOut && slow.cause?.code == .timeout && slow.cause?.layer == .http, "\(slow)")
         expectEqual(slow.cause?.detail, "127.0.0.1 does not answer the request in time")
     }

@@ -271,7 +271,8 @@ import Testing
         hosts: String? = nil, _ change: @escaping @Sendable (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSessionManager {
         let file = folder.file("resolv.conf")
-        try Data("nameserver 127.0.0.1\noptions timeout:30 attempts:1\n".utf8).write(to: URL(fileURLWithPath: file))
+        // With five attempts, of which each waits twice as long as the one before, a lookup without an answer takes more than ten minutes.
+        try Data("nameserver 127.0.0.1\noptions timeout:30 attempts:5\n".utf8).write(to: URL(fileURLWithPath: file))
         let names = folder.file("hosts")
         try Data((hosts ?? "127.0.0.1 localhost").utf8).write(to: URL(fileURLWithPath: names))
         let namespace = host.path
@@ -304,7 +305,7 @@ import Testing
         task.cancel()
         await expectEqual(failure(task)?.code, .cancelled)
         try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("x".utf8))
-        #expect(ContinuousClock.now - start < .seconds(28))
+        #expect(ContinuousClock.now - start < .seconds(120))
     }
 
     @Test(.skippedUnderSanitizers)
@@ -318,7 +319,7 @@ import Testing
         try await resolver.awaitQuestions(2)
         session.invalidateAndCancel()
         #expect(await failure(second) != nil)
-        #expect(ContinuousClock.now - start < .seconds(28))
+        #expect(ContinuousClock.now - start < .seconds(120))
         log.add()
     }
 
@@ -356,7 +357,7 @@ import Testing
             let error = await failure(session.dataTask(for: try request("h\(number).example")))
             expectEqual(error?.code, .cannotFindHost, "\(String(describing: error))")
         }
-        #expect(ContinuousClock.now - start < .seconds(28))
+        #expect(ContinuousClock.now - start < .seconds(120))
     }
 
     @Test func `a connection that is not established does not block DNS lookups of other names`() async throws {

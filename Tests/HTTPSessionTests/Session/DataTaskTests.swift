@@ -147,9 +147,18 @@ import Testing
     }
 
     @Test func `a slow server does not trigger the request timeout if each piece arrives in time`() async throws {
-        let server = try TestServer { _ in StubResponse(body: .pattern(6)).pieces(of: 1, after: .delay(.milliseconds(600))) }
-        let session = try localSession { $0.requestTimeout = .seconds(1) }
-        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, pattern(6))
+        let gates = try (0..<6).map { _ in try Gate() }
+        let body = StubBody(gates.indices.flatMap { [.pattern(from: Int64($0), count: 1), .wait(.gate(gates[$0]))] })
+        let server = try TestServer { _ in StubResponse(body: body) }
+        let clock = ManualClock()
+        let session = try localSession { ($0.requestTimeout, $0.transport) = (.seconds(6_000), clock) }
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
+        for (index, gate) in gates.enumerated() {
+            await task.awaitProgress { $0.bytesReceived == index + 1 }
+            clock.advance(by: .seconds(5_000))
+            gate.open()
+        }
+        try await expectEqual(task.response.data, pattern(6))
     }
 
     @Test func `the resource timeout ends a transfer that keeps receiving`() async throws {

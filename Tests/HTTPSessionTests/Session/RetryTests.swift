@@ -97,9 +97,12 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
 
     @Test func `a request timeout fails one attempt, and the next one succeeds`() async throws {
         let server = try server(failing: 1, with: .never)
-        var request = TransferRequest(url: server.url())
-        request.options.requestTimeout = .milliseconds(200)
-        let response = try await patientSession().dataTask(for: request).response
+        let clock = ManualClock()
+        let session = try localSession { ($0.retryPolicy, $0.transport) = (soon, clock) }
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
+        try await server.awaitRequests(1)
+        clock.advance(by: .seconds(600))
+        let response = try await task.response
         expectEqual(response.data, Data("well".utf8))
         expectEqual(response.metrics.transactions.map(\.statusCode), [nil, 200])
         expectEqual(server.requests.count, 2)

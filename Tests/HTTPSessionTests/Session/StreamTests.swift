@@ -1,10 +1,11 @@
 import Expectations
 import Foundation
-import HTTPSession
 import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
 import Testing
+
+@testable import HTTPSession
 
 /// Reads all chunks of a stream. - Returns: the joined chunks, and the error that ended the stream.
 private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
@@ -48,23 +49,30 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
 
     @Test func `a slow reader of a stream applies back-pressure and does not trigger the request timeout`() async throws {
         let server = try TestServer { request in
-            request.path == "/wait" ? StubResponse().delayed(.milliseconds(1_500)) : StubResponse(body: .zeros(64 << 20))
+            request.path == "/other" ? StubResponse() : StubResponse(body: .zeros(64 << 20))
         }
-        let session = try localSession { $0.requestTimeout = .seconds(1) }
+        let clock = ManualClock()
+        let session = try localSession { $0.transport = clock }
         let task = session.streamTask(for: TransferRequest(url: server.url()))
         var chunks = task.chunks.makeAsyncIterator()
         var count = Int64(try await chunks.next()?.count ?? 0)
-        var patient = TransferRequest(url: server.url("/wait"))
-        patient.options.requestTimeout = .seconds(30)
-        _ = try await session.dataTask(for: patient).response
-        _ = try await server.awaitSeen { $0.answered == 1 }
+        // The reader's buffer is full, and more bytes are in the client's socket.
+        let full = count + Int64(ChunkSink.capacity)
+        await task.awaitProgress { $0.bytesReceived >= full }
+        try await server.awaitSeen { $0.sentBodyBytes >= full + (128 << 10) }
+        let other = TransferRequest(url: server.url("/other"))
+        _ = try await session.dataTask(for: other).response
+        // Ten times the request timeout.
+        clock.advance(by: .seconds(6_000))
+        _ = try await session.dataTask(for: other).response
+        _ = try await server.awaitSeen { $0.answered == 2 }
         #expect(task.currentProgress.bytesReceived < 1 << 20)
         while let chunk = try await chunks.next() {
             #expect(chunk.count <= 512 << 10)
             count += Int64(chunk.count)
         }
         expectEqual(count, 64 << 20)
-        try await server.awaitSeen { $0.answered == 2 }
+        try await server.awaitSeen { $0.answered == 3 }
     }
 
     @Test func `canceling a stream's reader cancels the transfer`() async throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import HTTPSession
 
 /// The buffer between a session's loop and the readers of a stream.
-@Suite(.timeLimit(.minutes(1))) struct ChunkBufferTests {
+@Suite(.timeLimit(.minutes(20))) struct ChunkBufferTests {
     private func read(_ buffer: ChunkBuffer) async throws -> Int {
         var count = 0
         while let piece = try await buffer.next() { count += piece.count }

@@ -64,7 +64,7 @@ struct Verdicts {
                 }
             }
         }
-        let wrong = rows.values.count { $0.outcome.problem != nil }
+        let wrong = rows.values.count { ($0.outcome.problem ?? $0.outcome.lateness) != nil }
         print("verdicts: \(rows.count - wrong) of \(rows.count) rows are right")
         for line in OtherTools.missing { print("verdicts: \(line)") }
         return wrong == 0 && !rows.isEmpty
@@ -73,7 +73,7 @@ struct Verdicts {
     private static func row(_ fault: Fault) async -> Row {
         let others = Locked<[String]>([])
         do {
-            let outcome = try await fault.outcome { network in
+            let outcome = try await fault.outcome(attempts: 3) { network in
                 let tools = try OtherTools.ask(network, fault)
                 others.withLock { $0 = tools.answers }
             }
@@ -87,7 +87,7 @@ struct Verdicts {
         let seconds = row.outcome.seconds.map { String(format: "%.3f", $0) } ?? "-"
         print(Self.line([row.fault.name, row.fault.expected.description, row.outcome.verdict, seconds] + row.others))
         if !row.outcome.explanation.isEmpty { print("    why: \(row.outcome.explanation)") }
-        if let problem = row.outcome.problem { print("    WRONG: \(problem)") }
+        if let problem = row.outcome.problem ?? row.outcome.lateness { print("    WRONG: \(problem)") }
         fflush(nil)
     }
 

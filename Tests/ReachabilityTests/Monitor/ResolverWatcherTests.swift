@@ -1,5 +1,6 @@
 import Expectations
 import Glibc
+import NetworkLab
 import Testing
 
 @testable import Reachability
@@ -17,18 +18,26 @@ import Testing
         try ResolverWatcher(ResolverFile(namespaceName: namespace, root: machine.path))
     }
 
+    /// Writes in place into an existing or new file, never by rename. When this returns, the event of the file's closing is queued.
+    ///
+    /// The file is opened by another process. A process that is being forked from this one would keep a file of this one open until it executes
+    /// its program, and the event would come then.
+    private func write(_ text: String, to name: String) throws {
+        let writer = try Program(["sh", "-c", "printf %s \"$1\" >\"$2\"", "sh", text, machine.at(name)])
+        try expectEqual(writer.wait(), 0, "\(writer.ending)")
+    }
+
     /// True if an inotify event waits. The call that causes an event queues it, so no time passes in between.
     private func hasEvents(_ watcher: borrowing ResolverWatcher) -> Bool {
         var waiting = pollfd(fd: watcher.descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&waiting, 1, 0) == 1
     }
 
-    /// Reads a change's events. A process that is being forked from this one keeps a closed file open until it executes its
-    /// program. Only then does the event of its closing come.
+    /// Reads a change's events. The event of a closing in this process may come late, see ``write(_:to:)``.
     private func hasChanged(_ watcher: inout ResolverWatcher) -> Bool {
         for _ in 0..<1_000 {
             var waiting = pollfd(fd: watcher.descriptor, events: Int16(POLLIN), revents: 0)
-            guard poll(&waiting, 1, 10_000) == 1 else { return false }
+            guard poll(&waiting, 1, 60_000) == 1 else { return false }
             if watcher.drain() { return true }
         }
         return false
@@ -39,13 +48,13 @@ import Testing
     private func servers(_ watcher: borrowing ResolverWatcher) -> [String] { watcher.read().nameservers.map(\.description) }
 
     @Test func `a change of resolv.conf written in place is noticed`() throws {
-        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        try write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         expectEqual(watcher.isComplete, true)
         expectEqual(servers(watcher), ["192.0.2.1"])
         expectEqual(hasEvents(watcher), false)
 
-        try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
+        try write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
         expectEqual(hasEvents(watcher), true)
         expectEqual(hasChanged(&watcher), true)
         expectEqual(servers(watcher), ["192.0.2.2"])
@@ -54,12 +63,12 @@ import Testing
     }
 
     @Test func `a change of resolv.conf is noticed when its writer closes the file`() throws {
-        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        try write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         let writer = open(machine.at("etc/resolv.conf"), O_WRONLY | O_TRUNC | O_CLOEXEC)
         try #require(writer >= 0)
         let text = Array("nameserver 192.0.2.2\n".utf8)
-        expectEqual(write(writer, text, text.count), text.count)
+        expectEqual(Glibc.write(writer, text, text.count), text.count)
         expectEqual(hasEvents(watcher), false)
         close(writer)
         expectEqual(hasChanged(&watcher), true)
@@ -67,38 +76,38 @@ import Testing
     }
 
     @Test func `each replacement of resolv.conf by rename is noticed`() throws {
-        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        try write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         for number in 2...5 {
-            try machine.write("nameserver 192.0.2.\(number)\n", to: "etc/resolv.conf.new")
+            try write("nameserver 192.0.2.\(number)\n", to: "etc/resolv.conf.new")
             try machine.rename("etc/resolv.conf.new", to: "etc/resolv.conf")
             expectEqual(hasChanged(&watcher), true)
             expectEqual(servers(watcher), ["192.0.2.\(number)"])
         }
-        try machine.write("nameserver 192.0.2.9\n", to: "etc/resolv.conf")
+        try write("nameserver 192.0.2.9\n", to: "etc/resolv.conf")
         expectEqual(hasChanged(&watcher), true)
         expectEqual(servers(watcher), ["192.0.2.9"])
     }
 
     @Test func `removing resolv.conf and creating it again are noticed`() throws {
-        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        try write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
         try machine.remove("etc/resolv.conf")
         expectEqual(hasChanged(&watcher), true)
         expectEqual(read(watcher), ResolverConfiguration())
-        try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
+        try write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
         expectEqual(hasChanged(&watcher), true)
         expectEqual(servers(watcher), ["192.0.2.2"])
     }
 
     @Test func `changes of other files in the directory are ignored`() throws {
-        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        try write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher()
-        try machine.write("x", to: "etc/hosts")
-        try machine.write("y", to: "etc/hosts")
+        try write("x", to: "etc/hosts")
+        try write("y", to: "etc/hosts")
         try machine.remove("etc/hosts")
         expectEqual(watcher.drain(), false)
-        try machine.write("x", to: "run/lock")
+        try write("x", to: "run/lock")
         expectEqual(watcher.drain(), false)
     }
 
@@ -111,7 +120,7 @@ import Testing
         expectEqual(hasChanged(&watcher), true)
         try machine.makeDirectory("run/systemd/resolve")
         expectEqual(hasChanged(&watcher), true)
-        try machine.write("nameserver 127.0.0.53\n", to: "run/systemd/resolve/stub-resolv.conf")
+        try write("nameserver 127.0.0.53\n", to: "run/systemd/resolve/stub-resolv.conf")
         expectEqual(hasChanged(&watcher), true)
         expectEqual(servers(watcher), ["127.0.0.53"])
 
@@ -124,14 +133,14 @@ import Testing
         try machine.link("etc/resolv.conf", to: "/run/a/b/resolv.conf")
         var watcher = try watcher()
         try machine.makeDirectory("run/a/b")
-        try machine.write("nameserver 192.0.2.1\n", to: "run/a/b/resolv.conf")
+        try write("nameserver 192.0.2.1\n", to: "run/a/b/resolv.conf")
         expectEqual(hasChanged(&watcher), true)
         expectEqual(servers(watcher), ["192.0.2.1"])
     }
 
     @Test func `a link that is turned to another file is followed, and the former file is ignored`() throws {
-        try machine.write("nameserver 192.0.2.1\n", to: "run/one")
-        try machine.write("nameserver 192.0.2.2\n", to: "run/two")
+        try write("nameserver 192.0.2.1\n", to: "run/one")
+        try write("nameserver 192.0.2.2\n", to: "run/two")
         try machine.link("run/current", to: "one")
         try machine.link("etc/resolv.conf", to: "/run/current")
         var watcher = try watcher()
@@ -143,23 +152,23 @@ import Testing
         expectEqual(hasChanged(&watcher), true)
         expectEqual(servers(watcher), ["192.0.2.2"])
 
-        try machine.write("nameserver 192.0.2.8\n", to: "run/one")
+        try write("nameserver 192.0.2.8\n", to: "run/one")
         expectEqual(watcher.drain(), false)
-        try machine.write("nameserver 192.0.2.3\n", to: "run/two")
+        try write("nameserver 192.0.2.3\n", to: "run/two")
         expectEqual(hasChanged(&watcher), true)
         expectEqual(servers(watcher), ["192.0.2.3"])
     }
 
     @Test func `renaming and replacing a directory on the path of a link is noticed`() throws {
         try machine.makeDirectory("run/resolve")
-        try machine.write("nameserver 192.0.2.1\n", to: "run/resolve/resolv.conf")
+        try write("nameserver 192.0.2.1\n", to: "run/resolve/resolv.conf")
         try machine.link("etc/resolv.conf", to: "/run/resolve/resolv.conf")
         var watcher = try watcher()
         try machine.rename("run/resolve", to: "run/old")
         expectEqual(hasChanged(&watcher), true)
         expectEqual(read(watcher), ResolverConfiguration())
         try machine.makeDirectory("run/new")
-        try machine.write("nameserver 192.0.2.2\n", to: "run/new/resolv.conf")
+        try write("nameserver 192.0.2.2\n", to: "run/new/resolv.conf")
         expectEqual(watcher.drain(), false)
         try machine.rename("run/new", to: "run/resolve")
         expectEqual(hasChanged(&watcher), true)
@@ -167,15 +176,15 @@ import Testing
     }
 
     @Test func `a namespace's own resolv.conf is used while it exists`() throws {
-        try machine.write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
+        try write("nameserver 192.0.2.1\n", to: "etc/resolv.conf")
         var watcher = try watcher("blue")
         expectEqual(servers(watcher), ["192.0.2.1"])
 
         try machine.makeDirectory("etc/netns/blue")
-        try machine.write("nameserver 198.51.100.1\n", to: "etc/netns/blue/resolv.conf")
+        try write("nameserver 198.51.100.1\n", to: "etc/netns/blue/resolv.conf")
         expectEqual(hasChanged(&watcher), true)
         expectEqual(servers(watcher), ["198.51.100.1"])
-        try machine.write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
+        try write("nameserver 192.0.2.2\n", to: "etc/resolv.conf")
         expectEqual(watcher.drain(), false)
 
         try machine.remove("etc/netns/blue")
@@ -189,7 +198,7 @@ import Testing
         expectEqual(read(watcher), ResolverConfiguration())
         try machine.makeDirectory("etc")
         expectEqual(hasChanged(&watcher), true)
-        try machine.write("", to: "etc/resolv.conf")
+        try write("", to: "etc/resolv.conf")
         expectEqual(hasChanged(&watcher), true)
         expectEqual(read(watcher), ResolverConfiguration(exists: true))
     }
@@ -201,7 +210,7 @@ import Testing
         try machine.makeDirectory("etc/resolv.conf")
         try expectEqual(read(watcher()), ResolverConfiguration())
         try machine.remove("etc/resolv.conf")
-        try machine.write("", to: "run/file")
+        try write("", to: "run/file")
         try machine.link("etc/resolv.conf", to: "/run/file/resolv.conf")
         try expectEqual(read(watcher()), ResolverConfiguration())
     }

