@@ -1,14 +1,18 @@
 # Every target runs a script; this file only names them.
-.PHONY: run test setup check check-page abuse bench bench-service chaos counts verdicts fuzz docs interface install
+.PHONY: run test verify setup check check-page abuse bench bench-service chaos counts verdicts fuzz docs interface install
 
 # Builds netwatch and runs the service with its page; with ARGS, the command of ARGS.
 run:
 	@scripts/setup run
 	@scripts/job scripts/run $(ARGS)
 
-# Runs the complete test suite, as continuous integration does.
+# Runs the checks and all tests of the debug build.
 test:
 	@scripts/test
+
+# Runs the long tests: SHARD is a number, or all. Without SHARD it lists them.
+verify:
+	@scripts/verify $(SHARD)
 
 setup:
 	@scripts/setup test

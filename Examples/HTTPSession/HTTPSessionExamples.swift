@@ -2,7 +2,7 @@ import Foundation
 import HTTPSession
 import Reachability
 
-struct User: Codable {
+struct User: Codable, Sendable {
     var name: String
 }
 

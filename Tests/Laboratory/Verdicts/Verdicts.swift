@@ -6,15 +6,21 @@ import NetworkLab
 /// Makes every fault of the laboratory and prints a table: the fault, the expected verdict, the program's verdict, the seconds
 /// from the fault to it, and the answers of other programs. The exit code is 1 if a verdict is wrong.
 ///
-/// `laboratory verdicts [--parallel N] [--only TEXT]`
+/// `laboratory verdicts [--parallel N] [--only TEXT] [--untimed]`
 struct Verdicts {
     private var parallel = 4
     private var only = ""
+    /// Whether a late verdict is no fault, and no other program is asked: while the processors compile.
+    private var isUntimed = false
 
     static func main(_ arguments: [String]) async throws {
         var verdicts = Verdicts()
         var words = arguments[...]
         while let word = words.popFirst() {
+            if word == "--untimed" {
+                verdicts.isUntimed = true
+                continue
+            }
             guard let value = words.popFirst() else { usage() }
             switch (word, Int(value)) {
             case ("--parallel", let number?) where number > 0: verdicts.parallel = number
@@ -30,7 +36,7 @@ struct Verdicts {
     }
 
     private static func usage() -> Never {
-        print("usage: laboratory verdicts [--parallel NUMBER] [--only TEXT]")
+        print("usage: laboratory verdicts [--parallel NUMBER] [--only TEXT] [--untimed]")
         exit(64)
     }
 
@@ -49,7 +55,7 @@ struct Verdicts {
                 guard next < faults.count else { return }
                 let (number, fault) = (next, faults[next])
                 next += 1
-                group.addTask { (number, await Self.row(fault)) }
+                group.addTask { (number, await row(fault)) }
             }
             for _ in 0..<parallel { addTask() }
             // Rows are printed in the order of the table, each as soon as those before it are known.
@@ -64,16 +70,19 @@ struct Verdicts {
                 }
             }
         }
-        let wrong = rows.values.count { ($0.outcome.problem ?? $0.outcome.lateness) != nil }
+        let wrong = rows.values.count { fault(in: $0) != nil }
         print("verdicts: \(rows.count - wrong) of \(rows.count) rows are right")
         for line in OtherTools.missing { print("verdicts: \(line)") }
         return wrong == 0 && !rows.isEmpty
     }
 
-    private static func row(_ fault: Fault) async -> Row {
+    private func fault(in row: Row) -> String? { row.outcome.problem ?? (isUntimed ? nil : row.outcome.lateness) }
+
+    private func row(_ fault: Fault) async -> Row {
         let others = Locked<[String]>([])
         do {
-            let outcome = try await fault.outcome(attempts: 3) { network in
+            let outcome = try await fault.outcome(attempts: isUntimed ? 1 : 3) { [isUntimed] network in
+                if isUntimed { return }
                 let tools = try OtherTools.ask(network, fault)
                 others.withLock { $0 = tools.answers }
             }
@@ -87,7 +96,7 @@ struct Verdicts {
         let seconds = row.outcome.seconds.map { String(format: "%.3f", $0) } ?? "-"
         print(Self.line([row.fault.name, row.fault.expected.description, row.outcome.verdict, seconds] + row.others))
         if !row.outcome.explanation.isEmpty { print("    why: \(row.outcome.explanation)") }
-        if let problem = row.outcome.problem ?? row.outcome.lateness { print("    WRONG: \(problem)") }
+        if let problem = fault(in: row) { print("    WRONG: \(problem)") }
         fflush(nil)
     }
 
