@@ -13,7 +13,7 @@ import Testing
 struct ScriptedOrderTests {
     private static let noCarrier = NetworkPath.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier"))
     private static let wifi = NetworkPath.satisfied(over: .wifi())
-    private static let rounds = Sanitizer.isUsed ? 200 : 1_000
+    private static let rounds = 200
 
     private static func session(
         _ transport: ScriptedTransport, _ network: ScriptedNetwork? = nil,

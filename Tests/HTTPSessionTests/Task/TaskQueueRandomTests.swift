@@ -94,7 +94,7 @@ private struct Model {
     @Test func `at random, no task starts above a limit, and every task that may start does`() {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SplitMix64(seed: seed)
-        for _ in 0..<60 {
+        for _ in 0..<20 {
             let limits = TaskQueue.Limits(
                 total: .random(in: 1...12, using: &generator), perHost: .random(in: 1...4, using: &generator),
                 perMultiplexedHost: 6,
