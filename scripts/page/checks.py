@@ -76,9 +76,9 @@ def check_keyboard(page, name):
             find(f"{name}: the focus is not visible at {focus['name']}")
 
 
-def check_pages(browser, axe, origin, paths, pictures):
-    for scheme in SCHEMES:
-        for width in WIDTHS:
+def check_pages(browser, axe, origin, paths, pictures, schemes=SCHEMES, widths=WIDTHS):
+    for scheme in schemes:
+        for width in widths:
             context = browser.new_context(
                 viewport={"width": width, "height": 900}, color_scheme=scheme, device_scale_factor=2 if width < 800 else 1)
             page = context.new_page()

@@ -27,8 +27,8 @@ let a = b
    ```
 
 ```swift
-/// A type.
-struct User {}
+/// An extension.
+extension User {}
 ```
 """
 
@@ -42,7 +42,7 @@ class Clients(unittest.TestCase):
         self.assertEqual(
             text,
             f"import Foundation\nimport Library\n{place}3)\nimport Records\n{end}"
-            f"{place}22)\n/// A type.\nstruct User {{}}\n{end}"
+            f"{place}22)\n/// An extension.\nextension User {{}}\n{end}"
             "func document_Sources_Library_A_md(file: URL, url: URL) async throws {\n"
             f"do {{\n{place}3)\n\n\nlet a = 1\n{end}do {{\n{place}18)\n   print(a)\n{end}}}\n}}\n}}\n")
 
