@@ -7,10 +7,10 @@ import HTTPTypes
 import Pacing
 import Testing
 
-/// Tasks that are suspended and resumed at random moments while their responses arrive: 160 tasks, or `NETWATCH_SUSPENSIONS` of
+/// Tasks that are suspended and resumed at random moments while their responses arrive: 40 tasks, or `NETWATCH_SUSPENSIONS` of
 /// them. A failure prints its seed; `NETWATCH_SUSPENSION_SEED` repeats it.
 @Suite(.timeLimit(.minutes(20))) struct SuspensionStressTests {
-    private static let count = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSIONS"].flatMap { Int($0) } ?? 160
+    private static let count = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSIONS"].flatMap { Int($0) } ?? 40
     private static let seed = ProcessInfo.processInfo.environment["NETWATCH_SUSPENSION_SEED"].flatMap { UInt64($0) }
     private static let head =
         "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"

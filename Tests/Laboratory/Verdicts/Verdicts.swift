@@ -1,3 +1,4 @@
+import Dispatch
 import EventLoop
 import FaultLaboratory
 import Foundation
@@ -50,12 +51,13 @@ struct Verdicts {
         let faults = Fault.all.filter { only.isEmpty || $0.name.contains(only) }
         var rows: [Int: Row] = [:]
         var next = 0
+        let threads = BlockingThreads()
         try await withThrowingTaskGroup(of: (Int, Row).self) { group in
             func addTask() {
                 guard next < faults.count else { return }
                 let (number, fault) = (next, faults[next])
                 next += 1
-                group.addTask { (number, await row(fault)) }
+                group.addTask(executorPreference: threads) { (number, await row(fault)) }
             }
             for _ in 0..<parallel { addTask() }
             // Rows are printed in the order of the table, each as soon as those before it are known.
@@ -106,5 +108,15 @@ struct Verdicts {
         zip(cells, widths + [0]).map { cell, width in
             cell.count < width ? cell + String(repeating: " ", count: width - cell.count) : cell
         }.joined(separator: "  ")
+    }
+}
+
+/// Runs tasks that block their thread while they wait for programs: the shared pool has only as many threads as there are processors.
+private final class BlockingThreads: TaskExecutor {
+    private let queue = DispatchQueue(label: "laboratory", attributes: .concurrent)
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
     }
 }
