@@ -7,7 +7,7 @@ import HTTPTypes
 ///
 /// `laboratory durable-client DIRECTORY MANIFEST LOG` makes the tasks of its manifest that neither the journal nor its log contains, logs every event
 /// before it acknowledges it, and exits when no task is left. A handler receives the events of two tasks in three, the sequence of events the
-/// others. With a fourth argument, `unacknowledged`, it prints the events, acknowledges none, and runs until it is killed.
+/// others. With `unacknowledged` as a further argument, it prints the events, acknowledges none, and runs until it is killed.
 /// `laboratory durable-client DIRECTORY` holds the session open until it is killed.
 enum DurableClient {
     /// An element of the manifest, which is a JSON array. Its number is the context of the task.
