@@ -153,4 +153,43 @@ struct TargetTests {
             status(network, ["\(name):443", "\(name):8443"]).map(\.line),
             ["down tcp/refused by v0", "down tcp/refused by v1"])
     }
+
+    // MARK: Connections of a socket to itself
+
+    /// A host in which each TCP connection to its own port 40002 has that port on both sides.
+    private func hostThatMeetsItself() throws -> LabHost {
+        let host = try Lab().host(loopback: true)
+        try host.ip("addr add 10.1.0.1/32 dev lo")
+        try host.run("sysctl", "-qw", "net.ipv4.ip_local_port_range=40002 40002")
+        return host
+    }
+
+    @Test(arguments: ["127.0.0.1", "[::1]", "10.1.0.1"])
+    func `a closed port that the kernel chooses for the socket too is refused`(address: String) throws {
+        let host = try hostThatMeetsItself()
+        let program = try Program(
+            [Programs.netwatch, "status", "--json", "--netns", host.path, "\(address):40002"], output: .file)
+        try expectEqual(program.wait(within: patience), 1)
+        #expect(
+            program.output.contains(#""code":"refused""#) && program.output.contains(#""status":"down""#), "\(program.output)")
+    }
+
+    @Test(arguments: ["tls", "http"]) func `nothing is sent over a socket that is connected to itself`(scheme: String) throws {
+        let host = try hostThatMeetsItself()
+        let target = "\(scheme)://127.0.0.1:40002"
+        let program = try Program([Programs.netwatch, "status", "--json", "--netns", host.path, target], output: .file)
+        try expectEqual(program.wait(within: patience), 1)
+        #expect(program.output.contains(#""code":"refused""#), "\(program.output)")
+    }
+
+    @Test func `wait does not start its command because its own socket answers`() throws {
+        let host = try hostThatMeetsItself()
+        let program = try Program([
+            Programs.netwatch, "wait", "--netns", host.path, "--interval", "100ms", "--timeout", "1s", "127.0.0.1:40002", "--",
+            "echo",
+            "started",
+        ])
+        try expectEqual(program.wait(within: patience), 124, "\(program.ending)")
+        try expectNil(program.nextLine())
+    }
 }

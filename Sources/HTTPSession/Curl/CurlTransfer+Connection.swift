@@ -12,6 +12,14 @@ extension CurlTransfer {
         return (local, remote)
     }
 
+    /// Whether the connection is one of a socket to itself: no server listens at the address, and the kernel chose the port of the destination for the
+    /// socket too. The first bytes that arrive are those that were sent.
+    var isConnectedToItself: Bool {
+        let port = handle.long(CURLINFO_LOCAL_PORT)
+        guard port > 0, port == handle.long(CURLINFO_PRIMARY_PORT), let ends else { return false }
+        return ends.local == ends.remote
+    }
+
     /// Whether a connection to the address may be made. Called before its socket exists, so the kernel is asked which local address it would have.
     func mayConnect(to address: UnsafePointer<sockaddr>, _ length: socklen_t) -> Bool {
         guard let remote = KernelRoutes.address(address) else { return true }

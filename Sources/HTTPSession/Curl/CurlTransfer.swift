@@ -119,6 +119,8 @@ final class CurlTransfer {
             wasSuspendedBeforeSending = true
             return false
         }
+        // No server receives the request: failure(_:) has the error.
+        if requests == 0, connection.localPort == connection.remotePort, isConnectedToItself { return false }
         if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0 {
             guard mayUse(connection, from: local) else {
                 hasUnfitConnection = true
@@ -326,6 +328,12 @@ final class CurlTransfer {
                 }
                 _ = deliver(tunnelHead)
                 return nil
+            }
+            if code != CURLE_OK, requests == 0, isConnectedToItself {
+                throw HTTPSessionError(
+                    plan.usesProxy ? .proxyFailed : .cannotConnectToHost,
+                    "no server listens at \(handle.string(CURLINFO_PRIMARY_IP) ?? "") port \(handle.long(CURLINFO_PRIMARY_PORT))",
+                    context: .init(curlCode: Int32(bitPattern: CURLE_COULDNT_CONNECT.rawValue), systemError: ECONNREFUSED))
             }
             // If a connection to another address was tried, its error is reported instead.
             let isUnconnected = [CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK].contains(code) && madeSockets.isEmpty

@@ -33,6 +33,28 @@ struct SocketAddress {
         }
     }
 
+    /// Whether a connected socket is its own peer. The kernel may choose the port of the destination as that of the socket, and if nothing listens there,
+    /// TCP connects the socket to itself (RFC 9293 section 3.5, simultaneous open). Only ports of this machine in the range
+    /// `net.ipv4.ip_local_port_range` (ip(7)) are affected.
+    static func isConnectedToItself(_ socket: Int32) -> Bool {
+        guard let local = name(getsockname, socket), let remote = name(getpeername, socket) else { return false }
+        return local == remote
+    }
+
+    /// The bytes of a socket's name: family, port and address, without the flow label of an IPv6 socket.
+    private static func name(
+        _ call: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32, _ socket: Int32
+    ) -> [UInt8]? {
+        var name = sockaddr_in6()
+        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        let result = withUnsafeMutablePointer(to: &name) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call(socket, $0, &length) }
+        }
+        guard result == 0 else { return nil }
+        if name.sin6_family == sa_family_t(AF_INET6) { name.sin6_flowinfo = 0 }
+        return withUnsafeBytes(of: name) { Array($0) }
+    }
+
     private func connect<Name>(_ socket: Int32, _ name: Name) -> Int32 {
         withUnsafeBytes(of: name) { bytes in
             guard let start = bytes.baseAddress else { return -1 }

@@ -325,6 +325,9 @@ extension TCPProber {
 
     private func success(of connection: Connecting, _ info: tcp_info?, now: Moment) -> ProbeResult {
         let id = connection.attempt.id
+        if SocketAddress.isConnectedToItself(connection.socket) {
+            return failure(id, errno: ECONNREFUSED, call: "handshake", reporter: nil)
+        }
         guard let info else {
             return ProbeResult(id: id, roundTripNanoseconds: max(1, now.elapsed(since: connection.started).saturatingNanoseconds))
         }

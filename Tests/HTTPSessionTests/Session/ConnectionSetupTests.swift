@@ -377,4 +377,15 @@ import Testing
         handshaking.cancel()
         await expectEqual(failure(handshaking)?.code, .cancelled)
     }
+
+    @Test(.requiresNamespaces, arguments: ["http://127.0.0.1:40002/", "https://[::1]:40002/"])
+    func `a connection of a socket to itself is a refused one`(text: String) async throws {
+        let host = try Lab().host(loopback: true)
+        // The kernel has no other port for the socket than that of the URL.
+        try host.run("sysctl", "-qw", "net.ipv4.ip_local_port_range=40002 40002")
+        let session = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
+        let error = try await failure(session.dataTask(for: TransferRequest(url: #require(URL(string: text)))))
+        expectEqual(error?.code, .cannotConnectToHost)
+        expectEqual(error?.context.systemError, ECONNREFUSED)
+    }
 }
