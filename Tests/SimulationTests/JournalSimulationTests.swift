@@ -1,10 +1,9 @@
-import Foundation
 import Testing
 
 /// Seeded random lives of durable tasks, with 10,000 steps a seed or `NETWATCH_SIMULATION_STEPS`. The seeds are those of
 /// ``SimulationTests``.
 @Suite struct JournalSimulationTests {
-    private static let steps = ProcessInfo.processInfo.environment["NETWATCH_SIMULATION_STEPS"].flatMap { Int($0) } ?? 10_000
+    private static let steps = SimulationTests.steps(otherwise: 10_000)
 
     @Test(arguments: SimulationTests.seeds)
     func `killed processes lose no durable task, repeat no unsafe request, and give each task one true outcome`(seed: UInt64) {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct LossSimulationTests {
     /// The number of runs. `LOSS_RUNS=10000` is the complete measurement.
-    private static let runs = ProcessInfo.processInfo.environment["LOSS_RUNS"].flatMap { UInt64($0) } ?? 200
+    private static let runs = ProcessInfo.processInfo.environment["LOSS_RUNS"].flatMap { UInt64($0) } ?? 60
 
     @Test func `a loss of 20 % in both directions for five minutes brings no target down`() throws {
         var (downs, probes, failed): ([UInt64], Int, Int) = ([], 0, 0)

@@ -3,10 +3,15 @@ import Testing
 
 @testable import Reachability
 
-/// Seeded random inputs of all kinds for the complete machine, with 10,000 steps a seed. `NETWATCH_SIMULATION_SEEDS=FIRST-LAST`,
-/// or a list with commas, runs other seeds. A failure names its seed.
+/// Seeded random inputs of all kinds for the complete machine, with 3,000 steps a seed or `NETWATCH_SIMULATION_STEPS`.
+/// `NETWATCH_SIMULATION_SEEDS=FIRST-LAST`, or a list with commas, runs other seeds. A failure names its seed.
 @Suite struct SimulationTests {
-    private static let steps = 10_000
+    private static let steps = steps(otherwise: 3_000)
+
+    /// The number of steps of each seed.
+    static func steps(otherwise count: Int) -> Int {
+        ProcessInfo.processInfo.environment["NETWATCH_SIMULATION_STEPS"].flatMap { Int($0) } ?? count
+    }
 
     static let seeds: [UInt64] = {
         guard let text = ProcessInfo.processInfo.environment["NETWATCH_SIMULATION_SEEDS"] else { return Array(0..<3) }
@@ -23,13 +28,14 @@ import Testing
         do {
             try simulation.run(steps: Self.steps)
             // The run must have reached these states.
-            #expect(simulation.settledPoints > 100, "seed \(seed)")
-            #expect(simulation.narrowDumps > 50, "seed \(seed): \(simulation.narrowDumps)")
+            #expect(simulation.settledPoints > Self.steps / 100, "seed \(seed)")
+            #expect(simulation.narrowDumps > Self.steps / 200, "seed \(seed): \(simulation.narrowDumps)")
             // With one interface or one family there may never be a route.
             let isPicky = simulation.configuration != MonitorConfiguration()
             let satisfied = simulation.satisfied
-            #expect((satisfied > 10 || isPicky) && satisfied < simulation.settledPoints, "seed \(seed): \(satisfied)")
-            #expect(simulation.emitted.count > 500, "seed \(seed): \(simulation.emitted.count)")
+            #expect(
+                (satisfied > Self.steps / 1_000 || isPicky) && satisfied < simulation.settledPoints, "seed \(seed): \(satisfied)")
+            #expect(simulation.emitted.count > Self.steps / 20, "seed \(seed): \(simulation.emitted.count)")
         } catch {
             Issue.record("seed \(seed), after \(simulation.recording.count) inputs: \(error)")
         }

@@ -1,10 +1,9 @@
-import Foundation
 import Testing
 
 /// Seeded random downloads, with 20,000 steps a seed or `NETWATCH_SIMULATION_STEPS`. `NETWATCH_SIMULATION_SEEDS=FIRST-LAST`, or a
 /// list with commas, runs other seeds. A failure names its seed.
 @Suite struct TaskSimulationTests {
-    private static let steps = ProcessInfo.processInfo.environment["NETWATCH_SIMULATION_STEPS"].flatMap { Int($0) } ?? 20_000
+    private static let steps = SimulationTests.steps(otherwise: 20_000)
 
     @Test(arguments: SimulationTests.seeds)
     func `downloads make no forbidden attempt, join no bytes of two versions, and all end`(seed: UInt64) {

@@ -1,9 +1,8 @@
-import Foundation
 import Testing
 
 /// Seeded random uploads, with 40,000 steps a seed or `NETWATCH_SIMULATION_STEPS`. The seeds are those of ``SimulationTests``.
 @Suite struct UploadSimulationTests {
-    private static let steps = ProcessInfo.processInfo.environment["NETWATCH_SIMULATION_STEPS"].flatMap { Int($0) } ?? 40_000
+    private static let steps = SimulationTests.steps(otherwise: 40_000)
 
     @Test(arguments: SimulationTests.seeds)
     func `an upload over a lossy network ends complete or is known to be incomplete`(seed: UInt64) {

@@ -71,14 +71,13 @@ import Testing
         await expectEqual(failure(none.dataTask(for: TransferRequest(url: server.url())))?.code, .tooManyRedirects)
     }
 
-    @Test func `a redirect to a URL without host or with another scheme is refused`() async throws {
+    // RedirectRulesTests have the other schemes and URLs without a host.
+    @Test func `a redirect to a URL with another scheme is refused`() async throws {
         let server = try server()
-        let session = try localSession()
-        for location in ["ftp://a/", "file:///etc/passwd", "http://"] {
-            let error = await failure(session.dataTask(for: TransferRequest(url: server.url(path(to: location)))))
-            expectEqual(error?.code, .redirectRefused, "\(location)")
-            expectEqual(error?.context.statusCode, 302)
-        }
+        let error = try await failure(
+            localSession().dataTask(for: TransferRequest(url: server.url(path(to: "file:///etc/passwd")))))
+        expectEqual(error?.code, .redirectRefused)
+        expectEqual(error?.context.statusCode, 302)
     }
 
     @Test func `a redirect to a host that is not allowed without TLS is refused`() async throws {

@@ -20,15 +20,14 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         return try TestServer { _ in count.add() <= times ? reply : StubResponse(body: "well") }
     }
 
-    @Test(arguments: [408, 429, 500, 502, 503, 504]) func `a GET with a 408, 429, 500, 502, 503 or 504 is retried`(_ status: Int)
-        async throws
-    {
-        let server = try server(failing: 2, with: StubResponse(status, body: "ill"))
+    // RetryMachineTests have the other statuses.
+    @Test func `a GET with a 503 is retried`() async throws {
+        let server = try server(failing: 2, with: StubResponse(503, body: "ill"))
         let response = try await patientSession().dataTask(for: TransferRequest(url: server.url())).response
         expectEqual(response.data, Data("well".utf8))
         expectEqual(response.metrics.retryCount, 2)
         #expect(response.metrics.timeBackingOff > .zero)
-        expectEqual(response.metrics.transactions.map(\.statusCode), [status, status, 200])
+        expectEqual(response.metrics.transactions.map(\.statusCode), [503, 503, 200])
         #expect(response.metrics.timeBackingOff > .zero && response.metrics.timeBackingOff <= .milliseconds(2))
         expectEqual(server.requests.count, 3)
     }

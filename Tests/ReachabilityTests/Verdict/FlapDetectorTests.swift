@@ -55,9 +55,9 @@ import Testing
         var (detector, results) = (FlapDetector(), [Bool]())
         var expected = false
         for _ in 0..<5_000 {
-            results.append(Bool.random(using: &random) || Bool.random(using: &random))
+            results = results.suffix(20) + [Bool.random(using: &random) || Bool.random(using: &random)]
             let change = detector.record(results[results.count - 1])
-            let pairs = zip(results.dropFirst(), results).suffix(20).reversed()
+            let pairs = zip(results.dropFirst(), results).reversed()
             let weight = pairs.enumerated().reduce(0.0) { sum, pair in
                 pair.element.0 == pair.element.1 ? sum : sum + 1.25 - 0.5 * Double(pair.offset) / 19
             }

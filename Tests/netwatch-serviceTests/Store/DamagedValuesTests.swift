@@ -71,7 +71,7 @@ import Testing
         var random = SplitMix64(seed: seed)
         let stopped = try Self.history()
         let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: (noon + 40 * TestHistory.hour) * 1_000_000)
-        for _ in 0..<(Sanitizer.isUsed ? 5 : 40) {
+        for _ in 0..<(Sanitizer.isUsed ? 5 : 15) {
             // Other tests of this process have as few threads as there are processors.
             await Task.yield()
             let copy = try stopped.killed()
