@@ -10,7 +10,7 @@ extension HTTPSessionManager {
     ///
     /// - Parameters:
     ///   - request: The request. If it has a body, the task's ``TransferTask/kind-swift.property`` is `upload`.
-    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - handlers: The task's own handlers, each in place of the session's of the same name; `nil` for none.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
     /// - Returns: The task.
     public func dataTask(
@@ -26,7 +26,7 @@ extension HTTPSessionManager {
     /// - Parameters:
     ///   - request: The request. Its body is replaced by `body`.
     ///   - body: The body to send.
-    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - handlers: The task's own handlers, each in place of the session's of the same name; `nil` for none.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
     /// - Returns: The task.
     public func uploadTask(
@@ -57,7 +57,7 @@ extension HTTPSessionManager {
     /// - Parameters:
     ///   - request: The request that creates the upload, with the body to send.
     ///   - uploadProtocol: The protocol of resumable uploads that the server supports.
-    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - handlers: The task's own handlers, each in place of the session's of the same name; `nil` for none.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
     /// - Returns: The task.
     public func uploadTask(
@@ -89,7 +89,7 @@ extension HTTPSessionManager {
     /// - Parameters:
     ///   - request: The request.
     ///   - destination: The file, and the rules for an existing file and for a partial file.
-    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - handlers: The task's own handlers, each in place of the session's of the same name; `nil` for none.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
     /// - Returns: The task.
     public func downloadTask(
@@ -122,7 +122,7 @@ extension HTTPSessionManager {
     ///   - request: The request, with the fields and options of the first one, or with a URL that is signed again. If `nil`, the first URL is
     ///     requested without header fields: they may be secrets and are not stored.
     ///   - destination: The file, and the rules for an existing file and for a partial file.
-    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - handlers: The task's own handlers, each in place of the session's of the same name; `nil` for none.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
     /// - Returns: The task.
     public func downloadTask(
@@ -154,7 +154,7 @@ extension HTTPSessionManager {
     ///
     /// - Parameters:
     ///   - request: The request.
-    ///   - handlers: The task's own handlers; `nil` for those of the session.
+    ///   - handlers: The task's own handlers, each in place of the session's of the same name; `nil` for none.
     ///   - startsImmediately: Whether the task starts now. If `false`, it is suspended until ``TransferTask/resume()``.
     /// - Returns: The task.
     public func streamTask(
@@ -179,11 +179,13 @@ extension HTTPSessionManager {
 
     func make(_ specification: TaskSpecification) -> TransferTask {
         let (job, failure) = core.settings.job(of: specification)
-        let own = specification.handlers
+        let (own, settings) = (specification.handlers, core.settings)
         let task = TransferTask(
-            specification, handlers: own ?? handlers, job: job, core: core, validation: validation,
-            decisions: memory(of: core.settings.decisions, or: .init(capacity: 32), own) { $0.serverTrust != nil },
-            identities: memory(of: core.settings.identities, or: .init(capacity: 32), own) { $0.clientCertificate != nil })
+            specification, handlers: own?.added(to: handlers) ?? handlers, job: job, core: core, validation: validation,
+            // A handler of the session decides for all tasks without their own one, a task's own handler for that task alone.
+            decisions: own?.serverTrust != nil ? .init(capacity: 32) : handlers.serverTrust == nil ? nil : settings.decisions,
+            identities: own?.clientCertificate != nil
+                ? .init(capacity: 32) : handlers.clientCertificate == nil ? nil : settings.identities)
         let startsImmediately = specification.startsImmediately
         if !startsImmediately, failure == nil { core.register(task) }
         core.outbox.detail(.taskCreated(task))
@@ -196,15 +198,6 @@ extension HTTPSessionManager {
             core.outbox.flush()
         }
         return task
-    }
-
-    /// Returns the store of a handler's decisions; `nil` if there is no such handler. A handler of the session decides for all its tasks, a
-    /// task's own handler for that task alone.
-    private func memory<Memory>(
-        of session: Memory, or own: @autoclosure () -> Memory, _ handlers: TransferHandlers?, isThere: (TransferHandlers) -> Bool
-    ) -> Memory? {
-        guard isThere(handlers ?? self.handlers) else { return nil }
-        return handlers == nil ? session : own()
     }
 
     /// Returns a task that fails before it starts, because its request cannot be made.

@@ -6,7 +6,7 @@ extension TransferHandlers {
 
     /// The decision of the first interceptor that does not return `proceed`.
     func retryDecision(after attempt: FailedAttempt) async -> InterceptorDecision {
-        for interceptor in interceptors {
+        for interceptor in deciders {
             let decision = await interceptor.retry(after: attempt)
             guard case .proceed = decision else { return decision }
         }

@@ -2,7 +2,7 @@
 /// and for URLs that are signed.
 ///
 /// It never runs on the session's thread, runs one call at a time for each task, and must return within ``SessionConfiguration/handlerTimeout``.
-/// Several interceptors are called in the order of ``TransferHandlers/interceptors``. The protocol follows Alamofire's `RequestInterceptor`.
+/// Several interceptors are called in the order that ``TransferHandlers/interceptors`` documents. The protocol follows Alamofire's `RequestInterceptor`.
 public protocol RequestInterceptor: Sendable {
     /// Returns the request to send. The session calls this method, with the request of the task, before every attempt at the task's first origin.
     ///

@@ -3,6 +3,9 @@
 /// Handlers never run on the session's thread. They run one at a time for each task, and must return within ``SessionConfiguration/handlerTimeout``.
 /// If the transfer ends in the meantime, the handler's Swift task is canceled and its answer is ignored. If a handler is `nil`, the documented
 /// default applies.
+///
+/// A task may have handlers of its own. Each that is set replaces the session's handler of the same name for this task, and the session's others remain:
+/// <doc:HTTPSession#Handlers-and-options-of-a-task>.
 public struct TransferHandlers: Sendable {
     /// The decision about a response, made when its head has arrived.
     @nonexhaustive public enum ResponseDisposition: Hashable, Sendable {
@@ -62,21 +65,27 @@ public struct TransferHandlers: Sendable {
     /// The handler of every server's certificates, with the decision of the session's policy; by default that decision applies.
     ///
     /// The session closes the connection while the handler decides, and makes it again after the answer. The answer is stored for one hour for the
-    /// same policy, host and certificates. An answer of the session's handler applies to all tasks without handlers of their own. An answer of a
-    /// task's own handler applies to that task alone, as do the connections that it allows.
+    /// same policy, host and certificates. An answer of the session's handler applies to all tasks without a `serverTrust` of their own. An answer
+    /// of a task's own handler applies to that task alone, as do the connections that it allows.
     public var serverTrust: (@Sendable (ServerTrustChallenge) async -> ServerTrustDisposition)?
 
     /// The handler that chooses a client certificate if ``SessionConfiguration/clientIdentity`` is `nil`; by default none is sent.
     ///
     /// The handler is called after the server's own certificate was trusted and before a client certificate is sent. The session aborts the
     /// handshake while the handler decides, and repeats it after the answer. The answer is stored for one hour for the host and port, or until the
-    /// server refuses the certificate. An answer of the session's handler applies to all tasks without handlers of their own. An answer of a task's
-    /// own handler applies to that task alone.
+    /// server refuses the certificate. An answer of the session's handler applies to all tasks without a `clientCertificate` of their own. An
+    /// answer of a task's own handler applies to that task alone.
     public var clientCertificate: (@Sendable (ClientCertificateChallenge) async -> ClientCertificateDisposition)?
 
     /// The interceptors of every request and every failure, in this order. Each adapts the result of the one before it. After a failure, the first
     /// decision other than ``InterceptorDecision/proceed`` counts.
+    ///
+    /// A task's interceptors are added to those of its session: they adapt a request after the session's, and decide about a failure before them.
     public var interceptors: [any RequestInterceptor]
+    /// The number of ``interceptors`` that are a task's own, after those of its session.
+    private var ownInterceptors = 0
+    /// The interceptors in the order in which they decide about a failure.
+    var deciders: [any RequestInterceptor] { interceptors.suffix(ownInterceptors) + interceptors.dropLast(ownInterceptors) }
 
     /// The handler that is called on the session's delivery queue when a download or an upload continues after `offset` bytes. `total` is `nil` if
     /// it is not known. The handler corresponds to URLSession's `didResumeAtOffset:expectedTotalBytes:`, and is also called when a task continues
@@ -106,5 +115,16 @@ public struct TransferHandlers: Sendable {
         self.clientCertificate = clientCertificate
         self.interceptors = interceptors
         self.didContinue = didContinue
+    }
+
+    /// The handlers of a task with these handlers in a session with `session`: each that the task has, otherwise the session's.
+    func added(to session: TransferHandlers) -> TransferHandlers {
+        var merged = TransferHandlers(
+            response: response ?? session.response, redirect: redirect ?? session.redirect,
+            challenge: challenge ?? session.challenge,
+            serverTrust: serverTrust ?? session.serverTrust, clientCertificate: clientCertificate ?? session.clientCertificate,
+            interceptors: session.interceptors + interceptors, didContinue: didContinue ?? session.didContinue)
+        merged.ownInterceptors = interceptors.count
+        return merged
     }
 }

@@ -6,7 +6,7 @@ struct TaskSpecification: Sendable {
     var destination: BodyDestination
     /// The statuses whose bodies go to a file or a reader; others fail the task. It is `nil` for all statuses.
     var acceptableStatusCodes: ClosedRange<Int>?
-    /// The task's own handlers; `nil` for the session's handlers.
+    /// The task's own handlers, which are added to the session's; `nil` for none.
     var handlers: TransferHandlers?
     var startsImmediately = true
     /// The reason for which the request cannot be made; the task fails with it.

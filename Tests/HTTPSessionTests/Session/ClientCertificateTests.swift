@@ -138,10 +138,10 @@ import Testing
         (tls.minimumVersion, tls.maximumVersion, tls.clientCertificates) = (version, version, .requested)
         let identity = try identity()
         let server = try TestServer(tls: tls) { _ in StubResponse(body: "x") }
-        let session = try session(IdentityChooser { _ in .cancel })
+        let session = try session(IdentityChooser { _ in .performDefaultHandling })
         let chooser = IdentityChooser { _ in .use(identity) }
         let url = TransferRequest(url: server.url())
-        await expectNil(failure(session.dataTask(for: url, handlers: TransferHandlers())))
+        await expectNil(failure(session.dataTask(for: url)))
         await expectNil(failure(session.dataTask(for: url, handlers: chooser.handlers)))
         await expectNil(failure(session.dataTask(for: url, handlers: TransferHandlers())))
         expectEqual(chooser.asked.map(\.port), [Int(server.port)])

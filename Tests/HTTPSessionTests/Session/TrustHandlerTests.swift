@@ -78,7 +78,7 @@ import Testing
         session.finishTasksAndInvalidate()
         let events = await log.awaitInvalidation()
         expectEqual(events.filter { $0.hasPrefix("server challenged") }, ["server challenged certificate-has-unknown-root"])
-        expectEqual(events.first { $0.hasPrefix("server") || $0.hasPrefix("response") }?.hasPrefix("server"), true)
+        #expect(events.first { $0.hasPrefix("server") || $0.hasPrefix("response") }?.hasPrefix("server") == true)
     }
 
     @Test func `a server trust handler rejects a certificate that the policy trusts`() async throws {
@@ -92,8 +92,9 @@ import Testing
         }
         expectEqual(decider.asked.count, 1)
         expectEmpty(server.requests)
-        // For a task without a handler, the policy decides.
-        await expectNil(failure(session.dataTask(for: request(server), handlers: .init())))
+        // For a task with its own handler, that one decides.
+        let own = TrustDecider(.performDefaultHandling)
+        await expectNil(failure(session.dataTask(for: request(server), handlers: own.handlers)))
     }
 
     @Test func `with performDefaultHandling the policy decides`() async throws {
@@ -118,8 +119,9 @@ import Testing
         let second = TrustDecider(.reject)
         await expectEqual(failure(try self.session(second).dataTask(for: request(one)))?.code, .certificateHasUnknownRoot)
         expectEqual(second.asked.count, 1)
-        // Another task's decision does not apply to a task without a handler.
-        await expectEqual(failure(session.dataTask(for: request(one), handlers: .init()))?.code, .certificateHasUnknownRoot)
+        // The session's decision does not apply to a task with its own handler.
+        let own = TrustDecider(.performDefaultHandling)
+        await expectEqual(failure(session.dataTask(for: request(one), handlers: own.handlers))?.code, .certificateHasUnknownRoot)
     }
 
     @Test func `two tasks that wait for the same server trust decision both succeed`() async throws {
@@ -181,7 +183,7 @@ import Testing
         }
         let error = await failure(try session(decider).dataTask(for: request(first)))
         expectEqual(error?.code, .certificateUntrusted)
-        expectEqual(error?.reason.contains("other certificates"), true)
+        #expect(error?.reason.contains("other certificates") == true)
         expectEqual(decider.asked.count, 10)
     }
 
