@@ -120,7 +120,8 @@ import Testing
         task.suspend()
         task.resume()
         task.resume()
-        await log.await("suspended")
+        // The third one: each task was resumed when it was made.
+        await log.await("resumed", times: 3)
         gate.open()
         await expectEqual(failure(task)?.code, .unacceptableStatus)
         session.finishTasksAndInvalidate()
@@ -285,7 +286,7 @@ import Testing
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy })
         let transaction = try #require(try await session.dataTask(for: request(server)).response.metrics.transactions.first)
         expectEqual(transaction.negotiatedTLSProtocolVersion, "TLSv1.3")
-        expectEqual(transaction.negotiatedTLSCipherSuite?.hasPrefix("TLS_"), true)
+        #expect(transaction.negotiatedTLSCipherSuite?.hasPrefix("TLS_") == true)
         let (start, end) = (try #require(transaction.secureConnectionStart), try #require(transaction.secureConnectionEnd))
         #expect(start <= end)
     }
