@@ -149,9 +149,9 @@ let package = Package(
             ],
             path: "Examples", exclude: ["README.md"]),
 
-        // Comparisons that compile quickly; it contains no tests.
-        .target(name: "Expectations", path: "Tests/Expectations"),
-        // Test hosts that are network namespaces; it contains no tests.
+        // Comparisons that compile quickly, and conditions of tests; it contains no tests.
+        .target(name: "Expectations", dependencies: ["NetworkLab"], path: "Tests/Expectations"),
+        // Test hosts that are network namespaces; it contains no tests. The laboratory uses it too, in release builds, which have no Testing.
         .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
         // Certificates with any fault, created in memory; it contains no tests.
         .target(name: "MemoryCertificates", dependencies: ["Certificates", "COpenSSL"], path: "Tests/MemoryCertificates"),

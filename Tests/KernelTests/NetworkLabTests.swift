@@ -37,14 +37,14 @@ struct NetworkLabTests {
         try one.add("v0", type: "veth peer name v1 netns \(other.path)")
         try expectEqual(names(other), ["lo", "v1"])
         let program = try Program(["nsenter", "--net=\(other.path)", "ip", "-br", "link", "show", "v1"])
-        try expectEqual(program.nextLine()?.hasPrefix("v1@"), true)
+        #expect(try program.nextLine()?.hasPrefix("v1@") == true)
     }
 
     @Test("a failed command throws its standard error")
     func failure() throws {
         let host = try lab.host()
         let error = #expect(throws: LabError.self) { try host.ip("link set nosuch up") }
-        expectEqual(error?.description.contains("Cannot find device"), true)
+        #expect(error?.description.contains("Cannot find device") == true)
     }
 
     @Test("every kind of interface that the tests need can be made", .requiresTun)
@@ -143,7 +143,7 @@ struct ProgramTests {
         let program = try Program(["sh", "-c", "echo why >&2; echo; exec sleep 100"])
         try expectEqual(program.nextLine(), "")
         let error = #expect(throws: LabError.self) { try program.nextLine(within: .milliseconds(1)) }
-        expectEqual(error?.description.contains("stderr: why"), true)
+        #expect(error?.description.contains("stderr: why") == true)
     }
 
     @Test("the built netwatch is found beside the tests")

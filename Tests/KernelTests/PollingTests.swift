@@ -72,7 +72,7 @@ import Testing
         let first = try #require(try watch.nextPath())
         expectEqual(first.line, "satisfied up0 wired 4+6 via 198.18.0.1 2001:db8:1::1")
         try network.host.ip("address add 198.18.0.9/24 dev up0")
-        try expectEqual(watch.nextPath()?.interface("up0")?.addresses.contains("198.18.0.9/24"), true)
+        #expect(try watch.nextPath()?.interface("up0")?.addresses.contains("198.18.0.9/24") == true)
         try network.host.ip("link set up0 down")
         let second = try nextLine(watch, after: first.line)
         expectEqual(second, "satisfied up1 wired 4 via 198.18.1.1")

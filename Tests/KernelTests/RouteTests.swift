@@ -284,10 +284,10 @@ struct RouteTests {
         try host.ip("route add default via 10.1.0.254")
         try host.set("ipv4.conf.v0.ignore_routes_with_linkdown", "1")
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
-        try expectEqual(observer.nextPath()?.line.hasPrefix("satisfied v0"), true)
+        #expect(try observer.nextPath()?.line.hasPrefix("satisfied v0") == true)
 
         try network.router.ip("link set rv0 down")
-        try expectEqual(observer.nextPath()?.line.hasPrefix("unsatisfied link/no-carrier"), true)
+        #expect(try observer.nextPath()?.line.hasPrefix("unsatisfied link/no-carrier") == true)
         let defaultRoute = Route.Key(destination: IPPrefix(IPAddress(v4: 0), length: 0))
         try expectEmpty(observer.settledState().snapshot.routes(defaultRoute))
         try network.router.ip("link set rv0 up")
@@ -307,7 +307,7 @@ struct RouteTests {
             try host.ip("\(isV4 ? "-4" : "-6") route add default via \(gateway) dev v\(number) metric \(number + 1)")
         }
         let observer = try LibraryObserver(MonitorConfiguration(namespace: NetworkNamespace(host.path)))
-        try expectEqual(observer.nextPath()?.line.hasPrefix("satisfied v0"), true)
+        #expect(try observer.nextPath()?.line.hasPrefix("satisfied v0") == true)
         try network.router.ip("link set rv0 down")
         while let path = try observer.nextPath(), !path.line.hasPrefix("unsatisfied link/no-carrier") {}
         _ = try observer.settledState()

@@ -72,7 +72,7 @@ import Testing
         try network.host.ip("addr add 10.9.0.7/24 dev tun0")
         try network.host.ip("addr add 10.1.0.7/24 dev v0")
         let path = try #require(try observer.nextPath())
-        expectEqual(path.interface("v0")?.addresses.contains("10.1.0.7/24"), true)
+        #expect(path.interface("v0")?.addresses.contains("10.1.0.7/24") == true)
         #expect(path.suppressed > 0)
     }
 }

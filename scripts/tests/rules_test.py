@@ -70,7 +70,7 @@ EXAMPLES = [
     ("skips", TEST, "@Suite(.enabled(if: isRoot)) struct A {}", [1]),
     ("skips", TEST, '@Test(.disabled(if: true, "no")) func a()\n@Test(.disabled()) func b()', [1, 2]),
     ("skips", TEST, "@Suite(.requiresNamespaces) struct A {}", []),
-    ("skips", "Tests/NetworkLab/Availability.swift", ".enabled(if: isRoot)", []),
+    ("skips", "Tests/Expectations/Conditions.swift", ".enabled(if: isRoot)", []),
     ("names", "Sources/Reachability/Helpers/Parse.swift", "", [1]),
     ("names", "Sources/Reachability/String+Utils.swift", "", [1]),
     ("names", "Sources/Reachability/CommonName.swift", "", []),
