@@ -10,7 +10,7 @@ run:
 test:
 	@scripts/test
 
-# Runs the long tests: SHARD is a number, or all. Without SHARD it lists them.
+# Runs the long tests: SHARD is a number, or all. Without SHARD it is an error that lists them.
 verify:
 	@scripts/verify $(SHARD)
 

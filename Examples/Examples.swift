@@ -1,3 +1,5 @@
+import Foundation
+
 /// The examples of the documents: `Examples LIBRARY ARGUMENTS`. Without arguments of its own, each library's examples print what they can show.
 @main struct Examples {
     static func main() async throws {
@@ -10,7 +12,10 @@
         case "HTTPSessionFoundation": try await HTTPSessionFoundationExamples.main(arguments)
         case "HTTPSessionCompatibility": try await HTTPSessionCompatibilityExamples.main(arguments)
         case "HTTPSessionJournal": try await HTTPSessionJournalExamples.main(arguments)
-        default: print("usage: Examples LIBRARY [ARGUMENTS]; the libraries are the folders of Examples/")
+        default:
+            FileHandle.standardError.write(
+                Data("usage: Examples LIBRARY [ARGUMENTS]; the libraries are the folders of Examples/\n".utf8))
+            exit(64)
         }
     }
 }

@@ -2,7 +2,7 @@ public import Testing
 
 /// Records an issue that shows both values if they differ.
 ///
-/// A call compiles in a tenth of the time of `#expect(found == expected)`, whose expansion the compiler checks at each use. Keep `#expect` for conditions
+/// A call compiles in a quarter of the time of `#expect(found == expected)`, whose expansion the compiler checks at each use. Keep `#expect` for conditions
 /// whose parts a reader needs to see, such as `a.contains(b) && c < d`.
 public func expectEqual<Value: Equatable>(
     _ found: Value, _ expected: Value, _ comment: @autoclosure () -> Comment? = nil,

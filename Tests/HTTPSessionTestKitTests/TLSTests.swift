@@ -99,12 +99,12 @@ struct TLSTests {
         try with.use(mine)
         let requested = try serve(.requested)
         try expectNil(certificate(requested, without))
-        try expectEqual(certificate(requested, with)?.isEmpty, false)
+        #expect(try certificate(requested, with)?.isEmpty == false)
         let required = try serve(.required(authorities: nil))
         #expect(throws: RawClient.Failure.self) { try certificate(required, without) }
-        try expectEqual(certificate(required, with)?.isEmpty, false)
+        #expect(try certificate(required, with)?.isEmpty == false)
         let known = try serve(.required(authorities: .text(mine.certificate)))
-        try expectEqual(certificate(known, with)?.isEmpty, false)
+        #expect(try certificate(known, with)?.isEmpty == false)
         let foreign = try serve(.required(authorities: .text(identity.certificate)))
         #expect(throws: RawClient.Failure.self) { try certificate(foreign, with) }
     }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// The programs that the tests and scripts start: `laboratory chaos …`, `laboratory verdicts …`, `laboratory durable-client …`.
 ///
 /// One program, because each executable of the package is linked with everything that it uses.
@@ -9,7 +11,9 @@ enum Laboratory {
         case "chaos": try await Chaos.main(arguments)
         case "verdicts": try await Verdicts.main(arguments)
         case "durable-client": try await DurableClient.main(arguments)
-        default: print("usage: laboratory chaos|verdicts|durable-client [ARGUMENTS]")
+        default:
+            FileHandle.standardError.write(Data("usage: laboratory chaos|verdicts|durable-client [ARGUMENTS]\n".utf8))
+            exit(64)
         }
     }
 }

@@ -32,7 +32,7 @@ import Testing
         let program = try netwatch(arguments)
         let line = try program.nextLine()
         try expectEqual(program.wait(), code, "\(program.ending)")
-        if let output { expectEqual(line?.hasPrefix(output), true) } else { expectNil(line) }
+        if let output { #expect(line?.hasPrefix(output) == true) } else { expectNil(line) }
     }
 
     @Test(arguments: [("true", 0), ("false", 1), ("/nonexistent", 127)])

@@ -189,7 +189,7 @@ import Testing
         try expectEqual(list.wait(), 1, "\(list.ending)")
         let lines = list.output.split(separator: "\n", omittingEmptySubsequences: false)
         expectEqual(lines.count { $0.contains("the canary") }, 1)
-        expectEqual(lines.dropLast().last?.hasPrefix("x the canary "), true)
+        #expect(lines.dropLast().last?.hasPrefix("x the canary ") == true)
     }
 
     @Test func `watch reports a portal that appears and disappears, and a recording replays to the same records`() throws {

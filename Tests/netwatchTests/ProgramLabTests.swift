@@ -162,7 +162,7 @@ import Testing
         let script = "trap '' INT; exec \"$0\" wait --netns \"$1\" -- grep SigIgn /proc/self/status"
         let program = try Program(["sh", "-c", script, try Programs.netwatch, try #require(place.host.name)])
         let mask = UInt64(try #require(try program.remainingLines().first).suffix(16), radix: 16)
-        expectEqual(mask.map { $0 & 1 << (SIGINT - 1) != 0 }, true)
+        #expect((mask.map { $0 & 1 << (SIGINT - 1) != 0 }) == true)
         try expectEqual(program.wait(), 0, "\(program.ending)")
     }
 
@@ -245,7 +245,7 @@ import Testing
         try expectEqual(unsatisfied.wait(), 1, "\(unsatisfied.ending)")
         try place.host.ip("route add default via 192.0.2.1")
         let satisfied = try place.netwatch("status", "-v")
-        try expectEqual(satisfied.remainingLines().first?.contains("satisfied  via up0 (wired), IPv4"), true)
+        #expect(try satisfied.remainingLines().first?.contains("satisfied  via up0 (wired), IPv4") == true)
         try expectEqual(satisfied.wait(), 0, "\(satisfied.ending)")
     }
 

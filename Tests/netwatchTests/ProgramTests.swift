@@ -23,7 +23,7 @@ import Testing
 
     @Test(arguments: [SIGINT, SIGTERM, SIGHUP]) func `a signal ends watch by that signal`(number: Int32) throws {
         let program = try netwatch("watch")
-        try expectEqual(program.nextLine()?.contains(" hello "), true)
+        #expect(try program.nextLine()?.contains(" hello ") == true)
         try program.signal(number)
         try expectEqual(program.wait(), 128 + number, "\(program.ending)")
         expectEqual(program.standardError, "")
@@ -62,10 +62,10 @@ import Testing
         // Without `--for`: a loaded machine may need longer than any short time for the first line.
         let program = try netwatch(
             "watch", environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8", "NO_COLOR": nil], output: .terminal)
-        try expectEqual(program.nextLine()?.contains("netwatch 0.1.0 · this machine"), true)
-        try expectEqual(program.nextLine()?.contains("\u{1b}["), true)
+        #expect(try program.nextLine()?.contains("netwatch 0.1.0 · this machine") == true)
+        #expect(try program.nextLine()?.contains("\u{1b}[") == true)
         let plain = try netwatch("watch", environment: ["TERM": "xterm", "NO_COLOR": "1"], output: .terminal)
-        for _ in 0..<2 { try expectEqual(plain.nextLine()?.contains("\u{1b}"), false) }
+        for _ in 0..<2 { #expect(try plain.nextLine()?.contains("\u{1b}") == false) }
     }
 
     @Test func `a replay writes the identical stream`() throws {
@@ -117,7 +117,7 @@ import Testing
         let program = try Program(["sh", "-c", script, try Programs.netwatch])
         let lines = try program.remainingLines()
         try expectEqual(program.wait(), 0, "\(program.ending)")
-        expectEqual(lines.first?.contains("\"type\":\"hello\""), true)
+        #expect(lines.first?.contains("\"type\":\"hello\"") == true)
     }
 
     @Test func `a recording goes to a FIFO and to a shell's process substitution`() throws {
@@ -210,7 +210,7 @@ import Testing
 
     @Test func `help and version go to standard output`() throws {
         try expectEqual(netwatch("--version").remainingLines(), ["0.1.0"])
-        try expectEqual(netwatch().remainingLines().first?.hasPrefix("netwatch 0.1.0: "), true)
+        #expect(try netwatch().remainingLines().first?.hasPrefix("netwatch 0.1.0: ") == true)
         for arguments in [["--help"], ["watch", "--help"], ["help", "wait"]] {
             let program = try Program([try Programs.netwatch] + arguments)
             #expect(try program.remainingLines().contains { $0.hasPrefix("USAGE: netwatch") })

@@ -1,5 +1,6 @@
 """The shard that a change chooses."""
 
+import re
 import unittest
 
 from rules_test import script
@@ -20,6 +21,11 @@ class Shards(unittest.TestCase):
 
     def test_without_a_changed_path_the_number_of_commits_decides(self):
         self.assertEqual([shards.choice([0] * 6, commits) for commits in (1199, 1200)], [(5, []), (0, [])])
+
+    def test_each_file_of_sources_tests_and_scripts_belongs_to_a_shard_or_is_known_to_belong_to_none(self):
+        files = shards.git("ls-files", "Sources", "Tests", "Fuzz", "Examples", "scripts", "Benchmarks").splitlines()
+        patterns = [pattern for _, pattern in shards.SHARDS] + [shards.OTHERS]
+        self.assertEqual([file for file in files if not any(re.match(pattern, file) for pattern in patterns)], [])
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ import Testing
         try expectEqual(Data(contentsOf: destination.file), pattern(size))
         try expectEqual(names(), ["file"])
         expectEqual(server.requests.count, 2)
-        expectEqual(server.requests.last?["range"]?.hasPrefix("bytes="), true)
+        #expect(server.requests.last?["range"]?.hasPrefix("bytes=") == true)
         await second.close()
     }
 
@@ -300,7 +300,7 @@ import Testing
         try await recorder.await(2)
         guard case .failed(let error)? = recorder.events.first?.outcome else { throw DurableSessionError(.invalidTask, "?") }
         #expect(error.code == .unacceptableStatus && error.context.statusCode == 404)
-        expectEqual(error.context.url?.contains("b=c"), false)
+        #expect(error.context.url?.contains("b=c") == false)
         try expectEqual(names(), [])
         await session.close()
     }

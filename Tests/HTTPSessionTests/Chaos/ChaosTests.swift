@@ -14,6 +14,6 @@ import Testing
         let lines = try program.remainingLines(within: .seconds(900))
         print(lines.joined(separator: "\n"))
         try expectEqual(program.wait(), 0, "\(program.ending)")
-        expectEqual(lines.first?.hasPrefix("chaos: seed "), true)
+        #expect(lines.first?.hasPrefix("chaos: seed ") == true)
     }
 }

@@ -28,9 +28,9 @@ import Testing
     }
 
     @Test func `a host override requires a valid port and addresses`() {
-        expectEqual(error("a", 0)?.reason.contains("port"), true)
-        expectEqual(error("a", 65_536)?.reason.contains("port"), true)
-        expectEqual(error("a", 1, [])?.reason.contains("address"), true)
+        #expect(error("a", 0)?.reason.contains("port") == true)
+        #expect(error("a", 65_536)?.reason.contains("port") == true)
+        #expect(error("a", 1, [])?.reason.contains("address") == true)
         for address in ["", "a.example", "127.1", "1.2.3.4,5.6.7.8", "[::1", "*", "::1\n", "127.0.0.1 "] {
             expectEqual(error("a", 1, ["127.0.0.1", address])?.reason.contains("address"), true, "\(address.debugDescription)")
         }

@@ -54,7 +54,7 @@ import Testing
 
     @Test func `the path example prints an unsatisfied and a satisfied path`() throws {
         let program = try run("Reachability", "path")
-        try expectEqual(program.nextLine()?.hasPrefix("unsatisfied"), true)
+        #expect(try program.nextLine()?.hasPrefix("unsatisfied") == true)
         let router = try addUplink()
         defer { withExtendedLifetime(router) {} }
         #expect(try program.nextLine { $0.hasPrefix("satisfied") }.contains("wired"))
@@ -117,11 +117,11 @@ import Testing
 
     @Test func `the test kit example prints the paths that a test publishes`() throws {
         let program = try run("ReachabilityTestKit")
-        try expectEqual(program.nextLine()?.hasPrefix("satisfied, wifi"), true)
-        try expectEqual(program.nextLine()?.hasPrefix("unsatisfied, no-carrier"), true)
-        try expectEqual(program.nextLine()?.hasPrefix("wlan0"), true)
-        try expectEqual(program.nextLine()?.hasPrefix("eth0"), true)
-        try expectEqual(program.nextLine()?.hasPrefix("refused"), true)
+        #expect(try program.nextLine()?.hasPrefix("satisfied, wifi") == true)
+        #expect(try program.nextLine()?.hasPrefix("unsatisfied, no-carrier") == true)
+        #expect(try program.nextLine()?.hasPrefix("wlan0") == true)
+        #expect(try program.nextLine()?.hasPrefix("eth0") == true)
+        #expect(try program.nextLine()?.hasPrefix("refused") == true)
         try expectEqual(program.wait(), 0)
     }
 
@@ -169,7 +169,7 @@ import Testing
     @Test func `the example of a test completes a download that was cut in a second durable session, without a network`() throws {
         let program = try run("HTTPSessionJournal", folder.file("state"), "test")
         try expectEqual(program.nextLine()?.hasPrefix(#"["complete", "bytes=100000-"]"#), true)
-        try expectEqual(program.nextLine()?.hasPrefix("big.bin expired"), true)
+        #expect(try program.nextLine()?.hasPrefix("big.bin expired") == true)
         try expectEqual(program.wait(), 0, "\(program.ending)")
         try expectEqual(Data(contentsOf: folder.url("state/big.bin")), pattern(300_000))
     }

@@ -42,7 +42,7 @@ struct ForeignFileTests {
         try put("", "file")
         let found = try status("file")
         expectNil(OwnFile.objection(to: found, .file, user: found.st_uid))
-        expectEqual(OwnFile.objection(to: found, .file, user: found.st_uid + 1)?.contains("belongs to user"), true)
+        #expect(OwnFile.objection(to: found, .file, user: found.st_uid + 1)?.contains("belongs to user") == true)
         let directory = try status(".")
         #expect(OwnFile.objection(to: directory, .directory, user: directory.st_uid + 1) != nil)
     }

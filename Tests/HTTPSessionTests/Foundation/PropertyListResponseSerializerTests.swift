@@ -63,7 +63,7 @@ import Testing
         let unfolding = binary(40) { $0 == 39 ? [] : [UInt8($0 + 1), UInt8($0 + 1)] }
         for (body, reason) in [(itself, "contains itself"), (unfolding, "more than 1000000 objects")] {
             let error = HTTPSessionError.thrown { try serializer.serialize(response(body, type: plist)) }
-            expectEqual(error?.reason.contains(reason), true)
+            #expect(error?.reason.contains(reason) == true)
             let decoding = DecodableResponseSerializer<[[Int]]>(decoder: PropertyListDecoder())
             expectEqual(HTTPSessionError.thrown { try decoding.serialize(response(body)) }?.code, .cannotDecodeContent)
         }

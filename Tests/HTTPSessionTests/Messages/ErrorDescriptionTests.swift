@@ -58,7 +58,7 @@ import HTTPSessionFoundation
         let error = #expect(throws: HTTPSessionError.self) { _ = try DecodableResponseSerializer<Team>().decode(response) }
         expectEqual(error?.code, .cannotDecodeContent)
         expectEqual(error?.reason.hasPrefix(reason), true, "\(String(describing: error))")
-        expectEqual(error?.reason.contains("secret"), false)
+        #expect(error?.reason.contains("secret") == false)
     }
 
     private func received(_ body: String) throws -> TransferResponse {

@@ -27,7 +27,7 @@ import Testing
     @Test func `a parameter value of an unsupported type is an error that names the type`() {
         let error = HTTPSessionError.thrown { try Parameters(["a": ["b": Refusal()]]) }
         expectEqual(error?.code, .cannotEncodeRequest)
-        expectEqual(error?.reason.contains("Refusal"), true)
+        #expect(error?.reason.contains("Refusal") == true)
     }
 
     @Test func `parameters from Swift values nested deeper than the limit are refused`() {

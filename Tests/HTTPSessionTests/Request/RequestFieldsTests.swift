@@ -57,7 +57,7 @@ import Testing
         var serializer = HTTPRequestSerializer(headerFields: [:])
         let single = HTTPSessionError.thrown { try serializer.setValue(value, forHTTPHeaderField: name) }
         expectEqual(single?.code, .invalidRequest)
-        expectEqual(single?.reason.contains("Injected: b"), false)
+        #expect(single?.reason.contains("Injected: b") == false)
         expectEqual(HTTPSessionError.thrown { try HTTPFields(checking: [name: value]) }?.code, .invalidRequest)
     }
 

@@ -46,7 +46,7 @@ import Testing
         #expect(!isComplete && trust.wantsClientCertificate)
         expectEqual(trust.error?.code, .clientCertificateRequired)
         let isNew = versions.lowerBound == TLS1_3_VERSION
-        expectEqual(trust.error?.reason.hasSuffix(isNew ? ": certificate required" : ": handshake failure"), true)
+        #expect((trust.error?.reason.hasSuffix(isNew ? ": certificate required" : ": handshake failure")) == true)
     }
 
     @Test(arguments: versions) func `a client certificate of another authority fails as clientCertificateRejected`(
@@ -127,7 +127,7 @@ import Testing
                 let error = #expect(throws: HTTPSessionError.self) { try make() }
                 expectEqual(error?.code, .invalidConfiguration)
                 expectEqual(error?.reason.contains(path(name)), true, "\(error?.reason ?? "")")
-                expectEqual(error?.reason.contains("secret"), false)
+                #expect(error?.reason.contains("secret") == false)
             }
         }
     }

@@ -30,8 +30,8 @@ import Testing
     func `an invalid host pattern is an error that names it`(_ text: String) {
         let error = #expect(throws: HTTPSessionError.self) { try HostPattern(text) }
         expectEqual(error?.code, .invalidConfiguration)
-        expectEqual(error?.reason.contains(excerpt(of: text)), true)
-        expectEqual(error?.reason.contains { $0.isNewline || $0 == "\0" }, false)
+        #expect(error?.reason.contains(excerpt(of: text)) == true)
+        #expect((error?.reason.contains { $0.isNewline || $0 == "\0" }) == false)
     }
 
     @Test func `a public key pin is parsed and described alike`() throws {
@@ -48,7 +48,7 @@ import Testing
     func `an invalid public key pin is an error that names it`(_ text: String) {
         let error = #expect(throws: HTTPSessionError.self) { try HostPins("example.com", pins: [Self.pin], backupPins: [text]) }
         expectEqual(error?.code, .invalidConfiguration)
-        expectEqual(error?.reason.contains(excerpt(of: text)), true)
+        #expect(error?.reason.contains(excerpt(of: text)) == true)
     }
 
     @Test func `host pins without a pin are an error`() {

@@ -30,7 +30,7 @@ import Testing
         policy.roots = .given([])
         let error = try connectWithError(policy, to: "leaf-chain", host: "localhost")
         expectEqual(error?.code, .certificateHasUnknownRoot)
-        expectEqual(error?.reason.contains("no authority"), true)
+        #expect(error?.reason.contains("no authority") == true)
     }
 
     @Test func `the system's roots do not trust the tests' chain until its root is added`() throws {
@@ -85,7 +85,7 @@ import Testing
             let certificate = try MintedCertificates.one(name)
             expectEqual(error?.reason.contains("\(certificate.publicKeyPin) (\(certificate.subject))"), true)
         }
-        expectEqual(error?.reason.contains("pinned for localhost"), true)
+        #expect(error?.reason.contains("pinned for localhost") == true)
     }
 
     /// AFNetworking accepts this in row 9 of its table: an attacker appends the pinned certificate to a chain of its own.
@@ -156,7 +156,7 @@ import Testing
         let old = TLS1_2_VERSION...TLS1_2_VERSION
         let error = try connectWithError(policy, to: "leaf-chain", host: "localhost", versions: old)
         expectEqual(error?.code, .secureConnectionFailed)
-        expectEqual(error?.reason.contains("protocol version"), true)
+        #expect(error?.reason.contains("protocol version") == true)
         try expectEqual(connect(policy, to: "leaf-chain", host: "localhost"), .accepted)
         policy.minimumTLSVersion = .v1_2
         policy.maximumTLSVersion = .v1_2
@@ -197,7 +197,7 @@ import Testing
         policy = .default
         policy.cipherList = "ROT13"
         let error = #expect(throws: HTTPSessionError.self) { try PreparedPolicy.of(policy) }
-        expectEqual(error?.reason.contains("“ROT13”"), true)
+        #expect(error?.reason.contains("“ROT13”") == true)
         policy.cipherList = "aNULL:eNULL:@SECLEVEL=0"
         #expect(throws: HTTPSessionError.self, "ciphers without certificates") { try PreparedPolicy.of(policy) }
         policy = .default
@@ -228,7 +228,7 @@ import Testing
         let bad = try trust("other.test")
         #expect(try !TLSConversation(TLSServer("leaf-chain"), bad, prepare: mark).isComplete)
         expectEqual(bad.error?.code, .certificateUntrusted)
-        expectEqual(bad.error?.reason.contains("the proxy other.test"), true)
+        #expect(bad.error?.reason.contains("the proxy other.test") == true)
     }
 
     @Test func `an unexpected TLS proxy is not connected to`() throws {
@@ -255,7 +255,7 @@ import Testing
             proxy: .init(policy: try PreparedPolicy.of(origin), host: "proxy.test"))
         let old = try TLSServer("leaf-chain", versions: TLS1_2_VERSION...TLS1_2_VERSION)
         #expect(try !TLSConversation(old, trust, prepare: mark).isComplete)
-        expectEqual(trust.error?.reason.contains("the proxy proxy.test"), true)
+        #expect(trust.error?.reason.contains("the proxy proxy.test") == true)
     }
 
     // MARK: Lifetime

@@ -112,7 +112,7 @@ import Testing
         try await expectEqual(other.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401)
         let error = await failure(other.dataTask(for: TransferRequest(url: server.url())))
         expectEqual(error?.code, .authenticationFailed)
-        expectEqual(error?.reason.contains("too many tokens"), true)
+        #expect(error?.reason.contains("too many tokens") == true)
     }
 }
 

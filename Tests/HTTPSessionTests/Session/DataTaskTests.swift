@@ -46,7 +46,7 @@ import Testing
         }
         expectEqual(error?.code, .cannotConnectToHost)
         expectEqual(error?.context.systemError, ECONNREFUSED)
-        expectEqual(error?.context.url?.contains("token"), false)
+        #expect(error?.context.url?.contains("token") == false)
     }
 
     @Test func `an http URL is refused before anything is sent if insecure connections are not allowed`() async throws {
@@ -168,7 +168,7 @@ import Testing
             try await session.dataTask(for: TransferRequest(url: server.url())).response
         }
         expectEqual(error?.code, .timedOut)
-        expectEqual(error?.reason.contains("not done within"), true)
+        #expect(error?.reason.contains("not done within") == true)
     }
 
     @Test func `a response larger than the maximum size fails as responseTooLarge`() async throws {

@@ -156,7 +156,7 @@ import Testing
         await first.awaitProgress { $0.bytesReceived > 0 }
         let error = await failure(session.downloadTask(for: TransferRequest(url: server.url()), to: place()))
         expectEqual(error?.code, .cannotWriteFile)
-        expectEqual(error?.reason.hasSuffix("is already being downloaded"), true)
+        #expect(error?.reason.hasSuffix("is already being downloaded") == true)
         gate.open()
         _ = try await first.response
         try expectCompleteFile()

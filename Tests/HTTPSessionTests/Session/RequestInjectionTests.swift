@@ -244,7 +244,7 @@ private struct HostileText {
             for path in ["/", "/locked", "/token"] {
                 _ = await failure(session.dataTask(for: TransferRequest(url: server.url(path))))
             }
-            expectEqual(server.requests.first?["cookie"]?.contains("good=x"), true)
+            #expect(server.requests.first?["cookie"]?.contains("good=x") == true)
 
             // A sidecar that another program wrote beside a partial file.
             let stored: [String: Any] = [

@@ -55,6 +55,6 @@ import Testing
         }
         let error = await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))
         expectEqual(error?.code, .badServerResponse)
-        expectEqual(error?.reason.contains("trailers"), true)
+        #expect(error?.reason.contains("trailers") == true)
     }
 }

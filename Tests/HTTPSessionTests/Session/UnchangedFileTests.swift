@@ -143,7 +143,7 @@ import Testing
         _ = try await source.server.awaitRequests(2)
         try Data("mine".utf8).write(to: folder.url("file"))
         gate.open()
-        await expectEqual(failure(task)?.reason.contains("changed while the server was asked about it"), true)
+        #expect(await failure(task)?.reason.contains("changed while the server was asked about it") == true)
         #expect(content() == "mine" && folder.names == ["file"])
     }
 

@@ -102,7 +102,7 @@ struct IncidentTranscript {
         // A second after the last publication, growth is published at once.
         t.now = 9 * second
         t.fail(50, T.silentGateway)
-        expectEqual(t.book.deadline.map { $0 <= t.now }, true)
+        #expect((t.book.deadline.map { $0 <= t.now }) == true)
         expectEqual(t.published(), ["open 1 gateway 192.0.2.1 ×32"])
     }
 

@@ -83,6 +83,6 @@ import Testing
         ).facts
         #expect(facts.reason == "\u{FFFD}[31m" && facts.server == "\u{FFFD}\u{FFFD}")
         #expect(facts.location?.count == ExternalText.valueLength + 1 && facts.location?.last == "…")
-        expectEqual(facts.contentType?.unicodeScalars.contains("\u{FFFD}"), false)
+        #expect(facts.contentType?.unicodeScalars.contains("\u{FFFD}") == false)
     }
 }

@@ -98,7 +98,7 @@ import Testing
         expectEqual(bench.deliver(.link(Net.eth0.off)).published.first?.path.cause?.code, .interfaceDown)
         let gone = bench.deliver(.linkRemoved(2)).published.first?.path.cause
         expectEqual(gone?.code, .noInterface)
-        expectEqual(gone?.detail.contains("eth0"), true)
+        #expect(gone?.detail.contains("eth0") == true)
     }
 
     @Test func `the last selected interface that comes back under its name is judged by its present state`() {
@@ -120,7 +120,7 @@ import Testing
         bench.deliver(.link(Link(index: 2, name: "tap7", kind: "tun", isTap: true)))
         let cause = bench.machine.path?.cause
         expectEqual(cause?.code, .noInterface)
-        expectEqual(cause?.detail.contains("eth0"), true)
+        #expect(cause?.detail.contains("eth0") == true)
     }
 
     @Test func `another interface that is renamed to the selected name is judged in place of the former one`() {

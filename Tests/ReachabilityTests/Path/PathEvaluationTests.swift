@@ -157,7 +157,7 @@ import Testing
         let missing = try path(twoUplinks(MonitorConfiguration(selection: .required(.cellular))))
         expectEqual(missing.status, .unsatisfied)
         expectEqual(missing.cause?.code, .noInterface)
-        expectEqual(missing.cause?.detail.contains("cellular"), true)
+        #expect(missing.cause?.detail.contains("cellular") == true)
     }
 
     @Test func `with prohibited interface types, the path uses the kernel's choice or the next allowed interface`() throws {
@@ -174,7 +174,7 @@ import Testing
         bench.tables[.addresses] = [.address(Net.address)]
         let first = bench.start().published.first?.path
         expectEqual(first?.cause?.code, .noInterface)
-        expectEqual(first?.cause?.detail.contains("wlan0"), true)
+        #expect(first?.cause?.detail.contains("wlan0") == true)
         bench.wait(milliseconds: 2_000)
         expectEqual(bench.deliver(.link(wlan), .address(wlanAddress)).published.last?.path.interface?.name, "wlan0")
         let gone = bench.deliver(.linkRemoved(5)).published.last?.path

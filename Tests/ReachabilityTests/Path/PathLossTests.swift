@@ -37,7 +37,7 @@ import Testing
         bench.disconnect()
         let published = bench.deliver(.link(Net.eth0.off), .addressRemoved(Net.address.key)).published
         expectEqual(published.map(\.path.status), [.unsatisfied, .unsatisfied])
-        expectEqual(published.first?.reasons.contains(.addressesChanged), false)
+        #expect(published.first?.reasons.contains(.addressesChanged) == false)
         expectEqual(published.last?.reasons, [.addressesChanged])
     }
 
@@ -102,7 +102,7 @@ import Testing
         let other = Address(interface: 2, prefix: IPPrefix(IPAddress(v4: 0x0a00_0002), length: 24))
         bench.deliver(.address(other))
         let interface = immediate(bench, .link(Net.eth0.off)).first?.path.interfaces.first { $0.index == 2 }
-        expectEqual(interface?.addresses.contains(other.key.prefix), true)
+        #expect(interface?.addresses.contains(other.key.prefix) == true)
         expectEqual(interface?.level, .off)
     }
 }

@@ -113,7 +113,7 @@ import Testing
         expectEqual(effects.published.map(\.isInitial), [true])
         let path = effects.firstIndex { if case .publish = $0 { true } else { false } }
         let resync = effects.firstIndex(of: .resynced(.overrun))
-        expectEqual(path.map { $0 < resync ?? -1 }, true)
+        #expect((path.map { $0 < resync ?? -1 }) == true)
     }
 
     // MARK: Suspend
@@ -143,7 +143,7 @@ import Testing
         var bench = PathBench.online()
         bench.disconnect()
         let effects = bench.turn(.resumed(nanosecondsAsleep: 1_000_000_000)) + bench.settle()
-        expectEqual(effects.published.first?.reasons.contains(.resumed), true)
+        #expect(effects.published.first?.reasons.contains(.resumed) == true)
         expectEqual(effects.published.last?.path.cause?.code, .interfaceDown)
         #expect(effects.published.dropFirst().allSatisfy { !$0.reasons.contains(.resumed) })
         expectEqual(effects.resyncs, [.resume])

@@ -24,7 +24,7 @@ import Testing
         try directory.write("older and longer than a header can be: \(String(repeating: "x", count: 1_000))", to: "own")
         let writer = try RecordingWriter(path: directory.at("own"), header: Self.header)
         expectNil(writer.finish())
-        try expectEqual(String(contentsOfFile: directory.at("own"), encoding: .utf8).contains("older"), false)
+        #expect(try !String(contentsOfFile: directory.at("own"), encoding: .utf8).contains("older"))
         try directory.write("older", to: "linked")
         expectEqual(Glibc.link(directory.at("linked"), directory.at("other")), 0)
         #expect(throws: MonitorError.recording(path: directory.at("other"), errno: EMLINK)) {

@@ -165,7 +165,7 @@ import Testing
             replay([#"{"netwatch_recording":2,"other":"keys"}"#]).damage?.reason,
             "has format 2; this version reads format 3")
         let future = Self.header.replacing("\"any\"", with: "\"cleverest\"")
-        try expectEqual(replay([future]).damage?.reason.contains("cleverest"), true)
+        #expect(try replay([future]).damage?.reason.contains("cleverest") == true)
     }
 
     @Test func `targets that a recording adds before its first turn are known before the replay runs`() throws {

@@ -158,7 +158,7 @@ import Testing
 
     @Test func `the message of a refused endpoint is one short line without control characters`() {
         expectEqual(refusal("a\nb:80"), "host: 'a\u{fffd}b' is neither an address nor a DNS name")
-        expectEqual(refusal("\u{1b}[31mred:80")?.contains("\u{1b}"), false)
+        #expect(refusal("\u{1b}[31mred:80")?.contains("\u{1b}") == false)
         #expect((refusal("x" + String(repeating: "é", count: 1 << 20)) ?? "").count < 500)
     }
 

@@ -18,9 +18,9 @@ import Testing
         network.publish(.unsatisfied(noCarrier), at: date)
         let update = await updates.next()
         expectEqual(update?.path.cause, noCarrier)
-        expectEqual(update?.reasons.contains(.interfaceChanged), true)
+        #expect(update?.reasons.contains(.interfaceChanged) == true)
         expectEqual(update?.isInitial, false)
-        expectEqual(update.map { abs($0.date.timeIntervalSince(date)) < 0.001 }, true)
+        #expect((update.map { abs($0.date.timeIntervalSince(date)) < 0.001 }) == true)
         expectEqual(network.monitor.currentPath?.status, .unsatisfied)
     }
 

@@ -42,7 +42,7 @@ private let v6 = "2001:db8::1"
         expectEqual(
             target.at(3, .failed(4, .networkUnreachable, icmp: (3, 0), from: "203.0.113.9")).last?.hasPrefix("degraded network/"),
             true)
-        expectEqual(target.cause?.detail.hasPrefix("IPv6 is broken and IPv4 works: "), true)
+        #expect(target.cause?.detail.hasPrefix("IPv6 is broken and IPv4 works: ") == true)
         expectEqual(target.cause?.evidence["family"], .number(6))
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Reachability
 
-/// The causes of the layer `tls` in docs/command-line.md, tested with facts. `CertificatesTests` has the same faults with
+/// The causes of the layer `tls` in docs/command-line.md, tested with facts. `SupportTests` have the same faults with
 /// OpenSSL.
 @Suite struct CauseOfTLSTests {
     /// 2026-11-25T00:00:00Z.

@@ -334,9 +334,9 @@ import Testing
         let texts = PathChanges(old: path([], gateways: []), new: path(many, gateways: []), isUnicode: true).texts
         #expect(texts.count == 5 && texts.last == "3 more addresses changed")
         let rows = InterfaceTable.rows(path(many, gateways: []).interfaces, style: TextStyle())
-        expectEqual(rows.first?.hasSuffix("203.0.113.4/24 and 3 more"), true)
+        #expect(rows.first?.hasSuffix("203.0.113.4/24 and 3 more") == true)
         let all = InterfaceTable.rows(path(many, gateways: []).interfaces, style: TextStyle(), listsAllAddresses: true)
-        expectEqual(all.first?.hasSuffix("203.0.113.7/24"), true)
+        #expect(all.first?.hasSuffix("203.0.113.7/24") == true)
     }
 
     @Test func `more than four addresses are counted on a narrow terminal too`() throws {

@@ -125,7 +125,7 @@ enum WhySamples {
         let text = lines(WhySamples.silent, TextStyle()).joined(separator: "\n")
         #expect(text.utf8.allSatisfy { $0 < 0x80 } && !text.contains("\u{1b}"))
         #expect(text.contains("\nx tcp         3.00 s  192.0.2.9 does not answer"))
-        expectEqual(lines(WhySamples.up, TextStyle(isColored: true)).first?.hasPrefix("\u{1b}[32m+\u{1b}[0m link"), true)
+        #expect(lines(WhySamples.up, TextStyle(isColored: true)).first?.hasPrefix("\u{1b}[32m+\u{1b}[0m link") == true)
     }
 
     @Test(arguments: [30, 60, 80, 200]) func `lines are wrapped to the width of the terminal`(columns: Int) {

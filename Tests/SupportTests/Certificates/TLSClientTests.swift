@@ -36,7 +36,7 @@ import Testing
         #expect(client.state == .established && client.handshakeEnd == .completed)
         let facts = client.facts
         #expect(facts.version == version.name && facts.isComplete && facts.applicationProtocol == "h2")
-        expectEqual(facts.cipher?.hasPrefix("TLS_"), true)
+        #expect(facts.cipher?.hasPrefix("TLS_") == true)
         #expect(facts.chainLength == 2 && facts.verificationErrors.isEmpty && facts.nameMatches == true)
         #expect(facts.hasBegunRecord && facts.firstBytes == nil && !facts.isEcho && !facts.isCertificateRequested)
         let certificate = try #require(facts.certificate)

@@ -63,7 +63,7 @@ import Testing
         arguments: ["^(a+)+$", "^(a|a)*$", "^(a|aa)+$", "(a+)+$", "(.*)*x$", "(a*)*b", "a.*a.*a.*a.*[^a!]$"])
     func `a search is linear in the bytes`(text: String) throws {
         let bytes = [UInt8](repeating: UInt8(ascii: "a"), count: 65_535) + [UInt8(ascii: "!")]
-        try expectEqual(Expression(text).matches(bytes), false)
+        #expect(try !Expression(text).matches(bytes))
     }
 
     @Test(.timeLimit(.minutes(1))) func `a search whose tables exceed the memory limit has the same result`() throws {

@@ -254,7 +254,7 @@ import Testing
             store.settle()
             try #require(time < noon + 1_000_000)
         }
-        expectEqual(store.status.reason?.contains("limit"), true)
+        #expect(store.status.reason?.contains("limit") == true)
         try store.checkpointAndWait()
         time += 10_000
         store.record(time)

@@ -173,7 +173,7 @@ import Testing
         let (second, recovered) = try history.open()
         #expect(recovered.targets.isEmpty && recovered.notes.count == 1)
         let aside = try #require(history.names.first { $0.hasPrefix("history.sqlite.damaged-20261125T120000Z") })
-        expectEqual(recovered.notes.first?.contains(aside), true)
+        #expect(recovered.notes.first?.contains(aside) == true)
         try expectEqual(second.numbers("new"), [0])
         second.close()
         let (third, again) = try history.open()

@@ -156,7 +156,7 @@ import Testing
         try Data(repeating: 0x5A, count: 40_000).write(to: URL(fileURLWithPath: history.path("history.sqlite-wal")))
         let (second, recovered) = try history.open(at: noon + 20_000)
         #expect(recovered.targets.map(\.key) == ["a"] && recovered.notes.count == 1)
-        expectEqual(recovered.notes.first?.contains("history.sqlite-wal: damaged"), true)
+        #expect(recovered.notes.first?.contains("history.sqlite-wal: damaged") == true)
         let aside = try #require(history.names.first { $0.hasPrefix("history.sqlite-wal.damaged-") })
         expectEqual(StateFile(history.path(aside)).size, 40_000)
         second.close()

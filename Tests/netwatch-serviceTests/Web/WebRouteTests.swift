@@ -114,7 +114,7 @@ import Testing
         let plain = try await site.with { try $0.client().get("/style.css") }
         expectEqual(plain.fields["etag"], "\"t1\"")
         let named = try await site.with { try $0.client().get("/style.css?v=t1") }
-        expectEqual(named.fields["cache-control"]?.contains("immutable"), true)
+        #expect(named.fields["cache-control"]?.contains("immutable") == true)
         try await expectEqual(site.with { try $0.client().get("/style.css", "If-None-Match: \"t1\"") }.status, 304)
         try await site.stop()
     }
