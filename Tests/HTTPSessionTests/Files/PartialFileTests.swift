@@ -69,4 +69,17 @@ struct PartialFileTests {
     func `if a file system does not support links a rename is used`(_ number: Int32, _ isWithout: Bool) {
         expectEqual(FileMove.isWithoutLinks(number), isWithout)
     }
+
+    @Test(arguments: [0o600, 0o640, 0o755] as [mode_t])
+    func `a finished file of another process is moved with the mode of the file that it replaces`(mode: mode_t) throws {
+        for (name, bits) in [("new", 0o600), ("file", mode)] as [(String, mode_t)] {
+            try Data(name.utf8).write(to: folder.url(name))
+            try #require(chmod(folder.file(name), bits) == 0)
+        }
+        try FileMove.move(folder.file("new"), to: DownloadDestination(folder.url("file"), existingFile: .replace))
+        try expectEqual(Data(contentsOf: folder.url("file")), Data("new".utf8))
+        var found = stat()
+        try #require(stat(folder.file("file"), &found) == 0)
+        expectEqual(found.st_mode & 0o7777, mode)
+    }
 }

@@ -58,6 +58,14 @@ import Testing
         expectEqual(read(log, after: 499)?.lines.count, 1)
     }
 
+    @Test func `a reader with exactly the limit of unread bytes is not slow`() throws {
+        let events = (0..<5).map { event($0, "one") }
+        let bytes = events.reduce(0) { $0 + $1.json.count }
+        for (limit, count) in [(bytes - 1, 1), (bytes, 5)] {
+            try expectEqual(#require(read(log(EventLog.Limits(unread: limit), events: events), after: -1)).lines.count, count)
+        }
+    }
+
     @Test func `a slow reader does not receive records that newer ones replace`() throws {
         let events = (0..<100).map { event($0, $0 % 3 == 0 ? "a" : $0 % 3 == 1 ? "b" : nil, size: 100) }
         let slow = log(EventLog.Limits(unread: 1_000), events: events)

@@ -30,6 +30,14 @@ import Testing
         expectEqual(histogram.count, 5_000)
     }
 
+    @Test func `the rank of a quantile is rounded up, so that few values have the higher one`() {
+        var histogram = RoundTripHistogram()
+        for value in [10, 1_000, 100_000] as [UInt32] { histogram.add(value) }
+        // Half of three values are one and a half: the second one is the median.
+        let found = [0, 0.3, 0.5, 0.6, 0.7, 1].map { part in histogram.quantile(part).map { $0 < 100 ? 1 : $0 < 10_000 ? 2 : 3 } }
+        expectEqual(found, [1, 1, 2, 2, 3, 3])
+    }
+
     @Test func `the sum of two distributions is that of all values`() {
         var (first, second, all) = (RoundTripHistogram(), RoundTripHistogram(), RoundTripHistogram())
         for value in [3, 100, 5_000, 0, .max] as [UInt32] {
