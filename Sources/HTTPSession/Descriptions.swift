@@ -77,7 +77,8 @@ extension SessionConfiguration: CustomStringConvertible, CustomDebugStringConver
                 "maximumConnectionsPerHost": maximumConnectionsPerHost, "connectTimeout": connectTimeout,
                 "requestTimeout": requestTimeout, "resourceTimeout": resourceTimeout, "handlerTimeout": handlerTimeout,
                 "retryPolicy": retryPolicy, "waitsForConnectivity": waitsForConnectivity,
-                "additionalHeaderFields": additionalHeaderFields.map(\.name.rawName), "cookies": cookies,
+                "additionalHeaderFields": additionalHeaderFields.map(\.name.rawName),
+                "forwardedHeaderFields": forwardedHeaderFields.map(\.rawName).sorted(), "cookies": cookies,
                 "hstsFile": hstsFile as Any, "resumeDirectory": resumeDirectory as Any,
             ])
     }

@@ -101,6 +101,12 @@ public struct SessionConfiguration: Sendable {
     /// `Proxy-Authorization` is refused, because a tunnel would send it to the server. Put the user and password of a proxy into ``proxy``, into
     /// the credential store, or into the answer of a challenge handler.
     public var additionalHeaderFields: HTTPFields = [:]
+    /// The names of further fields that another origin receives after a redirect, or if the location of a resumable upload is there; none by default.
+    ///
+    /// Another origin receives the fields that say what the client wants or sends (Accept, Range, User-Agent, Content-Type, If-None-Match and
+    /// the like). Others may be secrets, such as `X-Api-Key`, and are not sent to it unless they are named here. If the redirect leads from
+    /// https to http, they are not sent at all. Authorization, Proxy-Authorization, Cookie, Host, Origin and Referer never follow.
+    public var forwardedHeaderFields: Set<HTTPField.Name> = []
     /// Whether responses may be compressed (gzip, deflate, br and zstd, as libcurl supports them); `true` by default. Downloads to files request no
     /// compression.
     public var decompressesResponses = true

@@ -11,7 +11,10 @@ package enum RedirectRules {
     }
 
     /// The decision for a response to `request`, whose URL is the last one. `allowsInsecure`: redirects from https to http are followed.
-    package static func decide(_ head: ResponseHead, for request: TransferRequest, allowsInsecure: Bool) -> Decision {
+    /// `further` are the names of ``SessionConfiguration/forwardedHeaderFields``.
+    package static func decide(
+        _ head: ResponseHead, for request: TransferRequest, allowsInsecure: Bool, forwarding further: Set<HTTPField.Name> = []
+    ) -> Decision {
         guard [301, 302, 303, 307, 308].contains(head.statusCode), let location = head.firstValue(of: "location"),
             !location.isEmpty
         else { return .none }
@@ -35,9 +38,8 @@ package enum RedirectRules {
             next.body = .none
             for name in contentFields { next.headerFields[name] = nil }
         }
-        if Origin(target) != Origin(request.url) {
-            for name in privateFields { next.headerFields[name] = nil }
-        }
+        let way = Way(from: Origin(request.url), to: Origin(target))
+        for name in Set(next.headerFields.map(\.name)) where !way.mayForward(name, further) { next.headerFields[name] = nil }
         return .follow(next)
     }
 
@@ -76,8 +78,23 @@ package enum RedirectRules {
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding,
     ]
 
-    /// Whether a field is sent to the origin of the task's request only.
-    static func isPrivate(_ name: HTTPField.Name) -> Bool { privateFields.contains(name) }
+    /// The way of a request from the origin for which it was made to that where a redirect or the location of an upload leads.
+    struct Way {
+        private let isOther: Bool
+        private let isDowngrade: Bool
+
+        init(from: Origin?, to: Origin?) {
+            isOther = from != to
+            isDowngrade = from?.scheme == "https" && to?.scheme != "https"
+        }
+
+        /// Whether the other origin receives a field. It may be a secret of the first one, unless it is known to have another meaning.
+        func mayForward(_ name: HTTPField.Name, _ further: Set<HTTPField.Name>) -> Bool {
+            guard isOther else { return true }
+            guard !RedirectRules.privateFields.contains(name) else { return false }
+            return RedirectRules.isGeneral(name.canonicalName) || (further.contains(name) && !isDowngrade)
+        }
+    }
 
     /// The fields that are sent to one origin only.
     ///
@@ -85,6 +102,18 @@ package enum RedirectRules {
     private static let privateFields: [HTTPField.Name] = [
         .authorization, .proxyAuthorization, .cookie, .origin, .referer, HTTPField.Name("Host"),
     ].compactMap(\.self)
+
+    /// Whether a field, in lower case, says what the client wants or sends, and not who it is.
+    private static func isGeneral(_ name: String) -> Bool {
+        generalFields.contains(name) || generalPrefixes.contains { name.hasPrefix($0) }
+    }
+
+    private static let generalFields: Set<String> = [
+        "accept", "cache-control", "date", "dnt", "expect", "idempotency-key", "max-forwards", "pragma", "prefer", "priority",
+        "range",
+        "repr-digest", "sec-gpc", "te", "upgrade-insecure-requests", "user-agent",
+    ]
+    private static let generalPrefixes = ["accept-", "content-", "if-", "tus-", "upload-", "want-"]
 
     private static func refusal(_ head: ResponseHead, _ reason: String) -> HTTPSessionError {
         HTTPSessionError(.redirectRefused, reason, context: .init(statusCode: head.statusCode))

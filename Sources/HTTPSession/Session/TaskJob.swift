@@ -87,6 +87,7 @@ extension SessionSettings {
             if let uploadProtocol = specification.uploadProtocol {
                 upload = try UploadJob(
                     request, segments, uploadProtocol, allowsInsecure: configuration.followsInsecureRedirects,
+                    forwarding: configuration.forwardedHeaderFields,
                     location: specification.uploadLocation)
             }
         } catch {

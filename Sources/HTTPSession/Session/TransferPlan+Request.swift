@@ -3,17 +3,18 @@ internal import HTTPTypes
 internal import Pacing
 
 extension TransferPlan {
-    /// The plan of a request, with the fields that the session adds. If a redirect has led to another origin (`isCrossOrigin`), the session's own
-    /// credentials are not sent.
+    /// The plan of a request, with the fields that the session adds. `way` is that of a redirect to another origin, which does not receive the
+    /// session's own credentials; `nil` without one.
     init(
-        _ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment], isCrossOrigin: Bool
+        _ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment],
+        way: RedirectRules.Way?
     ) {
         self.init(url: request.url.withoutUserAndFragment.absoluteString, method: request.method.rawValue)
         body = TransferPlan.framing(request, segments)
         var fields = request.headerFields
         // Field by field: a copy of the configuration would retain and release all its members.
         for field in settings.configuration.additionalHeaderFields where request.headerFields[field.name] == nil {
-            if !isCrossOrigin || !RedirectRules.isPrivate(field.name) { fields.append(field) }
+            if way?.mayForward(field.name, settings.configuration.forwardedHeaderFields) ?? true { fields.append(field) }
         }
         headerLines = fields.map { "\($0.name.rawName): \($0.value)" }
         for index in headerLines.indices where fields[fields.index(fields.startIndex, offsetBy: index)].value.isEmpty {

@@ -20,7 +20,10 @@ extension TaskMachine {
     }
 
     private mutating func judge(_ head: ResponseHead) -> Intake {
-        switch RedirectRules.decide(head, for: request, allowsInsecure: rules.session.configuration.followsInsecureRedirects) {
+        switch RedirectRules.decide(
+            head, for: request, allowsInsecure: rules.session.configuration.followsInsecureRedirects,
+            forwarding: rules.session.configuration.forwardedHeaderFields)
+        {
         // An upload does not follow a redirect that changes its method.
         case .follow(let proposed) where upload == nil || proposed.method == request.method:
             return bufferBody(until: .redirect(proposed))

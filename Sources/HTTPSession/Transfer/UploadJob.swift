@@ -1,4 +1,5 @@
 package import FoundationEssentials
+internal import HTTPTypes
 
 /// The parts of a task that uploads in several requests.
 struct UploadJob: Sendable {
@@ -10,12 +11,14 @@ struct UploadJob: Sendable {
     /// Checks the request, and records the versions of the body's files.
     init(
         _ request: TransferRequest, _ segments: [BodySegment], _ kind: UploadProtocol, allowsInsecure: Bool,
+        forwarding: Set<HTTPField.Name>,
         location: UploadLocation? = nil
     ) throws(HTTPSessionError) {
         if let objection = kind.objection(to: request) { throw objection }
         body = try ResumableBody(segments)
         var machine = UploadMachine(
-            kind.kind, length: body.length, isIdempotent: request.isIdempotent, allowsInsecure: allowsInsecure)
+            kind.kind, length: body.length, isIdempotent: request.isIdempotent, allowsInsecure: allowsInsecure,
+            forwarding: forwarding)
         if let location, let known = location.known { machine.resume(at: known, mayRestart: location.mayRestart) }
         self.machine = machine
         reportLocation = location?.report

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import HTTPTypes
 
 /// A resumable upload, which outlives its connections. Responses and losses go in; the next request, or the result, comes out.
 ///
@@ -59,6 +60,8 @@ struct UploadMachine: Hashable, Sendable {
     /// Whether the request that creates the upload may be executed twice.
     let isIdempotent: Bool
     private let allowsInsecure: Bool
+    /// The names of ``SessionConfiguration/forwardedHeaderFields``.
+    let forwarded: Set<HTTPField.Name>
 
     /// The current request, or the next one.
     var request: Request
@@ -80,11 +83,15 @@ struct UploadMachine: Hashable, Sendable {
     /// The most times that an upload may be created.
     static let maximumCreations = 3
 
-    init(_ kind: UploadProtocol.Kind, length: Int64, isIdempotent: Bool, allowsInsecure: Bool) {
+    init(
+        _ kind: UploadProtocol.Kind, length: Int64, isIdempotent: Bool, allowsInsecure: Bool,
+        forwarding forwarded: Set<HTTPField.Name> = []
+    ) {
         self.kind = kind
         self.length = length
         self.isIdempotent = isIdempotent
         self.allowsInsecure = allowsInsecure
+        self.forwarded = forwarded
         request = .create(count: 0)
         request = creation
     }

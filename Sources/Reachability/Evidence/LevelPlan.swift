@@ -26,7 +26,10 @@ package struct LevelPlan: Hashable, Sendable {
         followsRedirects = settings.http.followsRedirects && !isCanary
         if endpoint.scheme.usesHTTP {
             let own = settings.http.request(to: endpoint)
-            request = redirection.map { own?.redirected(to: $0.url, method: $0.method).withoutSecrets } ?? own
+            request =
+                redirection.map {
+                    own?.redirected(to: $0.url, method: $0.method).forOtherOrigin(isDowngrade: $0.redirects.isDowngraded)
+                } ?? own
             expectation = settings.http.expectation
         } else {
             request = nil

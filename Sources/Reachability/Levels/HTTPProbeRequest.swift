@@ -34,6 +34,8 @@ package struct HTTPProbeRequest: Hashable, Sendable {
     package private(set) var fields: [Field]
     package private(set) var body: [UInt8]
     package private(set) var authorization: Authorization?
+    /// The names of further fields that another origin receives, in lower case.
+    private var forwarded: Set<String>
     /// The cookies that the server has set by earlier responses of the probe.
     var cookies = ProbeCookies()
 
@@ -47,10 +49,11 @@ package struct HTTPProbeRequest: Hashable, Sendable {
     ///     the other fields that describe the connection are refused.
     ///   - body: the content of the request.
     ///   - authorization: credentials for the field `Authorization`.
+    ///   - forwarded: the names of further fields that another origin receives after a redirect, unless it leads from https to http.
     /// - Throws: ``ParseError``, which names the invalid part.
     package init(
         method: String = "GET", url: HTTPURL, host: String? = nil, fields: [Field] = [], body: [UInt8] = [],
-        authorization: Authorization? = nil
+        authorization: Authorization? = nil, forwarding forwarded: [String] = []
     ) throws(ParseError) {
         guard HTTPGrammar.isToken(method.utf8) else { throw ParseError("method: '\(method)' is not a method") }
         guard method != "CONNECT" else { throw ParseError("method: CONNECT requests a tunnel, which no probe does") }
@@ -87,6 +90,7 @@ package struct HTTPProbeRequest: Hashable, Sendable {
         self.fields = fields
         self.body = body
         self.authorization = authorization
+        self.forwarded = Set(forwarded.map { $0.lowercased() })
     }
 
     /// The value of the `Host` field.
@@ -121,7 +125,8 @@ package struct HTTPProbeRequest: Hashable, Sendable {
     /// Returns the request that follows a redirect (RFC 9110 section 15.4).
     ///
     /// 303 changes the method to GET, unless it is HEAD; 301 and 302 change POST to GET, as browsers do. With the method, the content and the
-    /// fields that describe it go. Another origin receives neither credentials and cookies nor another `Host`.
+    /// fields that describe it go. Another origin receives neither credentials and cookies nor another `Host`, and of the target's fields only
+    /// those that are no secret.
     func redirected(to url: HTTPURL, status: Int) -> HTTPProbeRequest {
         let becomesGET = status == 303 && method != "HEAD" && method != "GET" || (301...302).contains(status) && method == "POST"
         return redirected(to: url, method: becomesGET ? "GET" : method)
@@ -136,23 +141,41 @@ package struct HTTPProbeRequest: Hashable, Sendable {
             request.body = []
             request.fields.removeAll { $0.name.lowercased().hasPrefix("content-") }
         }
-        return url.hasSameOrigin(as: self.url) ? request : request.withoutSecrets
+        return url.hasSameOrigin(as: self.url)
+            ? request : request.forOtherOrigin(isDowngrade: self.url.scheme == .https && url.scheme == .http)
     }
 
-    /// The request for another origin: without credentials, cookies and the target's `Host`.
-    var withoutSecrets: HTTPProbeRequest {
+    /// The request for another origin: without credentials, cookies, the target's `Host`, and fields that may be secrets, such as `X-Api-Key`.
+    func forOtherOrigin(isDowngrade: Bool) -> HTTPProbeRequest {
         var request = self
         request.host = nil
         request.authorization = nil
-        request.fields.removeAll { Self.secretFields.contains($0.name.lowercased()) }
+        request.fields.removeAll { field in
+            let name = field.name.lowercased()
+            guard !Self.secretFields.contains(name) else { return true }
+            return !Self.isGeneral(name) && (isDowngrade || !forwarded.contains(name))
+        }
         return request
     }
+
+    /// Whether a field, in lower case, says what the client wants or sends, and not who it is.
+    private static func isGeneral(_ name: String) -> Bool {
+        generalFields.contains(name) || generalPrefixes.contains { name.hasPrefix($0) }
+    }
+
+    private static let generalFields: Set<String> = [
+        "accept", "cache-control", "date", "dnt", "idempotency-key", "max-forwards", "pragma", "prefer", "priority", "range",
+        "sec-gpc", "upgrade-insecure-requests", "user-agent",
+    ]
+    private static let generalPrefixes = ["accept-", "content-", "if-", "want-"]
 
     private static let refusedFields: Set<String> = [
         "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive",
         "proxy-connection", "expect", "http2-settings",
     ]
-    private static let secretFields: Set<String> = ["authorization", "cookie", "cookie2", "proxy-authorization"]
+    private static let secretFields: Set<String> = [
+        "authorization", "cookie", "cookie2", "origin", "proxy-authorization", "referer",
+    ]
 
     private static func isHostByte(_ byte: UInt8) -> Bool {
         byte > 0x20 && byte < 0x7F && !"/?#@\\\"<>".utf8.contains(byte)

@@ -91,7 +91,7 @@ extension HTTPProbeSettings {
             }
         return try HTTPProbeRequest(
             method: method, url: url, host: host, fields: fields.map { HTTPProbeRequest.Field($0.name, $0.value) }, body: body,
-            authorization: credentials)
+            authorization: credentials, forwarding: forwardedFields)
     }
 
     /// Returns the request to a target; `nil` if the target is not a URL of http or https.

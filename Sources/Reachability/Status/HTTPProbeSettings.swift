@@ -37,6 +37,11 @@ public struct HTTPProbeSettings: Hashable, Sendable {
     public var body: [UInt8] = []
     /// The credentials; none by default. They are not sent to another origin after a redirect.
     public internal(set) var authorization: Authorization?
+    /// The names of added fields that another origin receives too after a redirect, but not if it leads from https to http; none by default.
+    ///
+    /// Without a name here, another origin receives Accept, User-Agent, Range and other fields that say what the probe wants, and no others: they
+    /// may be secrets, such as `X-Api-Key`. It never receives Authorization, Cookie, Host, Origin and Referer.
+    public var forwardedFields: [String] = []
     /// Whether redirects are followed, up to 10, also to other hosts; true by default. Those of a canary are not (``isCanary``).
     public var followsRedirects = true
     /// The accepted status codes, such as `200-299,401`; `nil`, the default, for 200 to 299.

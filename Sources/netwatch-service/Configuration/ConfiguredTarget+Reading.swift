@@ -136,7 +136,8 @@ extension ConfigurationReader {
     }
 
     private mutating func readRequest(_ node: ConfigurationNode?, into target: inout ConfiguredTarget) {
-        let members = members(node, "http", keys: ["method", "headers", "host", "body", "redirects", "basic", "bearer_file"])
+        let members = members(
+            node, "http", keys: ["method", "headers", "host", "body", "forward", "redirects", "basic", "bearer_file"])
         requireHTTP(node, "http", members, target)
         var http = target.settings.http
         if let method = text(members["method"], "http.method") {
@@ -145,9 +146,18 @@ extension ConfigurationReader {
         if let host = text(members["host"], "http.host") { note(members["host"], "http.host") { try http.setHost(host) } }
         if let body = text(members["body"], "http.body", limit: 65_536) { http.body = Array(body.utf8) }
         if let follows = flag(members["redirects"], "http.redirects") { http.followsRedirects = follows }
+        var headers: Set<String> = []
         for field in map(members["headers"], "http.headers") {
+            headers.insert(field.key.lowercased())
             guard let value = text(field.value, "http.headers", limit: 8_192) else { continue }
             note(field.value, "http.headers") { try http.addField(field.key, value) }
+        }
+        for element in members["forward"]?.elements ?? [] {
+            guard let name = text(element, "http.forward") else { continue }
+            if !headers.contains(name.lowercased()) {
+                note(element.origin, "'http.forward' names '\(Self.shown(name))', which is not in 'http.headers'")
+            }
+            http.forwardedFields.append(name)
         }
         target.settings.http = http
         addFile(members["bearer_file"], "http.bearer_file", .bearerToken, to: &target)

@@ -134,6 +134,34 @@ private func follow(
         expectEqual(after.headerFields.count, (isKept ? 6 : 1))
     }
 
+    @Test(arguments: [
+        ("https://a/", "https://b/", [], ["Accept-Language", "If-None-Match", "Range", "User-Agent"]),
+        ("https://a/", "https://a:8443/", [], ["Accept-Language", "If-None-Match", "Range", "User-Agent"]),
+        ("https://a/", "https://b/", ["x-trace"], ["Accept-Language", "If-None-Match", "Range", "User-Agent", "X-Trace"]),
+        ("https://a/", "http://a/", ["x-trace"], ["Accept-Language", "If-None-Match", "Range", "User-Agent"]),
+        ("http://a/", "https://a/", ["X-Trace"], ["Accept-Language", "If-None-Match", "Range", "User-Agent", "X-Trace"]),
+        ("https://a/", "https://b/", ["Authorization"], ["Accept-Language", "If-None-Match", "Range", "User-Agent"]),
+    ])
+    func `another origin receives fields that are no secret by their meaning, and those that the session names`(
+        _ from: String, _ to: String, _ further: [String], _ kept: [String]
+    ) throws {
+        var before = try request(from)
+        for name in [
+            "User-Agent", "Range", "X-Api-Key", "X-Trace", "Api-Key", "Authorization", "Accept-Language", "If-None-Match",
+        ] {
+            before.headerFields[try #require(HTTPField.Name(name))] = "v"
+        }
+        guard
+            case .follow(let after) = RedirectRules.decide(
+                try head(302, location: to), for: before, allowsInsecure: true,
+                forwarding: Set(further.compactMap { HTTPField.Name($0) }))
+        else {
+            Issue.record("not followed")
+            return
+        }
+        expectEqual(after.headerFields.map(\.name.rawName).sorted(), kept)
+    }
+
     @Test func `a redirect from https to http is refused unless it is allowed`() throws {
         let error = #expect(throws: HTTPSessionError.self) { try follow(request("https://a/b"), to: "http://a/b") }
         expectEqual(error?.code, .redirectRefused)

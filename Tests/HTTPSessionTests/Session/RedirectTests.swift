@@ -274,4 +274,23 @@ import Testing
         expectEqual(other.requests.map { $0["host"] }, ["127.0.0.2:\(other.port)"])
         expectEqual(other.requests.map { $0["cookie"] }, [nil])
     }
+
+    @Test(arguments: [false, true])
+    func `custom fields of request and session go to another origin only if the session names them`(isNamed: Bool) async throws {
+        let other = try TestServer { _ in StubResponse(body: "x") }
+        let address = other.url("/there").absoluteString
+        let server = try TestServer { _ in StubResponse(302).field("Location", address) }
+        let (key, trace) = (try #require(HTTPField.Name("X-Api-Key")), try #require(HTTPField.Name("X-Trace")))
+        let session = try localSession {
+            $0.additionalHeaderFields = [key: "secret", .userAgent: "agent"]
+            if isNamed { $0.forwardedHeaderFields = [key, trace] }
+        }
+        let request = TransferRequest(url: server.url(), headerFields: [trace: "7", .acceptLanguage: "de"])
+        _ = try await session.dataTask(for: request).response
+        let names = ["x-api-key", "x-trace", "user-agent", "accept-language"]
+        expectEqual(names.map { name in server.requests.first?[name] }, ["secret", "7", "agent", "de"])
+        expectEqual(
+            names.map { name in other.requests.first?[name] },
+            isNamed ? ["secret", "7", "agent", "de"] : [nil, nil, "agent", "de"])
+    }
 }

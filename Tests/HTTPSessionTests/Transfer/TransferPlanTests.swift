@@ -16,7 +16,8 @@ import Testing
         let settings = try SessionSettings(configuration, credentials: CredentialStore(), path: nil)
         let request = TransferRequest(url: try #require(URL(string: url)), method: method, headerFields: fields, body: body)
         return TransferPlan(
-            request, logins: TaskLogins(), settings: settings, segments: try body.segments(), isCrossOrigin: isCrossOrigin)
+            request, logins: TaskLogins(), settings: settings, segments: try body.segments(),
+            way: isCrossOrigin ? .init(from: nil, to: Origin(request.url)) : nil)
     }
 
     @Test func `users, passwords and fragments of a URL are not part of the requested URL`() throws {

@@ -38,6 +38,24 @@ import Testing
     }
 
     @Test(arguments: [
+        ("https://a.example/", "https://b.example/", [], ["Accept", "Range", "user-agent"]),
+        ("https://a.example/", "https://b.example/", ["x-trace"], ["Accept", "Range", "X-Trace", "user-agent"]),
+        ("https://a.example/", "http://a.example/", ["X-Trace"], ["Accept", "Range", "user-agent"]),
+        ("http://a.example/", "https://a.example/", ["X-Trace", "Cookie"], ["Accept", "Range", "X-Trace", "user-agent"]),
+        ("https://a.example/", "/b", [], ["Accept", "Cookie", "Range", "X-Api-Key", "X-Trace", "user-agent"]),
+    ])
+    func `another origin receives fields that are no secret by their meaning, and those that the target names`(
+        from: String, to: String, forwarded: [String], kept: [String]
+    ) throws {
+        let names = ["Accept", "Range", "user-agent", "X-Api-Key", "X-Trace", "Cookie"]
+        let request = try HTTPProbeRequest(url: HTTPURL(from), fields: names.map { .init($0, "v") }, forwarding: forwarded)
+        try expectEqual(next(302, to, of: request)?.fields.map(\.name).sorted(), kept)
+        // A level that continues on another host has a request of its own.
+        let isDowngrade = from.hasPrefix("https:") && to.hasPrefix("http:")
+        if to != "/b" { expectEqual(request.forOtherOrigin(isDowngrade: isDowngrade).fields.map(\.name).sorted(), kept) }
+    }
+
+    @Test(arguments: [
         ("/b", true), ("https://A.example:443/b", true), ("http://a.example/", false), ("https://a.example:444/", false),
         ("https://b.example/", false), ("//www.a.example/", false),
     ])

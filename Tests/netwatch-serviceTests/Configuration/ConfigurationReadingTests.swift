@@ -166,6 +166,10 @@ import Testing
         ("{target: \"http://a\", expect: {status: 700}}", "700"),
         ("{target: \"http://a\", http: {method: \"A B\"}}", "http.method: "),
         ("{target: \"http://a\", http: {basic: {user: a}}}", "'http.basic' needs 'user' and 'password_file'"),
+        (
+            "{target: \"http://a\", http: {headers: {X-A: b}, forward: [x-a, X-Api-Key]}}",
+            "'X-Api-Key', which is not in 'http.headers'"
+        ),
         ("{target: \"http://a\", http: {bearer_file: a, basic: {user: a, password_file: b}}}", "either 'basic' or 'bearer_file'"),
         ("{target: \"a:1\", name: \"a\\0b\"}", "'name' contains a control character"),
         ("{target: \"a:1\", group: \"web\\x1b\"}", "'group' contains a control character"),
