@@ -306,8 +306,17 @@ package struct SnapshotKeeper: Sendable {
         // Ordered by key, independent of the order of a set: a replay must behave the same.
         for (key, bucket) in finished.shadow.routes {
             let missing = bucket.all.filter { !live.contains($0) }
-            guard !missing.isEmpty else { continue }
+            let isMultipath = bucket.all.contains(where: \.isMultipath)
+            guard !missing.isEmpty || isMultipath else { continue }
             let others = live.routes(key).subtracting(bucket.all)
+            guard !missing.isEmpty else {
+                // An earlier dump has shown the route without its dead next hops, and an event from before it has added the complete route. This
+                // dump does not have the remnant either way, because it does not use the interface.
+                if bucket.all.contains(where: { others.contains($0.withoutHops(over: interface)) }) {
+                    outcome.staleTables.insert(finished.table)
+                }
+                continue
+            }
             // The next hops over the interface are alive again, so the route without them no longer exists.
             if !live.index.duplicates.contains(key), missing.contains(where: { others == [$0.withoutHops(over: interface)] }) {
                 for remnant in others {

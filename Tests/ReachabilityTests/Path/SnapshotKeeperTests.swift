@@ -137,6 +137,30 @@ import Testing
         #expect(!keeper.live.contains(route))
     }
 
+    @Test func `a route with a dead next hop that an earlier dump has shown without it is removed after the hop is alive again`()
+    {
+        let key = Route.Key(table: 1_000, metric: 1_024, destination: IPPrefix(IPAddress(v4: 0), length: 0))
+        let both = Route(key, nextHops: [Route.NextHop(interface: 2), Route.NextHop(interface: 3)])
+        let one = Route(key, nextHops: [Route.NextHop(interface: 3)])
+        var keeper = keeper()
+        // The route is added after the dump has begun, and its first link goes down before the dump shows it.
+        keeper.beginDump(.routesV4, over: 2)
+        _ = keeper.apply(.route(both))
+        _ = keeper.apply(.link(Net.eth0.off))
+        keeper.addDumped(.route(one))
+        _ = keeper.endDump()
+        _ = keeper.apply(.link(Net.eth0))
+        keeper.beginDump(.routesV4, over: 2)
+        keeper.addDumped(.route(both))
+        // Another route may have the same key, so only a complete dump can tell.
+        let outcome = keeper.endDump()
+        #expect(!keeper.live.contains(one) || outcome.staleTables == [.routesV4])
+        keeper.beginDump(.routesV4)
+        keeper.addDumped(.route(both))
+        _ = keeper.endDump()
+        expectEqual(keeper.live.routes(key), [both])
+    }
+
     @Test func `routes to this machine's own addresses remain when their link goes down`() {
         let own = Route(
             Route.Key(table: 255, destination: IPPrefix(Net.source, length: 32)), kind: .local,
