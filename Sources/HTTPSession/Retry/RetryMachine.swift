@@ -56,12 +56,14 @@ struct RetryMachine: Sendable {
         }
         if let maximum = policy.maximumRetries, retries >= maximum { return .giveUp }
         guard failure.retryAfter ?? 0 <= policy.maximumRetryAfter.saturatingNanoseconds else { return .giveUp }
-        let drawn = backoff.next(draw: draw)
+        // A retry that is not made does not lengthen the delay of a later one.
+        var following = backoff
+        let drawn = following.next(draw: draw)
         // The random part is added to the server's delay, so that clients with the same `Retry-After` do not return at the same
         // moment.
         let delay = failure.retryAfter.map { $0.addingSaturated(drawn) } ?? drawn
         guard delay < remaining else { return .giveUp }
-        retries += 1
+        (retries, backoff) = (retries + 1, following)
         return .retry(delay: delay)
     }
 

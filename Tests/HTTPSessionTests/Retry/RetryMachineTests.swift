@@ -40,6 +40,13 @@ struct RetryMachineTests {
         expectEqual(decide(&machine), .giveUp)
     }
 
+    @Test func `a retry that the remaining time does not allow lengthens no later delay`() {
+        var machine = RetryMachine(policy())
+        expectEqual(decide(&machine), .retry(delay: 100))
+        for _ in 0..<3 { expectEqual(decide(&machine, remaining: 200), .giveUp) }
+        expectEqual(decide(&machine), .retry(delay: 200))
+    }
+
     @Test func `progress reported by the caller restarts the count too`() {
         var machine = RetryMachine(policy(1))
         expectEqual(decide(&machine), .retry(delay: 100))
