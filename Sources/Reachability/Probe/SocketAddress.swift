@@ -38,21 +38,24 @@ struct SocketAddress {
     /// `net.ipv4.ip_local_port_range` (ip(7)) are affected.
     static func isConnectedToItself(_ socket: Int32) -> Bool {
         guard let local = name(getsockname, socket), let remote = name(getpeername, socket) else { return false }
-        return local == remote
+        // Family, port and address are at the same offsets in both families (ipv6(7)); the flow label is not a part of the identity.
+        guard local.sin6_port == remote.sin6_port, local.sin6_family == remote.sin6_family else { return false }
+        if local.sin6_family == sa_family_t(AF_INET) { return local.sin6_flowinfo == remote.sin6_flowinfo }
+        return withUnsafeBytes(of: local.sin6_addr) { local in
+            withUnsafeBytes(of: remote.sin6_addr) { remote in memcmp(local.baseAddress, remote.baseAddress, local.count) == 0 }
+        }
     }
 
-    /// The bytes of a socket's name: family, port and address, without the flow label of an IPv6 socket.
+    /// The name of a socket of either family. In that of IPv4, the address is at the place of `sin6_flowinfo`.
     private static func name(
         _ call: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32, _ socket: Int32
-    ) -> [UInt8]? {
+    ) -> sockaddr_in6? {
         var name = sockaddr_in6()
         var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
         let result = withUnsafeMutablePointer(to: &name) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call(socket, $0, &length) }
         }
-        guard result == 0 else { return nil }
-        if name.sin6_family == sa_family_t(AF_INET6) { name.sin6_flowinfo = 0 }
-        return withUnsafeBytes(of: name) { Array($0) }
+        return result == 0 ? name : nil
     }
 
     private func connect<Name>(_ socket: Int32, _ name: Name) -> Int32 {
