@@ -42,7 +42,7 @@ struct SocketAddress {
         guard local.sin6_port == remote.sin6_port, local.sin6_family == remote.sin6_family else { return false }
         if local.sin6_family == sa_family_t(AF_INET) { return local.sin6_flowinfo == remote.sin6_flowinfo }
         return withUnsafeBytes(of: local.sin6_addr) { local in
-            withUnsafeBytes(of: remote.sin6_addr) { remote in memcmp(local.baseAddress, remote.baseAddress, local.count) == 0 }
+            withUnsafeBytes(of: remote.sin6_addr) { remote in local.elementsEqual(remote) }
         }
     }
 
