@@ -179,13 +179,10 @@ extension HTTPSessionManager {
 
     func make(_ specification: TaskSpecification) -> TransferTask {
         let (job, failure) = core.settings.job(of: specification)
-        let (own, settings) = (specification.handlers, core.settings)
+        let (handlers, decisions, identities) = handlers(beside: specification.handlers)
         let task = TransferTask(
-            specification, handlers: own?.added(to: handlers) ?? handlers, job: job, core: core, validation: validation,
-            // A handler of the session decides for all tasks without their own one, a task's own handler for that task alone.
-            decisions: own?.serverTrust != nil ? .init(capacity: 32) : handlers.serverTrust == nil ? nil : settings.decisions,
-            identities: own?.clientCertificate != nil
-                ? .init(capacity: 32) : handlers.clientCertificate == nil ? nil : settings.identities)
+            specification, handlers: handlers, job: job, core: core, validation: validation, decisions: decisions,
+            identities: identities)
         let startsImmediately = specification.startsImmediately
         if !startsImmediately, failure == nil { core.register(task) }
         core.outbox.detail(.taskCreated(task))
@@ -198,6 +195,21 @@ extension HTTPSessionManager {
             core.outbox.flush()
         }
         return task
+    }
+
+    /// The handlers of a task, and the stores of their decisions: a handler of the session decides for all tasks without their own one, a task's own
+    /// handler for that task alone.
+    private func handlers(
+        beside own: TransferHandlers?
+    ) -> (TransferHandlers, ServerTrustDecisions?, ClientCertificateDecisions?) {
+        let settings = core.settings
+        let decisions = handlers.serverTrust == nil ? nil : settings.decisions
+        let identities = handlers.clientCertificate == nil ? nil : settings.identities
+        guard let own else { return (handlers, decisions, identities) }
+        return (
+            own.added(to: handlers), own.serverTrust == nil ? decisions : .init(capacity: 32),
+            own.clientCertificate == nil ? identities : .init(capacity: 32)
+        )
     }
 
     /// Returns a task that fails before it starts, because its request cannot be made.
