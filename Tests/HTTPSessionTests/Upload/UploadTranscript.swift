@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Testing
 
 @testable import HTTPSession
@@ -8,8 +9,9 @@ struct UploadTranscript {
     var machine: UploadMachine
     private let url = URL(string: "https://host/files?x=1") ?? URL(fileURLWithPath: "/")
 
-    init(_ kind: UploadProtocol, length: Int64 = 100, isIdempotent: Bool = false) {
-        machine = UploadMachine(kind.kind, length: length, isIdempotent: isIdempotent, allowsInsecure: false)
+    init(_ kind: UploadProtocol, length: Int64 = 100, isIdempotent: Bool = false, forwarding: Set<HTTPField.Name> = []) {
+        machine = UploadMachine(
+            kind.kind, length: length, isIdempotent: isIdempotent, allowsInsecure: false, forwarding: forwarding)
     }
 
     static func head(_ status: Int, _ fields: [String]) throws -> ResponseHead {
