@@ -37,7 +37,7 @@ extension Trait where Self == ConditionTrait {
         .disabled(if: access("/dev/net/tun", R_OK | W_OK) != 0 && !Lab.isRequired, "/dev/net/tun is not available")
     }
 
-    /// A condition for tests of times and memory, both of which sanitizers multiply.
+    /// A condition for tests that measure time or memory: with a sanitizer, a program needs many times as much of both.
     public static var skippedUnderSanitizers: Self {
         .disabled(if: Sanitizer.isUsed, "sanitizers take time and memory of their own")
     }

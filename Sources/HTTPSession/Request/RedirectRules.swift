@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import HTTPTypes
+internal import Reachability
 
 /// The rules by which a 3xx response changes a request (RFC 9110 section 15.4), before a handler is asked.
 package enum RedirectRules {
@@ -78,7 +79,7 @@ package enum RedirectRules {
         .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding,
     ]
 
-    /// The way of a request from the origin for which it was made to that where a redirect or the location of an upload leads.
+    /// The origin for which a request was made, and the one to which a redirect or the location of an upload leads.
     struct Way {
         private let isOther: Bool
         private let isDowngrade: Bool
@@ -88,32 +89,11 @@ package enum RedirectRules {
             isDowngrade = from?.scheme == "https" && to?.scheme != "https"
         }
 
-        /// Whether the other origin receives a field. It may be a secret of the first one, unless it is known to have another meaning.
+        /// Whether the request has this field there. `further` are the names of ``SessionConfiguration/forwardedHeaderFields``.
         func mayForward(_ name: HTTPField.Name, _ further: Set<HTTPField.Name>) -> Bool {
-            guard isOther else { return true }
-            guard !RedirectRules.privateFields.contains(name) else { return false }
-            return RedirectRules.isGeneral(name.canonicalName) || (further.contains(name) && !isDowngrade)
+            !isOther || ForwardedFields.contain(name.canonicalName, isNamed: further.contains(name), isDowngrade: isDowngrade)
         }
     }
-
-    /// The fields that are sent to one origin only.
-    ///
-    /// `Referer` and `Origin` would reveal to another server where the user was. libcurl selects the cookies to send by `Host`.
-    private static let privateFields: [HTTPField.Name] = [
-        .authorization, .proxyAuthorization, .cookie, .origin, .referer, HTTPField.Name("Host"),
-    ].compactMap(\.self)
-
-    /// Whether a field, in lower case, says what the client wants or sends, and not who it is.
-    private static func isGeneral(_ name: String) -> Bool {
-        generalFields.contains(name) || generalPrefixes.contains { name.hasPrefix($0) }
-    }
-
-    private static let generalFields: Set<String> = [
-        "accept", "cache-control", "date", "dnt", "expect", "idempotency-key", "max-forwards", "pragma", "prefer", "priority",
-        "range",
-        "repr-digest", "sec-gpc", "te", "upgrade-insecure-requests", "user-agent",
-    ]
-    private static let generalPrefixes = ["accept-", "content-", "if-", "tus-", "upload-", "want-"]
 
     private static func refusal(_ head: ResponseHead, _ reason: String) -> HTTPSessionError {
         HTTPSessionError(.redirectRefused, reason, context: .init(statusCode: head.statusCode))

@@ -152,29 +152,14 @@ package struct HTTPProbeRequest: Hashable, Sendable {
         request.authorization = nil
         request.fields.removeAll { field in
             let name = field.name.lowercased()
-            guard !Self.secretFields.contains(name) else { return true }
-            return !Self.isGeneral(name) && (isDowngrade || !forwarded.contains(name))
+            return !ForwardedFields.contain(name, isNamed: forwarded.contains(name), isDowngrade: isDowngrade)
         }
         return request
     }
 
-    /// Whether a field, in lower case, says what the client wants or sends, and not who it is.
-    private static func isGeneral(_ name: String) -> Bool {
-        generalFields.contains(name) || generalPrefixes.contains { name.hasPrefix($0) }
-    }
-
-    private static let generalFields: Set<String> = [
-        "accept", "cache-control", "date", "dnt", "idempotency-key", "max-forwards", "pragma", "prefer", "priority", "range",
-        "sec-gpc", "upgrade-insecure-requests", "user-agent",
-    ]
-    private static let generalPrefixes = ["accept-", "content-", "if-", "want-"]
-
     private static let refusedFields: Set<String> = [
         "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "keep-alive",
         "proxy-connection", "expect", "http2-settings",
-    ]
-    private static let secretFields: Set<String> = [
-        "authorization", "cookie", "cookie2", "origin", "proxy-authorization", "referer",
     ]
 
     private static func isHostByte(_ byte: UInt8) -> Bool {

@@ -11,28 +11,16 @@ import Testing
 @Suite(.timeLimit(.minutes(20))) struct TaskHandlersTests {
     /// Handlers that write their name into a list.
     private static func named(_ name: String, in calls: Locked<[String]>) -> TransferHandlers {
-        @Sendable func call(_ handler: String) { calls.withLock { $0.append("\(name) \(handler)") } }
+        @Sendable func answer<Answer>(_ handler: String, _ answer: Answer) -> Answer {
+            calls.withLock { $0.append("\(name) \(handler)") }
+            return answer
+        }
         return TransferHandlers(
-            response: { _ in
-                call("response")
-                return .allow
-            },
-            redirect: { _ in
-                call("redirect")
-                return .follow
-            },
-            challenge: { _ in
-                call("challenge")
-                return .performDefaultHandling
-            },
-            serverTrust: { _ in
-                call("serverTrust")
-                return .performDefaultHandling
-            },
-            clientCertificate: { _ in
-                call("clientCertificate")
-                return .performDefaultHandling
-            }, didContinue: { _, _ in call("didContinue") })
+            response: { _ in answer("response", .allow) }, redirect: { _ in answer("redirect", .follow) },
+            challenge: { _ in answer("challenge", .performDefaultHandling) },
+            serverTrust: { _ in answer("serverTrust", .performDefaultHandling) },
+            clientCertificate: { _ in answer("clientCertificate", .performDefaultHandling) },
+            didContinue: { _, _ in answer("didContinue", ()) })
     }
 
     /// An interceptor that writes its name into a field and into a list.
