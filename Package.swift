@@ -191,7 +191,7 @@ let package = Package(
             name: "HTTPSessionTests",
             dependencies: [
                 "HTTPSession", "HTTPSessionFoundation", "HTTPSessionCompatibility", "HTTPSessionTestKit", "Certificates",
-                "EventLoop", "InternationalNames",
+                "EventLoop", "InternationalNames", "MemoryCertificates",
                 "Pacing", "NetworkLab",
                 "CLinux", "COpenSSL", "CCurl",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -253,7 +253,7 @@ let package = Package(
         // The service as a program: starts, kills and abuse.
         .testTarget(
             name: "ServiceTests",
-            dependencies: ["NetworkLab", .product(name: "GRDB", package: "GRDB.swift")]),
+            dependencies: ["MemoryCertificates", "NetworkLab", .product(name: "GRDB", package: "GRDB.swift")]),
         .testTarget(name: "FaultLaboratoryTests", dependencies: ["FaultLaboratory", "NetworkLab"]),
         .testTarget(
             name: "KernelTests",

@@ -22,7 +22,14 @@ package struct ChainError: Error, Sendable, Hashable, Codable {
     /// Whether no certificate of the chain is issued by a trusted authority: X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT, …DEPTH_ZERO_SELF_SIGNED_CERT,
     /// …SELF_SIGNED_CERT_IN_CHAIN, …UNABLE_TO_GET_ISSUER_CERT_LOCALLY, …UNABLE_TO_VERIFY_LEAF_SIGNATURE, …CERT_UNTRUSTED
     /// (openssl/x509_vfy.h, the same numbers since 0.9).
-    package var isUnknownAuthority: Bool { [2, 18, 19, 20, 21, 27].contains(code) }
+    package var isUnknownAuthority: Bool { Self.isUnknownAuthority(code) }
+
+    static func isUnknownAuthority(_ code: Int32) -> Bool {
+        switch code {
+        case 2, 18, 19, 20, 21, 27: true
+        default: false
+        }
+    }
 
     /// Whether an authority's revocation list, or the authority that signed it, is missing: X509_V_ERR_UNABLE_TO_GET_CRL,
     /// …_GET_CRL_ISSUER.
@@ -51,7 +58,18 @@ package struct ChainError: Error, Sendable, Hashable, Codable {
     /// The error of a chain that was not verified, because the trusted authorities cannot be loaded: X509_V_ERR_UNSPECIFIED.
     package static let missingAuthorities = ChainError(code: 1, text: "the trusted authorities cannot be loaded")
 
+    /// The error of a verification that failed without a reason: X509_V_ERR_UNSPECIFIED.
+    static let unspecified = ChainError(code: 1, text: "unspecified certificate verification error")
+
+    /// Returns the error with a longer text.
+    func appending(_ suffix: String) -> ChainError {
+        ChainError(code: code, text: text + suffix, depth: depth, subject: subject)
+    }
+
     // The numbers of openssl/x509_vfy.h, for code without OpenSSL.
+
+    /// X509_V_ERR_CERT_CHAIN_TOO_LONG.
+    package static let tooLong: Int32 = 22
 
     /// X509_V_ERR_UNABLE_TO_GET_CRL.
     package static let missingList: Int32 = 3
@@ -77,4 +95,24 @@ package struct ChainError: Error, Sendable, Hashable, Codable {
     package static let hostnameMismatch: Int32 = 62
     /// X509_V_ERR_IP_ADDRESS_MISMATCH.
     package static let addressMismatch: Int32 = 64
+}
+
+/// The result of the verification of a chain.
+package struct ChainVerification: Sendable {
+    /// The chain from the peer's own certificate to an authority; empty if it is not valid.
+    package var chain: [X509Certificate] = []
+    /// The errors; empty if the chain is valid.
+    package var errors: [ChainError] = []
+    /// The earliest end of the validity of the certificates up to the authority, in seconds since 1970; `nil` if they lead to none.
+    package var notAfter: Int64?
+
+    package init(chain: [X509Certificate] = [], errors: [ChainError] = [], notAfter: Int64? = nil) {
+        (self.chain, self.errors, self.notAfter) = (chain, errors, notAfter)
+    }
+
+    /// The valid chain, or the first error.
+    package var result: Result<[X509Certificate], ChainError> {
+        if let error = errors.first { return .failure(error) }
+        return chain.isEmpty ? .failure(.unspecified) : .success(chain)
+    }
 }

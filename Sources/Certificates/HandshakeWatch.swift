@@ -7,9 +7,9 @@ internal import Synchronization
 /// A type that decides whether a peer's certificates are trusted. OpenSSL calls it on the thread that drives the handshake; it
 /// must not block.
 package protocol HandshakeEvaluator: Sendable {
-    func evaluate(_ chain: PeerChain) -> HandshakeVerdict
-    /// Adds the facts of the peer's certificates, after their evaluation.
-    func describe(_ chain: PeerChain, _ verdict: HandshakeVerdict, in facts: inout TLSHandshakeFacts)
+    func evaluate(_ chain: PeerChain) -> HandshakeEvaluation
+    /// Called when the handshake ends because it would cost too much. `excess` is the end of a sentence about the peer.
+    func costIsExcessive(_ excess: String)
     /// Called when the peer requests a certificate by one of these authorities (a line each, RFC 2253).
     ///
     /// - Returns: Whether the handshake continues, with the client certificate that is set or without one.
@@ -22,7 +22,20 @@ package protocol HandshakeEvaluator: Sendable {
     func sessionWasRefused()
 }
 
-/// The decision of a ``HandshakeEvaluator``. It selects the TLS alert that the peer receives.
+/// The decision of a ``HandshakeEvaluator``, and what it has found.
+package struct HandshakeEvaluation: Sendable {
+    package var verdict: HandshakeVerdict
+    /// The verification of the chain by the policy; `nil` if the policy requires none.
+    package var verification: ChainVerification?
+    /// Whether another name is an error.
+    package var checksName: Bool
+
+    package init(_ verdict: HandshakeVerdict, verification: ChainVerification?, checksName: Bool) {
+        (self.verdict, self.verification, self.checksName) = (verdict, verification, checksName)
+    }
+}
+
+/// The verdict of a ``HandshakeEvaluator``. It selects the TLS alert that the peer receives.
 package enum HandshakeVerdict: Hashable, Sendable {
     case trusted
     case refused
@@ -90,6 +103,7 @@ package final class HandshakeWatch: Sendable {
         SSL_CTX_set_cert_cb(context, TLSCallbacks.certificateRequested, held.toOpaque())
         SSL_CTX_set_info_callback(context, TLSCallbacks.info)
         netwatch_tls_limit_reading(context)
+        netwatch_tls_limit_cost(context)
         return sets == 1
     }
 
@@ -122,7 +136,14 @@ package final class HandshakeWatch: Sendable {
     /// Called when OpenSSL returns from the handshake without success: it waits, or it has failed.
     func handshakeStops() {
         let error = ERR_peek_last_error()
-        if error != 0 { log?.fails(TLSProtocolError(reason: ERR_GET_REASON(error), text: OpenSSLErrors.newest)) }
+        guard error != 0 else { return }
+        log?.fails(TLSProtocolError(reason: ERR_GET_REASON(error), text: OpenSSLErrors.newest))
+        if let excess = HandshakeCost.excess(ofError: ERR_GET_REASON(error)) { costIsExcessive(excess) }
+    }
+
+    private func costIsExcessive(_ excess: String) {
+        log?.update { $0.excess = excess }
+        evaluator.costIsExcessive(excess)
     }
 
     /// - Returns: The evaluator's decision.
@@ -152,20 +173,30 @@ package final class HandshakeWatch: Sendable {
         OpenSSLErrors.contained {
             let ssl = X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()).map { OpaquePointer($0) }
             let chain = PeerChain(context, securityLevel: ssl.map { SSL_get_security_level($0) } ?? 1)
-            let verdict = evaluator.evaluate(chain)
+            if let excess = chain.excess {
+                log?.update { facts in
+                    if let ssl { facts.noteParameters(of: ssl) }
+                    facts.chain = chain.facts(for: facts.serverName, authorities: nil)
+                }
+                costIsExcessive(excess)
+                X509_STORE_CTX_set_error(context, X509_V_ERR_APPLICATION_VERIFICATION)
+                return false
+            }
+            let evaluation = evaluator.evaluate(chain)
             log?.update { facts in
                 if let ssl { facts.noteParameters(of: ssl) }
-                evaluator.describe(chain, verdict, in: &facts)
+                facts.chain = chain.facts(
+                    for: facts.serverName, evaluation.verification, checksName: evaluation.checksName)
             }
             let code =
-                switch verdict {
+                switch evaluation.verdict {
                 case .trusted: X509_V_OK
                 case .refused: X509_V_ERR_APPLICATION_VERIFICATION
                 case .refusedForName: X509_V_ERR_HOSTNAME_MISMATCH
                 case .refusedForChain(let code): code
                 }
             X509_STORE_CTX_set_error(context, code)
-            return verdict == .trusted
+            return evaluation.verdict == .trusted
         }
     }
 }

@@ -8,6 +8,9 @@ extension PeerChain {
         /// The maximum number of errors. A chain of a thousand invalid certificates needs no more to be understood.
         static let maximumCount = 32
         private(set) var errors: [ChainError] = []
+        /// Whether the verification ends when the chain is known to lead to no authority. The server is not trusted then, whatever the
+        /// signatures in its chain are, and anybody can make them costly.
+        var endsWithoutAuthority = true
 
         mutating func insert(_ code: Int32, depth: Int32, of certificate: OpaquePointer? = nil) {
             guard errors.count < Self.maximumCount, !errors.contains(where: { $0.code == code && $0.depth == depth }) else {
@@ -20,11 +23,23 @@ extension PeerChain {
             }
             errors.append(error)
         }
+
+        /// Whether the verification ends with an error.
+        func ends(with code: Int32) -> Bool { endsWithoutAuthority && Self.leadsToNone(code) }
+
+        /// Whether an error means that the chain leads to no authority.
+        static func leadsToNone(_ code: Int32) -> Bool { ChainError.isUnknownAuthority(code) || code == ChainError.tooLong }
     }
 
-    /// The result of a verification that does not end at its first error.
+    /// The result of a verification that does not end at its first error, unless the chain leads to no authority.
     private struct Verification {
+        /// Whether there is a valid chain.
+        var isValid = false
         var errors: [ChainError]
+        /// The valid chain, if it is asked for.
+        var chain: [X509Certificate] = []
+        /// The earliest end of the validity of the chain up to the authority; `nil` if it leads to none.
+        var notAfter: Int64?
         /// The position of the last certificate of the chain, which is trusted itself unless an error says otherwise.
         var anchorDepth: Int32 = -1
         /// Whether that certificate has issued itself, so that no other one could revoke it.
@@ -33,19 +48,41 @@ extension PeerChain {
         var untrustedCount: Int32 = 0
     }
 
+    /// Builds the chain from the peer's own certificate to one of the authorities, and verifies it with dates and revocation.
+    /// `checksRevocation`: whether revocation lists are checked.
+    package func verify(against authorities: TrustStore, checksRevocation: Bool = true) -> ChainVerification {
+        let disabledFlags = checksRevocation ? 0 : UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL)
+        let flags = authorities.flags & ~disabledFlags
+        let verification = verification(against: authorities, flags: flags, at: nil, returnsChain: true)
+        guard !verification.isValid else {
+            return ChainVerification(chain: verification.chain, notAfter: verification.notAfter)
+        }
+        // A failure without an error must never count as success.
+        var errors = verification.errors.isEmpty ? [.unspecified] : verification.errors
+        if authorities.isEmpty { errors[0] = errors[0].appending(", and the policy has no authority") }
+        return ChainVerification(errors: errors, notAfter: verification.notAfter)
+    }
+
     /// Verifies the chain with dates and revocation, and does not end at the first error.
     ///
     /// - Parameters:
     ///   - authorities: the trusted authorities.
-    ///   - time: the time for which dates are judged, in seconds since 1970; `nil` for the present.
-    /// - Returns: All errors, in the order in which OpenSSL finds them.
-    func verificationErrors(against authorities: TrustStore, at time: Int64? = nil) -> [ChainError] {
+    ///   - time: the time for which dates are judged, in seconds since 1970.
+    /// - Returns: All errors, in the order in which OpenSSL finds them. If no authority is found, only those of names and dates follow.
+    private func verifyCompletely(against authorities: TrustStore, at time: Int64?) -> ChainVerification {
         let verification = verification(against: authorities, flags: authorities.flags, at: time)
+        return ChainVerification(
+            errors: errors(of: verification, against: authorities, at: time), notAfter: verification.notAfter)
+    }
+
+    private func errors(of verification: Verification, against authorities: TrustStore, at time: Int64?) -> [ChainError] {
         let anchorDepth = verification.anchorDepth
-        guard authorities.checksIssuers, !verification.endsWithRoot, anchorDepth >= 0 else { return verification.errors }
+        guard authorities.checksIssuers, !verification.endsWithRoot, anchorDepth >= 0,
+            !verification.errors.contains(where: { ErrorCollection.leadsToNone($0.code) })
+        else { return verification.errors }
         // The chain ends with a certificate that is trusted itself. Its issuer, if that is trusted too, may have revoked it.
         let flags = authorities.flags & ~UInt(X509_V_FLAG_PARTIAL_CHAIN)
-        let longer = self.verification(against: authorities, flags: flags, at: time)
+        let longer = self.verification(against: authorities, flags: flags, at: time, endsWithoutAuthority: false)
         let isTrusted = longer.untrustedCount <= anchorDepth + 1 || !longer.errors.contains(where: \.isUnknownAuthority)
         guard longer.anchorDepth > anchorDepth, isTrusted else { return verification.errors }
         let isRevocation = { (error: ChainError) in
@@ -54,8 +91,12 @@ extension PeerChain {
         return verification.errors.filter { !isRevocation($0) } + longer.errors.filter(isRevocation)
     }
 
-    private func verification(against authorities: TrustStore, flags: UInt, at time: Int64?) -> Verification {
+    private func verification(
+        against authorities: TrustStore, flags: UInt, at time: Int64?, returnsChain: Bool = false,
+        endsWithoutAuthority: Bool = true
+    ) -> Verification {
         var collection = ErrorCollection()
+        collection.endsWithoutAuthority = endsWithoutAuthority
         guard let context = X509_STORE_CTX_new(), X509_STORE_CTX_init(context, authorities.store, own, sent) == 1 else {
             collection.insert(X509_V_ERR_OUT_OF_MEM, depth: 0)
             return Verification(errors: collection.errors)
@@ -72,36 +113,56 @@ extension PeerChain {
         // A failure without an error is an internal error of OpenSSL. It must never count as success.
         if !isValid, collection.errors.isEmpty { collection.insert(X509_V_ERR_UNSPECIFIED, depth: 0) }
         let chain = X509_STORE_CTX_get0_chain(context)
+        let leadsToAuthority = !collection.errors.contains { ErrorCollection.leadsToNone($0.code) }
+        if !leadsToAuthority, endsWithoutAuthority { Self.collectDates(of: chain, at: time, in: &collection) }
         let anchorDepth = OPENSSL_sk_num(chain) - 1
         let anchor = OPENSSL_sk_value(chain, anchorDepth).map { OpaquePointer($0) }
+        let hasSucceeded = isValid && collection.errors.isEmpty
         return Verification(
+            isValid: hasSucceeded,
             errors: ChainError.proven(
                 collection.errors, requiresAllLists: authorities.requiresAllLists, anchorDepth: anchorDepth),
-            anchorDepth: anchorDepth,
+            chain: hasSucceeded && returnsChain ? CertificateDecoding.certificates(of: chain) : [],
+            notAfter: leadsToAuthority ? Self.earliestNotAfter(of: chain) : nil, anchorDepth: anchorDepth,
             endsWithRoot: anchor.map { X509_NAME_cmp(X509_get_subject_name($0), X509_get_issuer_name($0)) == 0 } ?? true,
             untrustedCount: X509_STORE_CTX_get_num_untrusted(context))
     }
 
-    /// Adds the facts of the certificates to those of a handshake.
-    ///
-    /// - Parameters:
-    ///   - facts: the facts; their ``TLSHandshakeFacts/serverName`` is the name that the certificate must have.
-    ///   - authorities: the trusted authorities; `nil` if the chain is not verified.
-    ///   - checksName: whether another name is an error.
-    package func describe(in facts: inout TLSHandshakeFacts, authorities: TrustStore?, checksName: Bool = true) {
-        facts.chain = self.facts(for: facts.serverName, authorities: authorities, checksName: checksName)
+    /// Adds the errors of dates that OpenSSL has not looked for, in its order: from the authority down to the peer's own certificate.
+    private static func collectDates(of chain: OpaquePointer?, at time: Int64?, in collection: inout ErrorCollection) {
+        let now = time ?? Int64(Glibc.time(nil))
+        for depth in (0..<max(0, OPENSSL_sk_num(chain))).reversed() {
+            guard let certificate = OPENSSL_sk_value(chain, depth).map({ OpaquePointer($0) }) else { continue }
+            if let start = CertificateDecoding.seconds(X509_get0_notBefore(certificate)), start > now {
+                collection.insert(X509_V_ERR_CERT_NOT_YET_VALID, depth: depth)
+            }
+            // In the second of its end, a certificate is not valid any more.
+            if let end = CertificateDecoding.seconds(X509_get0_notAfter(certificate)), end <= now {
+                collection.insert(X509_V_ERR_CERT_HAS_EXPIRED, depth: depth)
+            }
+        }
     }
 
     /// Returns the facts of the certificates. They depend on the certificates, on the parameters, and on nothing else if the time is
     /// given.
-    func facts(
-        for serverName: String, authorities: TrustStore?, checksName: Bool = true, at time: Int64? = nil
-    ) -> TLSChainFacts {
+    func facts(for serverName: String, authorities: TrustStore?, at time: Int64? = nil) -> TLSChainFacts {
+        if let excess {
+            var facts = facts(for: serverName, nil)
+            facts.excess = excess
+            return facts
+        }
+        return facts(for: serverName, authorities.map { verifyCompletely(against: $0, at: time) })
+    }
+
+    /// Returns the facts of the certificates with the result of a verification; `nil` if the chain was not verified. `checksName`: whether
+    /// another name is an error.
+    func facts(for serverName: String, _ verification: ChainVerification?, checksName: Bool = true) -> TLSChainFacts {
         let matches = checksName ? isFor(host: serverName) : nil
-        var errors = authorities.map { verificationErrors(against: $0, at: time) } ?? []
+        var errors = verification?.errors ?? []
         if matches == false { errors.append(nameError(for: serverName)) }
         return TLSChainFacts(
-            certificate: ownFacts, length: count, notAfter: earliestNotAfter, errors: errors, nameMatches: matches)
+            certificate: ownFacts, length: count, notAfter: verification?.notAfter ?? Self.earliestNotAfter(of: sent),
+            errors: errors, nameMatches: matches)
     }
 
     /// Returns the error of a certificate that does not name the host.
@@ -123,10 +184,10 @@ extension PeerChain {
     /// The number of certificates that the peer sent.
     var count: Int { Int(max(0, OPENSSL_sk_num(sent))) }
 
-    /// The earliest end of the validity of all certificates that the peer sent.
-    var earliestNotAfter: Int64? {
-        (0..<OPENSSL_sk_num(sent).clamped).compactMap { index in
-            OPENSSL_sk_value(sent, index).flatMap { CertificateDecoding.seconds(X509_get0_notAfter(OpaquePointer($0))) }
+    /// Returns the earliest end of the validity of certificates, a STACK_OF(X509).
+    private static func earliestNotAfter(of certificates: OpaquePointer?) -> Int64? {
+        (0..<OPENSSL_sk_num(certificates).clamped).compactMap { index in
+            OPENSSL_sk_value(certificates, index).flatMap { CertificateDecoding.seconds(X509_get0_notAfter(OpaquePointer($0))) }
         }.min()
     }
 

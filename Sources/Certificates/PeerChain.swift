@@ -22,36 +22,13 @@ package struct PeerChain {
         return leaf.map { [$0] + others } ?? []
     }
 
-    /// Builds the chain from the peer's own certificate to one of the authorities, and verifies it with dates and revocation. If
-    /// there is no such chain, returns the reason. `checksRevocation`: whether revocation lists are checked.
-    package func verify(
-        against authorities: TrustStore, checksRevocation: Bool = true
-    ) -> Result<[X509Certificate], ChainError> {
-        guard let context = X509_STORE_CTX_new(), X509_STORE_CTX_init(context, authorities.store, own, sent) == 1 else {
-            return .failure(ChainError(code: X509_V_ERR_OUT_OF_MEM, text: "no memory to verify the chain"))
-        }
-        defer { X509_STORE_CTX_free(context) }
-        let disabledFlags = checksRevocation ? 0 : UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL)
-        configure(context, flags: authorities.flags & ~disabledFlags)
-        if X509_verify_cert(context) == 1 {
-            return .success(CertificateDecoding.certificates(of: X509_STORE_CTX_get0_chain(context)))
-        }
-        let code = X509_STORE_CTX_get_error(context)
-        var text = Self.text(ofError: code)
-        if authorities.isEmpty { text += ", and the policy has no authority" }
-        // X509_V_OK after a failure is an internal error of OpenSSL. It must never count as success.
-        return .failure(
-            ChainError(
-                code: code == X509_V_OK ? X509_V_ERR_UNSPECIFIED : code, text: text,
-                depth: X509_STORE_CTX_get_error_depth(context)))
-    }
-
-    /// Sets the purpose, the flags and the strength that a verification requires.
+    /// Sets the purpose, the flags, the strength and the length that a verification requires.
     func configure(_ context: OpaquePointer, flags: UInt) {
         X509_STORE_CTX_set_default(context, "ssl_server")
         let parameters = X509_STORE_CTX_get0_param(context)
         X509_VERIFY_PARAM_set_flags(parameters, flags)
         X509_VERIFY_PARAM_set_auth_level(parameters, securityLevel)
+        X509_VERIFY_PARAM_set_depth(parameters, HandshakeCost.maximumDepth)
     }
 
     /// Returns whether the peer's certificate names the host, by X509_check_host(3): only the subject alternative names count,

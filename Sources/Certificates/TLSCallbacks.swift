@@ -51,7 +51,7 @@ enum TLSCallbacks {
     }
 
     /// Collects the facts of the server's certificates (SSL_CTX_set_cert_verify_callback(3)). Returns 1, so that the handshake
-    /// continues.
+    /// continues, or 0 if it would cost too much.
     static let collect: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, _ in
         guard let context,
             let ssl = X509_STORE_CTX_get_ex_data(context, SSL_get_ex_data_X509_STORE_CTX_idx()).map({ OpaquePointer($0) }),
@@ -60,19 +60,20 @@ enum TLSCallbacks {
         OpenSSLErrors.contained {
             notes.certificatesArrived(PeerChain(context, securityLevel: SSL_get_security_level(ssl)), ssl: ssl)
         }
-        return 1
+        return notes.facts.excess == nil ? 1 : 0
     }
 
     /// Called for each error of a chain, and for each valid certificate (X509_STORE_CTX_set_verify_cb(3)). It continues after
-    /// each error of the chain itself. The authority of a revocation list is verified in a context of its own, without a
+    /// each error of the chain itself, except for those that make the rest pointless. The authority of a revocation list is verified in a context of its own, without a
     /// collection; there, an error is final.
     static let chainError: @convention(c) (Int32, OpaquePointer?) -> Int32 = { isValid, context in
         guard let context, let argument = X509_STORE_CTX_get_ex_data(context, 0) else { return isValid }
         guard isValid != 1 else { return 1 }
-        argument.assumingMemoryBound(to: PeerChain.ErrorCollection.self).pointee.insert(
-            X509_STORE_CTX_get_error(context), depth: X509_STORE_CTX_get_error_depth(context),
-            of: X509_STORE_CTX_get_current_cert(context))
-        return 1
+        let code = X509_STORE_CTX_get_error(context)
+        let collection = argument.assumingMemoryBound(to: PeerChain.ErrorCollection.self)
+        collection.pointee.insert(
+            code, depth: X509_STORE_CTX_get_error_depth(context), of: X509_STORE_CTX_get_current_cert(context))
+        return collection.pointee.ends(with: code) ? 0 : 1
     }
 
     /// Returns the revocation lists of an issuer (X509_STORE_set_lookup_crls(3)), which OpenSSL releases.

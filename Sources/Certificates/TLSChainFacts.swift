@@ -11,6 +11,9 @@ struct TLSChainFacts: Hashable, Sendable {
     /// ``TLSHandshakeFacts/nameMatches``.
     var nameMatches: Bool?
 
+    /// ``TLSHandshakeFacts/excess``, as far as it is that of the certificates.
+    var excess: String?
+
     /// Whether an error may have another reason than the certificates: OpenSSL had no memory, or failed without a reason
     /// (X509_V_ERR_OUT_OF_MEM, X509_V_ERR_UNSPECIFIED), or could not decode the server's own certificate.
     var mayBeTransient: Bool { certificate == nil || errors.contains { $0.code == 17 || $0.code == 1 } }
@@ -24,6 +27,7 @@ struct TLSChainFacts: Hashable, Sendable {
             for name in certificate.names { count += 64 + name.utf8.count }
         }
         for error in errors { count += 64 + error.text.utf8.count }
+        count += excess?.utf8.count ?? 0
         return count
     }
 }
@@ -34,7 +38,7 @@ extension TLSHandshakeFacts {
         get {
             TLSChainFacts(
                 certificate: certificate, length: chainLength, notAfter: chainNotAfter, errors: verificationErrors,
-                nameMatches: nameMatches)
+                nameMatches: nameMatches, excess: excess)
         }
         set {
             certificate = newValue.certificate
@@ -42,6 +46,7 @@ extension TLSHandshakeFacts {
             chainNotAfter = newValue.notAfter
             verificationErrors = newValue.errors
             nameMatches = newValue.nameMatches
+            excess = newValue.excess
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import EventLoop
 
 /// A TLS client without a socket, for probes: it takes the server's bytes, and returns the bytes to send and the facts.
 ///
@@ -45,6 +46,9 @@ package final class TLSClient {
     private var hasStarted = false
     private var firstBytes = HandshakeFirstBytes()
     private var bytesWithoutPlaintext = 0
+    /// The processor time of this connection, and of those before it, in nanoseconds.
+    package private(set) var nanosecondsSpent: Int64
+    private var plaintextCount = 0
 
     /// Creates a client. Its context loads the authorities if this is its first client.
     ///
@@ -55,11 +59,14 @@ package final class TLSClient {
     ///   - applicationProtocols: the protocols for ALPN, the preferred one first; none sends no list.
     ///   - verificationTime: the time for which certificates are verified, in seconds since 1970; `nil` for the time at which they
     ///     arrive.
+    ///   - nanosecondsSpent: the processor time of earlier connections of the same probe, which share the limit.
     /// - Throws: ``CertificateError`` if the authorities cannot be loaded, or if memory is exhausted.
     package init(
-        context: TLSClientContext, serverName: String, applicationProtocols: [String] = [], verificationTime: Int64? = nil
+        context: TLSClientContext, serverName: String, applicationProtocols: [String] = [], verificationTime: Int64? = nil,
+        nanosecondsSpent: Int64 = 0
     ) throws(CertificateError) {
         let loaded = try context.load()
+        self.nanosecondsSpent = nanosecondsSpent
         let name = Self.normalizedName(serverName)
         notes = TLSHandshakeNotes(serverName: name, context: loaded, verificationTime: verificationTime)
         self.context = loaded
@@ -163,10 +170,14 @@ package final class TLSClient {
         notes.facts.bytesReceived += piece.count
         firstBytes.noteReceived(piece)
         let count = plaintext.count
+        let began = ProcessorClock.ofThread()
         guard BIO_write(input, piece.baseAddress, Int32(piece.count)) == Int32(piece.count) else {
             return fail(TLSProtocolError(reason: 0, text: "no memory"))
         }
         advance(&plaintext)
+        plaintextCount += plaintext.count - count
+        nanosecondsSpent += max(0, ProcessorClock.ofThread() - began)
+        checkCost()
         bytesWithoutPlaintext = plaintext.count > count ? 0 : bytesWithoutPlaintext + piece.count
         guard bytesWithoutPlaintext > Self.maximumBytesWithoutPlaintext, state == .handshaking || state == .established else {
             return
@@ -177,6 +188,17 @@ package final class TLSClient {
                 reason: 0,
                 text: state == .handshaking
                     ? "the handshake is longer than \(limit) bytes" : "\(limit) bytes of messages without data"))
+    }
+
+    /// Ends a connection whose processor time is above the limit.
+    private func checkCost() {
+        let limit = HandshakeCost.maximumNanoseconds * Int64(1 + plaintextCount / HandshakeCost.plaintextShare)
+        guard nanosecondsSpent > limit, notes.facts.excess == nil else { return }
+        let (spent, allowed) = (nanosecondsSpent / 1_000_000, limit / 1_000_000)
+        notes.facts.excess = "takes \(spent) ms of this machine's processor for TLS, and the limit is \(allowed) ms"
+        if state == .handshaking || state == .established {
+            fail(TLSProtocolError(reason: 0, text: "the limit of processor time"))
+        }
     }
 
     /// Lets OpenSSL act on the input until it needs more.
@@ -231,6 +253,7 @@ package final class TLSClient {
 
     private func fail(_ error: TLSProtocolError?) {
         notes.facts.protocolError = error
+        if let error, let excess = HandshakeCost.excess(ofError: error.reason) { notes.facts.excess = excess }
         // Before TLS 1.3, a fatal close_notify is an alert like others.
         if error?.reason == SSL_AD_REASON_OFFSET { notes.facts.noteAlert(level: SSL3_AL_FATAL, description: 0, isTLS13: false) }
         state = .failed

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import CTLSReading
 internal import EventLoop
 package import FoundationEssentials
 
@@ -107,8 +108,9 @@ package final class TLSClientContext: Sendable {
             // A waiting connection has no buffers then. A probe sends little, so small records do for it.
             SSL_CTX_ctrl(pointer, SSL_CTRL_MODE, Int(SSL_MODE_RELEASE_BUFFERS), nil)
             SSL_CTX_ctrl(pointer, SSL_CTRL_SET_MAX_SEND_FRAGMENT, 4096, nil)
-            // The handshake continues with every certificate. The callback collects its errors.
-            SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
+            netwatch_tls_limit_cost(pointer)
+            // The callback collects the errors of the certificates, and lets the handshake continue unless they cost too much.
+            SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
             SSL_CTX_set_cert_verify_callback(pointer, TLSCallbacks.collect, nil)
             SSL_CTX_set_msg_callback(pointer, TLSCallbacks.message)
         }

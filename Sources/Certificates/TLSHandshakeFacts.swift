@@ -39,7 +39,8 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     package var certificate: TLSCertificateFacts?
     /// The number of certificates that the server sent, its own included.
     package var chainLength = 0
-    /// The earliest end of the validity of all certificates that the server sent, in seconds since 1970.
+    /// The earliest end of the validity of the certificates from the server's own to a trusted authority, in seconds since 1970. If they
+    /// lead to none, that of all certificates that the server sent.
     package var chainNotAfter: Int64?
     /// The errors of the chain and of the name, in the order in which they were found, also if the context is insecure.
     package var verificationErrors: [ChainError] = []
@@ -52,6 +53,9 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     package var alert: TLSAlert?
     /// The reason for which the client has ended the handshake or the connection.
     package var protocolError: TLSProtocolError?
+    /// Why the client has ended the handshake or the connection because of its cost, as the end of a sentence about the server: ``sends a
+    /// certificate with …``; `nil` if it has not.
+    package var excess: String?
 
     package init(serverName: String) { self.serverName = serverName }
 

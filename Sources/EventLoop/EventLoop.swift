@@ -115,6 +115,12 @@ package struct LoopError: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String { "\(call): \(String(cString: strerror(errno)))" }
 }
 
+/// Readings of the clocks of processor time in nanoseconds.
+package enum ProcessorClock {
+    /// The time for which the calling thread has run (`CLOCK_THREAD_CPUTIME_ID`).
+    package static func ofThread() -> Int64 { netwatch_clock_nanoseconds(CLOCK_THREAD_CPUTIME_ID) }
+}
+
 /// Readings of `CLOCK_MONOTONIC` and related clocks in nanoseconds.
 package enum MonotonicClock {
     package static func now() -> Int64 { netwatch_clock_nanoseconds(netwatch_CLOCK_MONOTONIC) }

@@ -49,11 +49,13 @@ package final class MemoryCertificate {
     ///   - isAuthority: whether the certificate may sign others.
     ///   - days: the validity, in days from `now`.
     ///   - algorithm: the algorithm of the key.
+    ///   - publicKey: the key that the certificate states instead of its own; its private key is not known.
+    ///   - constraints: constraints on names, such as `permitted;DNS:a.test`.
     ///   - now: the time of creation, in seconds since 1970.
     /// - Throws: ``Failure``.
     package init(
         _ name: String, issuer: MemoryCertificate? = nil, names: [String] = [], isAuthority: Bool = false,
-        days: ClosedRange<Int> = -1...100, algorithm: Algorithm = .p256,
+        days: ClosedRange<Int> = -1...100, algorithm: Algorithm = .p256, publicKey: CostlyKey? = nil, constraints: [String] = [],
         at now: Int = Int(Date().timeIntervalSince1970)
     ) throws {
         OpenSSL.prepare()
@@ -76,12 +78,16 @@ package final class MemoryCertificate {
         // MBSTRING_UTF8, a cast in C.
         X509_NAME_add_entry_by_NID(subject, NID_commonName, 0x1000, name, -1, -1, 0)
         X509_set_issuer_name(x509, X509_get_subject_name(issuer?.x509 ?? x509))
-        X509_set_pubkey(x509, key)
+        let stated = publicKey.flatMap { $0.decoded() }
+        defer { EVP_PKEY_free(stated) }
+        guard publicKey == nil || stated != nil else { throw Failure() }
+        X509_set_pubkey(x509, stated ?? key)
         var extensions = [
             (NID_basic_constraints, isAuthority ? "critical,CA:TRUE" : "CA:FALSE"),
             (NID_key_usage, isAuthority ? "critical,keyCertSign,cRLSign" : "critical,digitalSignature"),
         ]
         if !names.isEmpty { extensions.append((NID_subject_alt_name, names.joined(separator: ","))) }
+        if !constraints.isEmpty { extensions.append((NID_name_constraints, constraints.joined(separator: ","))) }
         for (kind, value) in extensions {
             guard let one = X509V3_EXT_conf_nid(nil, nil, kind, value) else { throw Failure() }
             X509_add_ext(x509, one, -1)

@@ -9,12 +9,15 @@ struct ServiceProgram {
 
     /// Starts the service, and waits until it listens. The configuration of the machine is not read.
     init(
-        _ arguments: [String], on host: LabHost, state: String, configuration: String, output: Program.Output = .pipe
+        _ arguments: [String], on host: LabHost, state: String, configuration: String, output: Program.Output = .pipe,
+        environment: [String: String?] = [:]
     ) throws {
         _ = try Programs.built("netwatch-service")
         program = try Program(
             [try Programs.netwatch, "serve", "--state", state, "--config", configuration, "--listen", "127.0.0.1:0"] + arguments,
-            on: host, environment: ["NOTIFY_SOCKET": nil, "LISTEN_FDS": nil, "XDG_RUNTIME_DIR": nil, "RUNTIME_DIRECTORY": state],
+            on: host,
+            environment: ["NOTIFY_SOCKET": nil, "LISTEN_FDS": nil, "XDG_RUNTIME_DIR": nil, "RUNTIME_DIRECTORY": state]
+                .merging(environment) { $1 },
             output: output)
         address = try Self.address(of: program)
     }

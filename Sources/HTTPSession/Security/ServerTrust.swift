@@ -42,6 +42,8 @@ package final class ServerTrust: Sendable {
         var wantsClientCertificate = false
         /// The authorities that the server names, if it requests a client certificate and no identity has been chosen.
         var requestedAuthorities: [String]?
+        /// Why the handshake would cost too much, as the end of a sentence about the peer.
+        var excess: Excess?
         /// The fatal alert that the peer sent (RFC 8446 section 6).
         var alert: Alert?
         /// Whether this side has ended the handshake with an alert, because of the peer's version, cipher or certificate.
@@ -53,6 +55,11 @@ package final class ServerTrust: Sendable {
         /// The facts of the server's last handshake; `nil` without a host, and until the attempt makes a connection. A handshake with a proxy has no
         /// log.
         var log: HandshakeLog?
+    }
+
+    struct Excess: Sendable {
+        let text: String
+        let isOfProxy: Bool
     }
 
     struct Alert: Sendable {
@@ -155,6 +162,10 @@ package final class ServerTrust: Sendable {
     package var error: HTTPSessionError? {
         let record = record.withLock { $0 }
         if let failure = record.failure { return failure }
+        if let excess = record.excess {
+            let peer = excess.isOfProxy ? "the proxy \(parameters.proxy?.host ?? "")" : serverText
+            return HTTPSessionError(.secureConnectionFailed, "\(peer) \(excess.text)")
+        }
         switch record.verdict {
         case .refused(let error, _): return error
         case .undecided(let challenge):

@@ -55,8 +55,15 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
         DigestHasher.sha256(of: text) ?? Data((0..<32).map { _ in .random(in: .min ... .max) })
     }
 
-    func evaluate(_ chain: PeerChain) -> HandshakeVerdict {
-        let facts = facts(of: chain)
+    func evaluate(_ chain: PeerChain) -> HandshakeEvaluation {
+        let verification = policy.policy.allowsInvalidCertificates ? nil : verify(chain)
+        let verdict = verdict(on: chain, verification)
+        return HandshakeEvaluation(
+            verdict, verification: verification, checksName: policy.policy.validatesDomainName && host != nil)
+    }
+
+    private func verdict(on chain: PeerChain, _ verification: ChainVerification?) -> HandshakeVerdict {
+        let facts = facts(of: chain, verification)
         var refusal: TrustRefusal?
         do throws(TrustRefusal) { try TrustDecision.evaluate(policy.policy, host: host, facts) } catch { refusal = error }
         let verdict = verdict(refusal, facts.presented)
@@ -69,22 +76,16 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
         }
     }
 
-    /// Adds what a probe of the server would find: the errors of the chain and of the name count as far as the policy checks them.
-    func describe(_ chain: PeerChain, _ verdict: HandshakeVerdict, in facts: inout TLSHandshakeFacts) {
-        let isVerified = verdict != .trusted && !policy.policy.allowsInvalidCertificates
-        chain.describe(
-            in: &facts, authorities: isVerified ? try? policy.roots() : nil,
-            checksName: policy.policy.validatesDomainName && host != nil)
-    }
+    func costIsExcessive(_ excess: String) { record.withLock { $0.excess = .init(text: excess, isOfProxy: isProxy) } }
 
     /// The facts that ``TrustDecision`` evaluates.
-    private func facts(of chain: PeerChain) -> ChainFacts {
-        func certificates(_ result: Result<[X509Certificate], ChainError>) -> Result<[Certificate], ChainError> {
-            result.map { $0.map(Certificate.init) }
+    private func facts(of chain: PeerChain, _ verification: ChainVerification?) -> ChainFacts {
+        func certificates(_ verification: ChainVerification) -> Result<[Certificate], ChainError> {
+            verification.result.map { $0.map(Certificate.init) }
         }
         var facts = ChainFacts(presented: chain.certificates.map(Certificate.init))
         facts.nameMatches = host.map { chain.isFor(host: $0) }
-        if !policy.policy.allowsInvalidCertificates { facts.verified = certificates(verify(chain)) }
+        facts.verified = verification.map(certificates)
         if let pins = policy.pins {
             facts.anchoredByPins = certificates(chain.verify(against: pins))
             // A chain that ends at a pinned certificate may lack the certificate that signed the list. A certificate on an available list has been
@@ -97,9 +98,9 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
     }
 
     /// The chain up to one of the policy's authorities.
-    private func verify(_ chain: PeerChain) -> Result<[X509Certificate], ChainError> {
+    private func verify(_ chain: PeerChain) -> ChainVerification {
         do throws(CertificateError) { return chain.verify(against: try policy.roots()) } catch {
-            return .failure(ChainError(code: ChainError.outOfMemory, text: "\(error)"))
+            return ChainVerification(errors: [ChainError(code: ChainError.outOfMemory, text: "\(error)")])
         }
     }
 

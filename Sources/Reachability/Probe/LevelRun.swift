@@ -49,12 +49,14 @@ final class LevelRun {
     /// Begins the levels on a connection that is established.
     func connected(_ now: Int64) {
         let usesTLS = beginsWithTLS
+        let nanosecondsSpent = client?.nanosecondsSpent ?? 0
         (started, redirection, client) = (now, nil, nil)
         (requested, firstByte) = (nil, nil)
         guard usesTLS else { return sendRequest(now) }
         do throws(CertificateError) {
             let client = try TLSClient(
-                context: context, serverName: plan.serverName, applicationProtocols: plan.applicationProtocols)
+                context: context, serverName: plan.serverName, applicationProtocols: plan.applicationProtocols,
+                nanosecondsSpent: nanosecondsSpent)
             self.client = client
             output += client.start()
         } catch {

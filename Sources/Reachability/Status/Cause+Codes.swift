@@ -126,6 +126,10 @@ extension Cause.Code {
     /// The server requires a client certificate, or rejects the one it received.
     public static let clientCertificateRequired = Cause.Code("client-certificate-required")
 
+    /// The server makes the client compute more than an honest server does: long chains, large keys, large groups. The client ends the
+    /// handshake, and probes the server at most once a minute.
+    public static let excessiveCost = Cause.Code("excessive-cost")
+
     // MARK: http
 
     /// The response's status code is not one of the expected codes.

@@ -64,7 +64,8 @@ public struct Cause: Hashable, Sendable {
             .netUnreachable, .hostUnreachable, .adminProhibited, .portFiltered, .packetTooBig, .ttlExceeded, .tunnelSilent,
             .refused, .timeout, .reset, .loss, .latency, .jitter, .handshakeTimeout, .handshakeStalled, .certificateExpired,
             .certificateNotYetValid, .certificateUntrusted, .hostnameMismatch, .certificateRevoked, .protocolMismatch,
-            .certificateExpiring, .handshakeRefused, .clientCertificateRequired, .status, .captivePortal, .invalidResponse,
+            .certificateExpiring, .handshakeRefused, .clientCertificateRequired, .excessiveCost, .status, .captivePortal,
+            .invalidResponse,
             .unexpectedBody, .unexpectedHeader, .sourceUnavailable, .portExhausted, .fileLimit, .cannotRead, .cannotWrite,
             .fileChanged,
         ]

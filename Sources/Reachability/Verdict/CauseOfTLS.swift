@@ -41,7 +41,11 @@ package struct FinishedHandshake: Hashable, Sendable {
     }
 
     var judgment: Judgment {
+        if let excess = facts.excess { return .failed(cause(.excessiveCost, "\(host) \(excess)")) }
         if let failure = failure { return failure }
+        if facts.verificationErrors.contains(where: { $0.code == ChainError.tooLong }) {
+            return .failed(cause(.excessiveCost, "\(host) sends a chain with more certificates than this machine verifies"))
+        }
         guard !isInsecure else { return .passed(degradation: nil) }
         if let cause = certificateFault { return .failed(cause) }
         return .passed(degradation: expiry)
@@ -223,7 +227,7 @@ package struct FinishedHandshake: Hashable, Sendable {
 
     private func dateFault(_ error: ChainError) -> Cause {
         let isOwn = error.depth == 0
-        let subject = isOwn ? "presents a certificate" : "sends a chain with a certificate"
+        let subject = isOwn ? "presents a certificate" : "has a chain with a certificate"
         if error.code == ChainError.notYetValid {
             let date = isOwn ? facts.certificate?.notBefore : nil
             let time = date.map { " before \(CivilDate($0)), in \(Self.days(from: now, to: $0))" } ?? " yet"
@@ -235,15 +239,15 @@ package struct FinishedHandshake: Hashable, Sendable {
         return cause(.certificateExpired, "\(host) \(subject) that expired \(time)")
     }
 
-    /// The cause of a certificate that expires soon. A certificate of the chain that has expired does not count: the server has
-    /// been verified without it.
+    /// The cause of a certificate that expires soon: the server's own, or one between it and the authority, or the authority's own. Others that
+    /// the server sends do not count: it has been verified without them.
     private var expiry: Cause? {
         guard certificateDays > 0 else { return nil }
         let limit = now.addingSaturated(Int64(certificateDays).multipliedSaturated(by: 86_400))
         func isEarly(_ date: Int64?) -> Bool { date.map { $0 >= now && $0 < limit } ?? false }
         let (own, chain) = (facts.certificate?.notAfter, facts.chainNotAfter)
         guard let date = isEarly(own) ? own : isEarly(chain) ? chain : nil else { return nil }
-        let subject = date == own ? "presents a certificate" : "sends a chain with a certificate"
+        let subject = date == own ? "presents a certificate" : "has a chain with a certificate"
         return cause(
             .certificateExpiring, "\(host) \(subject) that expires on \(CivilDate(date)), in \(Self.days(from: now, to: date))")
     }

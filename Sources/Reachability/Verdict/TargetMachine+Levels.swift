@@ -67,7 +67,10 @@ extension TargetMachine {
             levelDegradation = findings.degradation
             return succeed(run, race, attempt, result, &turn)
         }
-        let failed = FailedLevels(run, attempt, finding, levels.isAtDeadline ? .silence : .refusal)
+        // A costly server is not asked again at once.
+        let ending: ProbeSchedule.Ending =
+            levels.isAtDeadline ? .silence : finding.cause.code == .excessiveCost ? .other : .refusal
+        let failed = FailedLevels(run, attempt, finding, ending)
         levelsFailed(failed, run, race, &turn)
     }
 

@@ -3,7 +3,16 @@ internal import Pacing
 /// The slow class of targets whose route leads over a metered interface (``MeteredLimits``).
 extension TargetMachine {
     /// The number of intervals between two scheduled probes.
-    var intervalFactor: Int { meteredInterface == 0 ? 1 : settings.metered.intervalFactor }
+    var intervalFactor: Int { max(meteredInterface == 0 ? 1 : settings.metered.intervalFactor, costFactor) }
+
+    /// The number of intervals after which a server is probed again whose handshake costs too much: at least a minute.
+    private var costFactor: Int {
+        guard verdict.cause?.code == .excessiveCost else { return 1 }
+        return Int((Self.costlyInterval - 1) / schedule.interval + 1)
+    }
+
+    /// The shortest interval of probes of a costly server, in nanoseconds.
+    private static let costlyInterval: Int64 = 60_000_000_000
 
     /// Notes whether an open route leads over a metered interface.
     mutating func noteMeteredInterface(_ turn: Turn) {

@@ -65,6 +65,14 @@ final class LaboratoryAuthority {
         return try identity()
     }
 
+    /// Creates a certificate of the intermediate authority, with another one whose exponent is as long as its modulus.
+    func identityWithCostlyKey() throws -> ServerIdentity {
+        let costly = try MemoryCertificate(
+            "Laboratory Intermediate", issuer: root, isAuthority: true, publicKey: .rsa(bits: 3072, exponentBits: 3071))
+        let identity = try identity()
+        return ServerIdentity(chain: identity.chain + (try costly.pem), key: identity.key)
+    }
+
     /// Creates a certificate that no authority of the client has signed.
     static func unknownIdentity(
         names: [String] = Fault.serverNames, days: ClosedRange<Int> = -1...100

@@ -107,6 +107,10 @@ extension Fault {
             "of a revoked authority, which is trusted itself", "tls/certificate-revoked", ["23 certificate revoked (depth 1)"]
         ) { try LaboratoryAuthority($0).identityOfRevokedAuthority() }
         .options(LaboratoryAuthority.optionsWithRevocations).naming("CN=Laboratory Intermediate, which its issuer has revoked"),
+        certificate("with a key that costs its verifier much", "tls/excessive-cost") {
+            try LaboratoryAuthority($0).identityWithCostlyKey()
+        }
+        .naming("an RSA key whose exponent has 3071 bits"),
     ]
 
     private static let pathsOfTLS: [Fault] = [

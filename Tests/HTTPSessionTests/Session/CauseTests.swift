@@ -4,6 +4,7 @@ import Foundation
 import Glibc
 import HTTPSession
 import HTTPSessionTestKit
+import MemoryCertificates
 import NetworkLab
 import Reachability
 import Testing
@@ -39,6 +40,18 @@ import Testing
             try tls("leaf-chain", .v1_3) { $0.clientCertificates = .required(authorities: nil) }
         },
         Fault("the server supports TLS 1.1 only", .protocolMismatch) { try tls("leaf-chain", .v1_1) },
+        Fault("a certificate has a costly key", .excessiveCost) {
+            let root = try MemoryCertificate("Root", isAuthority: true)
+            let costly = try MemoryCertificate(
+                "Intermediate", issuer: root, isAuthority: true, publicKey: .rsa(bits: 3072, exponentBits: 3071))
+            let leaf = try MemoryCertificate("leaf", issuer: root, names: ["IP:127.0.0.1"])
+            return try tls(chain: leaf.pem + costly.pem, key: leaf.keyPEM)
+        },
+        Fault("the server sends more than 32 KiB of certificates", .excessiveCost) {
+            let names = (1...600).map { "DNS:host-\($0).a-rather-long-name-of-a-domain-for-tests.example.test" }
+            let leaf = try MemoryCertificate("leaf", names: names)
+            return try tls(chain: leaf.pem, key: leaf.keyPEM)
+        },
         Fault("the server sends an alert", .handshakeRefused) { try spoken([0x15, 3, 3, 0, 2, 2, 40], after: 1) },
         Fault("the server has no certificate for the name", .handshakeRefused) {
             try spoken([0x15, 3, 3, 0, 2, 2, 112], after: 1)
@@ -80,6 +93,10 @@ import Testing
         if let version { (tls.minimumVersion, tls.maximumVersion) = (version, version) }
         change(&tls)
         return try TestServer(tls: tls) { _ in StubResponse(body: "x") }
+    }
+
+    private static func tls(chain: String, key: String) throws -> TestServer {
+        try TestServer(tls: ServerTLS(certificateChain: .text(chain), privateKey: .text(key))) { _ in StubResponse(body: "x") }
     }
 
     /// A server that sends these bytes after it has received a number of segments; `nil` sends none, and keeps the connection.

@@ -67,7 +67,7 @@ import Testing
         handshake.isInsecure = false
         handshake.facts.certificate?.notAfter = Self.now + 100 * Self.day
         expectEqual(
-            handshake.cause?.detail, "203.0.113.5 sends a chain with a certificate that expires on 2026-12-08, in 13 days")
+            handshake.cause?.detail, "203.0.113.5 has a chain with a certificate that expires on 2026-12-08, in 13 days")
         handshake.facts.chainNotAfter = Self.now - 1
         expectNil(handshake.cause)
     }

@@ -8,6 +8,8 @@ final class MemoryServer {
     struct Settings {
         var versions: ClosedRange<Int32> = TLS1_2_VERSION...TLS1_3_VERSION
         var ciphers: String?
+        /// The bits of the Diffie-Hellman group of the server, in TLS 1.2 with a cipher of `DHE`.
+        var groupBits: Int?
         var requestsCertificate = false
         var requiresCertificate = false
         /// The only host name that the server accepts; alert 112 for another one.
@@ -33,6 +35,7 @@ final class MemoryServer {
         if settings.versions.lowerBound < TLS1_2_VERSION { SSL_CTX_set_security_level(context, 0) }
         _ = netwatch_ssl_ctx_set_versions(context, settings.versions.lowerBound, settings.versions.upperBound)
         if let ciphers = settings.ciphers { SSL_CTX_set_cipher_list(context, ciphers) }
+        if let bits = settings.groupBits, let group = costlyGroup(bits) { SSL_CTX_set0_tmp_dh_pkey(context, group) }
         SSL_CTX_use_certificate(context, certificate.x509)
         SSL_CTX_use_PrivateKey(context, certificate.key)
         for other in chain {
@@ -115,6 +118,39 @@ final class MemoryServer {
         let count = BIO_read(output, &bytes, Int32(bytes.count))
         return Array(bytes.prefix(Int(max(0, count))))
     }
+}
+
+/// Returns parameters (EVP_PKEY) of Diffie-Hellman with a random odd modulus and a short private key, which costs the server little.
+private func costlyGroup(_ bits: Int) -> OpaquePointer? {
+    var modulus = (0..<bits / 8).map { UInt8(truncatingIfNeeded: $0 &* 151 &+ 73) }
+    modulus[0] |= 0xC0
+    modulus[modulus.count - 1] |= 1
+    // OSSL_PARAM has numbers in the byte order of the machine.
+    modulus.reverse()
+    var generator: [UInt8] = [2]
+    var privateBits: [Int32] = [224]
+    let context = EVP_PKEY_CTX_new_from_name(nil, "DH", nil)
+    defer { EVP_PKEY_CTX_free(context) }
+    var key: OpaquePointer?
+    // OSSL_PARAM keeps the pointers to the names.
+    func name(_ text: StaticString) -> UnsafePointer<CChar> {
+        UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
+    }
+    modulus.withUnsafeMutableBufferPointer { modulus in
+        generator.withUnsafeMutableBufferPointer { generator in
+            privateBits.withUnsafeMutableBufferPointer { privateBits in
+                var parameters = [
+                    OSSL_PARAM_construct_BN(name("p"), modulus.baseAddress, modulus.count),
+                    OSSL_PARAM_construct_BN(name("g"), generator.baseAddress, generator.count),
+                    OSSL_PARAM_construct_int(name("priv_len"), privateBits.baseAddress), OSSL_PARAM_construct_end(),
+                ]
+                EVP_PKEY_fromdata_init(context)
+                // EVP_PKEY_KEY_PARAMETERS, a macro.
+                EVP_PKEY_fromdata(context, &key, 0x84, &parameters)
+            }
+        }
+    }
+    return key
 }
 
 // Allocated once: OpenSSL reads the text after the callback has returned.
