@@ -40,19 +40,22 @@ let package = Package(
         // The arguments and crash reports of the two programs. A library must not install signal handlers.
         .target(name: "CProcess"),
         .target(name: "EventLoop", dependencies: ["CLinux"]),
+        // Keys that compare the bytes of strings, for both libraries and the programs.
+        .target(name: "ByteComparison"),
         .target(name: "Pacing"),
         // Certificates, keys, trust and TLS handshakes with OpenSSL, as Swift values.
-        .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "CLinux", "EventLoop"]),
+        .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "ByteComparison", "CLinux", "EventLoop"]),
         // International host names in ASCII, for both libraries.
         .target(name: "InternationalNames", dependencies: ["CIdn2"]),
         // RE2 behind a header of C.
         .target(name: "CRE2", linkerSettings: [.linkedLibrary("re2")]),
         // Regular expressions that are searched in linear time.
-        .target(name: "Expressions", dependencies: ["CRE2"]),
+        .target(name: "Expressions", dependencies: ["CRE2", "ByteComparison"]),
         .target(
             name: "Reachability",
             dependencies: [
-                "CAres", "CLibnl", "CLinux", "Certificates", "EventLoop", "Expressions", "InternationalNames", "Pacing",
+                "ByteComparison", "CAres", "CLibnl", "CLinux", "Certificates", "EventLoop", "Expressions", "InternationalNames",
+                "Pacing",
             ]),
         // Scripted paths and servers, and replayed recordings, for tests of monitors.
         .target(name: "ReachabilityTestKit", dependencies: ["Reachability", "EventLoop"]),
@@ -61,7 +64,7 @@ let package = Package(
         .target(
             name: "HTTPSession",
             dependencies: [
-                "CCurl", "Certificates", "CLinux", "EventLoop", "InternationalNames", "Pacing", "Reachability",
+                "ByteComparison", "CCurl", "Certificates", "CLinux", "EventLoop", "InternationalNames", "Pacing", "Reachability",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -79,7 +82,7 @@ let package = Package(
         .target(
             name: "HTTPSessionJournal",
             dependencies: [
-                "HTTPSession", "CLinux", "EventLoop",
+                "HTTPSession", "ByteComparison", "CLinux", "EventLoop",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -116,7 +119,7 @@ let package = Package(
         .executableTarget(
             name: "netwatch-transfer",
             dependencies: [
-                "Console", "HTTPSession", "Reachability", "EventLoop", "Pacing", "CLinux",
+                "Console", "HTTPSession", "Reachability", "ByteComparison", "EventLoop", "Pacing", "CLinux",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -127,7 +130,7 @@ let package = Package(
         .executableTarget(
             name: "netwatch-service",
             dependencies: [
-                "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records",
+                "ByteComparison", "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -177,7 +180,8 @@ let package = Package(
         .testTarget(
             name: "SupportTests",
             dependencies: [
-                "Certificates", "COpenSSL", "CLinux", "EventLoop", "Expressions", "MemoryCertificates", "NetworkLab", "Pacing",
+                "ByteComparison", "Certificates", "COpenSSL", "CLinux", "EventLoop", "Expressions", "MemoryCertificates",
+                "NetworkLab", "Pacing",
                 "Reachability",
             ]),
         .testTarget(
@@ -248,7 +252,7 @@ let package = Package(
         // The drivers of `make fuzz`, which the suite runs with their corpora.
         .testTarget(
             name: "FuzzTests",
-            dependencies: ["Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL"],
+            dependencies: ["Reachability", "HTTPSession", "ByteComparison", "Certificates", "Expressions", "Pacing", "COpenSSL"],
             path: "Fuzz", exclude: ["Corpora", "Program", "new-seeds"]),
         // The service as a program: starts, kills and abuse.
         .testTarget(
@@ -309,13 +313,14 @@ if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
     ]
     let used: Set<String> = [
         "Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL", "CRE2", "CAres", "CLibnl", "CLinux",
-        "EventLoop", "InternationalNames", "CIdn2", "CTLSReading", "CCurl",
+        "ByteComparison", "EventLoop", "InternationalNames", "CIdn2", "CTLSReading", "CCurl",
     ]
     package.targets.removeAll { !used.contains($0.name) }
     for target in package.targets { target.sources = parsers[target.name] }
     package.products = []
     package.targets.append(
         .executableTarget(
-            name: "fuzz", dependencies: ["Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL"],
+            name: "fuzz",
+            dependencies: ["Reachability", "HTTPSession", "ByteComparison", "Certificates", "Expressions", "Pacing", "COpenSSL"],
             path: "Fuzz", sources: ["Drivers", "Program"], swiftSettings: strict))
 }

@@ -1,3 +1,5 @@
+internal import ByteComparison
+
 /// The facts of certificate chains that were verified before, so that an unchanged chain is not verified at each handshake.
 ///
 /// The facts depend on the server's Certificate message, on the server name, on the authorities with their revocation lists, and
@@ -19,7 +21,7 @@ struct ChainFactsCache: Sendable {
     struct Key: Hashable, Sendable {
         /// The SHA-256 of the server's Certificate message (RFC 8446 section 4.4.2, RFC 5246 section 7.4.2).
         var digest: SIMD4<UInt64>
-        var serverName: String
+        @ExactString var serverName: String
     }
 
     // A class, because a dictionary has free slots of the size of its values.

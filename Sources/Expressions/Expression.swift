@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import CRE2
 
 /// A regular expression in the syntax of RE2, which is searched in bytes in linear time.
@@ -71,9 +72,9 @@ package struct Expression: Hashable, Sendable {
 
 extension Expression {
     /// Whether both have the same text.
-    package static func == (one: Expression, other: Expression) -> Bool { one.text == other.text }
+    package static func == (one: Expression, other: Expression) -> Bool { one.text.isExactly(other.text) }
     /// Hashes the text.
-    package func hash(into hasher: inout Hasher) { hasher.combine(text) }
+    package func hash(into hasher: inout Hasher) { text.hashBytes(into: &hasher) }
 }
 
 extension Expression: CustomStringConvertible {

@@ -22,6 +22,7 @@ def script(name):
 
 rules = script("rules")
 PURE, LIBRARY, TEST = "Sources/Pacing/A.swift", "Sources/EventLoop/A.swift", "Tests/KernelTests/A.swift"
+KEYS = "Sources/HTTPSession/Curl/A.swift"
 ARRAY = "let a = [UInt8](unsafeUninitializedCapacity: count) { _, _ in }"
 
 # A rule, a path, a text, and the lines of the findings.
@@ -76,6 +77,12 @@ EXAMPLES = [
     ("names", "Sources/Reachability/CommonName.swift", "", []),
     ("foreign_paths", "docs/a.md", 'see /wor' 'k/facts.md\nsee net/work/facts, .build/work/a\nin "/roo' 't/.cache"', [1, 3]),
     ("locked_closures", LIBRARY, "a = Locked<(@Sendable () -> Void)?>(nil)\nb = Locked<Int>(0)\n// Locked<() -> Void>", [1]),
+    ("exact_keys", KEYS, "var files: [String: Int] = [:]\nvar hosts: Set<String> = []", [1, 2]),
+    ("exact_keys", KEYS, "let objects = WeakCache<String, Object>()\nlet a: Dictionary<String, Int>", [1, 2]),
+    ("exact_keys", KEYS, "var files: [ExactString: Int] = [:]\nlet names: [String] = a ? [String]() : [String::x]\n// [String: Int]", []),
+    ("exact_keys", KEYS, "func path(_ environment: [String: String]) -> String\nlet environment: [String: String]", []),
+    ("exact_keys", "Sources/HTTPSessionJournal/Coordinator/EventQueue.swift", "var queued: Set<String> = []", []),
+    ("exact_keys", LIBRARY, "var files: [String: Int] = [:]", []),
     ("empty_storage", LIBRARY, "var x = 1\n" + ARRAY, [2]),
     ("empty_storage", LIBRARY, "guard count > 0 else { return [] }\n" + ARRAY, []),
     ("empty_storage", LIBRARY, "String(unsafeUninitializedCapacity: 24) { _ in 0 }", []),
@@ -100,6 +107,25 @@ class Rules(unittest.TestCase):
 
     def found(self, rule, *files):
         return sorted(f"{path}:{line}: {what}" for path, line, what in rule([rules.File(*file) for file in files]))
+
+    def test_a_key_compares_the_bytes_of_its_strings(self):
+        def found(text, path=KEYS):
+            return self.found(rules.exact_members, (path, text), (KEYS, "var a: [Server.Key: Int] = [:]\nvar b: Set<Name> = []"))
+
+        key = "struct Key: Hashable, Sendable {\n    var port: Int32\n    let address: String\n    var zone: String?\n}"
+        self.assertEqual(
+            found(f"struct Server {{\n{key}\n}}"),
+            [f"{KEYS}:{line}: Key is a key, and compares '{name}' by canonical equivalence: use @ExactString"
+             for line, name in [(4, "address"), (5, "zone")]])
+        self.assertEqual(len(found("struct Name: Hashable {\n    let text: String\n}")), 1)
+        for text in [
+            key.replace("let address", "@ExactString var address").replace("var zone: String?", "var zone: ExactString?"),
+            key.replace("    var port", "    static func == (a: Key, b: Key) -> Bool { true }\n    var port"),
+            key.replace("Key", "Value"), key.replace(": Hashable", ": Sendable"),
+            "struct Key: Hashable {\n    var text: Int {\n        let part: String\n    }\n    func f() {\n        var a: String\n    }\n}",
+        ]:
+            self.assertEqual(found(text), [], text)
+        self.assertEqual(found(key, LIBRARY), [])
 
     def order(self, text, path="Sources/House/Bottom/Wall.swift"):
         return self.found(rules.folder_order, ORDER, ROOF, (path, text))

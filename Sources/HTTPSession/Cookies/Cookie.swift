@@ -1,3 +1,4 @@
+internal import ByteComparison
 public import FoundationEssentials
 
 /// A cookie in a session's store (RFC 6265 section 5.3). Its description hides the value.
@@ -41,11 +42,12 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
     /// Whether a request for the URL sends the cookie (RFC 6265 section 5.4). Its expiry is not checked.
     public func matches(_ url: URL) -> Bool {
         guard let origin = Origin(url), !isSecure || origin.scheme == "https" || origin.isLoopback else { return false }
-        guard origin.host == domain || (includesSubdomains && !origin.isAddress && origin.host.hasSuffix(".\(domain)")) else {
+        guard origin.host.isExactly(domain) || (includesSubdomains && !origin.isAddress && origin.host.hasSuffix(".\(domain)"))
+        else {
             return false
         }
         let asked = url.path(percentEncoded: true)
-        return path == "/" || asked == path || asked.hasPrefix(path.hasSuffix("/") ? path : path + "/")
+        return path == "/" || asked.isExactly(path) || asked.utf8.starts(with: (path.hasSuffix("/") ? path : path + "/").utf8)
     }
 
     /// The name, the domain and the path, without the value.
@@ -55,9 +57,9 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
 
     /// The name, domain and path: a cookie replaces one with the same identity (RFC 6265 section 5.3, step 11).
     struct Identity: Hashable, Sendable {
-        let name: String
-        let domain: String
-        let path: String
+        @ExactString var name: String
+        @ExactString var domain: String
+        @ExactString var path: String
     }
 
     var identity: Identity { Identity(name: name, domain: domain, path: path) }

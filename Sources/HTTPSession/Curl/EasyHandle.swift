@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import CCurl
 internal import Glibc
 
@@ -45,7 +46,7 @@ final class EasyHandle {
     /// With CURLOPT_CURLU it copies the parts of a parsed URL, and changes its copy when HSTS upgrades the request. It needs the text too, for
     /// the further requests of a login.
     func set(url text: String) throws(HTTPSessionError) {
-        guard url != text else { return }
+        if let url, url.isExactly(text) { return }
         url = nil
         try set(CURLOPT_URL, text)
         try set(CURLOPT_CURLU, pointer: parsedURL.parse(text))

@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import CCurl
 internal import Certificates
 internal import Glibc
@@ -11,7 +12,7 @@ internal import Reachability
 final class IdleSockets {
     /// The key of a connection: its remote endpoint and its local port.
     struct Connection: Hashable {
-        var remoteAddress: String
+        @ExactString var remoteAddress: String
         var remotePort: Int32
         var localPort: Int32
 

@@ -1,3 +1,5 @@
+internal import ByteComparison
+
 /// The time after the first response of a server without TLS in which no request is sent on its connection.
 ///
 /// A server that sends unsolicited bytes sends them shortly after its response. If the next request has been sent by then, these bytes are taken
@@ -26,7 +28,7 @@ struct QuietPeriods: Sendable {
         current.removeAll { $0.end <= now }
         guard !current.isEmpty else { return nil }
         let authority = QuietPeriods.authority(of: url)
-        return current.last { $0.authority == authority }?.end
+        return current.last { $0.authority.isExactly(authority) }?.end
     }
 
     /// The scheme, host and port of an absolute URL, unchanged.

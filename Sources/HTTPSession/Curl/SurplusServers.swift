@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import Pacing
 
 /// The servers that have sent unsolicited bytes. A client closes such a connection, because the limits of its messages are ambiguous (RFC 9112
@@ -5,10 +6,13 @@ internal import Pacing
 struct SurplusServers: Sendable {
     /// The remote end of a connection: a server or a proxy.
     struct Server: Hashable, Sendable {
-        var address: String
+        @ExactString var address: String
         var port: Int32
 
-        init(_ connection: IdleSockets.Connection) { (address, port) = (connection.remoteAddress, connection.remotePort) }
+        init(_ connection: IdleSockets.Connection) {
+            address = connection.remoteAddress
+            port = connection.remotePort
+        }
     }
 
     /// The time for which a server is remembered, in nanoseconds.

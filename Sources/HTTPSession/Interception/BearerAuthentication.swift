@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import EventLoop
 internal import FoundationEssentials
 internal import HTTPTypes
@@ -99,7 +100,7 @@ public final class BearerAuthentication: RequestInterceptor {
     private func currentToken(insteadOf refused: String?) async throws -> BearerToken {
         let step = state.withLock { state -> Step in
             let usable = state.life.usable(insteadOf: refused, at: Date())
-            if refused == state.life.token?.value { state.isAhead = false }
+            if refused.isExactly(state.life.token?.value) { state.isAhead = false }
             if let fetching = state.fetching {
                 if let usable, state.isAhead { return .use(usable) }
                 return .wait(fetching)

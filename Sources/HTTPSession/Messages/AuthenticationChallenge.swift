@@ -1,3 +1,5 @@
+internal import ByteComparison
+
 /// An authentication challenge of a server (401) or a proxy (407) (RFC 9110 section 11).
 public struct AuthenticationChallenge: Hashable, Sendable {
     /// The scope of credentials: one realm of one origin. The credentials of a proxy are valid for all servers behind it.
@@ -14,6 +16,18 @@ public struct AuthenticationChallenge: Hashable, Sendable {
             self.origin = origin
             self.realm = realm
             self.isProxy = isProxy
+        }
+
+        /// Whether both are the same; realms are compared by their bytes.
+        public static func == (one: ProtectionSpace, other: ProtectionSpace) -> Bool {
+            one.origin == other.origin && one.realm.isExactly(other.realm) && one.isProxy == other.isProxy
+        }
+
+        /// Hashes the origin, the realm and whether a proxy sends the challenge.
+        public func hash(into hasher: inout Hasher) {
+            hasher.combine(origin)
+            realm.hashBytes(into: &hasher)
+            hasher.combine(isProxy)
         }
     }
 

@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import EventLoop
 
 /// A user's credential. Its description hides the secret.
@@ -33,6 +34,18 @@ public struct Credential: Hashable, Sendable, CustomStringConvertible, CustomDeb
         secret = token
         isToken = true
         self.persistence = persistence
+    }
+
+    /// Whether both are the same, compared by the bytes of their texts.
+    public static func == (one: Credential, other: Credential) -> Bool {
+        one.user.isExactly(other.user) && one.secret.isExactly(other.secret) && one.isToken == other.isToken
+            && one.persistence == other.persistence
+    }
+
+    /// Hashes the user's name and the secret.
+    public func hash(into hasher: inout Hasher) {
+        user.hashBytes(into: &hasher)
+        secret.hashBytes(into: &hasher)
     }
 
     /// A description that contains only the user's name.

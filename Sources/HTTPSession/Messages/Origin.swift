@@ -1,3 +1,4 @@
+internal import ByteComparison
 public import FoundationEssentials
 
 /// A scheme, host and port (RFC 6454 section 4), to which credentials and connections belong.
@@ -32,6 +33,18 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
         self.scheme = scheme
         self.host = host
         self.port = port
+    }
+
+    /// Whether both are the same, compared by the bytes of their texts.
+    public static func == (one: Origin, other: Origin) -> Bool {
+        one.port == other.port && one.host.isExactly(other.host) && one.scheme.isExactly(other.scheme)
+    }
+
+    /// Hashes the scheme, the host and the port.
+    public func hash(into hasher: inout Hasher) {
+        scheme.hashBytes(into: &hasher)
+        host.hashBytes(into: &hasher)
+        hasher.combine(port)
     }
 
     /// Whether the host is an address, which needs no lookup.

@@ -61,10 +61,20 @@ public struct ResponseHead: Hashable, Sendable {
         return values
     }
 
-    /// Whether lines of this field differ. A field that may have only one value is then invalid (RFC 9110 section 5.3).
+    /// Whether lines of this field differ in a byte. A field that may have only one value is then invalid (RFC 9110 section 5.3).
     package func hasDifferentValues(of name: StaticString) -> Bool {
-        let values = values(of: name)
-        return values.contains { $0 != values[0] }
+        var first: [UInt8]?
+        var differs = false
+        forEachValue(of: name) { value in
+            let value = ResponseHead.withoutBlanks(value)
+            guard let first else {
+                first = Array(value)
+                return true
+            }
+            differs = !first.elementsEqual(value)
+            return !differs
+        }
+        return differs
     }
 
     /// Whether the field is present, whatever its value.
@@ -221,14 +231,19 @@ public struct ResponseHead: Hashable, Sendable {
 
     // Bytes beyond ASCII are obs-text (RFC 9110 section 5.5). They are decoded as UTF-8, and invalid ones are repaired.
     private static func text(_ bytes: UnsafeBufferPointer<UInt8>) -> String {
-        var (start, end) = (0, bytes.count)
-        while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }
-        while end > start, [0x20, 0x09, 0x0D].contains(bytes[end - 1]) { end -= 1 }
-        let value = UnsafeBufferPointer(rebasing: bytes[start..<end])
+        let value = withoutBlanks(bytes)
         // Values reach servers and callers, so they contain neither a bare CR (RFC 9112 section 2.2) nor a NUL (RFC 9110 section
         // 5.5).
         guard value.contains(where: { $0 == 0x0D || $0 == 0x00 }) else { return String(decoding: value, as: UTF8.self) }
         return String(decoding: value.map { $0 == 0x0D || $0 == 0x00 ? 0x20 : $0 }, as: UTF8.self)
+    }
+
+    /// The bytes of a value without the whitespace around it.
+    private static func withoutBlanks(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {
+        var (start, end) = (0, bytes.count)
+        while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }
+        while end > start, bytes[end - 1] == 0x20 || bytes[end - 1] == 0x09 || bytes[end - 1] == 0x0D { end -= 1 }
+        return UnsafeBufferPointer(rebasing: bytes[start..<end])
     }
 
     /// Whether a field's value contains a control byte other than the tab. libcurl quotes parts of a challenge in its answer.

@@ -1,3 +1,4 @@
+internal import ByteComparison
 public import FoundationEssentials
 public import HTTPTypes
 
@@ -96,12 +97,12 @@ public struct TransferRequest: Sendable {
     static let timeouts: ClosedRange<Duration> = .milliseconds(1) ... .seconds(10 * 366 * 86_400)
 
     /// Whether both requests have the same preparation: they are copies of one request, or equal requests without a body. The comparison includes the
-    /// case of field names and the order of fields.
+    /// case of field names and the order of fields. Texts are compared by their bytes, which are sent: Swift compares them by canonical equivalence.
     func sharesPreparation(with other: TransferRequest) -> Bool {
         if parts.isShared(with: other.parts) { return true }
         guard case .none = body, case .none = other.body else { return false }
-        return url == other.url && method == other.method && options == other.options
-            && headerFields.elementsEqual(other.headerFields) { $0 == $1 && $0.name.rawName == $1.name.rawName }
+        return url.absoluteString.isExactly(other.url.absoluteString) && method.rawValue.isExactly(other.method.rawValue)
+            && options == other.options && headerFields.elementsEqual(other.headerFields) { $0.isExactly($1) }
     }
 
     /// Creates a request.
@@ -111,5 +112,15 @@ public struct TransferRequest: Sendable {
     ) {
         parts = CopyOnWrite(
             Parts(url: url.withASCIIHost, method: method, headerFields: headerFields, body: body, options: options))
+    }
+}
+
+extension HTTPField {
+    /// Whether both fields have the same bytes in their name and their value, and are indexed in the same way.
+    fileprivate func isExactly(_ other: HTTPField) -> Bool {
+        name.rawName.isExactly(other.name.rawName) && indexingStrategy == other.indexingStrategy
+            && withUnsafeBytesOfValue { bytes in
+                other.withUnsafeBytesOfValue { UnsafeRawBufferPointer(bytes).hasSameBytes(as: UnsafeRawBufferPointer($0)) }
+            }
     }
 }

@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import FoundationEssentials
 
 /// The version of a finished file: the server's strong validator and the resource that it belongs to. It also has the file's size
@@ -45,8 +46,8 @@ struct FileValidator: Hashable, Sendable {
             return false
         }
         switch validator {
-        case .entityTag(let tag): return head.firstValue(of: "etag") ?? tag == tag
-        case .lastModified(let date): return head.firstValue(of: "last-modified") ?? date == date
+        case .entityTag(let tag): return head.firstValue(of: "etag").map { $0.isExactly(tag) } ?? true
+        case .lastModified(let date): return head.firstValue(of: "last-modified").map { $0.isExactly(date) } ?? true
         }
     }
 

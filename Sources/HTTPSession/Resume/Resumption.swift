@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import FoundationEssentials
 
 /// The bytes at the start of a representation that are already present, and the rules by which further bytes may be appended.
@@ -66,9 +67,10 @@ struct Resumption: Hashable, Sendable {
     /// Whether a request to `other` asks for the same resource. With an entity tag the query may differ: a signed URL gets a new
     /// signature. Without one, two resources with different queries may have been modified in the same second.
     func isSameResource(_ other: URL) -> Bool {
-        (hasTag || url.query(percentEncoded: true) == other.query(percentEncoded: true))
-            && url.scheme?.lowercased() == other.scheme?.lowercased() && url.host()?.lowercased() == other.host()?.lowercased()
-            && url.port == other.port && url.path(percentEncoded: true) == other.path(percentEncoded: true)
+        (hasTag || url.query(percentEncoded: true).isExactly(other.query(percentEncoded: true)))
+            && url.scheme?.lowercased() == other.scheme?.lowercased()
+            && (url.host()?.lowercased()).isExactly(other.host()?.lowercased())
+            && url.port == other.port && url.path(percentEncoded: true).isExactly(other.path(percentEncoded: true))
     }
 
     /// The field lines that request the range behind `received` bytes (sections 14.2 and 13.1.5), or ask whether those are
@@ -110,7 +112,7 @@ struct Resumption: Hashable, Sendable {
             else { return .restart }
             switch basis {
             case .digest: return .complete
-            case .validator(.entityTag(let tag)) where head.firstValue(of: "etag") == tag: return .complete
+            case .validator(.entityTag(let tag)) where head.firstValue(of: "etag").isExactly(tag): return .complete
             case .validator: return .restart
             }
         default: return .keep
@@ -130,9 +132,10 @@ struct Resumption: Hashable, Sendable {
         switch basis {
         case .digest: return .append(total: complete)
         case .validator(.entityTag(let tag)):
-            return head.firstValue(of: "etag") == tag ? .append(total: complete) : .restart
+            return head.firstValue(of: "etag").isExactly(tag) ? .append(total: complete) : .restart
         case .validator(.lastModified(let date)):
-            let isSame = head.firstValue(of: "last-modified").map { $0 == date } ?? (rangeTotal != nil && rangeTotal == total)
+            let isSame =
+                head.firstValue(of: "last-modified").map { $0.isExactly(date) } ?? (rangeTotal != nil && rangeTotal == total)
             return isSame ? .append(total: complete) : .restart
         }
     }

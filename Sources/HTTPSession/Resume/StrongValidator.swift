@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import FoundationEssentials
 
 /// A strong validator, which distinguishes the versions of a resource so that bytes of two responses may be joined (RFC 9110
@@ -30,10 +31,13 @@ enum StrongValidator: Hashable, Sendable {
 
     /// A strong entity tag: etagc bytes between quotes (section 8.8.3); `nil` otherwise. The text is sent to the server in
     /// `If-Range`.
+    ///
+    /// `nil` also for bytes that are not UTF-8, which are U+FFFD in the text: the tags of two versions could have the same text.
     init?(entityTag text: String) {
         let bytes = text.utf8
         guard bytes.count >= 2, bytes.first == 0x22, bytes.last == 0x22,
-            bytes.dropFirst().dropLast().allSatisfy({ $0 == 0x21 || (0x23...0x7E).contains($0) || $0 >= 0x80 })
+            bytes.dropFirst().dropLast().allSatisfy({ $0 == 0x21 || (0x23...0x7E).contains($0) || $0 >= 0x80 }),
+            !text.unicodeScalars.contains("\u{FFFD}")
         else { return nil }
         self = .entityTag(text)
     }
@@ -43,6 +47,16 @@ enum StrongValidator: Hashable, Sendable {
         guard HTTPDate.isCanonical(text) else { return nil }
         self = .lastModified(text)
     }
+
+    static func == (one: StrongValidator, other: StrongValidator) -> Bool {
+        switch (one, other) {
+        case (.entityTag(let one), .entityTag(let other)), (.lastModified(let one), .lastModified(let other)):
+            one.isExactly(other)
+        case (.entityTag, .lastModified), (.lastModified, .entityTag): false
+        }
+    }
+
+    func hash(into hasher: inout Hasher) { fieldValue.hashBytes(into: &hasher) }
 
     /// The value of the `If-Range` field (section 13.1.5).
     var fieldValue: String {

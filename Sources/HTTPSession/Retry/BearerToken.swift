@@ -1,3 +1,4 @@
+internal import ByteComparison
 public import FoundationEssentials
 
 /// A bearer token (RFC 6750) and its expiry. Its description hides the token.
@@ -11,6 +12,17 @@ public struct BearerToken: Hashable, Sendable, CustomStringConvertible, CustomDe
     public init(_ value: String, expiry: Date? = nil) {
         self.value = value
         self.expiry = expiry
+    }
+
+    /// Whether both are the same, compared by the bytes of the tokens.
+    public static func == (one: BearerToken, other: BearerToken) -> Bool {
+        one.value.isExactly(other.value) && one.expiry == other.expiry
+    }
+
+    /// Hashes the token and its expiry.
+    public func hash(into hasher: inout Hasher) {
+        value.hashBytes(into: &hasher)
+        hasher.combine(expiry)
     }
 
     /// The expiry, without the token.

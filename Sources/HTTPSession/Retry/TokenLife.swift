@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import FoundationEssentials
 internal import Pacing
 
@@ -17,7 +18,7 @@ struct TokenLife: Hashable, Sendable {
 
     /// The token, unless it has expired or equals the refused one.
     func usable(insteadOf refused: String?, at date: Date) -> BearerToken? {
-        guard let token, token.value != refused else { return nil }
+        guard let token, !refused.isExactly(token.value) else { return nil }
         return token.expiry.map { $0 > date } ?? true ? token : nil
     }
 

@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import Certificates
 internal import EventLoop
 internal import Synchronization
@@ -16,14 +17,26 @@ package final class PreparedPolicy: Sendable {
     /// The number of this object, which is not reused in this process.
     let number: Int
 
-    private static let prepared = WeakCache<SecurityPolicy, PreparedPolicy>()
+    /// A policy, whose texts for OpenSSL are also compared by their bytes.
+    private struct Key: Hashable {
+        let policy: SecurityPolicy
+        let ciphers: [ExactString?]
+
+        init(_ policy: SecurityPolicy) {
+            self.policy = policy
+            ciphers = [policy.cipherList, policy.cipherSuites].map { $0.map { ExactString($0) } }
+        }
+    }
+
+    private static let prepared = WeakCache<Key, PreparedPolicy>()
     private static let lastNumber = Atomic(0)
 
     /// The prepared object of a policy.
     ///
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration`` for unknown ciphers, for an empty range of TLS versions, and for unreadable files.
     package static func of(_ policy: SecurityPolicy) throws(HTTPSessionError) -> PreparedPolicy {
-        if let prepared = prepared.object(for: policy) { return prepared }
+        let key = Key(policy)
+        if let prepared = prepared.object(for: key) { return prepared }
         let parameters = try parameters(of: policy)
         let anchors = policy.pinningMode == .certificate && !policy.pinnedCertificates.isEmpty
         let created: PreparedPolicy
@@ -34,7 +47,7 @@ package final class PreparedPolicy: Sendable {
             created = PreparedPolicy(policy, parameters, pins: pins)
             if !created.authorities.areSystemAlone { _ = try created.roots() }
         } catch { throw HTTPSessionError(error) }
-        return prepared.insert(created, for: policy)
+        return prepared.insert(created, for: key)
     }
 
     private var authorities: Authorities { Authorities(policy.roots, revocation: policy.revocation) }
@@ -68,7 +81,7 @@ package final class PreparedPolicy: Sendable {
         number = Self.lastNumber.add(1, ordering: .relaxed).newValue
     }
 
-    deinit { Self.prepared.remove(ObjectIdentifier(self), for: policy) }
+    deinit { Self.prepared.remove(ObjectIdentifier(self), for: Key(policy)) }
 
     private static func parameters(of policy: SecurityPolicy) throws(HTTPSessionError) -> TLSParameters {
         if let maximum = policy.maximumTLSVersion, maximum < policy.minimumTLSVersion {

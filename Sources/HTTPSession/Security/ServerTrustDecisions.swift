@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import EventLoop
 internal import FoundationEssentials
 internal import Synchronization
@@ -44,9 +45,15 @@ extension ServerTrustChallenge {
 package final class ServerTrustDecisions: Sendable {
     struct Key: Hashable, Sendable {
         let policy: Int
-        let host: String?
+        let host: ExactString?
         /// The SHA-256 of the certificates' lengths and bytes.
         let chain: Data
+
+        init(policy: Int, host: String?, chain: Data) {
+            self.policy = policy
+            self.host = host.map { ExactString($0) }
+            self.chain = chain
+        }
     }
 
     private struct Entry {

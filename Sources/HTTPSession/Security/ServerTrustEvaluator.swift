@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import Certificates
 internal import EventLoop
 internal import FoundationEssentials
@@ -19,7 +20,8 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
         asksForIdentity: Bool = false
     ) -> Data {
         let key = ContextKey(
-            policy: policy.number, decisions: decisions?.number, generation: decisions?.generation, host: host,
+            policy: policy.number, decisions: decisions?.number, generation: decisions?.generation,
+            host: host.map { ExactString($0) },
             asksForIdentity: asksForIdentity)
         guard let identity else {
             if let known = contexts.withLock({ $0[key] }) { return known }
@@ -38,11 +40,11 @@ struct ServerTrustEvaluator: HandshakeEvaluator {
         let policy: Int
         let decisions: Int?
         let generation: Int?
-        let host: String?
+        let host: ExactString?
         let asksForIdentity: Bool
 
         var text: Data {
-            Data("\(policy) \(decisions ?? -1).\(generation ?? -1) \(asksForIdentity) \(host ?? "")\n".utf8)
+            Data("\(policy) \(decisions ?? -1).\(generation ?? -1) \(asksForIdentity) \(host?.wrappedValue ?? "")\n".utf8)
         }
     }
 

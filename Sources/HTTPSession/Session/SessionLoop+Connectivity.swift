@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import EventLoop
 internal import FoundationEssentials
 internal import Reachability
@@ -171,6 +172,6 @@ extension SessionLoop {
 
 /// The two addresses of a connection, as libcurl writes them.
 struct ConnectionEnds: Hashable, Sendable {
-    var local: String
-    var remote: String
+    @ExactString var local: String
+    @ExactString var remote: String
 }

@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import EventLoop
 internal import FoundationEssentials
 internal import Pacing
@@ -31,7 +32,7 @@ final class SessionLoop {
     // Unchecked: as above.
     @exclusivity(unchecked) var recentResponses: RecentResponses
     /// Hosts whose http URLs HSTS has turned into https.
-    private var upgradedHosts: Set<String> = []
+    private var upgradedHosts: Set<ExactString> = []
     /// The retry budgets of origins at which attempts have failed. Other origins need no budget yet.
     private var retryBudgets: [Origin: RetryBudget] = [:]
     /// The time before which no machine has a deadline.
@@ -219,10 +220,10 @@ final class SessionLoop {
     func markUpgraded(_ host: String) {
         // Few hosts are requested by http and enforce https. If there are more, libcurl upgrades them again, and they are recorded again.
         if upgradedHosts.count >= 1_000 { upgradedHosts = [] }
-        upgradedHosts.insert(host)
+        upgradedHosts.insert(ExactString(host))
     }
 
-    func isUpgraded(_ host: String) -> Bool { !upgradedHosts.isEmpty && upgradedHosts.contains(host) }
+    func isUpgraded(_ host: String) -> Bool { !upgradedHosts.isEmpty && upgradedHosts.contains(ExactString(host)) }
 
     /// Begins the retry budget of an origin at which an attempt has failed.
     func beginRetryBudget(for origin: Origin) {

@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import EventLoop
 internal import FoundationEssentials
 internal import HTTPTypes
@@ -19,7 +20,7 @@ final class Telemetry: EventMonitor {
 
     private struct Outcome: Hashable {
         let kind: TransferTask.Kind
-        let name: String
+        @ExactString var name: String
     }
 
     /// The values of a successful task for the counters and the log.

@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import FoundationEssentials
 internal import HTTPTypes
 
@@ -38,7 +39,7 @@ extension TaskMachine {
         // resource again.
         guard
             expected != nil || partialFile.sidecar.resumption.isSameResource(request.url)
-                || partialFile.sidecar.start == initialRequest.url.withoutUser
+                || partialFile.sidecar.start.absoluteString.isExactly(initialRequest.url.withoutUser.absoluteString)
         else { return }
         resumption = partialFile.sidecar.resumption
         firstResponse = FirstResponse(head: nil, destination: rules.destination)

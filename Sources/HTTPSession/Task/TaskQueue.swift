@@ -1,3 +1,5 @@
+package import ByteComparison
+
 /// Decides which waiting task may start: by priority, then in order of arrival. The session, each host, and concurrent name
 /// lookups have limits.
 ///
@@ -7,8 +9,8 @@ package struct TaskQueue: Sendable {
     package struct Host: Hashable, Sendable {
         /// The hash of the other fields, computed once: the queue looks a host up a dozen times for each task.
         private let fingerprint: Int
-        package let scheme: String
-        package let name: String
+        @ExactString package private(set) var scheme: String
+        @ExactString package private(set) var name: String
         package let port: Int
         /// Whether the name has to be resolved: it is not an address, and no override exists.
         package let needsLookup: Bool
@@ -22,8 +24,8 @@ package struct TaskQueue: Sendable {
             self.needsLookup = needsLookup
             self.isExclusive = isExclusive
             var hasher = Hasher()
-            hasher.combine(scheme)
-            hasher.combine(name)
+            hasher.combine(_scheme)
+            hasher.combine(_name)
             hasher.combine(port)
             hasher.combine(isExclusive)
             fingerprint = hasher.finalize()

@@ -1,3 +1,5 @@
+package import ByteComparison
+
 /// The plan of one attempt at one transaction, complete so that an engine can carry it out without further decisions.
 package struct TransferPlan: Hashable, Sendable {
     /// The framing of a request's body.
@@ -10,8 +12,8 @@ package struct TransferPlan: Hashable, Sendable {
 
     /// A user and password, and the schemes by which the engine may send them.
     package struct Login: Hashable, Sendable {
-        package var user: String
-        package var password: String
+        @ExactString package var user: String
+        @ExactString package var password: String
         package var schemes: AuthenticationScheme.Set
 
         package init(user: String, password: String, schemes: AuthenticationScheme.Set) {
@@ -22,10 +24,10 @@ package struct TransferPlan: Hashable, Sendable {
     }
 
     /// The absolute URL, without user, password and fragment.
-    package private(set) var url: String
+    @ExactString package private(set) var url: String
     /// Whether the connection to the server uses TLS.
     package let isSecure: Bool
-    package var method: String
+    @ExactString package var method: String
     /// The header lines `Name: value`, as they are sent.
     package var headerLines: [String] = []
     package var body = BodyFraming.none
@@ -90,7 +92,7 @@ package struct TransferPlan: Hashable, Sendable {
     /// Whether a handle with the options of this plan can be used for the other plan. Every attempt sets the URL, the fields, and the ages of
     /// connections and lookups (if they are set at all). Logins and bodies are not compared, because handles of such attempts are not kept.
     package func isSetUpLike(_ other: TransferPlan) -> Bool {
-        isSecure == other.isSecure && method == other.method && isolatesConnection == other.isolatesConnection
+        isSecure == other.isSecure && method.isExactly(other.method) && isolatesConnection == other.isolatesConnection
             && connectTimeoutMilliseconds == other.connectTimeoutMilliseconds
             && needsFreshConnection == other.needsFreshConnection
             && (maximumIdleSeconds == nil) == (other.maximumIdleSeconds == nil)

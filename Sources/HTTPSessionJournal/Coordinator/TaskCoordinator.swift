@@ -116,7 +116,7 @@ final class TaskCoordinator: @unchecked Sendable {
         (self.limits, self.handlers, self.environment, self.logger) = (limits, handlers, environment, logger)
         self.queue = queue
         (lock, journal, damagedJournal) = (opened.lock, opened.journal, opened.damagedJournal)
-        unknownHandlers = Set(opened.records.compactMap(\.handler)).subtracting(handlers.names)
+        unknownHandlers = Set(opened.records.compactMap(\.handler).filter { handlers.handler($0) == nil })
         let relay = EventRelay()
         manager = try makeManager(relay)
         relay.forward { [weak self] in self?.receive($0) }

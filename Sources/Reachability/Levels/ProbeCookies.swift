@@ -1,3 +1,5 @@
+internal import ByteComparison
+
 /// The cookies that a server sets by its redirects (RFC 6265). Only the requests of the same probe to the same host have them.
 ///
 /// The attributes Path, Domain and Expires are ignored: a probe ends after a few requests. Cookies with Secure are sent over https
@@ -7,8 +9,8 @@ struct ProbeCookies: Hashable, Sendable {
     private static let limit = (count: 50, bytes: 4096)
 
     private struct Cookie: Hashable, Sendable {
-        let name: String
-        let value: String
+        @ExactString private(set) var name: String
+        @ExactString private(set) var value: String
         let isSecure: Bool
     }
 
@@ -26,7 +28,7 @@ struct ProbeCookies: Hashable, Sendable {
             guard !name.isEmpty else { continue }
             let isSecure = parts.dropFirst().contains { HTTPGrammar.isName(HTTPGrammar.trimmed($0), "secure") }
             let cookie = Cookie(name: name, value: Self.text(pair[(sign + 1)...]), isSecure: isSecure)
-            if let index = cookies.firstIndex(where: { $0.name == name }) {
+            if let index = cookies.firstIndex(where: { $0.name.isExactly(name) }) {
                 cookies[index] = cookie
             } else if cookies.count < Self.limit.count {
                 cookies.append(cookie)

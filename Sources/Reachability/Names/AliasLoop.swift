@@ -1,3 +1,5 @@
+internal import ByteComparison
+
 /// The search for a loop among the aliases (CNAME) of a DNS message. A name in a loop has no address, which no record says.
 enum AliasLoop {
     /// The maximum number of records of a message that are read.
@@ -17,18 +19,18 @@ enum AliasLoop {
             return nil
         }
         var position = end + 4
-        var targets: [String: String] = [:]
+        var targets: [ExactString: String] = [:]
         for _ in 0..<min(number(bytes, at: 6), recordLimit) {
             guard let (owner, next) = name(bytes, at: position), next + 10 <= bytes.count else { return nil }
             let data = next + 10
             position = data + number(bytes, at: next + 8)
             guard position <= bytes.count else { return nil }
             guard number(bytes, at: next) == aliasType, let (target, _) = name(bytes, at: data) else { continue }
-            if targets[owner] == nil { targets[owner] = target }
+            if targets[ExactString(owner)] == nil { targets[ExactString(owner)] = target }
         }
         var names = [start]
-        while let last = names.last, let target = targets[last] {
-            if let first = names.firstIndex(of: target) { return Array(names[first...].suffix(nameLimit)) }
+        while let last = names.last, let target = targets[ExactString(last)] {
+            if let first = names.firstIndex(where: { $0.isExactly(target) }) { return Array(names[first...].suffix(nameLimit)) }
             names.append(target)
         }
         return nil

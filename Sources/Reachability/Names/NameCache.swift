@@ -1,3 +1,5 @@
+internal import ByteComparison
+
 /// The addresses of names, for as long as the name servers allow (their TTL).
 ///
 /// Only names with addresses are cached. A failure is not: the probe that confirms it must ask again. A missing family is cached
@@ -24,7 +26,7 @@ struct NameCache: Hashable, Sendable {
         var v6: Entry?
     }
 
-    private var names: [String: Families] = [:]
+    private var names: [ExactString: Families] = [:]
     // The number of names at which expired ones are removed.
     private var sweepCount = 1024
     // While the cache is full, expired names are searched for once a second.
@@ -34,7 +36,7 @@ struct NameCache: Hashable, Sendable {
 
     /// Returns the entry of a family; `nil` if it is unknown or has expired.
     func entry(_ name: String, _ family: IPAddress.Family, now: Int64) -> Entry? {
-        guard let families = names[name] else { return nil }
+        guard let families = names[ExactString(name)] else { return nil }
         let entry = family == .v4 ? families.v4 : families.v6
         return entry.flatMap { $0.expiry > now ? $0 : nil }
     }
@@ -51,6 +53,7 @@ struct NameCache: Hashable, Sendable {
             names = names.filter { max($0.value.v4?.expiry ?? .min, $0.value.v6?.expiry ?? .min) > now }
             sweepCount = max(1024, 2 * names.count)
         }
+        let name = ExactString(name)
         guard names.count < Self.limit || names[name] != nil else { return }
         if family == .v4 { names[name, default: Families()].v4 = entry } else { names[name, default: Families()].v6 = entry }
     }

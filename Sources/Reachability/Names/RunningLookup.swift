@@ -1,3 +1,5 @@
+internal import ByteComparison
+
 /// The resolution of one name for all requests that wait for it.
 ///
 /// ```
@@ -12,7 +14,7 @@ struct RunningLookup: Hashable, Sendable {
     /// The requests with the same name and families are answered together.
     struct Key: Hashable, Sendable {
         /// The name as it was requested, in lowercase.
-        let name: String
+        @ExactString private(set) var name: String
         // A set would be slow to hash.
         private let hasV4, hasV6: Bool
 

@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import CLibnl
 internal import CLinux
 internal import Glibc
@@ -29,6 +30,6 @@ package enum InterfaceNames {
     private static func isFirstName(_ name: String) -> Bool {
         var buffer = [CChar](repeating: 0, count: Int(IF_NAMESIZE))
         guard if_indextoname(if_nametoindex(name), &buffer) != nil else { return false }
-        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) == name
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).isExactly(name)
     }
 }

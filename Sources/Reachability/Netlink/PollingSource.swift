@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import CLinux
 internal import Glibc
 
@@ -13,7 +14,7 @@ final class PollingSource: KernelSource {
     private var pending: [UInt8] = []
     private var routes: [IPAddress.Family: [Route]] = [:]
     private var addresses: [Address] = []
-    private var indexes: [String: UInt32] = [:]
+    private var indexes: [ExactString: UInt32] = [:]
 
     /// Creates a source; `nil` if the error is not a refusal of netlink, or no other socket can be opened.
     init?(_ error: NetlinkError) {
@@ -78,7 +79,7 @@ final class PollingSource: KernelSource {
 
     private func readLinks() -> [Link] {
         let links = tables.links()
-        indexes = Dictionary(links.map { ($0.name, $0.index) }, uniquingKeysWith: { first, _ in first })
+        indexes = Dictionary(links.map { (ExactString($0.name), $0.index) }, uniquingKeysWith: { first, _ in first })
         return links
     }
 
@@ -142,7 +143,7 @@ final class PollingSource: KernelSource {
     }
 
     private func bind(_ probe: Int32, to interface: UInt32) -> Bool {
-        guard let name = indexes.first(where: { $0.value == interface })?.key else { return false }
+        guard let name = indexes.first(where: { $0.value == interface })?.key.wrappedValue else { return false }
         return setsockopt(probe, SOL_SOCKET, SO_BINDTODEVICE, name, socklen_t(name.utf8.count)) == 0
     }
 

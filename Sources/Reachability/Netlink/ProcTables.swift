@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import CLinux
 internal import Glibc
 
@@ -70,16 +71,16 @@ struct ProcTables {
     /// The maximum number of addresses that are read.
     private static let addressLimit: Int32 = 4096
 
-    func addresses(_ indexes: [String: UInt32]) -> [Address] { addressesV4(indexes) + addressesV6() }
+    func addresses(_ indexes: [ExactString: UInt32]) -> [Address] { addressesV4(indexes) + addressesV6() }
 
-    private func addressesV4(_ indexes: [String: UInt32]) -> [Address] {
+    private func addressesV4(_ indexes: [ExactString: UInt32]) -> [Address] {
         var found = [netwatch_ipv4_address](repeating: netwatch_ipv4_address(), count: Int(Self.addressLimit))
         let count = netwatch_read_ipv4_addresses(socket, &found, Self.addressLimit)
         return found.prefix(Int(max(count, 0))).compactMap { entry in
             var entry = entry
             // The label of an alias is the device, a colon and any text.
             let name = Self.text(&entry.label).prefix { $0 != ":" }
-            guard let index = indexes[String(name)] else { return nil }
+            guard let index = indexes[ExactString(String(name))] else { return nil }
             let address = IPAddress(v4: UInt32(bigEndian: entry.address))
             let peer = IPAddress(v4: UInt32(bigEndian: entry.peer))
             return Address(
@@ -119,7 +120,7 @@ struct ProcTables {
     // MARK: Routes
 
     /// Reads the routes of the main table. /proc does not show the other tables (IPv4), or does not name the table (IPv6).
-    func routes(_ family: IPAddress.Family, _ indexes: [String: UInt32]) -> [Route] {
+    func routes(_ family: IPAddress.Family, _ indexes: [ExactString: UInt32]) -> [Route] {
         family == .v4
             ? lines("route").dropFirst().compactMap { routeV4($0, indexes) }
             : lines("ipv6_route").compactMap { routeV6($0, indexes) }
@@ -133,7 +134,7 @@ struct ProcTables {
     }
 
     // A line has the interface, destination, gateway, flags, two counters, metric and mask. Addresses are in memory byte order.
-    private func routeV4(_ line: Substring, _ indexes: [String: UInt32]) -> Route? {
+    private func routeV4(_ line: Substring, _ indexes: [ExactString: UInt32]) -> Route? {
         let words = line.split { $0 == "\t" || $0 == " " }
         guard words.count >= 8, let destination = UInt32(words[1], radix: 16), let gateway = UInt32(words[2], radix: 16),
             let flags = UInt32(words[3], radix: 16), let metric = UInt32(words[6]), let mask = UInt32(words[7], radix: 16)
@@ -142,7 +143,7 @@ struct ProcTables {
         let key = Route.Key(metric: metric, destination: prefix)
         // /proc does not distinguish unreachable, prohibit and blackhole routes.
         guard flags & RouteFlags.reject == 0 else { return Route(key, kind: .unreachable, origin: 0) }
-        guard let index = indexes[String(words[0])] else { return nil }
+        guard let index = indexes[ExactString(String(words[0]))] else { return nil }
         let router = flags & RouteFlags.gateway == 0 ? nil : IPAddress(v4: UInt32(bigEndian: gateway))
         return Route(
             key, nextHops: [Route.NextHop(interface: index, gateway: router)], origin: 0,
@@ -152,7 +153,7 @@ struct ProcTables {
 
     // A line has the destination, its length, the source, its length, the next hop, metric, two counters and flags, all
     // hexadecimal, and the interface.
-    private func routeV6(_ line: Substring, _ indexes: [String: UInt32]) -> Route? {
+    private func routeV6(_ line: Substring, _ indexes: [ExactString: UInt32]) -> Route? {
         let words = line.split(separator: " ")
         guard words.count >= 10, let destination = Self.addressV6(words[0]), let length = UInt8(words[1], radix: 16),
             let router = Self.addressV6(words[4]), let metric = UInt32(words[5], radix: 16),
@@ -162,7 +163,7 @@ struct ProcTables {
         guard flags & RouteFlags.excluded == 0, metric != .max, !destination.isMulticast else { return nil }
         let key = Route.Key(metric: metric, destination: IPPrefix(destination, length: length))
         guard flags & RouteFlags.reject == 0 else { return Route(key, kind: .unreachable, origin: 0) }
-        guard let index = indexes[String(words[9])] else { return nil }
+        guard let index = indexes[ExactString(String(words[9]))] else { return nil }
         let hop = Route.NextHop(interface: index, gateway: flags & RouteFlags.gateway == 0 ? nil : router)
         return Route(key, nextHops: [hop], origin: 0)
     }

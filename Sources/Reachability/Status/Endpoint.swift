@@ -1,3 +1,4 @@
+internal import ByteComparison
 public import FoundationEssentials
 
 /// A server to probe: a host, a TCP port, and the protocol that its probes speak, validated at creation.
@@ -153,14 +154,14 @@ extension Endpoint {
     /// Whether both have the same scheme, host, port and path.
     public static func == (one: Endpoint, other: Endpoint) -> Bool {
         one.port == other.port && one.scheme == other.scheme && one.host == other.host
-            && one.values.value.path == other.values.value.path
+            && one.values.value.path.isExactly(other.values.value.path)
     }
     /// Hashes the scheme, the host, the port and the path.
     public func hash(into hasher: inout Hasher) {
         hasher.combine(host)
         hasher.combine(port)
         hasher.combine(scheme)
-        hasher.combine(values.value.path)
+        values.value.path?.hashBytes(into: &hasher)
     }
 }
 
@@ -169,7 +170,7 @@ extension Endpoint.Host {
     public static func == (one: Endpoint.Host, other: Endpoint.Host) -> Bool {
         switch (one, other) {
         case (.name(let one), .name(let other)): lowercaseBytes(one).elementsEqual(lowercaseBytes(other))
-        case (.address(let one, let oneZone), .address(let other, let otherZone)): one == other && oneZone == otherZone
+        case (.address(let one, let oneZone), .address(let other, let otherZone)): one == other && oneZone.isExactly(otherZone)
         case (.name, .address), (.address, .name): false
         }
     }
@@ -180,7 +181,7 @@ extension Endpoint.Host {
         case .name(let name): for byte in Self.lowercaseBytes(name) { hasher.combine(byte) }
         case .address(let address, let zone):
             hasher.combine(address)
-            hasher.combine(zone)
+            zone?.hashBytes(into: &hasher)
         }
     }
 

@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import Expressions
 
 /// The request of HTTP probes, and the response that they expect. By default: GET, and a status from 200 to 299.
@@ -16,11 +17,31 @@ public struct HTTPProbeSettings: Hashable, Sendable {
         case basic(user: String, password: String)
         /// A bearer token (RFC 6750).
         case bearer(String)
+
+        /// Whether both are the same, compared by the bytes of their texts.
+        public static func == (one: Authorization, other: Authorization) -> Bool {
+            switch (one, other) {
+            case (.basic(let user, let password), .basic(let otherUser, let otherPassword)):
+                user.isExactly(otherUser) && password.isExactly(otherPassword)
+            case (.bearer(let token), .bearer(let otherToken)): token.isExactly(otherToken)
+            case (.basic, .bearer), (.bearer, .basic): false
+            }
+        }
+
+        /// Hashes the texts.
+        public func hash(into hasher: inout Hasher) {
+            switch self {
+            case .basic(let user, let password):
+                user.hashBytes(into: &hasher)
+                password.hashBytes(into: &hasher)
+            case .bearer(let token): token.hashBytes(into: &hasher)
+            }
+        }
     }
 
     struct Field: Hashable, Sendable {
-        let name: String
-        let value: String
+        @ExactString private(set) var name: String
+        @ExactString private(set) var value: String
     }
 
     struct FieldRule: Hashable, Sendable {

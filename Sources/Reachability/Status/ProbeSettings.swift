@@ -1,3 +1,5 @@
+internal import ByteComparison
+
 /// The settings of a server's probes and of its status changes.
 public struct ProbeSettings: Hashable, Sendable {
     /// The time between probes of a server that answers; at least 10 ms, default 10 s.
@@ -29,8 +31,8 @@ public struct ProbeSettings: Hashable, Sendable {
     /// The interface to which probes are bound (`SO_BINDTODEVICE`), by its name or an alternative name. `nil`, the default,
     /// leaves the choice to the kernel.
     public var interface: String? {
-        get { values.value.interface }
-        set { values.update { $0.interface = newValue } }
+        get { values.value.interface?.wrappedValue }
+        set { values.update { $0.interface = newValue.map { ExactString($0) } } }
     }
 
     /// The limits of loss, round trip and jitter beyond which a server that answers is degraded; by default 20 % of loss alone.
@@ -66,7 +68,7 @@ public struct ProbeSettings: Hashable, Sendable {
         var failAfter: Int
         var recoverAfter: Int
         var families: Set<IPAddress.Family>
-        var interface: String?
+        var interface: ExactString?
         var quality: QualityLimits
         var metered: MeteredLimits
         var tls = TLSProbeSettings()
@@ -87,7 +89,8 @@ public struct ProbeSettings: Hashable, Sendable {
             Values(
                 interval: max(interval, .milliseconds(10)), timeout: max(timeout, .milliseconds(1)),
                 failAfter: max(failAfter, 1), recoverAfter: max(recoverAfter, 1),
-                families: families.isEmpty ? [.v4, .v6] : families, interface: interface, quality: quality,
+                families: families.isEmpty ? [.v4, .v6] : families, interface: interface.map { ExactString($0) },
+                quality: quality,
                 metered: metered))
     }
 }

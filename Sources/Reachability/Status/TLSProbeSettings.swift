@@ -1,3 +1,4 @@
+internal import ByteComparison
 internal import Certificates
 internal import FoundationEssentials
 
@@ -53,6 +54,23 @@ public struct TLSProbeSettings: Hashable, Sendable {
             let lists = try CertificateDecoding.revocationLists(in: data, named: path)
             authorities.revocation = Authorities.Revocation(lists: lists, coversCompleteChain: true, requiresAllLists: false)
         } catch { throw Self.failure(error, path) }
+    }
+
+    /// Whether both are equal, compared by the bytes of their texts.
+    public static func == (one: TLSProbeSettings, other: TLSProbeSettings) -> Bool {
+        one.serverName.isExactly(other.serverName) && one.applicationProtocols.isExactly(other.applicationProtocols)
+            && one.isInsecure == other.isInsecure && one.certificateDays == other.certificateDays
+            && one.authorities == other.authorities
+    }
+
+    /// Hashes the names and the authorities.
+    public func hash(into hasher: inout Hasher) {
+        serverName?.hashBytes(into: &hasher)
+        hasher.combine(applicationProtocols.count)
+        for name in applicationProtocols { name.hashBytes(into: &hasher) }
+        hasher.combine(isInsecure)
+        hasher.combine(certificateDays)
+        hasher.combine(authorities)
     }
 
     private static func failure(_ error: CertificateError, _ path: String) -> FileError {

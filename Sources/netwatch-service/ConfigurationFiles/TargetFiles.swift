@@ -1,3 +1,4 @@
+import ByteComparison
 import FoundationEssentials
 import Reachability
 
@@ -9,13 +10,13 @@ struct TargetFiles {
     /// The directory of credentials; `nil` outside a unit of systemd.
     let credentials: String?
     private var trusts: [TrustFiles: Result<TLSProbeSettings, ConfigurationProblem>] = [:]
-    private var secrets: [String: Result<String, ConfigurationProblem>] = [:]
+    private var secrets: [ExactString: Result<String, ConfigurationProblem>] = [:]
     /// The number of files that were read, or could not be.
     private(set) var readCount = 0
 
     private struct TrustFiles: Hashable {
-        var authorities: String?
-        var revocationLists: String?
+        var authorities: ExactString?
+        var revocationLists: ExactString?
     }
 
     init(credentials: String?) { self.credentials = credentials }
@@ -29,9 +30,9 @@ struct TargetFiles {
     mutating func settings(of target: ConfiguredTarget, _ reader: inout ConfigurationReader) -> ProbeSettings {
         var settings = target.settings
         var trust = TrustFiles()
-        var origins: [String: ConfigurationOrigin] = [:]
+        var origins: [ExactString: ConfigurationOrigin] = [:]
         for file in target.files {
-            guard let path = path(of: file, &reader) else { continue }
+            guard let path = path(of: file, &reader).map({ ExactString($0) }) else { continue }
             origins[path] = file.origin
             switch file.purpose {
             case .authorities: trust.authorities = path
@@ -47,7 +48,7 @@ struct TargetFiles {
             tls.isInsecure = settings.tls.isInsecure
             tls.certificateDays = settings.tls.certificateDays
             settings.tls = tls
-        case .failure(let problem): reader.note(origins["\(problem.origin)"] ?? target.origin, problem.reason)
+        case .failure(let problem): reader.note(origins[ExactString("\(problem.origin)")] ?? target.origin, problem.reason)
         }
         return settings
     }
@@ -61,8 +62,8 @@ struct TargetFiles {
     }
 
     private static func load(_ files: TrustFiles) throws(ConfigurationProblem) -> TLSProbeSettings {
-        func load(_ path: String?, _ change: (String) throws -> Void) throws(ConfigurationProblem) {
-            guard let path else { return }
+        func load(_ path: ExactString?, _ change: (String) throws -> Void) throws(ConfigurationProblem) {
+            guard let path = path?.wrappedValue else { return }
             do { try change(path) } catch { throw ConfigurationProblem(.path(path), "\(error)") }
         }
         var tls = TLSProbeSettings()
@@ -72,7 +73,7 @@ struct TargetFiles {
     }
 
     private mutating func authorize(
-        _ settings: inout ProbeSettings, _ file: ConfiguredTarget.FileReference, _ path: String,
+        _ settings: inout ProbeSettings, _ file: ConfiguredTarget.FileReference, _ path: ExactString,
         _ reader: inout ConfigurationReader,
         _ authorization: (String) -> HTTPProbeSettings.Authorization
     ) {
@@ -97,12 +98,12 @@ struct TargetFiles {
     }
 
     /// Returns a secret: the first line of a file.
-    private mutating func secret(in path: String) -> Result<String, ConfigurationProblem> {
+    private mutating func secret(in path: ExactString) -> Result<String, ConfigurationProblem> {
         if let known = secrets[path] { return known }
         readCount += 1
         let result = Result { () throws(ConfigurationProblem) in
-            let line = try ConfigurationFile.text(path).prefix { !$0.isNewline }
-            guard !line.isEmpty else { throw ConfigurationProblem(.path(path), "its first line is empty") }
+            let line = try ConfigurationFile.text(path.wrappedValue).prefix { !$0.isNewline }
+            guard !line.isEmpty else { throw ConfigurationProblem(.path(path.wrappedValue), "its first line is empty") }
             return String(line)
         }
         secrets[path] = result

@@ -1,3 +1,4 @@
+import ByteComparison
 import Console
 import FoundationEssentials
 import HTTPSession
@@ -56,7 +57,7 @@ struct GetPlan: Hashable {
             // If the servers name the files, the paths of two URLs may have the same last component.
             let own = isNamedByServer ? "\(name).\(GetPlan.mark(of: address))" : name
             let file = output ?? directory.map { "\($0.hasSuffix("/") ? $0 : "\($0)/")\(own)" } ?? own
-            if let other = items.first(where: { $0.file == file }) {
+            if let other = items.first(where: { $0.file.isExactly(file) }) {
                 throw .usage(
                     "get",
                     isNamedByServer

@@ -1,3 +1,4 @@
+import ByteComparison
 import CLinux
 import Console
 import EventLoop
@@ -65,8 +66,8 @@ final class UploadNote: Sendable {
         guard descriptor >= 0 else { return nil }
         state = Locked(State(version: version))
         guard !plan.restarts, let data = try? DescriptorContents.read(descriptor, atMost: 1 << 20),
-            let found = try? JSONDecoder().decode(Content.self, from: Data(data)), found.file == file, found.version == version,
-            found.url == url, plan.dialect == .auto || plan.dialect == found.dialect
+            let found = try? JSONDecoder().decode(Content.self, from: Data(data)), found.file.isExactly(file),
+            found.version == version, found.url.isExactly(url), plan.dialect == .auto || plan.dialect == found.dialect
         else { return }
         state.withLock { $0.content = found }
         // The note is in use: its lifetime restarts.

@@ -119,6 +119,29 @@ import Testing
         expectEqual(reader.problems.count, 60)
     }
 
+    @Test func `files whose names differ in their normal form are different files`() throws {
+        let names = ["tok-\u{E9}", "tok-e\u{301}"]
+        for (number, name) in names.enumerated() {
+            try write(name, "secret-\(number)")
+            try write("\(name).pem", "no certificate")
+        }
+        var reader = ConfigurationReader()
+        let targets = try YAML.configuration(
+            "targets:\n"
+                + names.enumerated().map { number, name in
+                    let trust = "tls: {cafile: \(scratch.file(name)).pem, crlfile: \(scratch.file(name)).pem}"
+                    return "- {id: t\(number), target: 'https://a', http: {bearer_file: \(scratch.file(name))}, \(trust)}"
+                }.joined(separator: "\n")
+        ).targets
+        var files = TargetFiles(credentials: nil)
+        let settings = targets.map { files.settings(of: $0, &reader) }
+        expectEqual(settings.map(\.http.authorization), [.bearer("secret-0"), .bearer("secret-1")])
+        // Two tokens and two pairs of trust files, each of which is reported at its own place.
+        expectEqual(files.readCount, 4)
+        let reasons = reader.problems.map { Array($0.reason.utf8) }
+        #expect(names.allSatisfy { name in reasons.contains { $0.firstRange(of: Array("\(name).pem".utf8)) != nil } })
+    }
+
     @Test func `a file of conf.d with another ending is not read, and a note says so`() throws {
         try write("system/conf.d/a.yml", "interval: x")
         try write("system/conf.d/.hidden.yaml", "interval: x")
