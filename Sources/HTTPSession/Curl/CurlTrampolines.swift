@@ -96,7 +96,8 @@ enum CurlTrampolines {
             UnsafeMutableRawPointer?, UnsafeMutablePointer<CChar>?, UnsafeMutablePointer<CChar>?, Int32, Int32
         ) -> Int32 = { context, remoteAddress, localAddress, remotePort, localPort in
             let connection = IdleSockets.Connection(
-                remoteAddress: remoteAddress.map { String(cString: $0) } ?? "", remotePort: remotePort, localPort: localPort)
+                remoteAddress: remoteAddress.map { String(cString: $0) } ?? "", remotePort: remotePort,
+                localAddress: localAddress.map { String(cString: $0) } ?? "", localPort: localPort)
             let may = transfer(context)?.mayRequest(on: connection, from: localAddress) == true
             return may ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }

@@ -62,10 +62,11 @@ extension CurlTransfer {
         }
     }
 
-    /// The sockets of the connection in use, which libcurl identifies by its local port.
+    /// The sockets of the connection in use, which libcurl identifies by its local address and port.
     private var sockets: [curl_socket_t] {
         let port = Int32(truncatingIfNeeded: handle.long(CURLINFO_LOCAL_PORT))
         guard port > 0 else { return [] }
-        return (madeSockets + [connectionInUse?.entry.socket ?? -1]).filter { IdleSockets.port(of: $0) == port }
+        let address = handle.string(CURLINFO_LOCAL_IP) ?? ""
+        return (madeSockets + [connectionInUse?.entry.socket ?? -1]).filter { IdleSockets.isLocalEnd($0, address, port) }
     }
 }

@@ -134,7 +134,7 @@ extension CurlTransfer {
 
     /// Whether the descriptor still belongs to the connection in use.
     private func isOpen(_ socket: curl_socket_t) -> Bool {
-        connectionInUse.map { IdleSockets.port(of: socket) == $0.connection.localPort } == true
+        connectionInUse.map { IdleSockets.isLocalEnd(socket, of: $0.connection) } == true
     }
 
     private func record(_ surplus: Surplus, of reused: ReusedConnection) {

@@ -10,13 +10,14 @@ internal import Reachability
 /// that a server sends after its response would be taken for the next response, so such a connection carries no further request. libcurl 7.88
 /// detects only a closed connection, and does not provide the socket before a request is sent.
 final class IdleSockets {
-    /// The key of a connection: its remote endpoint and its local port.
+    /// The key of a connection: its remote and its local endpoint. Connections from two local addresses may have the same ports.
     struct Connection: Hashable {
         @ExactString var remoteAddress: String
         var remotePort: Int32
+        @ExactString var localAddress: String
         var localPort: Int32
 
-        // The address takes most of the time of a hash, and few connections have the same ports.
+        // The addresses take most of the time of a hash, and few connections have the same ports.
         func hash(into hasher: inout Hasher) {
             hasher.combine(remotePort)
             hasher.combine(localPort)
@@ -48,10 +49,10 @@ final class IdleSockets {
     /// - Returns: The entry of the connection; `nil` for a Unix socket, because without a port connections cannot be distinguished.
     func insert(_ connection: Connection, made: [curl_socket_t]) -> Entry? {
         guard connection.localPort > 0,
-            let socket = made.last(where: { IdleSockets.port(of: $0) == connection.localPort })
+            let socket = made.last(where: { IdleSockets.isLocalEnd($0, of: connection) })
         else { return nil }
         if sockets.count >= limit {
-            sockets = sockets.filter { $0.value.socket != socket && IdleSockets.port(of: $0.value.socket) == $0.key.localPort }
+            sockets = sockets.filter { $0.value.socket != socket && IdleSockets.isLocalEnd($0.value.socket, of: $0.key) }
             limit = max(256, sockets.count * 2)
         }
         let entry = Entry(socket: socket)
@@ -103,8 +104,19 @@ final class IdleSockets {
         setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<Glibc.linger>.size))
     }
 
+    /// Whether a socket has the local address and port of a connection.
+    static func isLocalEnd(_ socket: curl_socket_t, of connection: Connection) -> Bool {
+        isLocalEnd(socket, connection.localAddress, connection.localPort)
+    }
+
+    static func isLocalEnd(_ socket: curl_socket_t, _ address: String, _ port: Int32) -> Bool {
+        guard self.port(of: socket) == port else { return false }
+        // libcurl has no address for a socket that has just been closed.
+        return IPAddress(address).map { self.address(of: socket) == $0 } ?? true
+    }
+
     /// The local port of an IP socket.
-    static func port(of socket: curl_socket_t) -> Int32? {
+    private static func port(of socket: curl_socket_t) -> Int32? {
         // The port is at the same offset in both families.
         name(of: socket).map { Int32(UInt16(bigEndian: $0.sin6_port)) }
     }

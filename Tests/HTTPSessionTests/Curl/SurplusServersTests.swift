@@ -6,14 +6,16 @@ import Testing
 /// The record of servers that send surplus responses.
 @Suite struct SurplusServersTests {
     private static func server(_ port: Int32) -> SurplusServers.Server {
-        .init(.init(remoteAddress: "192.0.2.1", remotePort: port, localPort: 50_000 + port))
+        .init(
+            .init(remoteAddress: "192.0.2.1", remotePort: port, localAddress: "192.0.2.2", localPort: 50_000 + port))
     }
 
     @Test func `a surplus server is known for its lifetime, whatever the local port`() {
         var servers = SurplusServers()
         #expect(servers.isEmpty && !servers.contains(Self.server(1), now: 0))
         servers.insert(Self.server(1), now: 10)
-        let other = SurplusServers.Server(.init(remoteAddress: "192.0.2.1", remotePort: 1, localPort: 7))
+        let other = SurplusServers.Server(
+            .init(remoteAddress: "192.0.2.1", remotePort: 1, localAddress: "192.0.2.3", localPort: 7))
         #expect(servers.contains(other, now: 9 + SurplusServers.lifetime))
         #expect(!servers.contains(other, now: 10 + SurplusServers.lifetime))
         #expect(!servers.contains(Self.server(2), now: 11))

@@ -63,7 +63,7 @@ import Testing
         #expect(TransferPlan(url: "http://host/\(one)", method: "A") != TransferPlan(url: "http://host/\(other)", method: "A"))
         var periods = QuietPeriods()
         let connection = IdleSockets.Connection(
-            remoteAddress: "192.0.2.1", remotePort: 80, localPort: 4_000)
+            remoteAddress: "192.0.2.1", remotePort: 80, localAddress: "192.0.2.2", localPort: 4_000)
         periods.begin(with: .init(connection), url: "http://\(one)/", now: 0)
         #expect(periods.end(for: "http://\(one)/", now: 1) != nil && periods.end(for: "http://\(other)/", now: 1) == nil)
     }
