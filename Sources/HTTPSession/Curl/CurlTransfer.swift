@@ -36,6 +36,12 @@ final class CurlTransfer {
     private var tunnelHead: ResponseHead?
     private(set) var requests = 0
     private var responses = 0
+    /// The connection of the last request.
+    private(set) var lastConnection: IdleSockets.Connection?
+    /// The number of connections that libcurl had made for the attempt at its last request.
+    private var connects = 0
+    /// Whether a request was not sent because no server is at the other end of the connection.
+    private var hasConnectionToItself = false
     /// The sockets that were made for this attempt. Those of addresses that did not answer may be closed, and their descriptors reused.
     private(set) var madeSockets: [curl_socket_t] = []
     var reused: ReusedConnection?
@@ -112,43 +118,52 @@ final class CurlTransfer {
 
     // MARK: Called by libcurl
 
-    /// `CURLOPT_PREREQFUNCTION`. Without it libcurl repeats a request of any method when a reused connection is closed before a response. A further
-    /// request is permitted only after a response, as authentication needs it.
+    /// `CURLOPT_PREREQFUNCTION`, called before each request of the attempt: the first one, and those of a login that follow a challenge. Each of them
+    /// may be on another connection, so each is checked. Without this function libcurl repeats a request of any method when a reused connection is
+    /// closed before a response. A further request is permitted only after a response, as authentication needs it.
     func mayRequest(on connection: IdleSockets.Connection, from local: UnsafePointer<CChar>?) -> Bool {
+        if requests > responses {
+            // First, because the server may have received the last request: it is repeated only if that does no harm.
+            (requests, wasResent) = (requests + 1, true)
+            recordConnection(connection)
+            return false
+        }
         if pauses.isSuspended {
             wasSuspendedBeforeSending = true
             return false
         }
         // No server receives the request: failure(_:) has the error.
-        if requests == 0, connection.localPort == connection.remotePort, isConnectedToItself { return false }
-        if requests == 0, handle.long(CURLINFO_NUM_CONNECTS) == 0 {
-            guard mayUse(connection, from: local) else {
-                hasUnfitConnection = true
-                return false
-            }
-        }
-        requests += 1
-        recordConnection(connection)
-        if requests > responses + 1 {
-            wasResent = true
+        if connection.localPort == connection.remotePort, isConnectedToItself {
+            hasConnectionToItself = true
             return false
         }
-        if plan.body != .none { (requested, answered) = (MonotonicClock.now(), nil) }
-        if requests == 1 {
-            let isSecure = plan.isSecure || isUpgraded
-            // HSTS has upgraded the request, so no evaluation of the certificate was prepared: the attempt is repeated with one.
-            if isSecure {
-                guard let trust else { return false }
-                guard let ssl = handle.tlsPointer, trust.admits(ssl) else {
-                    refusal = HTTPSessionError(.certificateUntrusted, "the connection was not made under this session's policy")
-                    return false
-                }
-                secureFacts = HandshakeWatch.facts(of: ssl)
-            }
-            receiver.transferConnected()
+        let connects = handle.long(CURLINFO_NUM_CONNECTS)
+        guard connects > self.connects || maySend(on: connection, from: local) else {
+            hasUnfitConnection = true
+            if refusal == nil { refusal = networkRefusal ?? Self.unfitConnection }
+            return false
         }
+        self.connects = connects
+        requests += 1
+        recordConnection(connection)
+        if plan.body != .none { (requested, answered) = (MonotonicClock.now(), nil) }
+        if requests == 1 || connection != lastConnection, plan.isSecure || isUpgraded {
+            // HSTS has upgraded the request, so no evaluation of the certificate was prepared: the attempt is repeated with one.
+            guard let trust else { return false }
+            guard let ssl = handle.tlsPointer, trust.admits(ssl) else {
+                refusal = HTTPSessionError(.certificateUntrusted, "the connection was not made under this session's policy")
+                return false
+            }
+            secureFacts = HandshakeWatch.facts(of: ssl)
+        }
+        if requests == 1 { receiver.transferConnected() }
+        lastConnection = connection
         recordUse(of: connection)
         return true
+    }
+
+    private static var unfitConnection: HTTPSessionError {
+        HTTPSessionError(.connectionLost, "the connection could not carry another request")
     }
 
     /// Whether libcurl has upgraded the request from http to https (Strict-Transport-Security, RFC 6797).
@@ -329,7 +344,7 @@ final class CurlTransfer {
                 _ = deliver(tunnelHead)
                 return nil
             }
-            if code != CURLE_OK, requests == 0, isConnectedToItself {
+            if code != CURLE_OK, hasConnectionToItself || (requests == 0 && isConnectedToItself) {
                 throw HTTPSessionError(
                     plan.usesProxy ? .proxyFailed : .cannotConnectToHost,
                     "no server listens at \(handle.string(CURLINFO_PRIMARY_IP) ?? "") port \(handle.long(CURLINFO_PRIMARY_PORT))",

@@ -39,7 +39,7 @@ package struct TransferFacts: Hashable, Sendable {
     /// Whether the task was suspended before the request was sent. Nothing was sent; the attempt is repeated after the
     /// resumption.
     package var wasSuspendedBeforeSending = false
-    /// Whether the reused connection was unfit. Nothing was sent; the attempt is repeated on a new connection.
+    /// Whether the connection could not carry the next request, which was not sent; the attempt is repeated on a new connection.
     package var hadUnfitConnection = false
     package var tlsVersion: String?
     package var tlsCipher: String?

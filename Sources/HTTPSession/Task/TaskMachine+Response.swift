@@ -123,7 +123,8 @@ extension TaskMachine {
             return proceed(with: request)
         }
         if facts.wasSuspendedBeforeSending, failure != nil { return proceed(with: request) }
-        if facts.hadUnfitConnection, failure != nil {
+        // A fresh connection that cannot carry a further request of a login counts as lost, because it could happen each time.
+        if facts.hadUnfitConnection, failure != nil, !needsFreshConnection {
             needsFreshConnection = true
             return proceed(with: request)
         }

@@ -230,6 +230,28 @@ private struct DigestServer: Sendable {
         #expect(server.requests.allSatisfy { !($0["authorization"] ?? "").contains("word") })
     }
 
+    /// libcurl answers a Digest challenge with a further request of the same attempt.
+    @Test func `a surplus response behind a challenge is not taken for the response to its answer`() async throws {
+        let lock = DigestServer()
+        let server = try TestServer { request in
+            let reply = lock.reply(to: request)
+            guard request.connection == 1, request.numberOnConnection == 2 else { return reply }
+            let challenge = reply.fields.first { $0.name.lowercased() == "www-authenticate" }?.value ?? ""
+            // libcurl reads no more of the second piece than the body of the challenge.
+            return .raw(
+                StubBody([
+                    .bytes(Array("HTTP/1.1 401 No\r\nWWW-Authenticate: \(challenge)\r\nContent-Length: 4\r\n\r\n".utf8)),
+                    .wait(.delay(.milliseconds(20))), .bytes(Array("who?HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nEVIL".utf8)),
+                ]))
+        }
+        let session = try localSession(handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
+        for _ in 0..<2 {
+            try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("GET ".utf8))
+        }
+        // The second request of the login was not sent on the first connection.
+        expectEqual(server.requests.filter { $0.connection == 1 }.map { $0["authorization"] ?? "none" }, ["none", "none"])
+    }
+
     @Test func `a wrong Digest password gets another challenge`() async throws {
         let lock = DigestServer()
         let server = try TestServer { lock.reply(to: $0) }

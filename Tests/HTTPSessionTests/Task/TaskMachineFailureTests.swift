@@ -66,8 +66,12 @@ import Testing
         expectEqual(
             task.endTransfer(.transferFailed) { $0.wasSuspendedBeforeSending = true }, "release slot, waiting, enqueue first")
         task.startNextAttempt()
-        expectEqual(task.endTransfer(.transferFailed) { $0.hadUnfitConnection = true }, "release slot, waiting, enqueue first")
+        expectEqual(task.endTransfer(.connectionLost) { $0.hadUnfitConnection = true }, "release slot, waiting, enqueue first")
+        #expect(task.needsFreshConnection)
         expectEqual(task.metrics.retryCount, 0)
+        // A fresh connection without a use for the next request of a login is a lost one: otherwise it could be replaced for ever.
+        task.startNextAttempt()
+        expectEqual(task.endTransfer(.connectionLost) { $0.hadUnfitConnection = true }, "release slot, end connection-lost")
     }
 
     @Test func `a stream whose reader has received bytes does not restart`() throws {
