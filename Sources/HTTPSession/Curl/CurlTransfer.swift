@@ -104,7 +104,7 @@ final class CurlTransfer {
     func attach() throws(HTTPSessionError) {
         try handle.set(url: plan.url)
         if let lines = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: lines) }
-        try plan.applyAges(to: handle)
+        try plan.applyAges(to: handle, isAlone: engine.network.needsConnectionAlone(isSecure: plan.isSecure))
         handle.errorText.pointee = 0
         handle.transfer = self
     }

@@ -103,10 +103,17 @@ extension TransferPlan {
     }
 
     /// Sets the ages of connections and lookups, which change with time, so every attempt sets them.
-    func applyAges(to handle: EasyHandle) throws(HTTPSessionError) {
+    ///
+    /// - Parameters:
+    ///   - handle: The handle of the attempt.
+    ///   - isAlone: Whether each request of the session needs its own connection (``NetworkOptions/needsConnectionAlone(isSecure:)``).
+    /// - Throws: ``HTTPSessionError/Code/transferFailed`` if libcurl refuses an option.
+    func applyAges(to handle: EasyHandle, isAlone: Bool) throws(HTTPSessionError) {
         if let maximumLookupSeconds { try handle.set(CURLOPT_DNS_CACHE_TIMEOUT, maximumLookupSeconds) }
         guard let maximumIdleSeconds else { return }
-        try handle.set(CURLOPT_FRESH_CONNECT, needsFreshConnection || isolatesConnection || maximumIdleSeconds == 0)
+        // For libcurl an age of 0 is no limit. This replaces the value of the setup, so it has all reasons for a new connection.
+        try handle.set(
+            CURLOPT_FRESH_CONNECT, isAlone || needsFreshConnection || isolatesConnection || maximumIdleSeconds == 0)
         try handle.set(CURLOPT_MAXAGE_CONN, maximumIdleSeconds)
     }
 

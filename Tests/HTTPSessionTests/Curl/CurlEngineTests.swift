@@ -114,4 +114,55 @@ import Testing
         expectEqual(next.head?.statusCode, 200)
         expectEqual(server.requests.map(\.connection), [1, 2, 3, 4])
     }
+
+    // MARK: Fresh connections
+
+    /// A server of HTTP/2 with prior knowledge (RFC 9113 section 3.3) that answers 204 to two requests when both have arrived.
+    private final class PairServer: Sendable {
+        let listener: LoopbackListener
+        private let arrived: Locked<[(client: Int32, number: Int, stream: [UInt8])]>
+        /// The numbers of the connections of the requests.
+        var connections: Set<Int> { Set(arrived.withLock { $0.map(\.number) }) }
+
+        init() throws {
+            let arrived = Locked<[(client: Int32, number: Int, stream: [UInt8])]>([])
+            self.arrived = arrived
+            listener = try LoopbackListener { client, number in
+                func write(_ client: Int32, _ bytes: [UInt8]) { _ = send(client, bytes, bytes.count, Int32(MSG_NOSIGNAL)) }
+                func read(_ count: Int) -> [UInt8]? {
+                    var bytes = [UInt8](repeating: 0, count: count)
+                    return count == 0 || recv(client, &bytes, count, Int32(MSG_WAITALL)) == count ? bytes : nil
+                }
+                guard read(24) != nil else { return }
+                // SETTINGS
+                write(client, [0, 0, 0, 4, 0, 0, 0, 0, 0])
+                while let frame = read(9), read(Int(frame[1]) << 8 | Int(frame[2])) != nil {
+                    if frame[3] == 4, frame[4] & 1 == 0 { write(client, [0, 0, 0, 4, 1, 0, 0, 0, 0]) }
+                    guard frame[3] == 1 else { continue }
+                    let requests = arrived.withLock { arrived in
+                        arrived.append((client, number, Array(frame[5...])))
+                        return arrived
+                    }
+                    guard requests.count == 2 else { continue }
+                    // HEADERS with END_STREAM and END_HEADERS; `:status: 204` is number 9 of HPACK's table.
+                    for (client, _, stream) in requests { write(client, [0, 0, 1, 1, 5] + stream + [0x89]) }
+                }
+            }
+        }
+    }
+
+    @Test func `the maximum idle time of a connection does not replace the need for a connection of its own`() throws {
+        let server = try PairServer()
+        let engine = try engine { $0.httpVersion = .http2 }
+        let plans = try (0..<2).map { number in
+            var plan = TransferPlan(url: try server.listener.url("\(number)").absoluteString, method: "GET")
+            // As after a change of the network.
+            plan.maximumIdleSeconds = 100
+            return plan
+        }
+        let recorders = plans.map { _ in Recorder() }
+        try run(engine, plans, recorders)
+        expectEqual(recorders.map { $0.head?.statusCode }, [204, 204])
+        expectEqual(server.connections.count, engine.network.needsConnectionAlone(isSecure: false) ? 2 : 1)
+    }
 }
