@@ -30,7 +30,16 @@ extension CurlEngine {
         // Since 7.88 a shared jar is not enough: each handle has to enable cookies, by the name of a file that need not exist.
         if keepsCookies { try handle.set(CURLOPT_COOKIEFILE, "") }
         if network.enforcesHSTS { try handle.set(CURLOPT_HSTS_CTRL, netwatch_CURLHSTS_ENABLE) }
-        if let lines = overrides.raw { try handle.set(CURLOPT_RESOLVE, pointer: lines) }
+    }
+
+    /// Sets the host overrides on a handle that has not loaded them since the last change of the network.
+    ///
+    /// libcurl writes them into the multi handle's cache of names when the next transfer of the handle begins, once for each setting. libcurl 8.16 and
+    /// newer remove them from there with all other names (CURLMOPT_NETWORK_CHANGED), so a kept handle sets them again.
+    func applyOverrides(to handle: EasyHandle) throws(HTTPSessionError) {
+        guard let lines = overrides.raw, handle.overridesVersion != overridesVersion else { return }
+        try handle.set(CURLOPT_RESOLVE, pointer: lines)
+        handle.overridesVersion = overridesVersion
     }
 
     /// The cookies of the session, one line each in Netscape's format.

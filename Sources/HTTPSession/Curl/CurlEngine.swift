@@ -22,7 +22,7 @@ final class CurlEngine {
     }
     /// The event loop. libcurl's connections reference it, so the multi handle is cleaned up first (``close()``).
     let watched: WatchedSockets
-    private let multi: UnsafeMutableRawPointer
+    let multi: UnsafeMutableRawPointer
     /// The share of cookies and HSTS, and a share of HSTS alone.
     let share: UnsafeMutableRawPointer
     let cookielessShare: UnsafeMutableRawPointer
@@ -30,6 +30,8 @@ final class CurlEngine {
     let storeHandle: EasyHandle
     let network: NetworkOptions
     let overrides: LineList
+    /// The number of changes of the network, after each of which a handle sets the host overrides again.
+    private(set) var overridesVersion = 0
     /// The header line that requests compressed content.
     let codingLines: LineList
     // Unchecked, as below: every mutation of these returns before a call to libcurl or a receiver, which could reenter the engine.
@@ -100,6 +102,7 @@ final class CurlEngine {
     /// connection is also checked before reuse.
     func networkChanged() {
         sockets.markAllStale()
+        overridesVersion += 1
         guard CurlLibrary.hasNetworkChanged else { return }
         try? set(CurlLibrary.networkChangedOption, CurlLibrary.clearsConnectionsAndNames)
     }

@@ -105,6 +105,7 @@ final class CurlTransfer {
         try handle.set(url: plan.url)
         if let lines = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: lines) }
         try plan.applyAges(to: handle, isAlone: engine.network.needsConnectionAlone(isSecure: plan.isSecure))
+        try engine.applyOverrides(to: handle)
         handle.errorText.pointee = 0
         handle.transfer = self
     }

@@ -19,6 +19,8 @@ final class EasyHandle {
     private let parsedURL = ParsedURL()
     /// The URL that is set; `nil` after a reset.
     private var url: String?
+    /// The value of ``CurlEngine/overridesVersion`` when the host overrides were set; `nil` after a reset.
+    var overridesVersion: Int?
 
     init() throws(HTTPSessionError) {
         guard let raw = curl_easy_init() else { throw HTTPSessionError(.transferFailed, "curl_easy_init: no memory") }
@@ -37,7 +39,7 @@ final class EasyHandle {
         // libcurl 7.88 does not free the list of cookie files in a reset.
         try? set(CURLOPT_COOKIEFILE, nil)
         curl_easy_reset(raw)
-        url = nil
+        (url, overridesVersion) = (nil, nil)
     }
 
     /// Sets the URL of the next transfer, in two forms.

@@ -165,4 +165,41 @@ import Testing
         expectEqual(recorders.map { $0.head?.statusCode }, [204, 204])
         expectEqual(server.connections.count, engine.network.needsConnectionAlone(isSecure: false) ? 2 : 1)
     }
+
+    // MARK: Host overrides
+
+    /// Removes a name from the cache of a multi handle, as libcurl 8.16 and newer do with CURLMOPT_NETWORK_CHANGED.
+    private func removeName(_ name: String, from engine: CurlEngine) throws {
+        let handle = try EasyHandle()
+        let list = curl_slist_append(nil, "-\(name)")
+        defer { curl_slist_free_all(list) }
+        try handle.set(CURLOPT_RESOLVE, pointer: list)
+        // The list is read when a transfer begins, and this one ends at once.
+        try handle.set(CURLOPT_URL, "none://none/")
+        expectEqual(curl_multi_add_handle(engine.multi, handle.raw), CURLM_OK)
+        engine.advance()
+        curl_multi_remove_handle(engine.multi, handle.raw)
+        handle.cleanUp()
+    }
+
+    @Test func `a kept handle uses the host overrides after the names were removed at a change of the network`() throws {
+        let server = try TestServer(at: .ip("127.0.0.2", port: 0)) { _ in StubResponse(body: "x").closing() }
+        // libcurl resolves the name itself: to 127.0.0.1, where no server is.
+        let name = "named.localhost"
+        let engine = try engine {
+            $0.hostOverrides = [.init(host: name, port: Int(server.port), addresses: ["127.0.0.2"])]
+        }
+        let plan = TransferPlan(url: "http://\(name):\(server.port)/", method: "GET")
+        try expectEqual(run(engine, plan).end?.facts.remoteAddress, "127.0.0.2")
+        for _ in 0..<2 {
+            try removeName("\(name):\(server.port)", from: engine)
+            engine.networkChanged()
+            let recorder = try run(engine, plan)
+            expectNil(recorder.end?.error)
+            expectEqual(recorder.end?.facts.remoteAddress, "127.0.0.2")
+        }
+        // The name is removed indeed: a kept handle does not find it without a change of the network.
+        try removeName("\(name):\(server.port)", from: engine)
+        try expectEqual(run(engine, plan).end?.error?.code, .cannotConnectToHost)
+    }
 }
