@@ -24,19 +24,12 @@ extension RecordedInput: Codable {
 
     /// Decodes one line.
     ///
-    /// - Throws: ``UnknownKindError``, or `DecodingError` for a line that is valid in no version.
+    /// - Throws: ``UnknownKindError``, ``RecordedNumberError``, or `DecodingError` for a line that is valid in no version.
     package init(from decoder: any Decoder) throws {
         let line = try decoder.container(keyedBy: Keys.self)
-        // Monotonic times that no kernel reaches would overflow in sums.
-        func time(_ key: Keys) throws -> Int64 {
-            let value = try line.decode(Int64.self, forKey: key)
-            guard value >= 0, value < 1 << 62 else {
-                throw DecodingError.dataCorruptedError(forKey: key, in: line, debugDescription: "no time of any clock")
-            }
-            return value
-        }
-        // The wall clock may be set to any time, such as the year 2200, or a year before 1970.
-        moment = Moment(monotonicNanoseconds: try time(.t), wallClockNanoseconds: try line.decode(Int64.self, forKey: .w))
+        moment = Moment(
+            monotonicNanoseconds: try line.decode(Int64.self, forKey: .t),
+            wallClockNanoseconds: try line.decode(Int64.self, forKey: .w))
         func bytes() throws -> [UInt8] {
             let text = try line.decode(String.self, forKey: .bytes)
             guard let data = Data(base64Encoded: text) else {
@@ -91,7 +84,7 @@ extension RecordedInput: Codable {
             let endpoint = try Endpoint(line.decode(String.self, forKey: .endpoint))
             input = .passiveReport(PassiveReport(endpoint, try line.decode(RecordedReport.self, forKey: .report).outcome))
         case "probe-limit": input = .probeLimit(try line.decode(Int.self, forKey: .limit))
-        case "resumed": input = .resumed(nanosecondsAsleep: try time(.asleep))
+        case "resumed": input = .resumed(nanosecondsAsleep: try line.decode(Int64.self, forKey: .asleep))
         case "namespace-gone": input = .namespaceGone
         case "poll-due": input = .pollDue
         case "target-added":
@@ -103,6 +96,7 @@ extension RecordedInput: Codable {
         case "turn-ended": input = .turnEnded
         default: throw UnknownKindError()
         }
+        try checkRanges()
     }
 
     /// Encodes one line.

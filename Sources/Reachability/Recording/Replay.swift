@@ -111,6 +111,8 @@ package struct Replay {
             _ = try decoder.decode(RecordedInput.self, from: Data(text.utf8))
         } catch is RecordedInput.UnknownKindError {
             return "is an input that this version does not know"
+        } catch let error as RecordedNumberError {
+            return "has a number out of range: \(error.description)"
         } catch DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty {
             return text.hasPrefix("{") && !text.hasSuffix("}") ? "is cut off" : "is damaged: it is not JSON"
         } catch {}

@@ -165,7 +165,7 @@ import Testing
         for _ in 0..<200 {
             let bytes = (0..<Int.random(in: 0...300, using: &generator)).map { _ in UInt8.random(in: 0...255, using: &generator) }
             let input = RecordedInput(
-                moment: Moment(monotonicNanoseconds: .random(in: 0..<1 << 62, using: &generator), wallClockNanoseconds: 0),
+                moment: Moment(monotonicNanoseconds: .random(in: 0..<1 << 60, using: &generator), wallClockNanoseconds: 0),
                 input: .datagram(bytes))
             try expectEqual(JSONDecoder().decode(RecordedInput.self, from: line(input)), input)
         }
