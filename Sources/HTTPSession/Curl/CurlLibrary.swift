@@ -28,7 +28,7 @@ enum CurlLibrary {
     static let postTransferTimeInfo = Int32(CURLINFO_OFF_T) + 67
     static var hasPostTransferTime: Bool { version >= 0x08_0A_00 }
     /// `CURLMOPT_NETWORK_CHANGED`, since 8.16.0. Its bits `CURLMNWC_CLEAR_CONNS` and `CURLMNWC_CLEAR_DNS` close idle connections and clear the cache
-    /// of names.
+    /// of names. They are one bit until 8.20, which calls it `CURLMNWC_CLEAR_ALL` and has other ones for each.
     static let networkChangedOption = CURLMoption(rawValue: 17)
     static let clearsConnectionsAndNames = 1 << 0 | 1 << 1
     static var hasNetworkChanged: Bool { version >= 0x08_10_00 }
