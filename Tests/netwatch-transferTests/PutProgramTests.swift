@@ -146,6 +146,25 @@ import Testing
 
     // MARK: Failures
 
+    @Test(arguments: ["auto", "draft", "put"])
+    func `a success before the file was read is retried once, and then fails put`(dialect: String) throws {
+        var options = TestServer.Options()
+        options.onHead = { $0.method == "OPTIONS" ? .readBody() : .refuse(StubResponse(201)) }
+        let server = try TestServer(options: options) { _ in StubResponse(501) }
+        try folder.make("film", size: 32 << 20)
+        let program = try folder.put("--json", "--protocol", dialect, "film", server.origin + "/a")
+        let records = try program.remainingLines().map(TransferLine.init)
+        try expectEqual(program.wait(), 1, "\(program.ending)")
+        expectEqual(server.requests.count { $0.method == "PUT" }, 2)
+        let sent = try #require(records.last?.sent)
+        expectEqual(records.last?.state, "failed")
+        #expect(sent < 32 << 20)
+        expectEqual(
+            program.standardError,
+            "netwatch: \(server.origin)/a: the server answered 201 Created without the complete request body: it received at most "
+                + "\(sent) of 33554432 bytes\n")
+    }
+
     @Test(arguments: ["auto", "draft", "put"]) func `status 403 fails put at once`(dialect: String) throws {
         let server = try TestServer { _ in StubResponse(403) }
         try folder.make("film", size: 1_000)

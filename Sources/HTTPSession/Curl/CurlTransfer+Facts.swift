@@ -31,6 +31,16 @@ extension CurlTransfer {
         return facts
     }
 
+    /// Whether the complete body of the request was sent. `count`: the bytes that were sent, as libcurl counts them (`CURLINFO_SIZE_UPLOAD_T`). For
+    /// a body of unknown length over HTTP/1 this includes the framing of the chunks.
+    func isRequestBodySent(_ count: Int64) -> Bool {
+        switch plan.body {
+        case .none: true
+        case .length(let length): count >= length
+        case .untilEnd: hasProvidedEnd && count >= providedBytes
+        }
+    }
+
     /// The evidence that decides what an error code of libcurl means.
     func evidence() -> CurlEvidence {
         CurlEvidence(

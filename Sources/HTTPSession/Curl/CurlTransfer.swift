@@ -27,6 +27,8 @@ final class CurlTransfer {
     private(set) var lookupStarted: Int64?
     /// The bytes of the request's body that were provided since its beginning or last rewind.
     private(set) var providedBytes: Int64 = 0
+    /// Whether the end of the request's body was provided. libcurl 7.88 asks for it when it has sent the bytes before it.
+    private(set) var hasProvidedEnd = false
     private(set) var decodedBytes: Int64 = 0
 
     // Unchecked: see SessionLoop.
@@ -272,7 +274,9 @@ final class CurlTransfer {
         case .bytes(let count):
             providedBytes += Int64(count)
             return count
-        case .end: return 0
+        case .end:
+            hasProvidedEnd = true
+            return 0
         case .pause where needsNoMoreBody: return 0
         case .pause:
             pauses.readPaused(isEmpty: true)
@@ -295,7 +299,7 @@ final class CurlTransfer {
     }
 
     func rewind() -> Bool {
-        providedBytes = 0
+        (providedBytes, hasProvidedEnd) = (0, false)
         return receiver.transferRewinds()
     }
 
@@ -324,6 +328,7 @@ final class CurlTransfer {
         facts.wasResent = wasResent
         facts.hadUnfitConnection = hasUnfitConnection
         facts.hadSurplus = surplus != nil
+        facts.isRequestBodyCut = hasDeliveredHead && !isRequestBodySent(facts.requestBodyBytes)
         // Without a prepared evaluation of the certificate, or with the environment's proxy for http, the attempt has to be repeated.
         facts.wasUpgraded = isUpgraded && (trust == nil || requests == 0)
         // The connect timeout does not count for a suspended task either.

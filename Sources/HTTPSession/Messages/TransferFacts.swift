@@ -33,6 +33,8 @@ package struct TransferFacts: Hashable, Sendable {
     package var wasResent = false
     /// Whether the server sent bytes without a request, so that the response may belong to none.
     package var hadSurplus = false
+    /// Whether the response began, and the exchange ended before the complete body of the request was sent.
+    package var isRequestBodyCut = false
     /// Whether HSTS upgraded the request to https without a certificate evaluation for the server, or for the proxy before it.
     /// Nothing was sent; the attempt is repeated.
     package var wasUpgraded = false

@@ -4,6 +4,10 @@ public import FoundationEssentials
 ///
 /// If a response arrives before the body is sent, it is the task's response. Over HTTP/2 the remaining body is then not sent (RFC 9113 section
 /// 8.1). ``TransactionMetrics/countOfRequestBodyBytesSent`` is the number of bytes that were sent.
+///
+/// A status 200 to 299 is no success if the connection ends before the body is sent: the request is repeated once if its method is idempotent, and
+/// then fails with ``HTTPSessionError/Code/badServerResponse``. The error says how many bytes the server can have received. Over HTTP/2 this applies to
+/// PUT and to resumable uploads; other requests succeed, because a server may need no more of the body.
 @nonexhaustive public enum RequestBody: Sendable {
     /// No body.
     case none

@@ -24,6 +24,9 @@ struct RetryMachine: Sendable {
         var isHandshakeRefusal = false
         /// Whether received bytes have been delivered to a reader, so that they cannot be replaced.
         var isAlreadyDelivered = false
+        /// Whether the server reported success for a request whose body it cannot have read. Another attempt may succeed, but a server that answers
+        /// like this twice always does.
+        var isEarlySuccess = false
 
         /// Whether another attempt is harmless.
         var isRepeatable: Bool { !isAlreadyDelivered && (isIdempotent || !hasSent) }
@@ -43,6 +46,7 @@ struct RetryMachine: Sendable {
         baseNanoseconds: policy.baseDelay.saturatingNanoseconds, capNanoseconds: policy.maximumDelay.saturatingNanoseconds)
     private var retries = 0
     private var hasRetriedDeadConnection = false
+    private var hasRetriedEarlySuccess = false
 
     init(_ policy: RetryPolicy) { self.policy = policy }
 
@@ -55,6 +59,7 @@ struct RetryMachine: Sendable {
             return .retryDeadConnection
         }
         if let maximum = policy.maximumRetries, retries >= maximum { return .giveUp }
+        if failure.isEarlySuccess, hasRetriedEarlySuccess { return .giveUp }
         guard failure.retryAfter ?? 0 <= policy.maximumRetryAfter.saturatingNanoseconds else { return .giveUp }
         // A retry that is not made does not lengthen the delay of a later one.
         var following = backoff
@@ -64,6 +69,7 @@ struct RetryMachine: Sendable {
         let delay = failure.retryAfter.map { $0.addingSaturated(drawn) } ?? drawn
         guard delay < remaining else { return .giveUp }
         (retries, backoff) = (retries + 1, following)
+        if failure.isEarlySuccess { hasRetriedEarlySuccess = true }
         return .retry(delay: delay)
     }
 
@@ -74,7 +80,7 @@ struct RetryMachine: Sendable {
     }
 
     private func isRetryable(_ failure: Failure) -> Bool {
-        if failure.isRequestedByServer { return true }
+        if failure.isRequestedByServer || failure.isEarlySuccess { return true }
         if let status = failure.statusCode { return policy.statusCodes.contains(status) }
         switch failure.code {
         case .timedOut, .notConnected, .cannotFindHost, .cannotConnectToHost, .connectionLost, .proxyFailed: return true

@@ -6,7 +6,10 @@ internal import Reachability
 /// not at all.
 extension TaskMachine {
     /// The attempt has failed: another one follows, or the task ends with the error.
-    mutating func failed(with error: HTTPSessionError, _ facts: TransferFacts? = nil, isHandshakeRefusal: Bool = false) {
+    mutating func failed(
+        with error: HTTPSessionError, _ facts: TransferFacts? = nil, isHandshakeRefusal: Bool = false,
+        isEarlySuccess: Bool = false
+    ) {
         let (end, hasSent) = (sentEnd, attempt.isConnected)
         upload?.lost(sent: end, hasSent: hasSent)
         var failure = self.failure(error.code)
@@ -14,6 +17,7 @@ extension TaskMachine {
             error.code == .connectionLost && (facts?.hadSurplus == true || attempt.head == nil && facts?.wasResent == true)
         if resumption != nil { failure.hasProgressed = hasProgressed }
         failure.isHandshakeRefusal = isHandshakeRefusal
+        failure.isEarlySuccess = isEarlySuccess
         if failure.hasProgressed { retries.progressed() }
         hasPaidRetry = false
         isRepeatRequest = true
@@ -44,6 +48,31 @@ extension TaskMachine {
     mutating func failedBySurplus(_ failure: TransferFailure, _ facts: TransferFacts) {
         (resumption, attempt.next) = (nil, nil)
         failed(with: failure.error, facts, isHandshakeRefusal: failure.isHandshakeRefusal)
+    }
+
+    /// The error of a status 200 to 299 whose exchange ended before the request's body was sent; `nil` if the response is the result. No server can
+    /// have accepted a body that it has not read.
+    func earlySuccess(_ facts: TransferFacts) -> HTTPSessionError? {
+        guard facts.isRequestBodyCut, attempt.next == nil, let head = attempt.head, (200...299).contains(head.statusCode) else {
+            return nil
+        }
+        if case .errorBody = attempt.body { return nil }
+        // Over HTTP/2 a server may request that the client sends no more, without an error (RFC 9113 section 8.1). But a PUT succeeds only with the
+        // complete body (RFC 9110 section 9.3.4), as does a resumable upload.
+        guard facts.networkProtocol != "h2" || upload != nil || request.method == .put else { return nil }
+        let count = (upload?.bodyStart ?? 0) + facts.requestBodyBytes
+        let most = progress.expectedToSend.map { "\(min(count, $0)) of \($0) bytes" } ?? "\(count) bytes of it"
+        return HTTPSessionError(
+            .badServerResponse,
+            "the server answered \(head.statusCode) \(head.reasonPhrase) without the complete request body: it received at most \(most)",
+            context: .init(statusCode: head.statusCode))
+    }
+
+    /// Fails because of ``earlySuccess(_:)``: nothing of the response is used.
+    mutating func failedByEarlySuccess(_ error: HTTPSessionError, _ facts: TransferFacts) {
+        (resumption, firstResponse) = (nil, nil)
+        progress.bytesSent = min(progress.bytesSent, (upload?.bodyStart ?? 0) + facts.requestBodyBytes)
+        failed(with: error, facts, isEarlySuccess: true)
     }
 
     /// The request timeout has passed without a byte sent or received.

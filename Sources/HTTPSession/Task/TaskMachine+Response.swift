@@ -130,7 +130,10 @@ extension TaskMachine {
         }
         note(facts, of: request)
         effects.append(.reportTransaction)
-        guard let failure, !attempt.isBodyRejected else { return concludeAttempt() }
+        guard let failure, !attempt.isBodyRejected else {
+            if failure == nil, let error = earlySuccess(facts) { return failedByEarlySuccess(error, facts) }
+            return concludeAttempt()
+        }
         if facts.hadSurplus { return failedBySurplus(failure, facts) }
         if askAboutServerIfNeeded(failure) || waitForAllowedNetwork(after: failure.error, hasBegun: true) { return }
         noteRejectedIdentity(failure.error)

@@ -24,7 +24,8 @@ extension TaskMachine {
         case nil, .retry: return nil
         case .final:
             if (200...299).contains(head.statusCode), let upload {
-                progress.bytesSent = upload.length
+                // The response to a request with a body may arrive before the body is sent.
+                if upload.bodyCount == 0 { progress.bytesSent = upload.length }
                 let isTus = if case .tus = upload.kind { true } else { false }
                 attempt.uploadDigest = ReprDigest.ofUpload(head, to: request.method, isTus: isTus)
             }

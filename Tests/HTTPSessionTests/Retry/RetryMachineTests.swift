@@ -55,6 +55,19 @@ struct RetryMachineTests {
         expectEqual(decide(&machine), .giveUp)
     }
 
+    @Test func `a success before the end of the request's body is retried once, if the policy allows a retry`() {
+        var machine = RetryMachine(policy(nil))
+        expectEqual(decide(&machine, .badServerResponse) { $0.isEarlySuccess = true }, .retry(delay: 100))
+        // Other failures in between, and progress, do not permit another one.
+        expectEqual(decide(&machine), .retry(delay: 200))
+        expectEqual(decide(&machine, .badServerResponse) { ($0.isEarlySuccess, $0.hasProgressed) = (true, true) }, .giveUp)
+        expectEqual(decide(&machine), .retry(delay: 100))
+        var forbidden = RetryMachine(policy(0))
+        expectEqual(decide(&forbidden, .badServerResponse) { $0.isEarlySuccess = true }, .giveUp)
+        var unrepeatable = RetryMachine(policy())
+        expectEqual(decide(&unrepeatable, .badServerResponse) { ($0.isEarlySuccess, $0.isIdempotent) = (true, false) }, .giveUp)
+    }
+
     @Test func `a refused handshake is not retried, an interrupted one is`() {
         var machine = RetryMachine(policy())
         expectEqual(decide(&machine, .secureConnectionFailed) { $0.isHandshakeRefusal = true }, .giveUp)

@@ -132,6 +132,18 @@ import Testing
         }
     }
 
+    @Test func `an HTTP/2 success sent before a complete PUT was read is no success`() async throws {
+        let nginx = try Nginx.shared.get()
+        let policy = RetryPolicy(maximumRetries: 9, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        let session = try session(nginx) { $0.retryPolicy = policy }
+        let body = RequestBody.data(Data(count: 16 << 20))
+        for target in ["/status/204", "/echo-headers", "/compressed"] {
+            let task = session.dataTask(for: TransferRequest(url: try nginx.tlsURL(target), method: .put, body: body))
+            await expectEqual(failure(task)?.code, .badServerResponse, "\(target)")
+            expectEqual(task.metrics?.retryCount, 1, "\(target)")
+        }
+    }
+
     @Test(arguments: [true, false]) func `a canceled download from nginx continues where it stopped and yields an identical file`(
         isSecure: Bool
     ) async throws {

@@ -295,6 +295,59 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         expectEqual(response.data, Data("too much".utf8))
     }
 
+    @Test func `a success sent before the upload is complete is no success if the connection ends`() async throws {
+        var options = TestServer.Options()
+        options.onHead = { _ in .refuse(StubResponse(201, body: "stored")) }
+        let server = try TestServer(options: options) { _ in StubResponse() }
+        let size: Int64 = 32 << 20
+        let policy = RetryPolicy(maximumRetries: nil, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        let session = try localSession { $0.retryPolicy = policy }
+        let chunks = [Data](repeating: Data(count: 1 << 20), count: 32)
+        for (method, body, attempts) in [
+            (HTTPRequest.Method.put, RequestBody.data(Data(count: Int(size))), 2), (.put, stream(chunks), 2),
+            (.post, stream(chunks, length: size), 1),
+        ] {
+            let before = server.requests.count
+            let task = session.dataTask(for: TransferRequest(url: server.url(), method: method, body: body))
+            let error = await failure(task)
+            expectEqual(error?.code, .badServerResponse)
+            expectEqual(error?.context.statusCode, 201)
+            let beginning = "the server answered 201 Created without the complete request body: it received at most "
+            #expect(error?.reason.hasPrefix(beginning) == true, "\(error?.reason ?? "")")
+            expectEqual(server.requests.count - before, attempts, "\(method)")
+            #expect(task.currentProgress.bytesSent < size)
+        }
+    }
+
+    @Test func `a success whose connection is reset during the upload is no success`() async throws {
+        let listener = try LoopbackListener { client, _ in
+            var buffer = [UInt8](repeating: 0, count: 4_096)
+            guard recv(client, &buffer, buffer.count, 0) > 0 else { return }
+            // Closing the socket resets the connection, because it has unread bytes.
+            LoopbackListener.respond("stored", to: client)
+        }
+        let request = TransferRequest(url: try listener.url(), method: .put, body: .data(Data(count: 32 << 20)))
+        let policy = RetryPolicy(maximumRetries: 5, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        let error = await failure(try localSession { $0.retryPolicy = policy }.dataTask(for: request))
+        // The reset may destroy the response before it is read.
+        #expect([.badServerResponse, .connectionLost].contains(error?.code), "\(String(describing: error))")
+    }
+
+    @Test func `a success sent before the upload is complete stands if the server reads the complete body`() async throws {
+        let size = 8 << 20
+        let listener = try LoopbackListener { client, _ in
+            var buffer = [UInt8](repeating: 0, count: 65_536)
+            var received = recv(client, &buffer, buffer.count, 0)
+            LoopbackListener.respond("early", to: client)
+            while received < size, case let count = recv(client, &buffer, buffer.count, 0), count > 0 { received += count }
+            _ = recv(client, &buffer, buffer.count, 0)
+        }
+        let task = try localSession().dataTask(
+            for: TransferRequest(url: listener.url(), method: .put, body: .data(Data(count: size))))
+        try await expectEqual(task.response.data, Data("early".utf8))
+        expectEqual(task.currentProgress.bytesSent, Int64(size))
+    }
+
     @Test func `a multipart form longer than can be sent is refused as invalidRequest`() async throws {
         let server = try TestServer { _ in StubResponse() }
         var form = MultipartForm()

@@ -50,6 +50,34 @@ import Testing
         expectEqual(task.endTransfer(.connectionLost) { $0.wasResent = true }, "release slot, end connection-lost")
     }
 
+    @Test func `a success whose request body was cut is retried once and then fails`() throws {
+        let task = try TaskTranscript(.put, policy: RetryPolicy(maximumRetries: nil))
+        task.start()
+        _ = try task.head(201)
+        expectEqual(
+            task.endTransfer { ($0.isRequestBodyCut, $0.requestBodyBytes) = (true, 65_536) },
+            "report retry after bad-server-response, backingOff, release slot")
+        expectEqual(task.afterDeadline(), "waiting, enqueue first")
+        task.startNextAttempt()
+        _ = try task.head(201)
+        expectEqual(task.endTransfer { $0.isRequestBodyCut = true }, "release slot, end bad-server-response")
+        #expect(throws: HTTPSessionError.self) { try task.result?.get() }
+        if case .failure(let error)? = task.result { expectEqual(error.context.statusCode, 201) }
+    }
+
+    @Test func `only a success is refused if the request body was cut, over HTTP/2 only that of a PUT`() throws {
+        for (status, method, version, ending) in [
+            (201, HTTPRequest.Method.put, "h2", "bad-server-response"), (200, .post, "http/1.1", "bad-server-response"),
+            (200, .post, "h2", "200"), (413, .put, "http/1.1", "413"), (304, .put, "h2", "304"),
+        ] {
+            let task = try TaskTranscript(method, policy: .never)
+            task.start()
+            _ = try task.head(status)
+            _ = task.endTransfer { ($0.isRequestBodyCut, $0.networkProtocol) = (true, version) }
+            expectEqual(task.ending, ending, "\(status) \(method) \(version)")
+        }
+    }
+
     @Test func `a response that may belong to no request is not used`() throws {
         let task = try TaskTranscript()
         task.start()

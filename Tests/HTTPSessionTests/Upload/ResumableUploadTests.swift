@@ -112,6 +112,17 @@ import Testing
         #expect(ContinuousClock.now - start >= .seconds(1))
     }
 
+    @Test func `a success sent before the body was read is no success of an upload`() async throws {
+        // A server without the draft answers alike, without the field.
+        for fields in [["Upload-Complete": "?1"], [:]] as [KeyValuePairs<String, String>] {
+            let server = try UploadServer(.draft) { _ in .refuse(StubResponse(201, fields: fields)) }
+            let body = RequestBody.data(Data(count: 32 << 20))
+            let task = try session().uploadTask(for: request(server, body), resumableUsing: .draft)
+            await expectEqual(failure(task)?.code, .badServerResponse)
+            #expect(task.currentProgress.bytesSent < 32 << 20)
+        }
+    }
+
     @Test func `a lost last response is recovered by asking for the offset`() async throws {
         for kind in [UploadProtocol.tus, .draft] {
             let server = try UploadServer(
