@@ -42,6 +42,8 @@ package enum LockedFile {
                     close(descriptor)
                     return .refused(reason)
                 }
+                // Whoever can read the file could lock it.
+                OwnFile.makePrivate(descriptor)
             }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
                 let number = errno

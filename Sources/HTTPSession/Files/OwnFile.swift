@@ -66,6 +66,13 @@ package enum OwnFile {
         "it belongs to user \(found.st_uid); remove it, change its owner or choose another path"
     }
 
+    /// Removes the permissions of other users from an open file. File systems without permissions refuse that, so an error is ignored.
+    static func makePrivate(_ descriptor: Int32) {
+        var found = stat()
+        guard fstat(descriptor, &found) == 0, found.st_mode & 0o077 != 0 else { return }
+        fchmod(descriptor, found.st_mode & 0o700)
+    }
+
     /// Whether the path still names the open file.
     static func isFile(_ descriptor: Int32, at path: String) -> Bool {
         var (here, there) = (stat(), stat())

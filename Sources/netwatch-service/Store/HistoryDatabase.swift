@@ -8,13 +8,16 @@ import Reachability
 final class HistoryDatabase: Sendable {
     let path: String
     private let directory: StateDirectory
+    private let lock: StateLock
     /// The connection; `nil` while the database cannot be opened.
     private let connection = Locked<OpenHistory?>(nil)
     /// The number of path events that are kept.
     static let pathEventLimit = 10_000
 
     /// Creates the connection without opening the database.
-    init(_ directory: StateDirectory) { (self.directory, path) = (directory, directory.database) }
+    init(_ directory: StateDirectory, _ lock: StateLock) {
+        (self.directory, self.lock, path) = (directory, lock, directory.database)
+    }
 
     /// Opens the database, or creates it. - Returns: a line for each file that was set aside.
     func open(boot: String, time: Int64) throws(StoreError) -> [String] {
@@ -40,9 +43,9 @@ final class HistoryDatabase: Sendable {
         return open.queue
     }
 
-    /// The reason why what is written is lost: another program has removed, replaced or truncated a file of the open database. It may be
-    /// read on any thread.
-    var loss: StoreError? { connection.withLock { $0?.loss() } }
+    /// The reason why nothing may be written: another program has removed, replaced or truncated a file of the open database, so that what is written
+    /// is lost, or another process may have the directory. It may be read on any thread.
+    var loss: StoreError? { lock.loss() ?? connection.withLock { $0?.loss() } }
 
     /// The durability of a transaction (`PRAGMA synchronous`).
     enum Durability: String {

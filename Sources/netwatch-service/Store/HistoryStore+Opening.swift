@@ -37,7 +37,7 @@ extension HistoryStore {
         try directory.create()
         try directory.requireOwnership()
         let lock = try StateLock(directory)
-        let database = HistoryDatabase(directory)
+        let database = HistoryDatabase(directory, lock)
         do throws(StoreError) {
             var notes: [String] = []
             var (start, failure): (Start, StoreError?)
@@ -57,7 +57,7 @@ extension HistoryStore {
                 wall: max(start.recovered.lastAlive?.wall ?? now.wall, now.wall), monotonic: now.monotonic, bootTime: now.bootTime
             )
             let recorder = TurnRecorder(
-                directory, database: start.identifier, generation: start.next, after: reading, kept: start.kept, settings)
+                directory, lock, database: start.identifier, generation: start.next, after: reading, kept: start.kept, settings)
             let store = try HistoryStore(
                 settings, directory, lock, database, recorder, start.pending, calendar, at: now,
                 last: start.recovered.lastAlive, onStatus: onStatus)

@@ -7,6 +7,7 @@ import Pacing
 // @unchecked: only the thread of the logs calls it.
 final class TurnRecorder: @unchecked Sendable {
     private let directory: StateDirectory
+    private let lock: StateLock
     private let database: UInt32
     private let limit: Int
     private let retryInterval: Int64
@@ -31,16 +32,18 @@ final class TurnRecorder: @unchecked Sendable {
 
     /// - Parameters:
     ///   - directory: the directory of the logs.
+    ///   - lock: the lock of the directory.
     ///   - database: the identifier of the database whose targets the logs number.
     ///   - generation: the number of the first log.
     ///   - time: the time of the last turn before.
     ///   - kept: the sizes of earlier logs that no checkpoint has removed.
     ///   - settings: the limits.
     init(
-        _ directory: StateDirectory, database: UInt32, generation: UInt64, after time: ClockReading,
+        _ directory: StateDirectory, _ lock: StateLock, database: UInt32, generation: UInt64, after time: ClockReading,
         kept: [UInt64: Int] = [:], _ settings: HistoryStore.Settings
     ) {
         (self.directory, self.database, self.generation, self.time) = (directory, database, generation, time)
+        self.lock = lock
         (limit, retryInterval) = (settings.logLimit, settings.retryInterval)
         complete.withLock { $0 = kept }
     }
@@ -49,6 +52,7 @@ final class TurnRecorder: @unchecked Sendable {
     func record(_ turn: HistoryTurn) {
         guard failure == nil || turn.time.monotonic >= retryTime else { return drop(turn) }
         do throws(StoreError) {
+            if let loss = lock.loss() { throw loss }
             if let dropped { try append(dropped.replacement) }
             dropped = nil
             try append(turn)

@@ -67,6 +67,17 @@ struct ForeignStateTests {
         try expectEqual(Data(contentsOf: folder.url("victim")), Data("victim".utf8))
     }
 
+    /// Whoever can read a file can lock it.
+    @Test func `a lock file that other users can read becomes private`() throws {
+        try Data().write(to: folder.url("state/lock"))
+        try #require(chmod(folder.file("state/lock"), 0o644) == 0)
+        let lock = try DirectoryLock(folder.file("state"), identifier: "test")
+        var found = stat()
+        try #require(stat(folder.file("state/lock"), &found) == 0)
+        expectEqual(found.st_mode & 0o777, 0o600)
+        lock.unlock()
+    }
+
     /// The sticky bit does not help: other users can create a journal there.
     @Test(arguments: [0o770, 0o707, 0o1777])
     func `a session's directory that others may write to is refused`(_ mode: Int) throws {

@@ -48,6 +48,17 @@ struct PartialFileTests {
         expectEqual(folder.names, ["part", "part.json", "small"])
     }
 
+    /// Whoever can read a file can lock it.
+    @Test func `a partial file that other users can read becomes private before it is locked`() throws {
+        try Data().write(to: folder.url("part"))
+        try #require(chmod(folder.file("part"), 0o644) == 0)
+        let descriptor = try LockedFile.open(folder.file("part"))
+        defer { close(descriptor) }
+        var found = stat()
+        try #require(fstat(descriptor, &found) == 0)
+        expectEqual(found.st_mode & 0o777, 0o600)
+    }
+
     @Test func `the sidecar of a partial file records the synced bytes every 16 MiB`() throws {
         let resumption = Resumption(url: folder.url("x"), validator: .entityTag("\"1\""), total: nil, digest: nil)
         let sidecar = Sidecar(resumption: try #require(resumption), start: folder.url("x"), boot: BootIdentifier.current)

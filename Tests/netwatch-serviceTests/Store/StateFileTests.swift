@@ -53,17 +53,73 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: history.folder.file("victim")))
     }
 
-    @Test func `a second service is refused, also after the file of the lock was removed`() throws {
+    @Test func `a second service is refused`() throws {
         let history = try TestHistory()
         let (store, _) = try history.open()
-        let directory = history.settings.directory
-        for owner in ["process \(getpid())", "another process"] {
-            let reason = "\(directory): \(owner) keeps its history here; stop it, or choose another --state"
-            #expect(throws: StoreError(.inUse, reason)) { _ = try history.open() }
-            unlink(history.path("lock"))
-        }
+        let reason =
+            "\(history.settings.directory): process \(getpid()) keeps its history here; stop it, or choose another --state"
+        #expect(throws: StoreError(.inUse, reason)) { _ = try history.open() }
         store.close()
         try history.open().store.close()
+    }
+
+    @Test func `a removed lock file is created and locked again, and the recording continues`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        store.record(noon)
+        store.settle()
+        unlink(history.path("lock"))
+        store.record(noon + 2_000)
+        store.settle()
+        expectNil(store.status.reason)
+        let error = #expect(throws: StoreError.self) { _ = try history.open() }
+        expectEqual(error?.code, .inUse)
+        store.close()
+    }
+
+    @Test func `nothing is written after another service could have locked the directory`() throws {
+        let history = try TestHistory()
+        let directory = StateDirectory(path: history.settings.directory)
+        for isRunning in [true, false] {
+            let (store, _) = try history.open()
+            store.record(noon)
+            store.settle()
+            unlink(history.path("lock"))
+            let other = try StateLock(directory)
+            if !isRunning { other.unlock() }
+            store.record(noon + 2_000)
+            store.settle()
+            expectEqual(store.status.reason, "\(history.path("lock")): the file was replaced; restart the service")
+            #expect(throws: StoreError.self) { try store.database.write { _ in } }
+            // Also after the other service has ended: it may have changed the history.
+            other.unlock()
+            store.record(noon + 60_000)
+            store.settle()
+            #expect(store.status.reason?.hasSuffix("restart the service") == true)
+            store.close()
+        }
+        try history.open().store.close()
+    }
+
+    @Test(.requiresOtherUsers)
+    func `another user can lock neither the directory's lock nor stop the service by locking the directory`()
+        throws
+    {
+        let history = try TestHistory()
+        mkdir(history.settings.directory, 0o755)
+        chmod(history.folder.path, 0o755)
+        try Data().write(to: URL(fileURLWithPath: history.path("lock")))
+        chmod(history.path("lock"), 0o644)
+        let other = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "flock", "--nonblock"]
+        // The lock lasts as long as its process, which waits for the end of its standard input.
+        let program = try Program(other + [history.settings.directory, "sh", "-c", "echo locked; read end"], input: .pipe)
+        try expectEqual(program.nextLine(), "locked")
+        let (store, _) = try history.open()
+        store.close()
+        let later = try Program(other + [history.path("lock"), "true"])
+        try #expect(later.wait() != 0)
+        #expect(later.standardError.contains("Permission denied"), "\(later.standardError)")
+        try program.signal(SIGKILL)
     }
 
     @Test func `a lock that is a FIFO is refused`() throws {
