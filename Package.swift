@@ -78,11 +78,17 @@ let package = Package(
         ),
         // Names of AFNetworking: callbacks for any task, and notifications.
         .target(name: "HTTPSessionCompatibility", dependencies: ["HTTPSession", "Reachability"]),
+        // The check of a database file from elsewhere, for the journal and for the service.
+        .target(
+            name: "CheckedDatabase",
+            dependencies: [
+                "EventLoop", .product(name: "GRDB", package: "GRDB.swift"), .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ]),
         // Sessions that outlive their process. A separate product, so that other programs need no database.
         .target(
             name: "HTTPSessionJournal",
             dependencies: [
-                "HTTPSession", "ByteComparison", "CLinux", "EventLoop",
+                "HTTPSession", "ByteComparison", "CheckedDatabase", "CLinux", "EventLoop",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -130,7 +136,7 @@ let package = Package(
         .executableTarget(
             name: "netwatch-service",
             dependencies: [
-                "ByteComparison", "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records",
+                "ByteComparison", "CheckedDatabase", "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),

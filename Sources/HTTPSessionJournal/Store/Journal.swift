@@ -1,3 +1,5 @@
+internal import CheckedDatabase
+internal import EventLoop
 internal import Foundation
 internal import GRDB
 
@@ -10,9 +12,11 @@ final class Journal: Sendable {
     // MARK: Opening
 
     private enum OpeningError: Error {
-        case newer
         case damaged(String)
     }
+
+    /// The time in nanoseconds after which the opening of a journal is given up.
+    private static let openingTime: Int64 = 60_000_000_000
 
     /// Opens the journal, or creates it. A damaged journal is renamed, and a new one replaces it. The caller holds the directory's lock
     /// (``DirectoryLock``).
@@ -36,7 +40,7 @@ final class Journal: Sendable {
     }
 
     private static func failure(_ error: any Error, _ path: String) -> DurableSessionError {
-        if case OpeningError.newer = error {
+        if case DatabaseSchema.Mismatch.newer = error {
             return DurableSessionError(.journalIsNewer, "'\(path)' has been written by a later version of this library")
         }
         return DurableSessionError(.journalFailed, "'\(path)': \(text(of: error))", underlying: error)
@@ -49,10 +53,13 @@ final class Journal: Sendable {
     private static func opened(_ path: String) throws -> (Journal, [TaskRecord]) {
         try JournalFile.create(path)
         do {
-            let database = try DatabaseQueue(path: path, configuration: configuration)
+            let limit = QueryTimeLimit()
+            limit.set(MonotonicClock.now() + openingTime)
+            defer { limit.set(nil) }
+            let database = try DatabaseQueue(path: path, configuration: configuration(limit))
             let migrator = JournalSchema.migrator
             try database.read { database in
-                if try migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
+                try DatabaseSchema.check(database, migrator)
                 let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)")
                 if damage != "ok" { throw OpeningError.damaged(damage ?? "") }
             }
@@ -62,14 +69,17 @@ final class Journal: Sendable {
         } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode) {
             // SQLITE_ERROR here means that the tables are not those of the migrations.
             throw OpeningError.damaged(error.message ?? "")
+        } catch DatabaseSchema.Mismatch.foreign(let reason) {
+            throw OpeningError.damaged(reason)
         } catch let error as DecodingError {
             throw OpeningError.damaged("\(error)")
         }
     }
 
-    private static var configuration: Configuration {
+    private static func configuration(_ limit: QueryTimeLimit) -> Configuration {
         var configuration = Configuration()
         configuration.label = "HTTPSessionJournal"
+        configuration.distrustSchema(limit)
         configuration.prepareDatabase { database in
             // No other process has it open, so the index of the write-ahead log needs no shared memory: on a full disk that memory
             // raises SIGBUS.

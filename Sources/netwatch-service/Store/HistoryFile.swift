@@ -1,3 +1,5 @@
+import CheckedDatabase
+import EventLoop
 import FoundationEssentials
 import GRDB
 import Glibc
@@ -9,10 +11,12 @@ enum HistoryFile {
     static let checkedSize = 256 << 20
 
     private enum OpeningError: Error {
-        case newer
         case empty
         case damaged(String)
     }
+
+    /// The time in nanoseconds after which the check of a schema is given up.
+    private static let checkTime: Int64 = 60_000_000_000
 
     /// Opens the database for writing, or creates it. The caller holds the directory's lock.
     ///
@@ -68,26 +72,20 @@ enum HistoryFile {
         guard new >= 0 || errno == EEXIST else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
         if new >= 0 { close(new) }
         do {
-            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            let limit = QueryTimeLimit()
+            let queue = try DatabaseQueue(path: path, configuration: configuration(limit))
             do {
                 let migrator = HistorySchema.migrator
+                limit.set(MonotonicClock.now() + checkTime)
+                try queue.readSnapshot { try DatabaseSchema.check($0, migrator) }
+                // The rest takes as long as the file and the disk need.
+                limit.set(nil)
                 try queue.readSnapshot { database in
-                    if try migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
-                    if try isSuspect(database, path, boot: boot) {
-                        let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)")
-                        if damage != "ok" { throw OpeningError.damaged(damage ?? "no database") }
-                    }
+                    guard try isSuspect(database, path, boot: boot) else { return }
+                    let damage = try String.fetchOne(database, sql: "PRAGMA quick_check(1)")
+                    if damage != "ok" { throw OpeningError.damaged(damage ?? "no database") }
                 }
                 try migrator.migrate(queue)
-                let columns = try HistorySchema.columns()
-                try queue.readSnapshot { database in
-                    for (table, names) in columns {
-                        guard try database.tableExists(table) else { throw OpeningError.damaged("no table \(table)") }
-                        guard try HistorySchema.columns(of: table, in: database) == names else {
-                            throw OpeningError.damaged("the columns of the table \(table) are other ones")
-                        }
-                    }
-                }
                 return queue
             } catch {
                 try? queue.close()
@@ -95,6 +93,8 @@ enum HistoryFile {
             }
         } catch let error as DatabaseError where isDamage(error) {
             throw OpeningError.damaged(error.message ?? "\(error.resultCode)")
+        } catch DatabaseSchema.Mismatch.foreign(let reason) {
+            throw OpeningError.damaged(reason)
         }
     }
 
@@ -113,8 +113,8 @@ enum HistoryFile {
         [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode)
     }
 
-    private static var configuration: GRDB.Configuration {
-        var configuration = GRDB.Configuration.history
+    private static func configuration(_ limit: QueryTimeLimit) -> GRDB.Configuration {
+        var configuration = GRDB.Configuration.history(limit)
         configuration.label = "history"
         configuration.prepareDatabase { database in
             // It has an effect on a new file only, before the first table.
@@ -128,7 +128,13 @@ enum HistoryFile {
     }
 
     /// Opens the database for reading only. It may be open in another process, or belong to a directory without write permission.
-    static func openForReading(_ directory: StateDirectory) throws(StoreError) -> DatabaseQueue {
+    ///
+    /// - Parameters:
+    ///   - directory: the state directory.
+    ///   - limit: the time limit of the queries. The check of the file has one of its own.
+    /// - Returns: the connection.
+    /// - Throws: ``StoreError``.
+    static func openForReading(_ directory: StateDirectory, _ limit: QueryTimeLimit) throws(StoreError) -> DatabaseQueue {
         let path = directory.database
         guard StateFile(path).kind != .missing else { throw StoreError(.missing, "\(path): no history") }
         // The logs are found by reading the directory.
@@ -140,8 +146,10 @@ enum HistoryFile {
                 throw StoreError(.missing, "\(file.path): no history: it is \(kind), not a file")
             }
         }
-        var configuration = GRDB.Configuration.history
+        var configuration = GRDB.Configuration.history(limit)
         configuration.label = "history queries"
+        limit.set(MonotonicClock.now() + checkTime)
+        defer { limit.set(nil) }
         configuration.readonly = true
         do {
             return try checked(path, configuration)
@@ -169,8 +177,8 @@ enum HistoryFile {
     private static func checked(_ path: String, _ configuration: GRDB.Configuration) throws -> DatabaseQueue {
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         try queue.readSnapshot { database in
-            if try HistorySchema.migrator.hasBeenSuperseded(database) { throw OpeningError.newer }
             if try Int.fetchOne(database, sql: "PRAGMA page_count") == 0 { throw OpeningError.empty }
+            try DatabaseSchema.check(database, HistorySchema.migrator)
             guard try database.tableExists("meta") else { throw OpeningError.damaged("no table meta") }
         }
         try queue.writeWithoutTransaction { try HistorySchema.completeForReading($0) }
@@ -181,10 +189,11 @@ enum HistoryFile {
     static func failure(_ error: any Error, _ path: String) -> StoreError {
         switch error {
         case let error as StoreError: error
-        case OpeningError.newer:
+        case DatabaseSchema.Mismatch.newer:
             StoreError(.newer, "\(path): written by a later version of netwatch; install that version, or choose another --state")
         case OpeningError.empty: StoreError(.missing, "\(path): no history: the database is empty")
-        case OpeningError.damaged(let reason): StoreError(.inputOutput, "\(path): damaged (\(reason))")
+        case OpeningError.damaged(let reason), DatabaseSchema.Mismatch.foreign(let reason):
+            StoreError(.inputOutput, "\(path): damaged (\(reason))")
         case let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT:
             StoreError(.timedOut, "\(path): the query needs too much time")
         case let error as DatabaseError where [.SQLITE_CANTOPEN, .SQLITE_PERM].contains(error.resultCode):

@@ -1,3 +1,4 @@
+import CheckedDatabase
 import EventLoop
 import FoundationEssentials
 import GRDB
@@ -13,25 +14,40 @@ final class HistoryReader: Sendable {
     private let directory: StateDirectory
     private let follower: TurnFollower?
     private let deadline = Locked<Deadline?>(nil)
+    private let limit = QueryTimeLimit()
+    /// The time after which no query of this reader continues; `nil` if there is none.
+    private let finalDeadline: Int64?
+
+    /// The time in nanoseconds that the queries of a reader of another process' files have together.
+    static let totalTime: Int64 = 300_000_000_000
 
     /// Opens the database of a history that has no logs.
     init(_ directory: StateDirectory) throws(StoreError) {
-        (self.directory, follower) = (directory, nil)
-        queue = try HistoryFile.openForReading(directory)
+        (self.directory, follower, finalDeadline) = (directory, nil, nil)
+        queue = try HistoryFile.openForReading(directory, limit)
     }
 
     /// Opens the history of a service that runs in this process. Each ``run(until:_:)`` sees the turns until then.
-    init(following directory: StateDirectory, calendar: DayCalendar) throws(StoreError) {
+    ///
+    /// - Parameters:
+    ///   - directory: the state directory.
+    ///   - calendar: the days of the service's time zone.
+    ///   - totalTime: the time in nanoseconds that all queries of the reader have together; `nil` for no limit.
+    /// - Throws: ``StoreError``.
+    init(following directory: StateDirectory, calendar: DayCalendar, totalTime: Int64? = nil) throws(StoreError) {
         self.directory = directory
-        queue = try HistoryFile.openForReading(directory)
+        finalDeadline = totalTime.map { MonotonicClock.now() + $0 }
+        queue = try HistoryFile.openForReading(directory, limit)
+        limit.set(finalDeadline)
         follower = TurnFollower(directory, calendar)
     }
 
-    /// Opens the history of a service that is stopped, or that runs in another process. Nothing is written.
+    /// Opens the history of a service that is stopped, or that runs in another process. Nothing is written. A query ends with
+    /// ``StoreError/Code/timedOut`` when the queries of the reader have taken longer than ``totalTime``.
     ///
     /// - Throws: ``StoreError`` with ``StoreError/Code/missing`` if the directory has no history.
     static func open(directory path: String, calendar: DayCalendar) throws(StoreError) -> HistoryReader {
-        let reader = try HistoryReader(following: StateDirectory(path: path), calendar: calendar)
+        let reader = try HistoryReader(following: StateDirectory(path: path), calendar: calendar, totalTime: totalTime)
         do { try reader.run(until: nil) { _ in } } catch {
             reader.close()
             throw error
@@ -76,7 +92,11 @@ final class HistoryReader: Sendable {
     /// The turns in the logs are read first. If that takes all of the time, the next query continues there.
     func run<Value>(until end: Int64?, _ query: (HistoryReader) throws -> Value) throws(StoreError) -> Value {
         deadline.withLock { $0 = end.map { Deadline(end: $0, interruption: $0) } }
-        defer { deadline.withLock { $0 = nil } }
+        limit.set(end ?? finalDeadline)
+        defer {
+            deadline.withLock { $0 = nil }
+            limit.set(finalDeadline)
+        }
         do {
             guard let follower else { return try query(self) }
             // A checkpoint moves turns from the logs to the database. What was read meanwhile is read again.

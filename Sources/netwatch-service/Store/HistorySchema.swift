@@ -71,26 +71,6 @@ enum HistorySchema {
         return migrator
     }
 
-    /// The names of the columns of each table, which no damage of a file has changed.
-    static func columns() throws -> [String: [String]] {
-        let queue = try DatabaseQueue()
-        try migrator.migrate(queue)
-        return try queue.read { database in
-            let tables = try String.fetchAll(
-                database,
-                sql: """
-                    SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'grdb%'
-                    """)
-            return try Dictionary(uniqueKeysWithValues: tables.map { ($0, try columns(of: $0, in: database)) })
-        }
-    }
-
-    /// The names of the columns of a table. - Parameter table: the name of a table that ``columns()`` returned.
-    static func columns(of table: String, in database: Database) throws -> [String] {
-        // Also generated ones, which GRDB's method leaves out.
-        try String.fetchAll(database, sql: "SELECT name FROM pragma_table_xinfo(?)", arguments: [table])
-    }
-
     /// The members of incidents in the schema 1.
     private static let formerMembers = """
         SELECT target.number AS target, incident_target.began, incident_target.id FROM incident_target

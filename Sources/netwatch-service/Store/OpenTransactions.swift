@@ -1,13 +1,15 @@
+import CheckedDatabase
 import GRDB
 
 // If an interrupt or an error of the disk also fails the COMMIT or the ROLLBACK that ends a transaction, the transaction stays open. GRDB
 // then stops the program, unless unsafe transactions are allowed. Here they are, and each access first ends what the one before it left.
 extension GRDB.Configuration {
-    /// The configuration of all connections to the history.
-    static var history: GRDB.Configuration {
+    /// The configuration of all connections to the history. `limit`: the time limit of its queries.
+    static func history(_ limit: QueryTimeLimit) -> GRDB.Configuration {
         var configuration = GRDB.Configuration()
         configuration.busyMode = .timeout(2)
         configuration.allowsUnsafeTransactions = true
+        configuration.distrustSchema(limit)
         configuration.prepareDatabase { $0.add(function: HistorySchema.containsFunction) }
         return configuration
     }

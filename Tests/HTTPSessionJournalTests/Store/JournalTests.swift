@@ -97,6 +97,22 @@ struct JournalTests {
         #expect(try DatabaseQueue(path: path).read { try $0.tableExists("more") })
     }
 
+    @Test(arguments: [
+        "DROP TABLE event; CREATE VIEW event AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n AS task FROM r",
+        "CREATE TRIGGER t AFTER INSERT ON task BEGIN DELETE FROM event; END", "CREATE VIRTUAL TABLE v USING fts5(a)",
+        "CREATE INDEX i ON task (created)", "ALTER TABLE event ADD COLUMN more AS (task || 'x')",
+    ])
+    func `a journal with another schema is renamed, and none of it runs`(_ sql: String) throws {
+        try open().journal.close()
+        let queue = try DatabaseQueue(path: path)
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+        try queue.close()
+        let (journal, records, damagedJournal) = try open()
+        #expect(damagedJournal != nil && records.isEmpty)
+        try expectEqual(journal.database.read { try Bool.fetchOne($0, sql: "PRAGMA trusted_schema") }, false)
+        journal.close()
+    }
+
     @Test(arguments: ["bytes", "head", "page", "row", "table"])
     func `a damaged journal is renamed, its new path is reported, and a new journal begins`(_ damage: String) throws {
         let (first, _, _) = try open()
