@@ -12,7 +12,9 @@ struct ResolverFaultTests {
         private let directory: String
         private let isFirst: Bool
 
-        init(resolvers: String...) throws {
+        convenience init(resolvers: String...) throws { try self.init(resolvers) }
+
+        init(_ resolvers: [String]) throws {
             network = try Network(named: true)
             directory = "/etc/netns/\(network.host.name ?? "")"
             isFirst = !FileManager.default.fileExists(atPath: "/etc/netns")
@@ -108,10 +110,19 @@ struct ResolverFaultTests {
         expectEmpty(server.questions)
     }
 
-    @Test func `without a name server, nothing is asked and the hosts file is still used`() throws {
-        let fixture = try Fixture()
+    @Test func `without a configured name server, the verdict is no-resolver and the hosts file is still used`() throws {
+        let fixture = try Fixture([])
         try expectEqual(fixture.status().line, "unreachable dns/no-resolver")
         try expectEqual(fixture.status("known.example:9").line, "down tcp/refused")
+    }
+
+    @Test(arguments: [[], ["0.0.0.0"]])
+    func `a name server at 127_0_0_1 is asked if resolv_conf is empty or names 0_0_0_0`(resolvers: [String]) throws {
+        let fixture = try Fixture(resolvers)
+        let server = try NameServer(.records(["10.1.0.254"]), in: fixture.network.host.path, address: "127.0.0.1")
+        let target = try fixture.network.router.serve(.queueing, at: "10.1.0.254")
+        try expectEqual(fixture.status("server.example:\(target.port)").line, "up")
+        #expect(!server.questions.isEmpty)
     }
 
     @Test(arguments: [.onlyA("10.1.0.254"), .records(["10.1.0.254"])] as [NameServer.Behavior])

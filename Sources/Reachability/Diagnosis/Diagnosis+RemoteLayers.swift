@@ -28,9 +28,12 @@ extension DiagnosisEvidence {
     }
 
     private var pathNamesStep: Diagnosis.Step {
-        path.supportsDNS
-            ? Diagnosis.Step(.dns, .unproven, "a name server is configured; it was not asked")
-            : Diagnosis.Step(.dns, .fails, "no name server is configured, so names cannot be resolved")
+        let implicit = ResolverConfiguration.Nameserver.implicit
+        return Diagnosis.Step(
+            .dns, .unproven,
+            path.supportsDNS
+                ? "a name server is configured; it was not asked"
+                : "no name server is configured; names need one at \(implicit), which was not asked")
     }
 
     var firewallStep: Diagnosis.Step {

@@ -25,7 +25,7 @@ package struct LookupAnswer: Hashable, Sendable, Codable {
         case hosts
         /// getaddrinfo(3), with the modules of nsswitch.conf(5).
         case nss
-        /// Nothing was asked, because no name server is configured. The raw value is that of earlier recordings.
+        /// Nothing was asked, because no name server is configured. Only earlier recordings have it: 127.0.0.1 is asked now.
         case notAsked = "nobody"
     }
 

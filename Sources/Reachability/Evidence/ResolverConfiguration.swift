@@ -21,7 +21,8 @@ package struct ResolverConfiguration: Hashable, Sendable, Codable {
 
     /// The servers in the order in which glibc asks them, at most ``nameserverLimit``.
     ///
-    /// If there is none, glibc asks 127.0.0.1. That server is not listed here, because the file does not name it.
+    /// If there is none, glibc asks 127.0.0.1. That server is not listed here, because the file does not name it:
+    /// ``askedNameservers`` has it.
     package var nameservers: [Nameserver]
     /// The domains in which short names are tried. The last `search` or `domain` line decides.
     package var search: [String]
@@ -62,8 +63,22 @@ package struct ResolverConfiguration: Hashable, Sendable, Codable {
             isIPv4Only: try container.decodeIfPresent(Bool.self, forKey: .isIPv4Only) ?? false)
     }
 
-    /// Whether names can be resolved: at least one server is configured.
+    /// Whether the file names at least one server. Without one, names can be resolved only by a server at 127.0.0.1.
     package var hasNameserver: Bool { !nameservers.isEmpty }
+
+    /// The servers that are asked, each once: those of the file, or 127.0.0.1 if it names none, as in glibc.
+    ///
+    /// A connection to 0.0.0.0 or :: leads to this machine, and its answers come from 127.0.0.1 or ::1. glibc accepts them (`res_ourserver_p`
+    /// of res_send.c), c-ares does not.
+    package var askedNameservers: [Nameserver] {
+        guard hasNameserver else { return [.implicit] }
+        var asked: [Nameserver] = []
+        for server in nameservers {
+            let server = server.address.isUnspecified ? Nameserver(server.address.loopback) : server
+            if !asked.contains(where: { $0.address == server.address }) { asked.append(server) }
+        }
+        return asked
+    }
 
     /// Parses the text of an existing file. Like glibc, the parser skips invalid lines.
     ///
@@ -106,6 +121,9 @@ package struct ResolverConfiguration: Hashable, Sendable, Codable {
 }
 
 extension ResolverConfiguration.Nameserver {
+    /// The server that is asked if resolv.conf names none.
+    package static let implicit = Self(IPAddress(v4: 0x7f00_0001))
+
     /// Parses `ADDRESS`, or for IPv6 `ADDRESS%ZONE`. glibc's short forms of IPv4 (`127.1`) are refused, because no tool writes
     /// them.
     init?(parsing text: String) {

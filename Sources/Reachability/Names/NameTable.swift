@@ -171,10 +171,6 @@ package struct NameTable: Sendable {
                     running[key]?.keep(LookupAnswer(id: 0, code: NameCode.nameNotFound, answeredBy: .hosts))
                 }
             case .dns:
-                guard configuration.resolver.hasNameserver else {
-                    running[key]?.keep(LookupAnswer(id: 0, code: NameCode.tryAgain, answeredBy: .notAsked))
-                    continue
-                }
                 running[key]?.candidates =
                     SearchList.candidates(for: key.name, configuration.resolver, hostName: configuration.hostName).reversed()
                 return nextCandidate(key, now: now)

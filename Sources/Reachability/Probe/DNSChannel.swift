@@ -51,10 +51,7 @@ struct DNSChannel: ~Copyable {
     init(_ configuration: ResolverConfiguration, takeToken: @escaping () -> UInt64) throws(LoopError) {
         guard Self.isPrepared else { throw LoopError(call: "ares_library_init", errno: ENOMEM) }
         // A server that the file names twice is asked once in each round.
-        var nameservers: [ResolverConfiguration.Nameserver] = []
-        for server in configuration.nameservers where !nameservers.contains(where: { $0.address == server.address }) {
-            nameservers.append(server)
-        }
+        let nameservers = configuration.askedNameservers
         let sockets = DNSSockets(nameservers, takeToken: takeToken)
         let object = Unmanaged.passUnretained(sockets).toOpaque()
         var options = ares_options()

@@ -8,6 +8,7 @@
 /// | REFUSED, or the port is closed | resolver-refused |
 /// | the kernel or a router refuses the packets | the cause of that refusal |
 /// | nothing | resolver-silent |
+/// | no name server is configured, and 127.0.0.1 does not answer | no-resolver |
 ///
 /// If several name servers were asked, the exchange that got furthest counts.
 enum CauseOfLookup {
@@ -48,6 +49,11 @@ enum CauseOfLookup {
         return evidence
     }
 
+    /// Returns the sentence of ``Cause/Code/noResolver``.
+    static func noResolver(for name: String) -> String {
+        "no name server is configured to resolve \(name), and \(ResolverConfiguration.Nameserver.implicit) does not answer"
+    }
+
     /// Returns the cause of a code of getaddrinfo, which distinguishes little: a name server that refuses, fails, or is silent
     /// ends as EAI_AGAIN.
     private static func causeOfCode(
@@ -67,7 +73,8 @@ enum CauseOfLookup {
         case .system where answer?.errno == SystemErrorNumber.tooManyFiles.rawValue,
             .system where answer?.errno == SystemErrorNumber.tooManyFilesInSystem.rawValue, .outOfMemory:
             return Cause(.local, .fileLimit, detail: "no descriptor or memory left to resolve \(name)", evidence: evidence)
-        case .nameNotFound where localState.hasResolver || answer?.answeredBy == .hosts:
+        // Without a name server getaddrinfo ends with EAI_AGAIN, so this is an answer.
+        case .nameNotFound:
             return dns(.nameNotFound, "there is no name \(name)")
         default: break
         }
@@ -77,7 +84,7 @@ enum CauseOfLookup {
         guard localState.hasResolver, source != .notAsked else {
             evidence["answered_by"] = nil
             evidence["getaddrinfo"] = nil
-            return dns(.noResolver, "no name server is configured to resolve \(name)")
+            return dns(.noResolver, noResolver(for: name))
         }
         if let answer, answer.code == 0 {
             return dns(.noAddressForFamily, "\(name) has no address of the families that are tried")

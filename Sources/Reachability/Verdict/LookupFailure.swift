@@ -17,8 +17,33 @@ struct LookupFailure {
         let failed = answer.families.filter { $0.result == .failed || $0.result == .unanswered }.flatMap(\.exchanges)
         var furthest: NameServerExchange?
         for exchange in failed where rank(exchange) > furthest.map(rank) ?? -1 { furthest = exchange }
+        if isWithoutResolver(furthest) { return noResolver(furthest) }
         guard let furthest else { return silence(evidence, nil) }
         return cause(of: furthest)
+    }
+
+    /// Returns whether resolv.conf names no server, and none answers at the address that is asked instead. An answer from there, and a limit
+    /// of this process, are facts of their own.
+    private func isWithoutResolver(_ furthest: NameServerExchange?) -> Bool {
+        guard !localState.hasResolver else { return false }
+        guard let furthest else { return true }
+        return switch furthest.outcome {
+        case .answered, .invalid: false
+        case .silent: true
+        case .failed: furthest.call != "socket"
+        }
+    }
+
+    private func noResolver(_ exchange: NameServerExchange?) -> Cause {
+        // Without a path, no name server can be asked.
+        if localState.path.status == .unsatisfied, let cause = localState.path.cause { return cause }
+        var evidence = evidence
+        evidence["answered_by"] = nil
+        if let exchange {
+            evidence["resolver"] = .text("\(exchange.server)")
+            if exchange.outcome == .failed { evidence["errno"] = .text(SystemErrorNumber.name(of: exchange.errno)) }
+        }
+        return Cause(.dns, .noResolver, detail: CauseOfLookup.noResolver(for: name), evidence: evidence)
     }
 
     /// The cause of a name without an address. A loop of aliases is named, because the answer's code does not show it.

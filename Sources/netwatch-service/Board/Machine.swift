@@ -132,10 +132,6 @@ private struct MachineReader {
     }
 
     var resolver: Machine.Facet {
-        guard path.supportsDNS else {
-            let cause = Cause(.dns, .noResolver, detail: "no name server is configured, so names cannot be resolved")
-            return Machine.Facet(layer: .resolver, finding: .fails, detail: "none", cause: cause)
-        }
         if let incident = incident(.resolver) {
             return Machine.Facet(
                 layer: .resolver, finding: .fails, detail: incident.subject.name ?? "all name servers", cause: incident.cause)
@@ -144,9 +140,13 @@ private struct MachineReader {
             guard case .name = target.update.endpoint.host else { return false }
             return target.update.state == .up || target.update.state == .degraded
         }
-        return isProven
-            ? Machine.Facet(layer: .resolver, finding: .works, detail: "resolves names")
-            : Machine.Facet(layer: .resolver, finding: .unproven, detail: "configured")
+        // Without a configured server, one at 127.0.0.1 may resolve names.
+        if isProven { return Machine.Facet(layer: .resolver, finding: .works, detail: "resolves names") }
+        guard path.supportsDNS else {
+            let cause = Cause(.dns, .noResolver, detail: "no name server is configured, and no name is known to be resolved")
+            return Machine.Facet(layer: .resolver, finding: .fails, detail: "none", cause: cause)
+        }
+        return Machine.Facet(layer: .resolver, finding: .unproven, detail: "configured")
     }
 
     var internet: Machine.Facet {

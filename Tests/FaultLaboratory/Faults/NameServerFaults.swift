@@ -28,6 +28,14 @@ extension Fault {
                 "no resolver configured", target,
                 expect: .unreachable("dns/no-resolver", within: ExpectedVerdict.lookups)
             ) { _ in },
+            // glibc asks 127.0.0.1 then.
+            .fromStart(
+                "no resolver configured, one at 127.0.0.1 answers", target, expect: .up(within: ExpectedVerdict.lookups)
+            ) { $0.hold(try NameServer(works, in: $0.client.path, address: "127.0.0.1")) },
+            .fromStart(
+                "resolver 0.0.0.0, one at 127.0.0.1 answers", target, expect: .up(within: ExpectedVerdict.lookups)
+            ) { $0.hold(try NameServer(works, in: $0.client.path, address: "127.0.0.1")) }
+            .nameServers(["0.0.0.0"]),
             // The host limits its ICMP messages, so that some of the questions of a lookup are silent.
             lookup(
                 "resolver's port closed", nil,

@@ -251,7 +251,7 @@ import Testing
             "the path is satisfied: IPv4 is routed over eth0 via 10.0.0.1"),
         Fault(
             "a satisfied path without name servers",
-            DiagnosisEvidence(path: Place.path(hasResolver: false), inspection: Place.onLink(to: "10.0.0.1")), "++++x-----",
+            DiagnosisEvidence(path: Place.path(hasResolver: false), inspection: Place.onLink(to: "10.0.0.1")), "++++?-----",
             "the path is satisfied: IPv4 is routed over eth0 via 10.0.0.1; no name server is configured"),
         Fault(
             "an unsatisfied path",

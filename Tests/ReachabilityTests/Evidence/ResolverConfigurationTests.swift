@@ -33,6 +33,17 @@ import Testing
         #expect(configuration.hasNameserver)
     }
 
+    @Test(arguments: [
+        ("", ["127.0.0.1"]), ("# nothing\nsearch example\n", ["127.0.0.1"]), ("nameserver x\n", ["127.0.0.1"]),
+        ("nameserver 0.0.0.0\n", ["127.0.0.1"]), ("nameserver ::\n", ["::1"]),
+        ("nameserver 127.0.0.1\nnameserver 0.0.0.0\n", ["127.0.0.1"]),
+        ("nameserver 192.0.2.1\nnameserver 192.0.2.1\nnameserver 192.0.2.2\n", ["192.0.2.1", "192.0.2.2"]),
+    ])
+    func `an empty resolv.conf, one without nameserver, and 0.0.0.0 ask 127.0.0.1`(text: String, asked: [String]) {
+        expectEqual(ResolverConfiguration(parsing: text.utf8).askedNameservers.map(\.description), asked)
+        expectEqual(ResolverConfiguration().askedNameservers.map(\.description), ["127.0.0.1"])
+    }
+
     @Test func `an empty resolv.conf exists and has no name server`() {
         expectEqual(ResolverConfiguration(parsing: "".utf8), ResolverConfiguration(exists: true))
         #expect(!ResolverConfiguration(parsing: "# nothing\n".utf8).hasNameserver)

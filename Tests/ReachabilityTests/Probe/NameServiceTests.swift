@@ -252,13 +252,30 @@ import Testing
         expectEqual(server.questions, [])
     }
 
-    @Test func `without a name server nothing is asked`() throws {
+    @Test(arguments: [[], [IPAddress(v4: 0)], [IPAddress(v6: 0, 0)]])
+    func `without a configured name server, or with 0_0_0_0, this machine's own answers, as in glibc`(nameservers: [IPAddress])
+        throws
+    {
         var bench = try NameBench()
-        let server = try bench.serve(.records(["\(Self.v4)"]))
+        let server = try bench.serve(
+            .records(["\(Self.v4)"]), at: nameservers.first?.family == .v6 ? "::1" : "127.0.0.1")
+        bench.nameservers = nameservers
+        let answer = try bench.ask().answer
+        expectEqual(answer.addresses, [Self.v4])
+        expectEqual(answer.server?.address.isLoopback, true)
+        expectEqual(server.questions.count, 2)
+    }
+
+    @Test(arguments: [nil, .silent] as [NameServer.Behavior?])
+    func `without a configured name server, a closed port and silence of 127_0_0_1 are no-resolver`(
+        behavior: NameServer.Behavior?
+    ) throws {
+        var bench = try NameBench()
+        let server = try behavior.map { [bench] in try bench.serve($0) }
         bench.nameservers = []
         let answer = try bench.ask().answer
-        expectEqual(verdict(bench, answer), "dns/no-resolver")
-        expectEqual(server.questions, [])
+        expectEqual(verdict(bench, answer, "resolver"), "dns/no-resolver resolver=127.0.0.1")
+        _ = server
     }
 
     @Test(.requiresMounts) func `a module that may know every name is asked instead of DNS, by getaddrinfo`() throws {

@@ -126,6 +126,35 @@ import Testing
         expectEqual(name(cause(failing, path: path)), "unreachable dns/server-failure")
     }
 
+    @Test func `without a configured name server, refusal and silence of 127_0_0_1 are no-resolver, its answers are its own`() {
+        let own = ResolverConfiguration.Nameserver(IPAddress(v4: 0x7f00_0001))
+        func cause(_ exchange: NameServerExchange, path: Cause? = nil) -> Cause {
+            var host = Transcript.Host()
+            (host.hasResolver, host.pathCause) = (false, path)
+            let answer = LookupAnswer(id: 1, code: NameCode.tryAgain, answeredBy: .dns, v4: failed(exchange))
+            return CauseOfLookup.cause(answer, name: "a.example", elapsed: 7_000_000, in: host.localState)
+        }
+        let refused = cause(exchange(with: own, .connectionRefused, icmp: (3, 3), from: "127.0.0.1"))
+        expectEqual(name(refused), "unreachable dns/no-resolver")
+        expectEqual(
+            refused.evidence,
+            [
+                "name": .text("a.example"), "elapsed_ms": .number(7), "resolver": .text("127.0.0.1"),
+                "errno": .text("ECONNREFUSED"),
+            ])
+        expectEqual(
+            refused.detail, "no name server is configured to resolve a.example, and 127.0.0.1 does not answer")
+        expectEqual(name(cause(NameServerExchange(own, .silent))), "unreachable dns/no-resolver")
+        // lo is down.
+        expectEqual(name(cause(exchange(with: own, .networkUnreachable, call: "connect"))), "unreachable dns/no-resolver")
+        expectEqual(name(cause(NameServerExchange(own, .answered, rcode: 2))), "unreachable dns/server-failure")
+        expectEqual(name(cause(NameServerExchange(own, .answered, rcode: 5))), "unreachable dns/resolver-refused")
+        expectEqual(name(cause(NameServerExchange(own, .invalid))), "unreachable dns/server-failure")
+        expectEqual(name(cause(exchange(with: own, .tooManyFiles, call: "socket"))), "unreachable local/file-limit")
+        let path = Cause(.link, .noCarrier, detail: "eth0 has no carrier")
+        expectEqual(cause(NameServerExchange(own, .silent), path: path), path)
+    }
+
     @Test func `nothing asked is no resolver, and a name that only the hosts file could have is not the server's fault`() {
         var host = Transcript.Host()
         let nobody = LookupAnswer(id: 1, code: NameCode.tryAgain, answeredBy: .notAsked)

@@ -158,7 +158,7 @@ import Testing
             (.noAddressForFamily, 5, true, "down dns/no-address-for-family"),
             (.tryAgain, 5, true, "unreachable dns/server-failure"),
             (.tryAgain, 2000, true, "unreachable dns/resolver-silent"), (.failure, 5, true, "unreachable dns/server-failure"),
-            (.tryAgain, 5, false, "unreachable dns/no-resolver"), (.nameNotFound, 5, false, "unreachable dns/no-resolver"),
+            (.tryAgain, 5, false, "unreachable dns/no-resolver"), (.nameNotFound, 5, false, "down dns/name-not-found"),
             (.outOfMemory, 5, true, "unreachable local/file-limit"),
         ] as [(ResolverCode, Int64, Bool, String)])
     func `only an authority's negative answer is the fault of the target`(

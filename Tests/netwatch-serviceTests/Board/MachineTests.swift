@@ -53,6 +53,13 @@ import Testing
         expectEqual(machine.facets[2].finding, .notUsed)
     }
 
+    @Test func `names that are resolved without a configured name server prove one at 127_0_0_1`() {
+        let path = NetworkPath(
+            status: .satisfied, interface: PageSamples.eth0, interfaceV4: PageSamples.eth0, interfaces: [PageSamples.eth0])
+        let machine = Machine(PageSamples.board([PageSamples.target("a", PageSamples.update("a.example:80"))], path: path))
+        expectEqual(machine.facets[3].finding, .works)
+    }
+
     @Test func `the canary decides the Internet`() {
         var board = PageSamples.board()
         for (state, finding) in [
