@@ -88,10 +88,15 @@ struct AddressSurvey: Hashable, Sendable {
         return Self.degradation(by: cause, failing, of: addresses)
     }
 
-    /// Returns the cause for which a target is degraded if these addresses fail; `nil` if none or all of them do. `cause` is that of the
-    /// first one.
+    /// Returns whether addresses are those of one host, so that one that answers suffices.
+    ///
+    /// The loopback addresses are this machine: a name such as localhost has one of each family, and many services listen on one alone.
+    static func areOneHost(_ addresses: [IPAddress]) -> Bool { addresses.allSatisfy(\.isLoopback) }
+
+    /// Returns the cause for which a target is degraded if these addresses fail; `nil` if none or all of them do, or if all are one host.
+    /// `cause` is that of the first one.
     static func degradation(by cause: Cause, _ failing: [IPAddress], of addresses: [IPAddress]) -> Cause? {
-        guard let first = failing.first, failing.count < addresses.count else { return nil }
+        guard let first = failing.first, failing.count < addresses.count, !areOneHost(addresses) else { return nil }
         var evidence = cause.evidence
         evidence["addresses"] = .number(addresses.count)
         evidence["failing_addresses"] = .number(failing.count)

@@ -30,8 +30,9 @@ enum CandidateRoute: Hashable, Sendable {
 func inAttemptOrder(_ addresses: [IPAddress], last: IPAddress?) -> [IPAddress] {
     guard let first = addresses.first else { return [] }
     let remembered = addresses.filter { $0 == last } + addresses.filter { $0 != last }
-    let preferred = remembered.filter { $0.family == first.family }
-    let others = remembered.filter { $0.family != first.family }
+    let family = AddressSurvey.areOneHost(addresses) ? remembered[0].family : first.family
+    let preferred = remembered.filter { $0.family == family }
+    let others = remembered.filter { $0.family != family }
     var ordered: [IPAddress] = []
     for index in 0..<max(preferred.count, others.count) {
         if index < preferred.count { ordered.append(preferred[index]) }

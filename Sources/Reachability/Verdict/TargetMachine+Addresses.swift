@@ -7,7 +7,9 @@ extension TargetMachine {
 
     /// Tries another address of the target after a successful probe.
     mutating func surveyNextAddress(_ turn: inout Turn) {
-        guard turn.allowances.survey, !settings.isScheduledOnly, openRoutes.count > 1, survey?.running == nil else { return }
+        guard turn.allowances.survey, !settings.isScheduledOnly, openRoutes.count > 1, survey?.running == nil,
+            !AddressSurvey.areOneHost(openAddresses)
+        else { return }
         let others = openAddresses.filter { $0 != lastAnswered }
         var survey = survey ?? AddressSurvey()
         defer { self.survey = survey }

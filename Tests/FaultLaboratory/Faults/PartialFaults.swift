@@ -36,6 +36,13 @@ extension Fault {
                 try $0.site.filter(
                     .input, "ip daddr \(FaultNetwork.nameServers[1]) tcp dport \(FaultNetwork.port) reject with tcp reset")
             },
+            // As localhost in a hosts file, and a service that listens on 127.0.0.1 alone.
+            Fault.fromStart("one loopback address refuses, the other works", target, expect: .up(within: ExpectedVerdict.lookups))
+            {
+                try $0.resolver(.records([v4.loopback, v6.loopback]))
+                $0.hold(try $0.client.serve(at: v4.loopback, port: FaultNetwork.port))
+            }
+            .nameServers([FaultNetwork.nameServers[0]]),
             named("no IPv6 route on this machine", both, .up(within: ExpectedVerdict.answered)) {
                 try $0.client.ip("-6 route del default")
             },

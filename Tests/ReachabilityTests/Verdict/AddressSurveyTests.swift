@@ -35,6 +35,36 @@ private let v6 = "2001:db8::1"
         expectEqual(target.at(10_002, .connected(7)), ["up \(first) eth0"])
     }
 
+    @Test(arguments: [["::1", "127.0.0.1"], ["127.0.1.1", "127.0.0.1"], ["::1", "127.0.1.1", "127.0.0.1"]])
+    func `a service on one loopback address is up, and its other addresses cost no attempts`(addresses: [String]) throws {
+        var target = try Transcript("localhost:8080")
+        target.allowsSurvey = true
+        _ = target.at(0, .begin)
+        _ = target.at(0, .lookup(LookupAnswer(id: 1, addresses: addresses.compactMap { IPAddress($0) }, answeredBy: .hosts)))
+        for address in addresses { _ = target.at(0, .route(to: address)) }
+        for (attempt, next) in zip(UInt64(2)..., addresses.dropFirst()) {
+            expectEqual(target.at(1, .failed(attempt, .connectionRefused)), ["connect \(attempt + 1) \(next)"])
+        }
+        let last = UInt64(addresses.count + 1)
+        expectEqual(target.at(1, .connected(last)), ["report ok", "up 127.0.0.1 eth0"])
+        // The next probe begins with the address that answers, and ends with it.
+        var number = last + 1
+        for time in [10_000, 20_000, 30_000] as [Int64] {
+            _ = target.at(time, .tick)
+            _ = target.at(time, .lookup(LookupAnswer(id: number, addresses: addresses.compactMap { IPAddress($0) })))
+            let connects = addresses.flatMap { target.at(time, .route(to: $0)) }
+            expectEqual(connects, ["connect \(number + 1) 127.0.0.1"])
+            expectEqual(target.at(time + 1, .connected(number + 1)), ["report ok"])
+            number += 2
+        }
+    }
+
+    @Test func `a loopback address beside another machine's is an address like others`() throws {
+        var target = try surveying(first, "127.0.0.1")
+        _ = target.at(2, .failed(3, .connectionRefused))
+        expectEqual(target.at(3, .failed(4, .connectionRefused)), ["degraded tcp/refused \(first) eth0"])
+    }
+
     @Test func `a family that fails is named`() throws {
         var target = try surveying(first, v6)
         let report = Transcript.Event.failed(3, .networkUnreachable, icmp: (3, 0), from: "203.0.113.9")
