@@ -56,6 +56,7 @@ public final class NameServer: Sendable {
     private let thread: LoopThread
     private let log: Locked<[String]>
     private let held = Locked<[Answer]>([])
+    private let behavior: Locked<Behavior>
 
     /// The questions so far, such as `A server.example`, with `tcp` before those over TCP.
     public var questions: [String] { log.withLock { $0 } }
@@ -64,6 +65,8 @@ public final class NameServer: Sendable {
     public init(_ behavior: Behavior, in namespace: String, address: String = "127.0.0.1") throws {
         let (stop, settling, settled) = (try Waker(), try Waker(), try Waker(blocks: true))
         let (log, held) = (Locked<[String]>([]), held)
+        let current = Locked(behavior)
+        self.behavior = current
         (self.stop, self.log, self.settling, self.settled) = (stop, log, settling, settled)
         thread = try LoopThread(name: "name-server", namespace: namespace) { () throws(LoopError) in
             let datagrams = try Self.bound(address, SOCK_DGRAM)
@@ -74,7 +77,7 @@ public final class NameServer: Sendable {
                 listen(listener, 64)
             }
             let answerer = Answerer(
-                behavior: behavior, datagrams: datagrams, listener: listener, stop: stop, settling: settling, settled: settled,
+                behavior: current, datagrams: datagrams, listener: listener, stop: stop, settling: settling, settled: settled,
                 log: log, held: held)
             return { answerer.serve() }
         }
@@ -90,6 +93,9 @@ public final class NameServer: Sendable {
         settling.wake()
         settled.waitAndAcknowledge()
     }
+
+    /// Replaces the behavior for later questions.
+    public func setBehavior(_ behavior: Behavior) { self.behavior.withLock { $0 = behavior } }
 
     /// Sends the answers that were late so far.
     public func release() {
@@ -134,7 +140,7 @@ public final class NameServer: Sendable {
 
 /// The server's thread.
 private struct Answerer {
-    let behavior: NameServer.Behavior
+    let behavior: Locked<NameServer.Behavior>
     let datagrams, listener: Int32
     let stop, settling, settled: Waker
     let log: Locked<[String]>
@@ -171,6 +177,7 @@ private struct Answerer {
         }
         guard count > 12, let message = Message(Array(question.prefix(count))) else { return }
         log.withLock { $0.append(message.description) }
+        let behavior = behavior.withLock { $0 }
         guard let bytes = message.answer(behavior, limit: 512) else { return }
         let answer = NameServer.Answer(descriptor: datagrams, bytes: bytes, peer: name, size: size)
         if case .late = behavior, !message.isA { held.withLock { $0.append(answer) } } else { answer.send() }
@@ -190,7 +197,7 @@ private struct Answerer {
                 let message = Message(question)
             else { return }
             log.withLock { $0.append("tcp \(message)") }
-            guard let answer = message.answer(behavior, limit: 65_535) else { continue }
+            guard let answer = message.answer(behavior.withLock { $0 }, limit: 65_535) else { continue }
             let framed = [UInt8(answer.count >> 8), UInt8(truncatingIfNeeded: answer.count)] + answer
             guard Glibc.send(connection, framed, framed.count, Int32(MSG_NOSIGNAL)) == framed.count else { return }
         }

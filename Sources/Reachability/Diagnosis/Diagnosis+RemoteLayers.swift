@@ -15,6 +15,7 @@ extension DiagnosisEvidence {
         var evidence: [String: Cause.Evidence] = ["name": .text(name), "addresses": .text(addresses)]
         if let source = lookup.answeredBy { evidence["answered_by"] = .text(source.rawValue) }
         if let server = lookup.server { evidence["resolver"] = .text("\(server)") }
+        if let age = lookup.ageNanoseconds { evidence["answer_age_s"] = .number(Int(age / 1_000_000_000)) }
         let source =
             switch lookup.answeredBy {
             case .dns: lookup.server.map { ", by the name server \($0)" } ?? ", by a name server"

@@ -6,12 +6,18 @@ package struct LookupRequest: Hashable, Sendable {
     /// The latest time of an answer, on the monotonic clock in nanoseconds. If no answer has arrived by then, the request fails
     /// with the evidence so far.
     package var deadline: Int64
+    /// The time at which an address of the name has failed, on the same clock; `.min` if none has. Answers that are older are asked for
+    /// again, as far as ``NameTable/refreshesPerSecond`` allows.
+    package var notBefore: Int64
 
-    package init(id: UInt64, name: String, families: Set<IPAddress.Family>, deadline: Int64 = .max) {
+    package init(
+        id: UInt64, name: String, families: Set<IPAddress.Family>, deadline: Int64 = .max, notBefore: Int64 = .min
+    ) {
         self.id = id
         self.name = name
         self.families = families
         self.deadline = deadline
+        self.notBefore = notBefore
     }
 }
 
@@ -40,6 +46,8 @@ package struct LookupAnswer: Hashable, Sendable, Codable {
     /// The part of the time during which the questions waited behind those of other names (``SendQueue``); `nil` if they did not wait,
     /// or if the answer is a failure that name servers reported.
     package var queuedNanoseconds: Int64?
+    /// The time since a name server gave the addresses; 0 for a new answer, and `nil` for other sources.
+    package var ageNanoseconds: Int64?
     /// `nil` in recordings of earlier versions, in which getaddrinfo answered.
     package var answeredBy: Source?
     /// The name server whose answer has the addresses; `nil` for other sources, and after a failure.

@@ -4,6 +4,9 @@ internal import ByteComparison
 ///
 /// Only names with addresses are cached. A failure is not: the probe that confirms it must ask again. A missing family is cached
 /// beside the addresses of the other one, so that a name without AAAA records causes one question per TTL.
+///
+/// A server may give a TTL of ten minutes for the address of a container that the next start changes. ``NameTable`` therefore asks again
+/// before the TTL has passed if an address fails.
 struct NameCache: Hashable, Sendable {
     /// The shortest and the longest time in seconds for which addresses are used. A monitor reports a resolver that fails, so it
     /// does not live from old answers for hours.
@@ -14,6 +17,8 @@ struct NameCache: Hashable, Sendable {
     /// The cached addresses of one family; empty if the name has none.
     struct Entry: Hashable, Sendable {
         var addresses: [IPAddress]
+        /// The time of the answer, on the monotonic clock in nanoseconds.
+        var received: Int64
         /// On the monotonic clock in nanoseconds.
         var expiry: Int64
         var server: ResolverConfiguration.Nameserver?
@@ -57,6 +62,8 @@ struct NameCache: Hashable, Sendable {
         guard names.count < Self.limit || names[name] != nil else { return }
         if family == .v4 { names[name, default: Families()].v4 = entry } else { names[name, default: Families()].v6 = entry }
     }
+
+    mutating func remove(_ name: String) { names[name] = nil }
 
     mutating func removeAll() {
         names = [:]

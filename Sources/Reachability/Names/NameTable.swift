@@ -32,10 +32,17 @@ package struct NameTable: Sendable {
     static let burstTime: Int64 = 50_000_000
     /// The maximum number of open questions. Each has a 16-bit number of its own.
     static let openLimit = 16_384
+    /// The maximum number of lookups in a second that only the failure of an address causes. While more targets fail, the others use the
+    /// cached addresses.
+    static let refreshesPerSecond: Int64 = 20
+    /// The time in nanoseconds after which the cached answer is used if no name server answers such a lookup. It is at most half of the time
+    /// until the deadline.
+    static let refreshPatience: Int64 = 500_000_000
 
     private enum Timer: Hashable, Sendable {
         case request(LookupRequest)
         case answer(RunningLookup.Key)
+        case fallback(RunningLookup.Key)
     }
 
     var configuration = Configuration()
@@ -47,6 +54,8 @@ package struct NameTable: Sendable {
     private var asked: [UInt64: RunningLookup.Key] = [:]
     private var askedLibc: [UInt64: RunningLookup.Key] = [:]
     private var sendQueue = SendQueue()
+    private var refreshes = TokenBucket(
+        intervalNanoseconds: 1_000_000_000 / NameTable.refreshesPerSecond, burst: NameTable.refreshesPerSecond)
     private var lastNumber: UInt64 = 0
 
     /// The time at which ``tick(now:)`` is due, on the monotonic clock in nanoseconds.
@@ -69,12 +78,14 @@ package struct NameTable: Sendable {
         var effects: [Effect] = []
         waiting[TargetID(owning: request.id)] = (key, now)
         if running[key]?.requests.append(request) != nil {
-            effects = judge(key, now: now)
+            renew(key, request, now: now)
+            effects = judge(key, now: now) + useFallback(key, now: now)
         } else {
             let steps = configuration.services.steps(
                 for: key.name, nameservers: configuration.resolver.nameservers, hostName: configuration.hostName)
             var lookup = RunningLookup(steps, started: now)
             lookup.requests = [request]
+            lookup.notBefore = request.notBefore
             running[key] = lookup
             effects = advance(key, now: now)
         }
@@ -93,7 +104,8 @@ package struct NameTable: Sendable {
             if !result.addresses.isEmpty {
                 let expiry = NameCache.expiry(ttl: result.ttl, now: now)
                 let entry = NameCache.Entry(
-                    addresses: result.addresses, expiry: expiry, server: result.server, candidate: lookup.candidate ?? key.name)
+                    addresses: result.addresses, received: now, expiry: expiry, server: result.server,
+                    candidate: lookup.candidate ?? key.name)
                 cache.store(entry, key.name, family, now: now)
             }
         }
@@ -120,6 +132,7 @@ package struct NameTable: Sendable {
             switch timer {
             case .request(let request): effects += expire(request, now: now)
             case .answer(let key): effects += judge(key, now: now)
+            case .fallback(let key): effects += useFallback(key, now: now)
             }
         }
         return effects + send(now: now)
@@ -153,6 +166,8 @@ package struct NameTable: Sendable {
     /// Begins the next step of a lookup, or ends the lookup.
     private mutating func advance(_ key: RunningLookup.Key, now: Int64) -> [Effect] {
         while var lookup = running[key] {
+            // A name server has answered that the cached addresses do not exist any more.
+            if lookup.fallback != nil, lookup.failure.map({ $0.code != NameCode.tryAgain }) ?? false { cache.remove(key.name) }
             // No target waits for this lookup any more.
             if lookup.requests.isEmpty { return finish(key, LookupAnswer(id: 0), now: now) }
             lookup.candidate = nil
@@ -181,6 +196,9 @@ package struct NameTable: Sendable {
                 askedLibc[id] = key
                 return [.askLibc(LookupRequest(id: id, name: key.name, families: Set(key.families)))]
             case nil:
+                if let fallback = lookup.fallback, lookup.failure?.code ?? NameCode.tryAgain == NameCode.tryAgain {
+                    return finish(key, fallback.answer(now: now), now: now)
+                }
                 let answer = lookup.failure ?? LookupAnswer(id: 0, code: NameCode.nameNotFound, answeredBy: .hosts)
                 return finish(key, answer, now: now)
             }
@@ -192,7 +210,14 @@ package struct NameTable: Sendable {
         // The lookup is stored once: each access to the dictionary hashes the name.
         guard var lookup = running[key], var name = lookup.candidates.popLast() else { return advance(key, now: now) }
         // The cache has the name as it was requested, and knows which candidate has the addresses.
-        let cached = key.families.map { (family: $0, entry: cache.entry(key.name, $0, now: now)) }
+        var cached = key.families.map { (family: $0, entry: cache.entry(key.name, $0, now: now)) }
+        if isOutdated(cached, lookup) {
+            if beginRefresh(key, &lookup, cached, now: now) {
+                cached = cached.map { ($0.family, $0.entry.flatMap { $0.received < lookup.notBefore ? nil : $0 }) }
+            } else {
+                lookup.notBefore = .min
+            }
+        }
         if let known = cached.lazy.compactMap(\.entry).first(where: { !$0.addresses.isEmpty }) {
             name = known.candidate
             lookup.candidates = []
@@ -204,13 +229,60 @@ package struct NameTable: Sendable {
                 lookup[family] = .cached(entry)
                 continue
             }
-            let question = NameQuestion(id: takeNumber(), name: name, family: family)
-            lookup[family] = .asked(id: question.id)
-            asked[question.id] = key
-            sendQueue.add(question, at: now)
+            ask(name, family, for: key, &lookup, now: now)
         }
         running[key] = lookup
         return judge(key, now: now)
+    }
+
+    private mutating func ask(
+        _ name: String, _ family: IPAddress.Family, for key: RunningLookup.Key, _ lookup: inout RunningLookup, now: Int64
+    ) {
+        let question = NameQuestion(id: takeNumber(), name: name, family: family)
+        lookup[family] = .asked(id: question.id)
+        asked[question.id] = key
+        sendQueue.add(question, at: now)
+    }
+
+    // MARK: Failed addresses
+
+    private func isOutdated(
+        _ entries: [(family: IPAddress.Family, entry: NameCache.Entry?)], _ lookup: RunningLookup
+    ) -> Bool {
+        entries.contains { $0.entry.map { !$0.addresses.isEmpty && $0.received < lookup.notBefore } ?? false }
+    }
+
+    /// Begins to ask again for cached addresses. Returns whether that is allowed now.
+    private mutating func beginRefresh(
+        _ key: RunningLookup.Key, _ lookup: inout RunningLookup,
+        _ entries: [(family: IPAddress.Family, entry: NameCache.Entry?)], now: Int64
+    ) -> Bool {
+        if lookup.fallback != nil { return true }
+        let earliest = lookup.requests.map(\.deadline).min() ?? .max
+        let due = min(now.addingSaturated(Self.refreshPatience), now + max(0, earliest - now) / 2)
+        guard let fallback = CachedAnswer(entries, due: due), refreshes.take(now: now) else { return false }
+        lookup.refresh(fallback, now: now)
+        timers.add(.fallback(key), at: due)
+        return true
+    }
+
+    /// Asks again for the families of a running lookup whose answers are older than the failure of an address: the other family is still
+    /// awaited.
+    private mutating func renew(_ key: RunningLookup.Key, _ request: LookupRequest, now: Int64) {
+        guard var lookup = running[key], request.notBefore > lookup.started, lookup.hasAddresses, let name = lookup.candidate
+        else { return }
+        let cached = key.families.map { (family: $0, entry: cache.entry(key.name, $0, now: now)) }
+        lookup.notBefore = request.notBefore
+        guard isOutdated(cached, lookup), beginRefresh(key, &lookup, cached, now: now) else { return }
+        for family in key.families where lookup[family]?.isOpen == false { ask(name, family, for: key, &lookup, now: now) }
+        running[key] = lookup
+    }
+
+    /// Answers the requests of a lookup with the cached addresses, because no name server has answered in time. The questions continue.
+    private mutating func useFallback(_ key: RunningLookup.Key, now: Int64) -> [Effect] {
+        guard let lookup = running[key], let fallback = lookup.fallback, fallback.due <= now else { return [] }
+        running[key]?.requests = []
+        return answer(lookup, lookup.requests, fallback.answer(now: now), [:], now: now)
     }
 
     /// Decides whether the answers so far suffice.
@@ -252,7 +324,7 @@ package struct NameTable: Sendable {
         guard let expiry else { return }
         for family in key.families {
             guard case .answered(let result) = lookup[family], result.result == .noData else { continue }
-            let entry = NameCache.Entry(addresses: [], expiry: expiry, candidate: lookup.candidate ?? key.name)
+            let entry = NameCache.Entry(addresses: [], received: now, expiry: expiry, candidate: lookup.candidate ?? key.name)
             cache.store(entry, key.name, family, now: now)
         }
     }
@@ -269,6 +341,10 @@ package struct NameTable: Sendable {
         now: Int64
     ) -> [Effect] {
         let isWaiting = unanswered.values.contains { sendQueue.isWaiting($0) }
+        var answer = answer
+        if answer.answeredBy == .dns, !answer.addresses.isEmpty, answer.ageNanoseconds == nil {
+            answer.ageNanoseconds = lookup.received.map { now - $0 } ?? 0
+        }
         let delayedUntil = isWaiting ? now : answer.code == 0 || !unanswered.isEmpty ? lookup.delayedUntil : nil
         return requests.map { request in
             let since = waiting.removeValue(forKey: TargetID(owning: request.id))?.since ?? now
@@ -287,7 +363,11 @@ package struct NameTable: Sendable {
         else { return [] }
         lookup.requests.remove(at: place)
         var answer = lookup.dnsAnswer
-        if lookup.candidate == nil { answer = lookup.failure ?? LookupAnswer(id: 0, code: NameCode.tryAgain, answeredBy: .nss) }
+        if let fallback = lookup.fallback {
+            answer = fallback.answer(now: now)
+        } else if lookup.candidate == nil {
+            answer = lookup.failure ?? LookupAnswer(id: 0, code: NameCode.tryAgain, answeredBy: .nss)
+        }
         var effects = self.answer(lookup, [request], answer, lookup.openQuestions, now: now)
         running[key] = lookup
         // No lookup waits for getaddrinfo any more. The answer of a running call is dropped.

@@ -95,7 +95,7 @@ struct RunningLookup: Hashable, Sendable {
     /// be missing in the first probe.
     static let resolutionDelay: Int64 = 50_000_000
 
-    let started: Int64
+    private(set) var started: Int64
     /// The steps that remain after the present one, the last one first.
     var steps: [NameServiceSwitch.Step]
     /// The complete names that remain after the present one, the last one first.
@@ -111,6 +111,10 @@ struct RunningLookup: Hashable, Sendable {
     /// The time at which a question was sent that had to wait for others; `nil` if all were sent at once.
     var delayedUntil: Int64?
     var requests: [LookupRequest] = []
+    /// Cached answers that are older are not used.
+    var notBefore = Int64.min
+    /// The cached answer that is asked for again, because an address of it has failed; `nil` if there is none.
+    private var keptFallback: Boxed<CachedAnswer>?
     /// The most informative failure of the earlier candidates and steps.
     private var keptFailure: Boxed<LookupAnswer>?
 
@@ -120,6 +124,20 @@ struct RunningLookup: Hashable, Sendable {
     }
 
     var failure: LookupAnswer? { keptFailure?.value }
+    var fallback: CachedAnswer? { keptFallback?.value }
+
+    /// Restarts the lookup because an address of a cached answer has failed.
+    mutating func refresh(_ fallback: CachedAnswer, now: Int64) {
+        keptFallback = Boxed(fallback)
+        (started, answerDue) = (now, nil)
+    }
+
+    /// The time of the oldest cached addresses that the answer has; `nil` if there are none.
+    var received: Int64? {
+        questions.compactMap { question in
+            if case .cached(let entry) = question, !entry.addresses.isEmpty { entry.received } else { nil }
+        }.min()
+    }
 
     /// The questions for the present name.
     var questions: [Question] { [v6, v4].compactMap { $0 } }
@@ -182,6 +200,28 @@ struct RunningLookup: Hashable, Sendable {
             }
         }
         guard let failure, rank(failure) > rank(answer) else { return keptFailure = Boxed(answer) }
+    }
+}
+
+/// An answer from the cache that is used if no name server answers in time.
+struct CachedAnswer: Hashable, Sendable {
+    private let answer: LookupAnswer
+    private let received: Int64
+    /// The time at which the answer is used.
+    let due: Int64
+
+    /// Creates the answer; `nil` if the entries have no address.
+    init?(_ entries: [(family: IPAddress.Family, entry: NameCache.Entry?)], due: Int64) {
+        var lookup = RunningLookup([], started: 0)
+        for (family, entry) in entries { lookup[family] = entry.map { .cached($0) } }
+        guard let received = lookup.received else { return nil }
+        (answer, self.received, self.due) = (lookup.dnsAnswer, received, due)
+    }
+
+    func answer(now: Int64) -> LookupAnswer {
+        var answer = answer
+        answer.ageNanoseconds = now - received
+        return answer
     }
 }
 

@@ -161,6 +161,7 @@ extension TargetMachine {
     private mutating func endSurvey(of address: IPAddress, _ cause: Cause, _ turn: inout Turn) {
         // The limits of this process are no fault of the address.
         guard cause.layer != .local else { return }
+        let cause = addressFailure(cause, turn)
         let mustConfirm = survey?.fail(address, cause, failAfter: settings.failAfter) ?? false
         if judgeQuality() { publish(&turn) }
         if mustConfirm, verdict.state == .up || verdict.state == .degraded { surveyNextAddress(&turn) }

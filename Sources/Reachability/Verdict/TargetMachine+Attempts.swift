@@ -157,6 +157,7 @@ extension TargetMachine {
         noteTargetAnswer(address, route, &turn)
         lastAnswered = place.address
         experience = .answered
+        addressFailed = .min
         streak.reset()
         report(
             run, nil, Place(address: address, interface: route.interface, roundTrip: measured),
@@ -200,7 +201,7 @@ extension TargetMachine {
             race.failures.map { ($0.candidate.address, $0.cause(in: turn.localState)) }
             + run.failedLevels.map { ($0.entry.candidate.address, $0.finding.cause) }
         for (address, cause) in failures where cause.layer != .local {
-            _ = survey.fail(address, cause, failAfter: settings.failAfter)
+            _ = survey.fail(address, addressFailure(cause, turn), failAfter: settings.failAfter)
         }
         self.survey = survey
     }
@@ -218,6 +219,11 @@ extension TargetMachine {
     mutating func fail(
         _ run: ProbeRun, _ finding: Finding, _ place: Place, _ ending: ProbeSchedule.Ending, _ turn: inout Turn
     ) {
+        var finding = finding
+        if run.silentLookup == nil, finding.cause.layer != .dns, finding.cause.layer != .local {
+            finding = Finding(
+                addressFailure(finding.cause, turn), accusesServer: finding.accusesServer, isCertain: finding.isCertain)
+        }
         report(run, finding.cause, place, &turn)
         // An interruption is one lost result, however many packets fell into it: loss means that packets are lost again and again.
         if ending == .silence, run.levels == nil { recordQuality(nil, lost: 1) }
@@ -231,6 +237,19 @@ extension TargetMachine {
         finishProbe(ending, &turn)
         publish(&turn)
     }
+
+    /// Notes that an address of the name has failed, so that the name is asked for again. Returns the cause with the age of the name server's
+    /// answer as evidence.
+    mutating func addressFailure(_ cause: Cause, _ turn: Turn) -> Cause {
+        addressFailed = turn.time
+        // The failure of a redirect's destination has the age of that host's answer.
+        guard let answered, cause.evidence["redirects"] == nil, cause.evidence[Self.answerAge] == nil else { return cause }
+        let seconds = max(0, turn.time - answered) / 1_000_000_000
+        let evidence = cause.evidence.merging([Self.answerAge: .number(Int(seconds))]) { old, _ in old }
+        return Cause(cause.layer, cause.code, detail: cause.detail, evidence: evidence)
+    }
+
+    private static let answerAge = "answer_age_s"
 
     /// Ends a probe, and schedules the next one.
     mutating func finishProbe(_ ending: ProbeSchedule.Ending, _ turn: inout Turn) {

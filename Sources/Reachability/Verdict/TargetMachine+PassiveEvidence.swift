@@ -32,6 +32,7 @@ extension TargetMachine {
         let (wasReachable, hadFailed) = (isReachable, verdict.lastLayer != nil)
         experience = .answered
         restarts = 0
+        addressFailed = .min
         streak.reset()
         verdict.succeed()
         if isReachable, !wasReachable {

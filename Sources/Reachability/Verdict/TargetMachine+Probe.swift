@@ -18,7 +18,9 @@ extension TargetMachine {
             let number = takeNumber()
             phase = .resolving(run, lookup: number)
             turn.effects.append(
-                .resolve(LookupRequest(id: number, name: name, families: settings.families, deadline: deadline)))
+                .resolve(
+                    LookupRequest(
+                        id: number, name: name, families: settings.families, deadline: deadline, notBefore: addressFailed)))
         case .address(let address, _):
             if addresses.first != address { addresses = [address] }
             if address.isUnspecified { return exclude(CauseOfLookup.unusable(address), address, &turn) }
@@ -79,6 +81,7 @@ extension TargetMachine {
         let usable = found.filter { !$0.isUnspecified }
         guard !usable.isEmpty else { return lookupFailed(answer, run, &turn) }
         isCutOffFromNames = false
+        answered = answer.ageNanoseconds.map { turn.time.addingSaturated(-$0) }
         addresses = Array(inAttemptOrder(usable, last: lastAnswered).prefix(NameLimits.addresses))
         run.resolution = turn.now.elapsed(since: run.started)
         run.lookup = answer
@@ -236,6 +239,8 @@ extension TargetMachine {
         noteMeteredInterface(turn)
         streak.reset()
         restarts = 0
+        // The name may have an address with a route now. Lower layers say nothing of the address.
+        let cause = cause.layer == .route ? addressFailure(cause, turn) : cause
         _ = verdict.fail(Finding(cause))
         self.place = place
         phase = .pathless

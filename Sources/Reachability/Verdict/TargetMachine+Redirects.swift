@@ -28,9 +28,10 @@ extension TargetMachine {
         settings.timeout = .nanoseconds(max(1_000_000, run.deadline - turn.time))
         settings.isScheduledOnly = true
         (settings.failAfter, settings.recoverAfter) = (1, 1)
-        let machine = TargetMachine(
+        var machine = TargetMachine(
             id: id, endpoint: redirection.value.url.probeEndpoint, settings: settings, redirection: redirection,
             firstNumber: nextNumber)
+        machine.addressFailed = addressFailed
         let redirected = RedirectedProbe(origin: origin, findings: findings, machine: machine)
         phase = .following(run, redirected)
         advance(run, redirected, .begin, &turn)

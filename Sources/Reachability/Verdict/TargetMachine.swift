@@ -189,6 +189,10 @@ package struct TargetMachine: Sendable {
     var retryDue: Int64?
     /// Whether the last lookup failed because of the way to the name servers.
     var isCutOffFromNames = false
+    /// The time of the name server's answer that has the addresses, on the monotonic clock in nanoseconds; `nil` for other sources.
+    var answered: Int64?
+    /// The time at which one of the addresses has last failed, on the same clock; `.min` after a success. The name is asked for again.
+    var addressFailed = Int64.min
     /// Whether the local state changed during a probe that continues nevertheless.
     var isOutdated = false
     var restarts = 0

@@ -67,6 +67,19 @@ extension Fault {
                 try $0.client.filter(.output, "udp dport 53 reject", "tcp dport 53 reject")
             },
             Fault.during(
+                "server comes back with another address, TTL 600", target,
+                prepare: { try $0.resolver(.records([v4.server], ttl: 600)) },
+                expect: .up(within: ExpectedVerdict.answered).steady(for: 5),
+                make: { network in
+                    for server in network.held(NameServer.self) {
+                        server.setBehavior(.records([FaultNetwork.nameServers[1]], ttl: 600))
+                    }
+                    try network.site.filter(
+                        .input, "ip daddr \(v4.server) tcp dport \(FaultNetwork.port) reject with tcp reset")
+                }
+            )
+            .nameServers([resolver]),
+            Fault.during(
                 "gateway dies while REACHABLE, target is a name", target,
                 // The name is resolved again before each probe.
                 prepare: { try $0.resolver(.records([v4.server], ttl: 0)) },

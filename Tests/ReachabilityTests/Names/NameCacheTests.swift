@@ -9,7 +9,7 @@ import Testing
 
     private func entry(ttl: UInt32, now: Int64 = 0) -> NameCache.Entry {
         NameCache.Entry(
-            addresses: [IPAddress(v4: 1)], expiry: NameCache.expiry(ttl: ttl, now: now), candidate: "a")
+            addresses: [IPAddress(v4: 1)], received: now, expiry: NameCache.expiry(ttl: ttl, now: now), candidate: "a")
     }
 
     @Test func `an entry is used until its TTL has passed`() {

@@ -33,6 +33,7 @@ import Testing
                 case .answer(let answer, _):
                     if waiting.removeValue(forKey: answer.id) == nil { complaints.append("an answer to \(answer.id) again") }
                     if (answer.code == 0) != !answer.addresses.isEmpty { complaints.append("a code beside addresses") }
+                    if answer.ageNanoseconds ?? 0 < 0 { complaints.append("an age below zero") }
                     if answer.addresses.count > NameTable.addressLimit { complaints.append("too many addresses") }
                     answers += 1
                 }
@@ -46,7 +47,9 @@ import Testing
             let families: Set<IPAddress.Family> = [[.v4, .v6], [.v4], [.v6]].randomElement(using: &dice) ?? [.v4]
             let name = ["a.example", "b.example", "short", "x.local", "known"].randomElement(using: &dice) ?? ""
             let deadline = now + Int64.random(in: 1...3_000, using: &dice) * 1_000_000
-            let request = LookupRequest(id: target << 32 | lastID, name: name, families: families, deadline: deadline)
+            let request = LookupRequest(
+                id: target << 32 | lastID, name: name, families: families, deadline: deadline,
+                notBefore: chance(30) ? now - Int64.random(in: 0...500, using: &dice) * 1_000_000 : .min)
             waiting = waiting.filter { $0.key >> 32 != target }
             waiting[request.id] = deadline
             take(table.resolve(request, now: now))

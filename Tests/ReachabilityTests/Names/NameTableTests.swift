@@ -27,10 +27,11 @@ private struct TableTranscript {
 
     mutating func resolve(
         _ milliseconds: Int64, _ id: UInt64, _ name: String = "a.example", _ families: Set<IPAddress.Family> = [.v4, .v6],
-        deadline: Int64 = 3_000
+        deadline: Int64 = 3_000, failed: Int64? = nil
     ) -> [String] {
         let request = LookupRequest(
-            id: id << 32, name: name, families: families, deadline: (milliseconds + deadline) * 1_000_000)
+            id: id << 32, name: name, families: families, deadline: (milliseconds + deadline) * 1_000_000,
+            notBefore: failed.map { $0 * 1_000_000 } ?? .min)
         return lines(table.resolve(request, now: milliseconds * 1_000_000))
     }
 
@@ -143,6 +144,91 @@ private struct TableTranscript {
         for target in 0..<1_000 as Range<UInt64> {
             expectEqual(names.resolve(59_000, target), ["\(target): 2001:db8::1 192.0.2.1"])
         }
+    }
+
+    /// A table that has the address of a name since time 1.
+    private func cached() -> TableTranscript {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1, "a.example", [.v4])
+        _ = names.answer(1, "A a.example", "192.0.2.1")
+        return names
+    }
+
+    @Test func `an address that has failed is asked for again once for each failure, long before its TTL`() {
+        var names = cached()
+        expectEqual(names.resolve(10_000, 1, "a.example", [.v4]), ["1: 192.0.2.1"])
+        expectEqual(names.answers.last?.ageNanoseconds, 9_999_000_000)
+        expectEqual(names.resolve(10_001, 1, "a.example", [.v4], failed: 10_001), ["A a.example"])
+        expectEqual(names.answer(10_002, "A a.example", "192.0.2.9"), ["1: 192.0.2.9"])
+        expectEqual(names.answers.last?.ageNanoseconds, 0)
+        // The answer is newer than the failure, also for other targets of the name.
+        expectEqual(names.resolve(11_000, 1, "a.example", [.v4], failed: 10_001), ["1: 192.0.2.9"])
+        expectEqual(names.resolve(11_000, 2, "a.example", [.v4], failed: 9_000), ["2: 192.0.2.9"])
+        expectEqual(names.resolve(12_000, 1, "a.example", [.v4], failed: 12_000), ["A a.example"])
+    }
+
+    @Test func `a failed address of one family is asked for again while the other family is awaited`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1)
+        _ = names.answer(1, "A a.example", "192.0.2.1")
+        expectEqual(names.tick(51), ["1: 192.0.2.1"])
+        expectEqual(names.resolve(60, 1, failed: 60), ["A a.example"])
+        expectEqual(names.answer(61, "A a.example", "192.0.2.9"), [])
+        expectEqual(names.answer(62, "AAAA a.example", result: .failed, .silent, rcode: nil), ["1: 192.0.2.9"])
+    }
+
+    @Test func `at most 20 failed addresses in a second are asked for again, the others stay cached`() {
+        var names = TableTranscript()
+        for target in 0..<100 as Range<UInt64> {
+            _ = names.resolve(0, target, "n\(target).example", [.v4])
+            _ = names.answer(1, "A n\(target).example", "192.0.2.1")
+        }
+        func asked(at time: Int64) -> Int {
+            (0..<100 as Range<UInt64>).count { target in
+                names.resolve(time, target, "n\(target).example", [.v4], failed: time) == ["A n\(target).example"]
+            }
+        }
+        expectEqual(asked(at: 10_000), 20)
+        for target in 0..<20 as Range<UInt64> { _ = names.answer(10_001, "A n\(target).example", "192.0.2.1") }
+        expectEqual(asked(at: 10_050), 1)
+        _ = names.answer(10_051, "A n0.example", "192.0.2.1")
+        expectEqual(asked(at: 11_050), 20)
+    }
+
+    @Test func `the cached address is used after half a second without an answer, and at once if the name server fails`() {
+        var names = cached()
+        expectEqual(names.resolve(10_000, 1, "a.example", [.v4], failed: 10_000), ["A a.example"])
+        expectEqual(names.tick(10_499), [])
+        expectEqual(names.tick(10_500), ["1: 192.0.2.1"])
+        expectEqual(names.answers.last?.ageNanoseconds, 10_499_000_000)
+        // The question is still open.
+        expectEqual(names.resolve(10_600, 2, "a.example", [.v4], failed: 10_600), ["2: 192.0.2.1"])
+        expectEqual(names.answer(12_100, "A a.example", result: .failed, .silent, rcode: nil), [])
+        expectEqual(names.resolve(12_200, 1, "a.example", [.v4], failed: 12_200), ["A a.example"])
+        expectEqual(names.answer(12_201, "A a.example", result: .failed, rcode: 2), ["1: 192.0.2.1"])
+        expectEqual(names.answers.last?.ageNanoseconds, 12_200_000_000)
+        // A deadline of less than a second leaves half of it for the target.
+        expectEqual(names.resolve(13_000, 1, "a.example", [.v4], deadline: 300, failed: 13_000), ["A a.example"])
+        expectEqual(names.tick(13_150), ["1: 192.0.2.1"])
+    }
+
+    @Test(arguments: [(FamilyLookup.Result.nameNotFound, UInt8(3), "code -2"), (.noData, 0, "code -5")])
+    func `a name server's negative answer ends the cached address of a failed one`(
+        result: FamilyLookup.Result, rcode: UInt8, code: String
+    ) {
+        var names = cached()
+        expectEqual(names.resolve(10_000, 1, "a.example", [.v4], failed: 10_000), ["A a.example"])
+        expectEqual(names.answer(10_001, "A a.example", result: result, rcode: rcode), ["1: \(code)"])
+        expectEqual(names.resolve(11_000, 1, "a.example", [.v4]), ["A a.example"])
+    }
+
+    @Test func `a failed address is asked for again with the complete search list`() {
+        var names = TableTranscript("nameserver 192.0.2.53\nsearch one.example two.example\n")
+        _ = names.resolve(0, 1, "box", [.v4])
+        _ = names.answer(1, "A box.one.example", result: .nameNotFound, rcode: 3)
+        _ = names.answer(2, "A box.two.example", "192.0.2.1")
+        expectEqual(names.resolve(10, 1, "box", [.v4], failed: 10), ["A box.one.example"])
+        expectEqual(names.answer(11, "A box.one.example", "192.0.2.9"), ["1: 192.0.2.9"])
     }
 
     @Test func `the case of a name does not matter`() {

@@ -229,6 +229,22 @@ import Testing
         expectEqual(server.questions.sorted(), ["A server.example", "AAAA server.example"])
     }
 
+    @Test func `a failed address is asked for again although its TTL is 600 s`() throws {
+        let bench = try NameBench()
+        let server = try bench.serve(.records(["\(Self.v4)"], ttl: 600))
+        let outcome = try bench.run([LookupRequest(id: 1, name: "server.example", families: [.v4])]) { outcome in
+            server.setBehavior(.records(["\(Self.other)"], ttl: 600))
+            return switch outcome.answers.count {
+            case 1: [LookupRequest(id: 1 << 32, name: "server.example", families: [.v4])]
+            case 2: [LookupRequest(id: 2 << 32, name: "server.example", families: [.v4], notBefore: MonotonicClock.now())]
+            default: []
+            }
+        }
+        expectEqual(outcome.answers[1 << 32]?.addresses, [Self.v4])
+        expectEqual(outcome.answers[2 << 32]?.addresses, [Self.other])
+        expectEqual(server.questions.count, 2)
+    }
+
     @Test func `thousands of names are resolved by a local server, almost without a lost answer`() throws {
         let bench = try NameBench()
         let server = try bench.serve(.records(["\(Self.v4)"]))

@@ -131,6 +131,42 @@ import Testing
         expectEqual(target.at(5, .connected(6)), ["report ok", "up 192.0.2.5 eth0"])
     }
 
+    /// The requests of the last event to resolve a name, each with the time in milliseconds of the failure before it; -1 for none.
+    private func failuresBeforeLookups(_ target: Transcript) -> [Int64] {
+        target.effects.compactMap { effect in
+            if case .resolve(let request) = effect { request.notBefore == .min ? -1 : request.notBefore / 1_000_000 } else { nil }
+        }
+    }
+
+    @Test func `a failed address is looked up again with the next probe, and the cause has the answer's age`() throws {
+        var target = try named()
+        expectEqual(failuresBeforeLookups(target), [-1])
+        func answer(_ id: UInt64, _ address: String, age: Int64) -> Transcript.Event {
+            var answer = LookupAnswer(id: id, addresses: [IPAddress(address)].compactMap { $0 }, answeredBy: .dns)
+            answer.ageNanoseconds = age * 1_000_000_000
+            return .lookup(answer)
+        }
+        _ = target.at(0, answer(1, "192.0.2.1", age: 40))
+        expectEqual(target.at(0, .route(to: "192.0.2.1")), ["connect 2 192.0.2.1"])
+        expectEqual(target.at(2_000, .failed(2, .connectionRefused)), ["report tcp/refused"])
+        expectEqual(target.cause?.evidence["answer_age_s"], .number(42))
+        expectEqual(target.at(2_000, .tick), ["resolve 3 server.example"])
+        expectEqual(failuresBeforeLookups(target), [2_000])
+        _ = target.at(2_001, answer(3, "192.0.2.9", age: 0))
+        expectEqual(target.at(2_001, .route(to: "192.0.2.9")), ["connect 4 192.0.2.9"])
+        expectEqual(target.at(2_002, .connected(4)), ["report ok", "up 192.0.2.9 eth0"])
+        _ = target.at(10_000, .tick)
+        expectEqual(failuresBeforeLookups(target), [-1])
+    }
+
+    @Test func `an address that has no route any more is looked up again`() throws {
+        var target = try named()
+        _ = target.at(0, .found(1, "192.0.2.1"))
+        expectEqual(target.at(0, .noRoute(to: "192.0.2.1")).first?.hasPrefix("unreachable route/no-route"), true)
+        expectEqual(target.at(10_000, .tick), ["resolve 2 server.example"])
+        expectEqual(failuresBeforeLookups(target), [0])
+    }
+
     @Test func `the address that answered stays first if the name server rotates the addresses`() throws {
         var target = try named()
         _ = target.at(0, .found(1, "192.0.2.1", "192.0.2.2"))
